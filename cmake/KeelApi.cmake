@@ -1,12 +1,13 @@
-# keel_api(TARGET DOCUMENT [NAMESPACE api] [PARTS 4] [OPERATIONS operationId...])
+# keel_api(TARGET DOCUMENT [NAMESPACE api] [GENERATE server] [PARTS 4] [OPERATIONS operationId...])
 #   Adds to TARGET the C++ of an OpenAPI document (keel gen api --help says what it is): "api/types.h", a header for each
-#   tag, and "api/api.h" with mount(). It is generated when TARGET is built, and again when the document, or another YAML
-#   or JSON file in its folder, has changed. PARTS are the sources of it, which compile side by side: more for a large
-#   document.
+#   tag, and "api/api.h" with mount(); with GENERATE client the clients of somebody else's service, "api/products_client.h"
+#   for each tag, and with GENERATE server client both. It is generated when TARGET is built, and again when the document,
+#   or another YAML or JSON file in its folder, has changed. PARTS are the sources of it, which compile side by side: more
+#   for a large document.
 function(keel_api target document)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "NAMESPACE;PARTS" "OPERATIONS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "NAMESPACE;PARTS" "GENERATE;OPERATIONS")
   if(arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "expected: keel_api(TARGET DOCUMENT [NAMESPACE name] [PARTS n] [OPERATIONS id...])")
+    message(FATAL_ERROR "expected: keel_api(TARGET DOCUMENT [NAMESPACE name] [GENERATE server client] [PARTS n] [OPERATIONS id...])")
   endif()
   if(TARGET keel_gen_alone)
     set(program keel_gen_alone)
@@ -20,6 +21,10 @@ function(keel_api target document)
   if(NOT arg_NAMESPACE)
     set(arg_NAMESPACE api)
   endif()
+  if(NOT arg_GENERATE)
+    set(arg_GENERATE server)
+  endif()
+  list(JOIN arg_GENERATE "," generated)
   if(NOT arg_PARTS)
     set(arg_PARTS 4)
   endif()
@@ -35,7 +40,8 @@ function(keel_api target document)
   foreach(part RANGE 1 ${arg_PARTS})
     list(APPEND sources ${out}/${subfolder}/part_${part}.cc)
   endforeach()
-  set(command ${generate} api ${document} --out ${out} --namespace ${arg_NAMESPACE} --parts ${arg_PARTS})
+  set(command ${generate} api ${document} --out ${out} --namespace ${arg_NAMESPACE} --generate ${generated}
+    --parts ${arg_PARTS})
   if(arg_OPERATIONS)
     list(JOIN arg_OPERATIONS "," operations)
     list(APPEND command --operations ${operations})

@@ -9,10 +9,11 @@
 #include <utility>
 
 #include "api/init_command.h"
+#include "gen/output.h"
 #include "keel/base/result.h"
 #include "openapi/diff.h"
 #include "openapi/document.h"
-#include "openapi/lint.h"
+#include "openapi/grammar.h"
 
 namespace keel::api {
 namespace {
@@ -26,38 +27,58 @@ constexpr int is_good = 0;
 constexpr int is_bad = 1;
 constexpr int was_wrong = 2;
 
-constexpr std::string_view help_before =
+constexpr std::string_view help_text =
     R"(keel api lint [--no-warnings] FILE...
 keel api diff [--fail-on LEVEL] OLD NEW
 keel api init [--out FILE] [--title TITLE] [--records FOLDER]
 
-lint says everything that is wrong with OpenAPI documents, or that Keel cannot serve, and what is legal
-but suspicious: one line for each, with file, line, column, and JSON pointer.
+  lint    what is wrong with OpenAPI documents, what Keel cannot serve, and what is suspicious
+  diff    what clients of OLD notice of NEW, and what breaks them
+  init    writes the document of a service that has none, from what its tests ask of it
+
+Each ends with 0 when all is well, with 1 when it has found something, with 2 when a document cannot be
+read or the command line is wrong. keel api lint --help and the others say more.
+)";
+
+constexpr std::string_view documents_text =
+    R"(OpenAPI 3.0 or 3.1, in YAML or JSON. Files that it refers to are read, relative to it; nothing is
+fetched from a network.
+)";
+
+constexpr std::string_view lint_help =
+    R"(keel api lint [--no-warnings] FILE...
+
+Says everything that is wrong with OpenAPI documents, or that Keel cannot serve, and what is legal but
+suspicious: one line for each, with file, line, column, and JSON pointer. keel gen api rejects the same, in
+the same words. What only the generator finds is told once nothing else is wrong.
 
   --no-warnings      only errors
 
-diff says what clients of OLD notice of NEW: one line for each change, with its place. A change is
-breaking when a request that OLD allows may fail, or a response may have what OLD rules out;
-non-breaking when neither can be; unclassified when that depends on what clients do.
+A FILE is )";
+constexpr std::string_view lint_exit =
+    R"(
+Ends with 0 when there is no error, warnings or not; with 1 when there is one; with 2 when a document
+cannot be read or the command line is wrong.
+
+These keywords of a schema are not supported, and are errors:
+ )";
+
+constexpr std::string_view diff_help =
+    R"(keel api diff [--fail-on LEVEL] OLD NEW
+
+Says what clients of OLD notice of NEW: one line for each change, with its place. A change is breaking when
+a request that OLD allows may fail, or a response may have what OLD rules out; non-breaking when neither
+can be; unclassified when that depends on what clients do.
 
   --fail-on LEVEL    breaking (the default): ends with 1 when a change is breaking; unclassified: also
                      when one is unclassified; any: when there is a change; none: never
 
-init writes the document of a service that has none, from what its tests ask of it: it builds the service
-of this folder with its tests in build/contract, runs them with ctest, and writes what they recorded.
-
-  --out FILE         the document, which is not there yet: api.yaml (the default)
-  --title TITLE      of the document; by default the name of this folder
-  --records FOLDER   builds and runs nothing: reads what tests have recorded there
-
-A FILE that is read is OpenAPI 3.0 or 3.1, in YAML or JSON. Files that it refers to are read, relative to it; nothing
-is fetched from a network.
-
-Ends with 0 when lint finds no error, or diff nothing that --fail-on names; with 1 when it does, or when
-a build or a test of init fails; with 2 when a document cannot be read or the command line is wrong.
-
-These keywords of a schema are not supported, and are errors:
- )";
+Both are )";
+constexpr std::string_view diff_exit =
+    R"(
+Ends with 0 when there is nothing that --fail-on names; with 1 when there is; with 2 when a document cannot
+be read or the command line is wrong.
+)";
 
 struct Options {
   std::string command;
@@ -86,7 +107,7 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
         return refuse("--fail-on " + options.fail_on + ": expected breaking, unclassified, any or none");
       }
     } else if (argument.starts_with('-')) {
-      return refuse(argument + ": there is no such option; keel api --help lists them");
+      return refuse(argument + ": there is no such option; keel api " + options.command + " --help lists them");
     } else {
       options.files.push_back(argument);
     }
@@ -118,20 +139,23 @@ void print(const Problems& problems, bool has_warnings) {
 }
 
 int lint(const Options& options) {
-  Problems problems;
+  Problems all;
   bool are_read = true;
   for (const std::string& file : options.files) {
+    // Of each document its own: the generator makes nothing after an error.
+    Problems problems;
     const std::unique_ptr<Document> document = Document::load(file, openapi::read_regular_file, problems);
     if (document == nullptr) {
       are_read = false;
     } else {
-      openapi::lint(*document, problems);
+      gen::generate(*document, {}, problems);
     }
+    all.add_all(problems);
   }
-  print(problems, options.has_warnings);
+  print(all, options.has_warnings);
   std::printf("keel api: %s checked: %s, %s\n", counted(options.files.size(), "document").c_str(),
-              counted(problems.errors(), "error").c_str(), counted(problems.warnings(), "warning").c_str());
-  return !are_read ? was_wrong : problems.errors() == 0 ? is_good : is_bad;
+              counted(all.errors(), "error").c_str(), counted(all.warnings(), "warning").c_str());
+  return !are_read ? was_wrong : all.errors() == 0 ? is_good : is_bad;
 }
 
 int diff(const Options& options) {
@@ -161,15 +185,39 @@ int diff(const Options& options) {
   return failing == 0 ? is_good : is_bad;
 }
 
+// "--fail-on=any" as "--fail-on", "any".
+std::vector<std::string> with_values_apart(const std::vector<std::string>& written) {
+  std::vector<std::string> arguments;
+  for (const std::string& one : written) {
+    const std::size_t at = one.starts_with("--") ? one.find('=') : std::string::npos;
+    arguments.push_back(one.substr(0, at));
+    if (at != std::string::npos) arguments.push_back(one.substr(at + 1));
+  }
+  return arguments;
+}
+
+void print_help(std::string_view command) {
+  std::string text;
+  if (command == "lint") {
+    text.append(lint_help).append(documents_text).append(lint_exit);
+    for (const std::string_view name : openapi::unsupported_keywords()) text += ' ' + std::string(name);
+    text += '\n';
+  } else if (command == "diff") {
+    text.append(diff_help).append(documents_text).append(diff_exit);
+  } else {
+    text = command == "init" ? init_help : help_text;
+  }
+  std::fputs(text.c_str(), stdout);
+}
+
 }  // namespace
 
-int run_command(const std::vector<std::string>& arguments) {
+int run_command(const std::vector<std::string>& written) {
+  const std::vector<std::string> arguments = with_values_apart(written);
   if (std::find_if(arguments.begin(), arguments.end(), [](const std::string& argument) {
         return argument == "--help" || argument == "-h";
       }) != arguments.end()) {
-    std::string help(help_before);
-    for (const std::string_view name : openapi::unsupported_keywords()) help += ' ' + std::string(name);
-    std::printf("%s\n", help.c_str());
+    print_help(arguments[0]);
     return is_good;
   }
   if (!arguments.empty() && arguments[0] == "init") return run_init({arguments.begin() + 1, arguments.end()});

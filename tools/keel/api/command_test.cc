@@ -3,32 +3,19 @@
 #include "api/command.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "keel/db/testing/folder.h"
+#include "testing.h"
 
 namespace keel::api::api_command_test {
 namespace {
 
-struct Ran {
-  int code = -1;
-  std::string out;  // Both streams.
-};
-
-Ran run(const std::string& command) {
-  Ran ran;
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return ran;
-  char part[4096];
-  while (const std::size_t size = std::fread(part, 1, sizeof part, pipe)) ran.out.append(part, size);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) ran.code = WEXITSTATUS(status);
-  return ran;
-}
+using testing::Ran;
+using testing::run;
 
 class ApiCommand : public ::testing::Test {
  protected:
@@ -101,6 +88,68 @@ TEST_F(ApiCommand, a_document_that_cannot_be_read_ends_with_2) {
   EXPECT_EQ(ran.out,
             "none.yaml: error: cannot be read: open: No such file or directory\n"
             "keel api: 1 document checked: 1 error, 0 warnings\n");
+}
+
+TEST_F(ApiCommand, lint_says_what_the_generator_rejects_in_the_same_words) {
+  const std::string head = "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\n";
+  const std::string fine = "responses: {'204': {description: fine}}";
+  std::string nine;
+  for (int i = 1; i <= 9; ++i) nine += (i == 1 ? "k" : ", k") + std::to_string(i) + ": []";
+  std::string schemes;
+  for (int i = 1; i <= 9; ++i) schemes += "    k" + std::to_string(i) + ": {type: apiKey, in: header, name: X-Key}\n";
+  const auto get = [&](const std::string& path, const std::string& more) {
+    return head + "paths:\n  " + path + ":\n    get: {operationId: a, " + more + fine + "}\n";
+  };
+  const auto post = [&](const std::string& content) {
+    return head + "paths:\n  /a:\n    post: {operationId: a, " + fine + ",\n      requestBody: {content: {" + content +
+           "}}}\n";
+  };
+  const auto schema = [&](const std::string& text) {
+    return head + "paths: {}\ncomponents:\n  schemas:\n    S: " + text + "\n";
+  };
+  const std::pair<std::string, std::string> table[] = {
+      {schema("{oneOf: [{type: array, items: {type: string}}, {type: array}]}"),
+       "shop.yaml:6:55: error: this alternative and the one at shop.yaml:6:17 (#/components/schemas/S/oneOf/0) cannot "
+       "be told apart: both are arrays"},
+      {get("/a b", ""), "shop.yaml:4:3: error: the path '/a b' cannot be routed: it has a character that is escaped"},
+      {get("/a/..", ""), "shop.yaml:4:3: error: the path '/a/..' cannot be routed: clients take out its dots"},
+      {post("text/plain: {schema: {type: string, minLength: 1}}"),
+       "shop.yaml:6:31: error: the schema of 'text/plain' is not checked: it has to be {type: string}"},
+      {schema("{type: object, properties: {\"a\\0b\": {type: string}}}"),
+       "shop.yaml:6:36: error: a text with the character U+0000 is not supported"},
+      {get("/a", "security: [{" + nine + "}], ") + "components:\n  securitySchemes:\n" + schemes,
+       "shop.yaml:5:38: error: an alternative of a security has at most 8 schemes, and this one has 9"},
+      {schema("{type: string, pattern: '(?=a)b'}"), "shop.yaml:6:23: error: the pattern '(?=a)b' uses look-around"},
+      {schema("{type: object, properties: {x: {type: integer, default: 99999999999999999999}}}"),
+       "shop.yaml:6:55: error: the default 99999999999999999999 cannot be written as a std::int64_t"},
+      {get("/a", "parameters: [{name: q, in: query, schema: {type: object, additionalProperties: {}}}], "),
+       "shop.yaml:5:40: error: an object with any members takes every parameter of the query"},
+  };
+  for (const auto& [text, begin] : table) {
+    folder_.write("shop.yaml", text);
+
+    const Ran lint = keel("lint --no-warnings shop.yaml");
+    const Ran gen = run("cd " + folder_.path() + " && " KEEL_PROGRAM " gen api shop.yaml --out made");
+
+    EXPECT_EQ(lint.code, 1) << text;
+    EXPECT_TRUE(lint.out.starts_with(begin)) << text << lint.out;
+    EXPECT_EQ(gen.code, 1) << text;
+    EXPECT_EQ(lint.out.substr(0, lint.out.rfind("keel api: ")), gen.out) << text;
+    EXPECT_NE(gen.out.find(" (#/"), std::string::npos) << gen.out;
+  }
+}
+
+TEST_F(ApiCommand, lint_finds_in_each_document_what_is_wrong_there) {
+  folder_.write("a.yaml", "openapi: 3.1.0\ninfo: {title: A, version: '1'}\npaths: {/a b: {}, x: {}}\n");
+  folder_.write("b.yaml",
+                "openapi: 3.1.0\ninfo: {title: B, version: '1'}\npaths:\n  /b c:\n    get: {operationId: a, "
+                "responses: {'204': {description: fine}}}\n");
+
+  const Ran ran = keel("lint a.yaml b.yaml");
+
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_NE(ran.out.find("b.yaml:4:3: error: the path '/b c' cannot be routed"), std::string::npos)
+      << "an error of the first does not hide those of the second: " << ran.out;
 }
 
 TEST_F(ApiCommand, a_breaking_change_ends_with_1) {
@@ -210,17 +259,34 @@ TEST_F(ApiCommand, wrong_use_ends_with_2_and_one_line) {
   expect("diff --fail-on", "keel api: --fail-on: needs a value");
   expect("init api.yaml", "keel api: api.yaml: there is no such option");
   expect("init --out", "keel api: --out: needs a value");
+  expect("init --out none/api.yaml", "keel api: none/api.yaml: there is no folder none");
   expect("init", "keel api: there is no CMakeLists.txt here");
   expect("init --records .", "keel api: .: no test has recorded anything");
   expect("diff --fail-on all a b", "keel api: --fail-on all: expected breaking, unclassified, any or none");
 }
 
-TEST_F(ApiCommand, helps_itself_with_the_unsupported_keywords) {
-  const Ran ran = keel("--help");
+TEST_F(ApiCommand, each_command_helps_itself_with_its_exit_codes) {
+  const Ran all = keel("--help");
+  EXPECT_EQ(all.code, 0);
+  for (const std::string_view command : {"lint", "diff", "init"}) {
+    const Ran ran = keel(std::string(command) + " --help");
 
-  EXPECT_EQ(ran.code, 0);
-  EXPECT_NE(ran.out.find("keel api lint [--no-warnings] FILE..."), std::string::npos);
-  EXPECT_NE(ran.out.find(" $dynamicRef "), std::string::npos);
+    EXPECT_EQ(ran.code, 0);
+    const std::string usage = "keel api " + std::string(command);
+    EXPECT_TRUE(ran.out.starts_with(usage)) << ran.out;
+    EXPECT_NE(all.out.find(usage), std::string::npos);
+    for (const std::string_view code : {"Ends with 0", "with 1 when", "with 2 when"}) {
+      EXPECT_NE(ran.out.find(code), std::string::npos) << ran.out;
+    }
+  }
+  EXPECT_NE(keel("lint --help").out.find(" $dynamicRef "), std::string::npos);
+}
+
+TEST_F(ApiCommand, takes_the_value_of_an_option_behind_an_equals_sign) {
+  write("old.yaml", "{name: limit, in: query, schema: {type: integer}}");
+
+  EXPECT_EQ(keel("diff --fail-on=any old.yaml old.yaml").code, 0);
+  EXPECT_EQ(keel("diff --fail-on=all old.yaml old.yaml").code, 2);
 }
 
 }  // namespace

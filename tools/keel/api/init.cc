@@ -331,7 +331,8 @@ Value problem_schema() {
       R"("properties":{"type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},)"
       R"("detail":{"type":"string"},"errors":{"description":"All that is wrong with what was sent.","type":"array",)"
       R"("items":{"type":"object","required":["detail"],"properties":{"pointer":{"type":"string"},)"
-      R"("parameter":{"type":"string"},"field":{"type":"string"},"detail":{"type":"string"}}}}}})");
+      R"("parameter":{"type":"string"},"field":{"type":"string"},"keyword":{"type":"string"},)"
+      R"("detail":{"type":"string"}}}}}})");
 }
 
 // --- Operations.

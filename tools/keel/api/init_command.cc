@@ -8,6 +8,7 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -48,13 +49,17 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
                                : argument == "--title"   ? &options.title
                                : argument == "--records" ? &options.records
                                                          : nullptr;
-    if (value == nullptr) return refuse(argument + ": there is no such option; keel api --help lists them");
+    if (value == nullptr) return refuse(argument + ": there is no such option; keel api init --help lists them");
     if (i + 1 == arguments.size()) return refuse(argument + ": needs a value");
     *value = arguments[++i];
   }
-  if (fs::exists(options.out))
+  std::error_code error;
+  const fs::path folder = fs::path(options.out).parent_path();
+  if (!folder.empty() && !fs::is_directory(folder, error))
+    return refuse(options.out + ": there is no folder " + folder.string());
+  if (fs::exists(options.out, error))
     return refuse(options.out + ": is there already, and leads; name another file by --out to compare them");
-  if (options.records.empty() && !fs::exists("CMakeLists.txt"))
+  if (options.records.empty() && !fs::exists("CMakeLists.txt", error))
     return refuse("there is no CMakeLists.txt here: run it in the folder of a service, or name --records");
   return options;
 }
@@ -82,13 +87,29 @@ int refuse(const Error& error) {
 
 }  // namespace
 
+const std::string_view init_help =
+    R"(keel api init [--out FILE] [--title TITLE] [--records FOLDER]
+
+Writes the document of a service that has none, from what its tests ask of it: it builds the service of this
+folder with its tests in build/contract, runs them with ctest, and writes what they recorded.
+
+  --out FILE         the document, which is not there yet: api.yaml (the default)
+  --title TITLE      of the document; by default the name of this folder
+  --records FOLDER   builds and runs nothing: reads what tests have recorded there
+
+Ends with 0 when the document is written; with 1 when the build or a test fails; with 2 when there is no
+record, a file is there already or cannot be written, or the command line is wrong.
+)";
+
 int run_init(const std::vector<std::string>& arguments) {
   Result<Options> options = parse(arguments);
   if (!options) return refuse(options.error());
   if (options->title.empty()) options->title = fs::current_path().filename().string();
   if (options->records.empty()) {
     options->records = record_folder;
-    fs::remove_all(record_folder);
+    std::error_code error;
+    fs::remove_all(record_folder, error);
+    if (error) return refuse(Error::text(Code::Internal, std::string(record_folder) + ": " + error.message()));
     for (const auto& [what, command] : steps) {
       std::fprintf(stderr, "keel api: %s in %s\n", what, build_folder);
       if (std::system(command) != 0) {

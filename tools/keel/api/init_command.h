@@ -3,11 +3,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace keel::api {
 
-// The exit code; see the help of `keel api`.
+// What --help prints.
+extern const std::string_view init_help;
+
+// The exit code, as the help says.
 int run_init(const std::vector<std::string>& arguments);
 
 }  // namespace keel::api

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "gen/cpp.h"
+#include "keel/contract/regex.h"
 
 namespace keel::gen {
 namespace {
@@ -25,7 +26,10 @@ constexpr std::array<std::string_view, 16> formats = {
 struct Condition {
   std::string wrong;    // An expression.
   std::string message;  // What is said when it is true.
-  bool is_code = false;
+  std::string keyword;  // That asks for it.
+  bool is_message_code = false;
+  bool is_keyword_code = false;
+  std::string limits = {};  // "1, 200", when that says it.
 };
 
 struct Range {
@@ -135,33 +139,46 @@ class Maker {
     for (const std::string& one : before_) body += one;
     for (const Condition& one : conditions_) {
       const std::string begin = "  if (" + one.wrong + ") ";
-      if (one.is_code) {
-        const std::string line = begin + "return " + one.message + ";\n";
-        body += line.size() <= width + 1 ? line : "  if (" + one.wrong + ")\n    return " + one.message + ";\n";
+      const std::string end = ", " + (one.is_keyword_code ? one.keyword : literal(one.keyword)) + "};";
+      if (one.is_message_code) {
+        const std::string statement = "return {" + one.message + end + '\n';
+        const bool is_short = begin.size() + statement.size() <= width + 1;
+        body += is_short ? begin + statement : "  if (" + one.wrong + ")\n    " + statement;
         continue;
       }
-      const std::string line = begin + "return " + literal(one.message) + ";";
+      const std::string line = begin + "return {" + literal(one.message) + end;
       const bool is_short = line.size() <= width && one.message.find('\n') == std::string::npos;
-      body += is_short ? line + '\n' : "  if (" + one.wrong + ")\n" + literal_line("    return ", one.message, ";");
+      body += is_short ? line + '\n' : "  if (" + one.wrong + ")\n" + literal_line("    return {", one.message, end);
     }
-    body += "  return nullptr;\n}\n";
-    const bool is_plain = conditions_.size() == 1 && !suffix_.empty();
+    const bool is_used = std::ranges::any_of(conditions_, [](const Condition& one) { return one.wrong != "true"; });
+    body += "  return {};\n}\n";
+    const bool is_plain = rules_ == 1 && !suffix_.empty();
     Check check;
     check.name = "check_" + std::string(word) + '_' + (is_plain ? suffix_ : hash_of(body));
-    check.definition = "const char* " + check.name + "(const " + std::string(spelling_) + "& value) {\n" + body;
+    if (rules_ == 1 && before_.empty() && !conditions_[0].limits.empty()) {
+      check.limits = '{' + conditions_[0].limits + ", " + literal(conditions_[0].message) + '}';
+    }
+    check.definition = "keel::Complaint " + check.name + "(const " + std::string(spelling_) +
+                       (is_used ? "& value) {\n" : "&) {\n") + body;
     return check;
   }
 
  private:
-  void add(std::string wrong, std::string message, std::string suffix = {}) {
-    conditions_.push_back({std::move(wrong), std::move(message)});
+  void add(std::string wrong, std::string message, std::string keyword, std::string suffix = {}) {
+    conditions_.push_back({std::move(wrong), std::move(message), std::move(keyword)});
     suffix_ = std::move(suffix);
+    ++rules_;
+  }
+  // The other half of the rule before it, in the same words.
+  void add_half(std::string wrong, std::string keyword) {
+    conditions_.push_back({std::move(wrong), conditions_.back().message, std::move(keyword)});
   }
 
   void integer() {
     const Range range = range_of(facets_);
     auto least = whole_bound(range.least, range.is_least_exclusive, 1);
     auto most = whole_bound(range.most, range.is_most_exclusive, -1);
+    narrow_to_format(least, most);
     const bool is_unsigned = spelling_.find("uint") != spelling_.npos;
     const bool is_small = spelling_.find("32") != spelling_.npos;
     // What no value of the type can break is not asked for: compilers warn of it.
@@ -169,11 +186,18 @@ class Maker {
     if (most && *most >= (is_unsigned && is_small ? std::int64_t{UINT32_MAX} : is_small ? INT32_MAX : INT64_MAX)) {
       most.reset();
     }
-    if (is_unsigned && most && *most < 0) {
-      add("true", "must be at most " + std::to_string(*most));
+    // No value of the type: the comparison would be said to be always true.
+    const std::int64_t type_min = is_unsigned ? 0 : is_small ? INT32_MIN : INT64_MIN;
+    const std::int64_t type_max = !is_small ? INT64_MAX : is_unsigned ? std::int64_t{UINT32_MAX} : INT32_MAX;
+    if (most && *most < type_min) {
+      add("true", "must be at most " + std::to_string(*most), "maximum");
       most.reset();
     }
-    bounds(least ? "value < " + number_text(*least) : "", most ? "value > " + number_text(*most) : "",
+    if (least && *least > type_max) {
+      add("true", "must be at least " + std::to_string(*least), "minimum");
+      least.reset();
+    }
+    bounds(range, least ? "value < " + number_text(*least) : "", most ? "value > " + number_text(*most) : "",
            least ? std::to_string(*least) : "", most ? std::to_string(*most) : "");
     for (const Node* const source : facets_.sources) {
       const Node* const of = source->find("multipleOf", Kind::Number);
@@ -181,47 +205,113 @@ class Maker {
       const auto whole = of->whole();
       if (whole == 1) continue;
       if (whole) {
-        add("value % " + std::to_string(*whole) + " != 0", "must be a multiple of " + std::to_string(*whole));
-      } else {
+        add("value % " + std::to_string(*whole) + " != 0", "must be a multiple of " + std::to_string(*whole),
+            "multipleOf");
+      } else if (!divides_one(of->text)) {
         add("!keel::json::internal::is_multiple(static_cast<double>(value), " + double_text(of->text) + ")",
-            "must be a multiple of " + std::string(of->text));
+            "must be a multiple of " + std::string(of->text), "multipleOf");
       }
     }
+  }
+  // The formats that have no type of their own.
+  void narrow_to_format(std::optional<std::int64_t>& least, std::optional<std::int64_t>& most) const {
+    struct Width {
+      std::string_view format;
+      std::int64_t least;
+      std::int64_t most;
+    };
+    constexpr std::array<Width, 4> widths = {{{"int8", INT8_MIN, INT8_MAX},
+                                              {"int16", INT16_MIN, INT16_MAX},
+                                              {"uint8", 0, UINT8_MAX},
+                                              {"uint16", 0, UINT16_MAX}}};
+    for (const Node* const source : facets_.sources) {
+      for (const Width& width : widths) {
+        if (source->string("format") != width.format) continue;
+        least = std::max(least.value_or(width.least), width.least);
+        most = std::min(most.value_or(width.most), width.most);
+      }
+    }
+  }
+
+  // Whether every whole number is a multiple of a decimal, as it is of 0.25 and of 1e-8.
+  static bool divides_one(std::string_view text) {
+    const std::size_t end = std::min(text.find_first_of("eE"), text.size());
+    int exponent = 0;
+    if (end != text.size()) std::from_chars(text.data() + end + 1, text.data() + text.size(), exponent);
+    std::uint64_t digits = 0;
+    bool is_behind_point = false;
+    for (const char c : text.substr(0, end)) {
+      if (c == '.') is_behind_point = true;
+      if (c < '0' || c > '9') continue;
+      if (digits > UINT64_MAX / 10 - 1) return false;
+      digits = digits * 10 + static_cast<std::uint64_t>(c - '0');
+      exponent -= is_behind_point ? 1 : 0;
+    }
+    // 10^-exponent is a multiple of the digits.
+    int twos = 0;
+    int fives = 0;
+    for (; digits != 0 && digits % 2 == 0; digits /= 2) ++twos;
+    for (; digits != 0 && digits % 5 == 0; digits /= 5) ++fives;
+    return digits == 1 && std::max(twos, fives) <= -exponent;
   }
   void number() {
     const Range range = range_of(facets_);
     const auto text = [](const Node* node) { return node == nullptr ? std::string() : std::string(node->text); };
     if (!range.is_least_exclusive && !range.is_most_exclusive) {
-      bounds(range.least != nullptr ? "value < " + double_text(range.least->text) : "",
+      bounds(range, range.least != nullptr ? "value < " + double_text(range.least->text) : "",
              range.most != nullptr ? "value > " + double_text(range.most->text) : "", text(range.least),
              text(range.most));
     } else {
       if (range.least != nullptr) {
         add(std::string("value ") + (range.is_least_exclusive ? "<= " : "< ") + double_text(range.least->text),
-            (range.is_least_exclusive ? "must be more than " : "must be at least ") + text(range.least));
+            (range.is_least_exclusive ? "must be greater than " : "must be at least ") + text(range.least),
+            least_keyword(range));
       }
       if (range.most != nullptr) {
         add(std::string("value ") + (range.is_most_exclusive ? ">= " : "> ") + double_text(range.most->text),
-            (range.is_most_exclusive ? "must be less than " : "must be at most ") + text(range.most));
+            (range.is_most_exclusive ? "must be less than " : "must be at most ") + text(range.most),
+            most_keyword(range));
       }
     }
     for (const Node* const source : facets_.sources) {
       if (const Node* const of = source->find("multipleOf", Kind::Number)) {
         add("!keel::json::internal::is_multiple(value, " + double_text(of->text) + ")",
-            "must be a multiple of " + std::string(of->text));
+            "must be a multiple of " + std::string(of->text), "multipleOf");
       }
     }
   }
-  void bounds(const std::string& below, const std::string& above, const std::string& least, const std::string& most) {
+  // Numbers of 64 bits.
+  static std::string limits_of(const std::string& least, const std::string& most) {
+    constexpr std::size_t digits_max = 15;  // A double has them exactly.
+    const auto is_whole = [](std::string_view text) {
+      if (text.starts_with('-')) text.remove_prefix(1);
+      return text.size() <= digits_max && text.find_first_not_of("0123456789") == text.npos;
+    };
+    if (!is_whole(least) || !is_whole(most)) return {};
+    return (least.empty() ? "of::no_least" : least) + ", " + (most.empty() ? "of::no_most" : most);
+  }
+  static const char* least_keyword(const Range& range) {
+    return range.is_least_exclusive ? "exclusiveMinimum" : "minimum";
+  }
+  static const char* most_keyword(const Range& range) {
+    return range.is_most_exclusive ? "exclusiveMaximum" : "maximum";
+  }
+  void bounds(const Range& range, const std::string& below, const std::string& above, const std::string& least,
+              const std::string& most) {
+    const std::size_t first = conditions_.size();
     const auto is_name = [](const std::string& text) { return text.find_first_not_of("0123456789") == text.npos; };
     if (!below.empty() && !above.empty()) {
-      add(below + " || " + above, "must be from " + least + " to " + most,
+      add(below, "must be from " + least + " to " + most, least_keyword(range),
           is_name(least + most) ? least + "_to_" + most : "");
+      add_half(above, most_keyword(range));
     } else if (!below.empty()) {
-      add(below, "must be at least " + least, is_name(least) ? "at_least_" + least : "");
+      add(below, "must be at least " + least, least_keyword(range), is_name(least) ? "at_least_" + least : "");
     } else if (!above.empty()) {
-      add(above, "must be at most " + most, is_name(most) ? "at_most_" + most : "");
+      add(above, "must be at most " + most, most_keyword(range), is_name(most) ? "at_most_" + most : "");
+    } else {
+      return;
     }
+    if (!range.is_least_exclusive && !range.is_most_exclusive) conditions_[first].limits = limits_of(least, most);
   }
 
   void length(std::string_view min, std::string_view max, std::string_view of, bool is_text) {
@@ -244,27 +334,35 @@ class Maker {
       words += std::to_string(*least) + " to " + std::to_string(*most);
     }
     words += ' ' + std::string(of) + (most.value_or(least.value_or(0)) == 1 ? "" : "s");
+    const std::string limits =
+        std::to_string(least.value_or(0)) + ", " + (most ? std::to_string(*most) : "of::no_most");
     if (is_text) {
       add("!keel::json::internal::has_length(value, " + std::to_string(least.value_or(0)) + ", " +
               (most ? std::to_string(*most) : "SIZE_MAX") + ")",
-          words, suffix);
+          words, std::string(least ? min : max), suffix);
+      if (least && most) {
+        conditions_.back().keyword = "keel::json::internal::length_keyword(value, " + std::to_string(*most) + ')';
+        conditions_.back().is_keyword_code = true;
+      }
+      conditions_.back().limits = limits;
       return;
     }
-    std::string wrong;
-    if (least) wrong = *least == 1 ? "value.empty()" : "value.size() < " + std::to_string(*least);
-    if (most) wrong += (wrong.empty() ? "" : " || ") + ("value.size() > " + std::to_string(*most));
-    add(wrong, words, suffix);
+    const std::string few = !least ? "" : *least == 1 ? "value.empty()" : "value.size() < " + std::to_string(*least);
+    const std::string many = most ? "value.size() > " + std::to_string(*most) : "";
+    add(least ? few : many, words, std::string(least ? min : max), suffix);
+    conditions_.back().limits = limits;
+    if (least && most) add_half(many, std::string(max));
   }
   void unique() {
     for (const Node* const source : facets_.sources) {
       const Node* const flag = source->find("uniqueItems", Kind::Boolean);
       if (flag == nullptr || !flag->is_true()) continue;
-      add("!keel::json::internal::are_different(value)", "must not have two equal elements", "unique");
+      add("!keel::json::internal::are_different(value)", "must not have two equal elements", "uniqueItems", "unique");
       return;
     }
   }
 
-  // JSON Schema looks for a pattern anywhere in the text; keel::Pattern is for the whole of it.
+  // JSON Schema looks for a pattern of ECMA-262 anywhere in the text; keel::Pattern is one of RE2 for the whole of it.
   void patterns() {
     std::vector<std::string_view> seen;
     for (const Node* const source : facets_.sources) {
@@ -272,9 +370,9 @@ class Maker {
       if (pattern == nullptr || std::find(seen.begin(), seen.end(), pattern->text) != seen.end()) continue;
       seen.push_back(pattern->text);
       const std::string name = seen.size() == 1 ? "pattern" : "pattern_" + std::to_string(seen.size());
-      before_.push_back(
-          literal_line("  static constexpr keel::Pattern " + name + " = ", whole_pattern(pattern->text), ";"));
-      add("!" + name + ".matches(value)", "must match " + std::string(pattern->text));
+      before_.push_back(literal_line("  static constexpr keel::Pattern " + name + " = ",
+                                     whole_pattern(contract::Regex(pattern->text).re2), ";"));
+      add("!" + name + ".matches(value)", "must match " + std::string(pattern->text), "pattern");
     }
   }
   static std::string whole_pattern(std::string_view text) {
@@ -292,9 +390,9 @@ class Maker {
       if (!is_checked_format(name) || name == last) continue;
       last = name;
       const std::string format = "keel::contract::Format::" + pascal_of(name);
-      add("!keel::contract::is_valid(" + format + ", value)", "keel::contract::expected(" + format + ")",
+      add("!keel::contract::is_valid(" + format + ", value)", "keel::contract::expected(" + format + ")", "format",
           snake_of(name));
-      conditions_.back().is_code = true;
+      conditions_.back().is_message_code = true;
     }
   }
 
@@ -322,7 +420,8 @@ class Maker {
     if (words.size() >= words_max) words += ", …";
     if (wrong.empty()) wrong = "true";
     const bool is_one = facets_.values->size() == 1;
-    add(std::move(wrong), (is_one ? "must be " : "must be one of ") + words);
+    add(std::move(wrong), (is_one ? "must be " : "must be one of ") + words,
+        facets_.find("const") != nullptr ? "const" : "enum");
   }
 
   const Facets& facets_;
@@ -330,6 +429,7 @@ class Maker {
   std::vector<std::string> before_;
   std::vector<Condition> conditions_;
   std::string suffix_;
+  std::size_t rules_ = 0;
 };
 
 }  // namespace

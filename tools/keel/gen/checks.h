@@ -13,6 +13,7 @@ namespace keel::gen {
 struct Check {
   std::string name;        // "check_string_1_to_200"; "" when there is nothing to check.
   std::string definition;  // Of the function of that name.
+  std::string limits;      // What it checks, when that is no more than keel::json::internal::of::Limits: "{1, 200, …}".
 };
 
 // `word` is what the type is in names: "string", "list_of_product". Of an enum the values are not checked.

@@ -27,15 +27,18 @@ constexpr int is_bad = 1;
 constexpr int was_wrong = 2;
 
 constexpr std::string_view help_text =
-    R"(keel gen api DOCUMENT --out FOLDER [--namespace NAME] [--parts N] [--operations ID,...] [--check]
+    R"(keel gen api DOCUMENT --out FOLDER [--namespace NAME] [--generate LIST] [--parts N] [--operations ID,...]
+                      [--check]
 
-Writes the C++ of an OpenAPI document: structs that are read, checked and written as it says, a handler
-for the operations of each tag, and mount(), which adds all routes, /openapi.json and /docs to a router.
-CMake's keel_api(TARGET DOCUMENT) calls it.
+Writes the C++ of an OpenAPI document: structs that are read, checked and written as it says, and for a
+service a handler for the operations of each tag, and mount(), which adds all routes, /openapi.json and
+/docs to a router; for who asks one a client for the operations of each tag. CMake's keel_api(TARGET
+DOCUMENT) calls it.
 
   --out FOLDER         where the files go: FOLDER/NAME/types.h, a header for each tag, api.h, part_1.cc, …
                        Only those that change are written; generated ones that are left over are removed.
   --namespace NAME     of the code (default: api); of shop::api the last part is the folder
+  --generate LIST      "server", "client", or "server,client" (default: server)
   --parts N            the number of sources, which compile side by side (default: 4)
   --operations ID,...  only these operations, by operationId; -ID,... is all but these
   --check              writes nothing; ends with 1 when a file is not as it would be written
@@ -45,6 +48,8 @@ cannot be generated, is printed with file, line and column. keel api lint says t
 
 Ends with 0 when the files are there, with 1 when the document has errors, with 2 when a file cannot be
 read or written, or the command line is wrong.
+
+keel gen sql writes the C++ of SQL queries; keel gen sql --help says how.
 )";
 
 struct Arguments {
@@ -70,7 +75,7 @@ bool is_namespace(std::string_view names) {
 Result<Arguments> parse(const std::vector<std::string>& arguments) {
   const auto refuse = [](std::string text) { return Error::text(Code::InvalidArgument, text); };
   if (arguments.empty() || arguments[0] != "api") {
-    return refuse("expected: keel gen api DOCUMENT --out FOLDER; keel gen --help says more");
+    return refuse("expected: keel gen api DOCUMENT --out FOLDER, or keel gen sql; keel gen --help says more");
   }
   Arguments parsed;
   for (std::size_t i = 1; i < arguments.size(); ++i) {
@@ -84,7 +89,8 @@ Result<Arguments> parse(const std::vector<std::string>& arguments) {
       parsed.document = argument;
       continue;
     }
-    if (argument != "--out" && argument != "--namespace" && argument != "--parts" && argument != "--operations") {
+    constexpr std::string_view known[] = {"--out", "--namespace", "--generate", "--parts", "--operations"};
+    if (std::ranges::find(known, argument) == std::end(known)) {
       return refuse(argument + ": there is no such option; keel gen --help lists them");
     }
     if (i + 1 == arguments.size()) return refuse(argument + ": needs a value");
@@ -94,6 +100,12 @@ Result<Arguments> parse(const std::vector<std::string>& arguments) {
     } else if (argument == "--namespace") {
       if (!is_namespace(value)) return refuse("--namespace " + value + ": expected names with '::' between them");
       parsed.options.space = value;
+    } else if (argument == "--generate") {
+      parsed.options.has_server = value == "server" || value == "server,client" || value == "client,server";
+      parsed.options.has_client = value == "client" || value == "server,client" || value == "client,server";
+      if (!parsed.options.has_server && !parsed.options.has_client) {
+        return refuse("--generate " + value + ": expected server, client, or server,client");
+      }
     } else if (argument == "--parts") {
       const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), parsed.options.parts);
       if (error != std::errc() || end != value.data() + value.size() || parsed.options.parts < 1 ||

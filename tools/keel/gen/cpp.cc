@@ -1,9 +1,27 @@
 #include "gen/cpp.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace keel::gen {
 namespace {
+
+// Of the first three bytes: U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069, which change the order in
+// which an editor shows a line (CVE-2021-42574). Their number of bytes, or 0.
+std::size_t bidirectional_control(std::string_view text) {
+  if (text.starts_with("\xD8\x9C")) return 2;
+  if (text.size() < 3 || !text.starts_with("\xE2")) return 0;
+  const auto second = static_cast<unsigned char>(text[1]);
+  const auto third = static_cast<unsigned char>(text[2]);
+  const bool is_one = (second == 0x80 && (third == 0x8E || third == 0x8F || (third >= 0xAA && third <= 0xAE))) ||
+                      (second == 0x81 && third >= 0xA6 && third <= 0xA9);
+  return is_one ? 3 : 0;
+}
+
+std::string octal(unsigned char byte) {
+  const std::string_view digits = "01234567";
+  return {'\\', digits[byte >> 6], digits[byte >> 3 & 7], digits[byte & 7]};
+}
 
 // The text in a literal, without the quotes, in pieces that must stay together.
 std::vector<std::string> escaped(std::string_view text) {
@@ -18,8 +36,12 @@ std::vector<std::string> escaped(std::string_view text) {
     } else if (c == '\n') {
       pieces.emplace_back("\\n");
     } else if (byte < 0x20 || byte == 0x7f) {
-      const std::string_view digits = "01234567";
-      pieces.push_back({'\\', digits[byte >> 6], digits[byte >> 3 & 7], digits[byte & 7]});
+      pieces.push_back(octal(byte));
+    } else if (const std::size_t size = bidirectional_control(text.substr(i)); size != 0) {
+      std::string piece;
+      for (const char one : text.substr(i, size)) piece += octal(static_cast<unsigned char>(one));
+      pieces.push_back(std::move(piece));
+      i += size - 1;
     } else if ((byte & 0xC0) == 0x80 && !pieces.empty()) {
       pieces.back() += c;
     } else {
@@ -54,9 +76,11 @@ std::string literal_line(std::string_view before, std::string_view text, std::st
   std::size_t last_blank = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     column += columns(pieces[i]);
-    if (pieces[i] == " ") last_blank = i;
     const bool is_last = i + 1 == pieces.size();
-    if (column + 1 + (is_last ? columns(after) : 0) <= width || last_blank <= begin) continue;
+    if (column + 1 + (is_last ? columns(after) : 0) <= width || last_blank <= begin) {
+      if (pieces[i] == " ") last_blank = i;
+      continue;
+    }
     lines += '"';
     for (std::size_t k = begin; k <= last_blank; ++k) lines += pieces[k];
     lines += "\"\n" + std::string(indent, ' ');
@@ -64,6 +88,7 @@ std::string literal_line(std::string_view before, std::string_view text, std::st
     last_blank = begin;
     column = indent + 1;
     for (std::size_t k = begin; k <= i; ++k) column += columns(pieces[k]);
+    if (pieces[i] == " ") last_blank = i;
   }
   for (std::size_t k = begin; k < pieces.size(); ++k) line += pieces[k];
   return lines + line + '"' + std::string(after) + '\n';
@@ -77,8 +102,11 @@ std::string comment(std::string_view indent, std::string_view description) {
     if (!word.empty()) words.push_back(word);
     word.clear();
   };
-  for (const char c : description) {
-    if (c == '\n') {
+  for (std::size_t i = 0; i < description.size(); ++i) {
+    const char c = description[i];
+    if (const std::size_t size = bidirectional_control(description.substr(i)); size != 0) {
+      i += size - 1;
+    } else if (c == '\n') {
       end_word();
       if (is_line_empty && !words.empty()) break;  // The end of the paragraph.
       is_line_empty = true;

@@ -13,7 +13,8 @@ namespace keel::gen {
 
 inline constexpr std::size_t width = 120;
 
-// A literal in quotes, which a compiler reads as these bytes.
+// A literal in quotes, which a compiler reads as these bytes. Controls of bidirectional text are escaped in it, and
+// left out of a comment: they would show a reader another text than the compiler's.
 std::string literal(std::string_view text);
 // The same behind `before`, at whose end it begins; broken at blanks into several where the line would be too long.
 // `after` follows it: `  return "…";`.

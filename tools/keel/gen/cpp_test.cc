@@ -45,6 +45,13 @@ TEST(Cpp, a_comment_does_not_take_the_next_line_into_it) {
   EXPECT_EQ(comment("", word + " \\ \\ " + word), "// " + word + "\n// " + word + "\n");
 }
 
+// CVE-2021-42574.
+TEST(Cpp, controls_of_bidirectional_text_do_not_reach_the_source) {
+  EXPECT_EQ(comment("", "a \u202E/*b\u2066 c\u200F"), "// a /*b c\n");
+  EXPECT_EQ(literal("a\u202Eb\u061C"), "\"a\\342\\200\\256b\\330\\234\"");
+  EXPECT_EQ(literal("\u2014\u0628"), "\"\u2014\u0628\"") << "a dash and an Arabic letter";
+}
+
 TEST(Cpp, a_call_fills_its_lines) {
   const std::string word(50, 'a');
 

@@ -1,7 +1,7 @@
 // The part of Types that writes types.h.
 
 #include <algorithm>
-#include <array>
+#include <set>
 
 #include "gen/cpp.h"
 #include "gen/made.h"
@@ -106,69 +106,101 @@ void write_variant(std::string& out, const Made& type) {
 
 }  // namespace
 
-std::string Types::header_includes() {
-  return "#include <array>\n"
-         "#include <cstddef>\n"
-         "#include <cstdint>\n"
-         "#include <map>\n"
-         "#include <optional>\n"
-         "#include <string>\n"
-         "#include <string_view>\n"
-         "#include <variant>\n"
-         "#include <vector>\n"
-         "\n"
-         "#include \"keel/data/box.h\"\n"
-         "#include \"keel/data/fields.h\"\n"
-         "#include \"keel/data/json_value.h\"\n"
-         "#include \"keel/data/patch.h\"\n"
-         "#include \"keel/data/timestamp.h\"\n"
-         "#include \"keel/data/uuid.h\"\n"
-         "#include \"keel/data/violations.h\"\n";
+std::string Types::includes_of(std::string_view text, std::initializer_list<std::string_view> others) {
+  struct Include {
+    std::string_view word;
+    std::string_view header;
+  };
+  static constexpr Include includes[] = {
+      {"std::byte", "<cstddef>"},
+      {"offsetof(", "<cstddef>"},
+      {"int8_t", "<cstdint>"},
+      {"int16_t", "<cstdint>"},
+      {"int32_t", "<cstdint>"},
+      {"int64_t", "<cstdint>"},
+      {"std::map", "<map>"},
+      {"std::optional", "<optional>"},
+      {"std::string", "<string>"},
+      {"std::string_view", "<string_view>"},
+      {"std::variant", "<variant>"},
+      {"std::vector", "<vector>"},
+      {"keel::Box", "\"keel/data/box.h\""},
+      {"keel::fields(", "\"keel/data/fields.h\""},
+      {"keel::json::Value", "\"keel/data/json_value.h\""},
+      {"keel::Patch", "\"keel/data/patch.h\""},
+      {"keel::Timestamp", "\"keel/data/timestamp.h\""},
+      {"keel::Uuid", "\"keel/data/uuid.h\""},
+      {"keel::contract::is_valid(", "\"keel/contract/formats.h\""},
+      {"keel::contract::Input ", "\"keel/contract/input.h\""},
+      {"keel::contract::check_ahead", "\"keel/contract/schema.h\""},
+      {"keel::Pattern", "\"keel/data/pattern.h\""},
+      {"read_json(keel::json::Reader& in_", "\"keel/data/internal/object_table.h\""},
+      {"keel::json::internal::", "\"keel/data/internal/object_table.h\""},
+      {"keel::http::refuse", "\"keel/http/server/problem.h\""},
+  };
+  std::set<std::string_view> standard;
+  std::set<std::string_view> own;
+  const auto add = [&](std::string_view header) { (header[0] == '<' ? standard : own).insert(header); };
+  for (const std::string_view header : others) add(header);
+  for (const auto& [word, header] : includes) {
+    if (text.find(word) != text.npos) add(header);
+  }
+  std::string lines;
+  for (const std::string_view one : standard) lines += "#include " + std::string(one) + '\n';
+  if (!standard.empty() && !own.empty()) lines += '\n';
+  for (const std::string_view one : own) lines += "#include " + std::string(one) + '\n';
+  return lines;
 }
 
-std::string Types::header() const {
-  if (!state_->failed.empty()) return {};
+std::vector<Types::Header> Types::headers() const {
+  if (!state_->failed.empty()) return {{"types.h", {}, {}}};
   state_->prepare();
-  const std::vector<const Made*> order = state_->ordered();
-  std::string out;
-  std::vector<const Made*> defined;
-  std::vector<const Made*> ahead;
-  for (const Made* const type : order) {
-    const auto mention = [&](const Type& content) {
-      const Made* const found = content_of(content).type;
-      const auto is_in = [&](const std::vector<const Made*>& list) {
-        return std::find(list.begin(), list.end(), found) != list.end();
-      };
-      if (found == nullptr || found == type || found->shape == Shape::Enum) return;
-      if (!is_in(defined) && !is_in(ahead)) ahead.push_back(found);
-    };
-    for (const Member& member : type->members) mention(*member.type);
-    for (const Made* const one : type->alternatives) mention(*one);
-    if (type->additional != nullptr) mention(*type->additional);
-    defined.push_back(type);
-  }
-  std::sort(ahead.begin(), ahead.end(), [](const Made* a, const Made* b) { return a->name < b->name; });
-  for (const Made* const one : ahead) out += "struct " + one->name + ";\n";
-  for (const Made* const type : order) {
-    if (!out.empty()) out += '\n';
-    out += comment_of("", type->schema);
-    if (type->shape == Shape::Enum) {
-      write_enum(out, *type);
-      continue;
+  const auto mentioned = state_->mentioned();
+  std::map<std::string, std::vector<const Made*>> types_of;
+  for (const Made* const type : state_->ordered()) types_of[state_->home_of(*type)].push_back(type);
+  const std::string last = "types.h";
+  types_of[last];
+  std::vector<Header> headers;
+  Header rest;
+  for (const auto& [name, types] : types_of) {
+    Header header{name, {}, {}};
+    std::set<std::string> includes;
+    std::set<const Made*> defined;
+    std::set<std::string> ahead;
+    for (const Made* const type : types) {
+      for (const Made* const one : mentioned.at(type)) {
+        if (state_->home_of(*one) != name) {
+          includes.insert(state_->home_of(*one));
+        } else if (one != type && one->shape != Shape::Enum && !defined.contains(one)) {
+          ahead.insert(one->name);
+        }
+      }
+      defined.insert(type);
     }
-    if (type->shape == Shape::Variant) {
-      write_variant(out, *type);
+    std::string& out = header.text;
+    for (const std::string& one : ahead) out += "struct " + one + ";\n";
+    for (const Made* const type : types) {
+      if (!out.empty()) out += '\n';
+      out += comment_of("", type->schema);
+      if (type->shape == Shape::Enum) {
+        write_enum(out, *type);
+      } else if (type->shape == Shape::Variant) {
+        write_variant(out, *type);
+      } else {
+        write_struct(out, *type);
+      }
+    }
+    header.includes.assign(includes.begin(), includes.end());
+    if (name == last) {
+      rest = std::move(header);
     } else {
-      write_struct(out, *type);
+      headers.push_back(std::move(header));
     }
   }
-  if (!state_->functions.empty()) {
-    if (!out.empty()) out += '\n';
-    out += "// For the sources that are generated with this header.\nnamespace internal {\n\n";
-    for (const auto& [name, function] : state_->functions) out += function.declaration;
-    out += "\n}  // namespace internal\n";
-  }
-  return out;
+  rest.includes.clear();
+  for (const Header& one : headers) rest.includes.push_back(one.name);
+  headers.push_back(std::move(rest));
+  return headers;
 }
 
 }  // namespace keel::gen

@@ -10,23 +10,24 @@ namespace keel::gen {
 namespace {
 
 constexpr std::string_view library = "keel::json::internal::";
-constexpr std::size_t narrow_max = 64;  // Members of keel::json::internal::ReadTable.
+constexpr std::size_t narrow_max = 64;  // Members of keel::json::internal::ObjectTable.
 
 // In the order of clang-format.
-constexpr std::array<std::string_view, 39> library_names = {
-    "are_different",     "choose_by_name",   "choose_by_value",
-    "has_length",        "is_multiple",      "judge",
-    "judge_container",   "Members",          "read_box",
-    "read_empty_object", "read_itself",      "read_list",
-    "read_map",          "read_member",      "read_nullable",
-    "read_nullable_box", "read_object",      "read_optional",
-    "read_other",        "read_patch",       "read_patch_box",
-    "read_value",        "read_wide_object", "ReadField",
-    "ReadTable",         "refuse_kind",      "required",
-    "throw_valueless",   "WideMembers",      "WideTable",
-    "write_itself",      "write_list",       "write_map",
-    "write_members",     "write_nullable",   "write_nullable_box",
-    "write_patch",       "write_patch_box",  "write_value"};
+constexpr std::array<std::string_view, 40> library_names = {
+    "are_different",   "choose_by_name",    "choose_by_value",
+    "has_length",      "is_multiple",       "judge",
+    "judge_container", "length_keyword",    "Members",
+    "read_box",        "read_empty_object", "read_itself",
+    "read_list",       "read_map",          "read_member",
+    "read_nullable",   "read_nullable_box", "read_object",
+    "read_optional",   "read_other",        "read_patch",
+    "read_patch_box",  "read_value",        "refuse_kind",
+    "throw_valueless", "WideMembers",       "write_box",
+    "write_itself",    "write_list",        "write_map",
+    "write_member",    "write_nullable",    "write_nullable_box",
+    "write_object",    "write_optional",    "write_optional_box",
+    "write_others",    "write_patch",       "write_patch_box",
+    "write_value"};
 
 std::string shortened(std::string text) {
   for (std::size_t at = text.find(library); at != text.npos; at = text.find(library, at))
@@ -69,28 +70,83 @@ std::string ahead_text(const Made& type) {
   return "  if (!keel::contract::check_ahead(in_, " + type.ahead + ", wrong_)) {\n    in_.skip();\n    return;\n  }\n";
 }
 
-// "read_optional<std::string, internal::read_string_1_to_200>".
-std::string member_reader(const Member& member) {
+// "of::string" for what the library reads and writes, "" for what has functions.
+std::string held_by(const Made& type) {
+  const auto is_read = [](const Type& of, const std::string& name) {
+    return of.read == std::string(library) + name || !of.limits.empty();
+  };
+  const std::string& spelling = type.spelling;
+  if (!type.ahead.empty()) return {};
+  if (type.shape == Shape::List) {
+    const bool is_plain = type.element->spelling == "std::string" && made(*type.element).ahead.empty() &&
+                          type.element->read == std::string(library) + "read_value<std::string>";
+    const bool is_held = is_plain && is_read(type, "read_list<std::string, " + type.element->read + '>');
+    return is_held ? "of::strings" : "";
+  }
+  if (type.shape == Shape::Enum || !is_read(type, "read_value<" + spelling + '>')) return {};
+  switch (type.shape) {
+    case Shape::Boolean:
+      return "of::boolean";
+    case Shape::Integer:
+      return spelling.starts_with("std::") ? "of::" + spelling.substr(5, spelling.size() - 7) : "";
+    case Shape::Number:
+      return spelling == "double" ? "of::number" : "of::small_number";
+    case Shape::String:
+      return "of::string";
+    case Shape::Text:
+      return spelling == "keel::Uuid" ? "of::uuid" : spelling == "keel::Timestamp" ? "of::timestamp" : "";
+    case Shape::Bytes:
+    case Shape::File:
+      return "of::bytes";
+    case Shape::Any:
+      return "of::any";
+    default:
+      return {};
+  }
+}
+std::string presence_of(const Member& member) {
+  switch (member.presence) {
+    case Presence::Optional:
+      return "of::optional";
+    case Presence::Patch:
+      return "of::patch";
+    case Presence::Nullable:
+      return "of::nullable";
+    default:
+      return member.type->is_nullable ? "of::nullable" : "of::present";
+  }
+}
+
+// "read_optional<Owner, read_itself<Owner>>", and the same for writing.
+struct MemberFunctions {
+  std::string read;
+  std::string write;
+};
+MemberFunctions functions_of(const Member& member) {
   const Made& inner = value_type(*member.type);
-  std::string function;
+  const bool is_boxed = member.is_boxed;
+  std::string read;
+  std::string write;
   const Type* type = &inner;
   switch (member.presence) {
     case Presence::Optional:
-      function = member.is_boxed ? "read_box" : "read_optional";
-      if (!member.is_boxed) type = member.type;
+      read = is_boxed ? "box" : "optional";
+      write = is_boxed ? "optional_box" : read;
+      if (!is_boxed) type = member.type;
       break;
     case Presence::Patch:
-      function = member.is_boxed ? "read_patch_box" : "read_patch";
+      read = write = is_boxed ? "patch_box" : "patch";
       break;
     case Presence::Nullable:
-      function = member.is_boxed ? "read_nullable_box" : "read_member";
-      if (!member.is_boxed) type = member.type;
+      read = write = is_boxed ? "nullable_box" : "member";
+      if (!is_boxed) type = member.type;
       break;
     default:
-      function = member.is_boxed ? (member.type->is_nullable ? "read_nullable_box" : "read_box") : "read_member";
-      if (!member.is_boxed) type = member.type;
+      read = write = is_boxed ? (member.type->is_nullable ? "nullable_box" : "box") : "member";
+      if (!is_boxed) type = member.type;
   }
-  return function + '<' + type->spelling + ", " + shortened(type->read) + '>';
+  return {"read_" + read + '<' + type->spelling + ", " + shortened(type->read) + '>',
+          "write_" + write + '<' + type->spelling + ", " + shortened(type->write) + '>'};
 }
 
 class StructText {
@@ -121,159 +177,57 @@ class StructText {
   }
 
   std::string tables() const {
-    std::vector<std::string> entries;
+    std::string rows;
     for (const Member& member : type_.members) {
-      std::vector<std::string> entry = {key_of(member.json), member_reader(member)};
+      std::vector<std::string> row = {key_of(member.json), offset_of(member.name)};
+      const std::string held = member.is_boxed ? "" : held_by(value_type(*member.type));
+      const std::string presence = held.empty() ? "of::present" : presence_of(member);
       const bool has_escapes = json_string(member.json).find('\\') != std::string::npos;
-      if (member.must_come || has_escapes) entry.emplace_back(member.must_come ? "required" : "false");
-      if (has_escapes) entry.push_back(literal(member.json));
-      std::string text = call("    ", "{", entry, "},");
-      if (is_too_long(text)) {
-        const std::size_t open = entry[1].find('<');
-        const std::size_t comma = comma_of(entry[1]);
-        const std::string after = (entry.size() > 2 ? ", " + entry[2] : "") + (entry.size() > 3 ? ", " + entry[3] : "");
-        text =
-            call("    {" + entry[0] + ", " + entry[1].substr(0, open), "<",
-                 {entry[1].substr(open + 1, comma - open - 1), entry[1].substr(comma + 2, entry[1].size() - comma - 3)},
-                 ">" + after + "},");
+      const std::string& limits = value_type(*member.type).limits;
+      row.push_back(held.empty() ? "of::other" : held);
+      row.push_back(!member.must_come           ? presence
+                    : presence == "of::present" ? "of::required"
+                                                : presence + " | of::required");
+      if (!held.empty() && !limits.empty()) row.push_back('&' + limits);
+      if (held.empty()) {
+        const MemberFunctions functions = functions_of(member);
+        row.insert(row.end(), {"nullptr", functions.read, functions.write});
       }
-      entries.push_back(std::move(text));
+      if (has_escapes) {
+        if (row.size() == 4) row.emplace_back("nullptr");
+        if (row.size() == 5) row.insert(row.end(), {"nullptr", "nullptr"});
+        row.push_back(literal(member.json));
+      } else if (row.size() == 4 && row[3] == "of::present") {
+        row.pop_back();
+      }
+      rows += list("    ", "", row, ",");
     }
-    if (entries.empty()) entries.emplace_back("    {\"\\\"\\\":\", nullptr},\n");  // Additional members alone.
-    const std::string count = std::to_string(entries.size());
+    const std::string count = std::to_string(type_.members.size());
     const std::string wide = is_wide() ? "Wide" : "";
-    std::string out = "namespace {\n\nconstexpr " + wide + "Members<" + count + "> " + word_ + "_members({\n";
-    for (const std::string& one : entries) out += one;
-    out += "});\n";
-    const std::string head = "constexpr " + (is_wide() ? wide : "Read") + "Table " + word_ + "_table =";
-    std::vector<std::string> arguments = {type_.is_strict ? "true" : "false"};
+    std::string out = "namespace {\n\nconstexpr " + wide + "Members<" + count + "> " + word_ + "_members";
+    out += type_.members.empty() ? ";\n" : "({\n" + rows + "});\n";
+    std::string arguments = type_.is_strict ? "true" : "false";
     if (type_.additional != nullptr) {
-      arguments.push_back("read_other<" + type_.additional->spelling + ", " + shortened(type_.additional->read) + '>');
+      const std::string spelling = type_.additional->spelling + ", ";
+      out += list("", "constexpr of::Others " + word_ + "_others = ",
+                  std::vector<std::string>{offset_of(type_.additional_name),
+                                           "read_other<" + spelling + shortened(type_.additional->read) + '>',
+                                           "write_others<" + spelling + shortened(type_.additional->write) + '>'},
+                  ";");
+      arguments += ", &" + word_ + "_others";
     }
-    const std::string make = word_ + "_members." + (is_wide() ? "wide_table" : "table");
-    const std::string line = call(head + ' ' + make, "(", arguments, ");");
-    out += line.find('\n') + 1 == line.size() ? line : head + '\n' + call("    " + make, "(", arguments, ");");
+    const std::string head = "constexpr auto " + word_ + "_table = ";
+    const std::string made = word_ + "_members." + (is_wide() ? "wide_table(" : "table(") + arguments + ");\n";
+    out += (head + made).size() <= width + 1 ? head + made : head.substr(0, head.size() - 1) + "\n    " + made;
     return out + "\n}  // namespace\n\n";
   }
-
-  static bool is_too_long(std::string_view lines) {
-    for (std::size_t at = 0; at < lines.size();) {
-      const std::size_t end = lines.find('\n', at);
-      if (end - at > width) return true;
-      at = end + 1;
-    }
-    return false;
-  }
-  // Of the outermost list of template arguments.
-  static std::size_t comma_of(const std::string& text) {
-    int depth = 0;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      depth += text[i] == '<' ? 1 : text[i] == '>' ? -1 : 0;
-      if (text[i] == ',' && depth == 1) return i;
-    }
-    return text.size();
-  }
+  std::string offset_of(const std::string& member) const { return "offsetof(" + type_.name + ", " + member + ')'; }
 
   std::string reader() const {
-    std::string out = reader_head(type_.name) + ahead_text(type_);
-    std::vector<std::string> addresses;
-    for (const Member& member : type_.members) addresses.push_back('&' + member.name);
-    if (type_.members.empty()) addresses.push_back("nullptr");
-    if (type_.additional != nullptr) addresses.push_back('&' + type_.additional_name);
-    // A list that is longer than a line would be put into columns.
-    const std::string line = list("  ", "void* const members_[] = ", addresses, ";");
-    if (line.find('\n') + 1 == line.size()) {
-      out += line;
-    } else {
-      out += "  void* members_[" + std::to_string(addresses.size()) + "];\n";
-      for (std::size_t i = 0; i < addresses.size(); ++i) {
-        out += "  members_[" + std::to_string(i) + "] = " + addresses[i] + ";\n";
-      }
-    }
-    if (is_wide()) return out + "  read_wide_object(in_, " + word_ + "_table, members_, wrong_);\n}\n";
-    return out + "  read_object(in_, " + word_ + "_table, members_, this, wrong_);\n}\n";
+    return function(reader_head(type_.name), ahead_text(type_), "read_object(in_, " + word_ + "_table, this, wrong_);");
   }
-
   std::string writer() const {
-    std::string out = writer_head(type_.name) + "  out_.begin_object();\n";
-    for (const Member& member : type_.members) out += member_writer(member);
-    if (type_.additional != nullptr) {
-      out += call("  write_members<" + type_.additional->spelling + ", " + shortened(type_.additional->write) + '>',
-                  "(", {"out_", type_.additional_name}, ");");
-    }
-    return out + "  out_.end_object();\n}\n";
-  }
-  static std::string member_writer(const Member& member) {
-    const std::string& name = member.name;
-    const std::string key = "out_.quoted_key(" + key_of(member.json) + ')';
-    const bool is_optional = member.presence == Presence::Optional;
-    std::string method;
-    if (member.presence != Presence::Patch && !member.is_boxed) {
-      method = written_by_method(*member.type, is_optional ? '*' + name : name);
-    }
-    if (!method.empty()) {
-      const std::string statement = key + method + ';';
-      if (!is_optional) return chain("  ", key, method);
-      const std::string line = "  if (" + name + ") " + statement + '\n';
-      return line.size() <= width + 1 ? line : "  if (" + name + ")\n" + chain("    ", key, method);
-    }
-    const Made& inner = value_type(*member.type);
-    const std::string arguments = '<' + inner.spelling + ", " + shortened(inner.write) + '>';
-    std::string function = shortened(inner.write);
-    std::string value = name;
-    std::string condition;
-    switch (member.presence) {
-      case Presence::Optional:
-        condition = name;
-        value = '*' + name;
-        if (!member.is_boxed) function = shortened(member.type->write);
-        break;
-      case Presence::Patch:
-        condition = '!' + name + ".is_absent()";
-        function = (member.is_boxed ? "write_patch_box" : "write_patch") + arguments;
-        break;
-      default:
-        if (member.is_boxed && member.type->is_nullable) {
-          function = "write_nullable_box" + arguments;
-        } else if (member.is_boxed) {
-          value = '*' + name;
-        } else {
-          function = shortened(member.type->write);
-        }
-    }
-    const std::string indent = condition.empty() ? "  " : "    ";
-    std::string statement = call(indent + function, "(", {"out_", value}, ");");
-    if (function.starts_with("write_itself<")) {
-      statement = indent + (value[0] == '*' ? value.substr(1) + "->" : value + '.') + "write_json(out_);\n";
-    }
-    const std::string statements = indent + key + ";\n" + statement;
-    return condition.empty() ? statements : "  if (" + condition + ") {\n" + statements + "  }\n";
-  }
-  static std::string chain(std::string_view indent, const std::string& key, const std::string& method) {
-    const std::string line = std::string(indent) + key + method + ";\n";
-    return line.size() <= width + 1 ? line
-                                    : std::string(indent) + key + "\n    " + std::string(indent) + method + ";\n";
-  }
-  // The call of the Writer's function for what has one: ".string(value.name)".
-  static std::string written_by_method(const Type& type, const std::string& value) {
-    if (type.is_nullable) return {};
-    switch (type.shape) {
-      case Shape::Boolean:
-        return ".boolean(" + value + ')';
-      case Shape::Integer:
-        return (type.spelling.find("uint") != type.spelling.npos ? ".unsigned_integer(" : ".integer(") + value + ')';
-      case Shape::Number:
-        return type.spelling == "double" ? ".number(" + value + ')' : std::string();
-      case Shape::String:
-        return ".string(" + value + ')';
-      case Shape::Text:
-        return ".string(" + (value[0] == '*' ? value.substr(1) + "->" : value + '.') + "text())";
-      case Shape::Bytes:
-      case Shape::File:
-        return ".base64(" + value + ')';
-      default:
-        return {};
-    }
+    return function(writer_head(type_.name), "", "write_object(out_, " + word_ + "_table, this);");
   }
 
   const Made& type_;
@@ -307,7 +261,7 @@ class VariantText {
     std::string out = reader_head(type_.name) + ahead_text(type_);
     const std::array<int, 5>& by_kind = type_.choice.by_kind;
     const bool is_object_only = std::all_of(by_kind.begin(), by_kind.begin() + 4, [](int i) { return i == -1; });
-    if (is_object_only) return out + by_member("  ") + "}\n";
+    if (is_object_only && type_.choice.way != Choice::Way::Kind) return out + by_member("  ") + "}\n";
     std::vector<std::string> expected;
     out += "  switch (in_.peek()) {\n";
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
@@ -338,10 +292,21 @@ class VariantText {
     }
     const std::string table = is_by_value ? "values" : "names";
     std::string out = list(indent, "static constexpr std::string_view " + table + "[] = ", quoted, ";");
-    out += literal_line(indent + "static constexpr const char* expected = ", expected, ";");
     if (is_by_value) {
+      out += literal_line(indent + "static constexpr const char* expected = ", expected, ";");
       out += indent + "switch (choose_by_value(in_, " + literal(choice.property) + ", values, expected, wrong_)) {\n";
     } else {
+      const bool is_any =
+          type_.schema != nullptr && type_.schema->find("oneOf") == nullptr && type_.schema->find("anyOf") != nullptr;
+      out += literal_line(indent + "static constexpr keel::Complaint expected = {", expected,
+                          is_any ? ", \"anyOf\"};" : ", \"oneOf\"};");
+      if (!type_.ahead_of_several.empty()) {
+        out += call(indent + "if", " (",
+                    {std::string(library) + "has_several(in_, names) && !keel::contract::check_ahead(in_, " +
+                     type_.ahead_of_several + ", wrong_)"},
+                    ") {") +
+               indent + "  in_.skip();\n" + indent + "  return;\n" + indent + "}\n";
+      }
       const std::string otherwise = choice.otherwise == -1 ? "-1" : std::to_string(choice.cases.size());
       out += indent + "switch (choose_by_name(in_, names, " + otherwise + ", expected, wrong_)) {\n";
     }
@@ -376,36 +341,50 @@ class VariantText {
   const Made& type_;
 };
 
-// The text of the part of a name, with what all of it uses.
-std::string& part_of(Parts& parts, std::string_view name) {
-  std::string head;
-  for (const std::string_view one : library_names) head += "using " + std::string(library) + std::string(one) + ";\n";
-  std::string& text = parts.of(name);
-  if (!text.starts_with(head)) text.insert(0, head);
-  return text;
-}
-
 }  // namespace
-
-std::string Types::source_includes() {
-  return "#include \"keel/contract/schema.h\"\n"
-         "#include \"keel/data/internal/object_table.h\"\n"
-         "#include \"keel/data/pattern.h\"\n";
-}
 
 void Types::definitions(Parts& parts) const {
   if (!state_->failed.empty()) return;
   state_->prepare();
   for (const auto& [name, type] : state_->named) {
     if (type->shape == Shape::Enum) continue;
-    std::string& out = part_of(parts, name);
-    out += '\n' + (type->shape == Shape::Variant ? VariantText(*type).text() : StructText(*type).text());
+    parts.of(state_->home_of(*type), name) +=
+        '\n' + (type->shape == Shape::Variant ? VariantText(*type).text() : StructText(*type).text());
   }
-  for (const auto& [name, function] : state_->functions) {
-    // What reads and what it checks with stand together.
-    std::string& out = part_of(parts, name.substr(name.find('_') + 1));
-    out += "\nnamespace internal {\n\n" + shortened(function.definition) + "\n}  // namespace internal\n";
+}
+
+std::string Types::functions_for(std::string_view text) const {
+  std::map<std::string, const Function*> called;
+  const auto look = [&](const auto& self, std::string_view in) -> void {
+    const auto is_of_name = [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || c == '_';
+    };
+    for (std::size_t at = 0; at < in.size();) {
+      const std::size_t begin = at;
+      while (at < in.size() && is_of_name(in[at])) ++at;
+      const std::string_view word = in.substr(begin, at - begin);
+      if (word.starts_with("read_") || word.starts_with("check_") || word.starts_with("limits_")) {
+        const auto found = state_->functions.find(std::string(word));
+        if (found != state_->functions.end() && called.emplace(found->first, &found->second).second) {
+          self(self, found->second.definition);
+        }
+      }
+      if (at == begin) ++at;
+    }
+  };
+  look(look, text);
+  std::string out;
+  for (const std::string_view one : library_names) out += "using " + std::string(library) + std::string(one) + ";\n";
+  out += "namespace of = keel::json::internal::of;\n";
+  if (called.empty()) return out;
+  out += "\nnamespace internal {\n\n";
+  for (const auto& [name, function] : called) {
+    if (!function->declaration.empty()) out += "inline " + function->declaration;
   }
+  for (const auto& [name, function] : called) {
+    out += (function->declaration.empty() ? "inline " : "\ninline ") + shortened(function->definition);
+  }
+  return out + "\n}  // namespace internal\n";
 }
 
 }  // namespace keel::gen

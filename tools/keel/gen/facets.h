@@ -58,4 +58,16 @@ bool says_nothing(const openapi::Node& schema) noexcept;
 // What the values of an enum or a const are.
 Kinds kind_of(const openapi::Node& value) noexcept;
 
+// Checked on the value as it was sent: a reader of a struct, a list or a text does not see them.
+inline constexpr std::string_view keywords_ahead[] = {"not",
+                                                      "if",
+                                                      "dependentSchemas",
+                                                      "dependentRequired",
+                                                      "contains",
+                                                      "propertyNames",
+                                                      "patternProperties",
+                                                      "prefixItems",
+                                                      "$dynamicRef",
+                                                      "unevaluatedItems"};
+
 }  // namespace keel::gen

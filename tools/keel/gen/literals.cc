@@ -1,6 +1,7 @@
 // The part of Types that writes default values as C++.
 
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -26,23 +27,37 @@ bool fits(std::string_view text, std::string_view spelling) {
   return reads(std::int64_t{});
 }
 
-// json::Value; "" for what it does not take.
-std::string value_text(const Node& value) {
+// As C++ has it; "" for what is larger than a double can be.
+std::string real_text(std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || !std::isfinite(number)) return {};
+  return std::string(text) + (text.find_first_of(".eE") == text.npos ? ".0" : "");
+}
+
+// A json::Value; `larger` becomes a number in it that is none of C++'s.
+std::string value_text(const Node& value, const Node*& larger) {
   std::string text;
   switch (value.kind) {
     case Kind::Null:
       return "nullptr";
     case Kind::Boolean:
-    case Kind::Number:
       return std::string(value.text);
+    case Kind::Number: {
+      if (value.text == "-9223372036854775808") return "INT64_MIN";
+      if (fits(value.text, "std::int64_t") || fits(value.text, "std::uint64_t")) return std::string(value.text);
+      text = real_text(value.text);
+      if (value.text.find_first_of(".eE") == std::string_view::npos || text.empty()) larger = &value;
+      return text;
+    }
     case Kind::String:
       return literal(value.text);
     case Kind::List:
-      for (const Node* const one : value.children) text += (text.empty() ? "" : ", ") + value_text(*one);
+      for (const Node* const one : value.children) text += (text.empty() ? "" : ", ") + value_text(*one, larger);
       return "keel::json::Value::array({" + text + "})";
     case Kind::Map:
       for (const Node* const one : value.children) {
-        text += (text.empty() ? "{" : ", {") + literal(one->key) + ", " + value_text(*one) + '}';
+        text += (text.empty() ? "{" : ", {") + literal(one->key) + ", " + value_text(*one, larger) + '}';
       }
       break;
   }
@@ -68,9 +83,13 @@ std::string Types::State::literal_of(const Type& type, const Node& value) {
       return text == "-9223372036854775808" ? "INT64_MIN" : text;
     }
     case Shape::Number:
-      if (!value.is(Kind::Number)) return wrong();
-      return std::string(value.text) + (value.text.find_first_of(".eE") == value.text.npos ? ".0" : "") +
-             (type.spelling == "float" ? "f" : "");
+      if (const std::string text = value.is(Kind::Number) ? real_text(value.text) : ""; !text.empty()) {
+        const bool is_float = type.spelling == "float";
+        if (!is_float || std::abs(value.number().value_or(0)) <= std::numeric_limits<float>::max()) {
+          return text + (is_float ? "f" : "");
+        }
+      }
+      return wrong();
     case Shape::String:
       return value.is(Kind::String) ? literal(value.text) : wrong();
     case Shape::Enum:
@@ -112,8 +131,15 @@ std::string Types::State::literal_of(const Type& type, const Node& value) {
       }
       return text.empty() ? "{}" : made(type).name + '{' + text + '}';
     }
-    case Shape::Any:
-      return value_text(value);
+    case Shape::Any: {
+      const Node* larger = nullptr;
+      std::string text = value_text(value, larger);
+      if (larger == nullptr) return text;
+      problems.error(*larger, "the number " + shown(*larger) +
+                                  " of a default has no type of C++: a whole number has at most 64 bits, another " +
+                                  "one is within a double");
+      return {};
+    }
     case Shape::Bytes:
     case Shape::File:
     case Shape::Variant:

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -20,7 +21,8 @@ struct Made : Type {
   std::string word;  // In the names of functions: "list_of_product".
   std::string name;  // Of a struct, a variant or an enum.
   const openapi::Node* schema = nullptr;
-  std::string ahead;  // The name of the Schema that a value is checked for before it is read; or "".
+  std::string ahead;             // The name of the Schema that a value is checked for before it is read; or "".
+  std::string ahead_of_several;  // The same for an object that has what several alternatives require.
 
   std::vector<std::string> enumerators;
   std::vector<std::string_view> wire_names;
@@ -56,11 +58,20 @@ struct Types::State {
   std::unordered_map<const openapi::Node*, std::string> component_names;
   std::map<std::vector<const openapi::Node*>, const openapi::Node*> merged;
   std::map<std::string, Function> functions;  // Of the namespace `internal`.
+  std::map<const Made*, std::string> homes;   // The headers of named types; in "types.h" are those without one.
+  std::map<std::string, std::set<std::string>> homes_of;  // Those that each Use includes.
 
   // Decides which members are boxed, and the initialisers of discriminators. Once all types are known (order.cc).
   void prepare();
   // The named types, each behind those that it needs complete.
   std::vector<const Made*> ordered() const;
+  // What each mentions.
+  std::map<const Made*, std::vector<const Made*>> mentioned() const;
+  const std::string& home_of(const Made& type) const {
+    static const std::string other = "types.h";
+    const auto found = homes.find(&type);
+    return found == homes.end() ? other : found->second;
+  }
 
   std::string literal_of(const Type& type, const openapi::Node& value);
 };

@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "gen/statuses.h"
+#include "gen/media_types.h"
 #include "keel/contract/security.h"
 #include "keel/http/message/fields.h"
 #include "openapi/paths.h"
@@ -18,30 +18,6 @@ using openapi::Kind;
 using openapi::Node;
 using openapi::Problems;
 using openapi::quoted;
-
-std::string lower(std::string_view text) {
-  std::string lowered(text);
-  std::ranges::transform(lowered, lowered.begin(), [](unsigned char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-  return lowered;
-}
-// Without its parameters, in small letters.
-std::string media_type_of(std::string_view text) {
-  text = text.substr(0, text.find(';'));
-  while (text.ends_with(' ')) text.remove_suffix(1);
-  return lower(text);
-}
-bool is_json(std::string_view media_type) {
-  const std::string type = media_type_of(media_type);
-  return type == "application/json" || type.ends_with("+json");
-}
-bool is_form(std::string_view media_type) {
-  const std::string type = media_type_of(media_type);
-  return type == "application/x-www-form-urlencoded" || type == "multipart/form-data";
-}
-bool is_xml(std::string_view media_type) {
-  const std::string type = media_type_of(media_type);
-  return type == "application/xml" || type == "text/xml" || type.ends_with("+xml");
-}
 
 std::string optional_of(const Type& type) {
   return type.is_nullable ? type.spelling : "std::optional<" + type.spelling + '>';
@@ -59,6 +35,7 @@ class Reading {
     for (Found& one : found_) read_operation(one);
     for (Scheme& scheme : contract_.schemes) scheme.node = schemes_.at(std::string(scheme.wire));
     read_base();
+    look_for_documentation();
     return std::move(contract_);
   }
 
@@ -173,7 +150,7 @@ class Reading {
     tag.file = snake_of(called);
     const auto is_taken = [&](const std::string& file) {
       // Headers of the generated code, and what mount() calls its own.
-      constexpr std::string_view own[] = {"types",  "api",     "schemas", "security",
+      constexpr std::string_view own[] = {"types",  "api",     "schemas", "security", "client",
                                           "routes", "options", "all",     "document"};
       return std::ranges::find(own, file) != std::end(own) ||
              std::any_of(contract_.tags.begin(), contract_.tags.end() - 1,
@@ -205,7 +182,7 @@ class Reading {
     operation.pattern = pattern_of(found.path, &in_route);
     read_parameters(found, operation, in_route);
     read_body(operation);
-    read_responses(operation);
+    operation.responses = read_responses(*operation.node, operation.title, document_, types_, names_, problems_);
     read_security(operation);
     tag_of(found.tag).operations.push_back(std::move(operation));
   }
@@ -265,11 +242,10 @@ class Reading {
       if (!parameter.is_json && !is_serialisable(*parameter.type, *node, parameter.place)) continue;
       const Type& plain = parameter.type->inner != nullptr ? *parameter.type->inner : *parameter.type;
       if (!parameter.is_json && place == "query" && parameter.style == "Form" && parameter.explodes &&
-          plain.shape == Shape::Map) {
-        problems_.error(
-            *node,
-            "an object with any members takes every parameter of the query: give it the style deepObject, or "
-            "explode: false");
+          (plain.shape == Shape::Map || plain.others != nullptr)) {
+        problems_.error(*node, std::string("an object with ") + (plain.shape == Shape::Map ? "any" : "other") +
+                                   " members takes every parameter of the query: give it the style deepObject, or "
+                                   "explode: false");
         continue;
       }
       if (!parameter.is_required) {
@@ -297,21 +273,18 @@ class Reading {
     for (std::size_t i = 0; i < chosen.size(); ++i) operation.parameters[i].name = chosen[i];
   }
 
-  static bool is_plain(const Type& type) {
-    return type.shape != Shape::List && type.shape != Shape::Map && type.shape != Shape::Struct;
-  }
   bool is_serialisable(const Type& type, const Node& node, const std::string& place) {
     const Type& inner = type.inner != nullptr ? *type.inner : type;
     bool is_good = true;
     if (inner.shape == Shape::List) {
-      is_good = inner.element != nullptr && is_plain(*inner.element);
+      is_good = inner.element != nullptr && inner.element->is_plain();
     } else if (inner.shape == Shape::Map) {
-      is_good = inner.element != nullptr && is_plain(*inner.element);
+      is_good = inner.element != nullptr && inner.element->is_plain();
     } else if (inner.shape == Shape::Struct) {
       is_good = std::ranges::all_of(inner.members, [&](const Member& member) {
         const Type& type_of_member = *member.type;
-        return is_plain(type_of_member) || (type_of_member.shape == Shape::List && type_of_member.element != nullptr &&
-                                            is_plain(*type_of_member.element));
+        return type_of_member.is_plain() || (type_of_member.shape == Shape::List && type_of_member.element != nullptr &&
+                                             type_of_member.element->is_plain());
       });
     }
     if (!is_good) {
@@ -374,119 +347,6 @@ class Reading {
       problems_.error(*node,
                       "a body that is streamed beside one that is read whole: give each an operation of its own");
     }
-  }
-
-  void read_responses(Operation& operation) {
-    const Node* const responses = operation.node->find("responses", Kind::Map);
-    if (responses == nullptr) return;
-    std::vector<const Node*> written;
-    for (const Node* const one : responses->children) {
-      if (!one->key.starts_with("x-")) written.push_back(one);
-    }
-    std::ranges::sort(written, {}, &Node::key);  // "default" comes last.
-    for (const Node* const one : written) {
-      const Node* const node = document_.resolve(*one);
-      if (node == nullptr || one->key.starts_with('1')) continue;
-      Response response;
-      response.node = node;
-      response.status = one->key;
-      response.name = name_of_status(one->key);
-      if (one->key == "default") {
-        response.least = 200;
-        response.most = 599;
-      } else if (one->key.ends_with("XX")) {
-        response.least = (one->key[0] - '0') * 100;
-        response.most = response.least + 99;
-      } else {
-        response.least = response.most = std::atoi(std::string(one->key).c_str());
-      }
-      read_headers(operation, response);
-      read_contents(operation, response);
-      operation.responses.push_back(std::move(response));
-    }
-  }
-
-  void read_headers(const Operation& operation, Response& response) {
-    const Node* const headers = response.node->find("headers", Kind::Map);
-    if (headers == nullptr) return;
-    std::vector<const Node*> written(headers->children.begin(), headers->children.end());
-    std::ranges::sort(written, {}, &Node::key);
-    std::vector<std::string_view> wires;
-    for (const Node* const one : written) {
-      if (lower(one->key) == "content-type") continue;  // OpenAPI 3.1.1 §4.8.17.
-      const Node* const node = document_.resolve(*one);
-      if (node == nullptr) continue;
-      const Node* const schema = node->find("schema");
-      if (schema == nullptr) {
-        problems_.error(*node, "a header of a response is declared by a 'schema'");
-        continue;
-      }
-      const Type* const type = types_.type_of(*schema, operation.title + pascal_of(one->key));
-      if (type == nullptr) continue;
-      const Type& inner = type->inner != nullptr ? *type->inner : *type;
-      if (!is_plain(inner) && (inner.shape != Shape::List || inner.element == nullptr || !is_plain(*inner.element))) {
-        problems_.error(*node, "a header of a response is a plain value, or a list of some");
-        continue;
-      }
-      const Node* const required = node->find("required");
-      response.headers.push_back({{}, one->key, type, required != nullptr && required->is_true(), node});
-      wires.push_back(one->key);
-    }
-    const std::vector<std::string> chosen = distinct(wires, &snake_of);
-    for (std::size_t i = 0; i < chosen.size(); ++i) response.headers[i].name = chosen[i];
-    if (!response.headers.empty()) {
-      response.headers_name = names_.type(operation.title + pascal_of(response.name) + "Headers");
-    }
-  }
-
-  void read_contents(const Operation& operation, Response& response) {
-    const Node* const content = response.node->find("content", Kind::Map);
-    if (content == nullptr) return;
-    std::vector<const Node*> media_types(content->children.begin(), content->children.end());
-    std::ranges::sort(media_types, [](const Node* a, const Node* b) {
-      return std::pair(media_type_of(a->key) != "application/json", std::pair(!is_json(a->key), a->key)) <
-             std::pair(media_type_of(b->key) != "application/json", std::pair(!is_json(b->key), b->key));
-    });
-    const bool has_other = std::ranges::any_of(media_types, [](const Node* media) { return !is_xml(media->key); });
-    for (const Node* const media : media_types) {
-      if (is_xml(media->key) && has_other) continue;
-      Response::Content one;
-      one.media_type = media->key;
-      one.name = response.name;
-      if (!response.contents.empty()) {
-        std::string_view subtype = std::string_view(media->key).substr(media->key.find('/') + 1);
-        subtype = subtype.substr(0, subtype.find(';'));
-        one.name += '_' + snake_of(subtype == "*" ? "any" : subtype);
-      }
-      // "text/csv" and "application/csv" are two functions, and each may have one that ends in "_stream".
-      const std::string name = one.name;
-      const auto is_taken = [&](const Response::Content& other) {
-        return other.name == one.name || other.name + "_stream" == one.name || one.name + "_stream" == other.name;
-      };
-      for (int number = 2; std::ranges::any_of(response.contents, is_taken); ++number) {
-        one.name = name + '_' + std::to_string(number);
-      }
-      const Node* const schema = media->find("schema");
-      if (is_json(media->key) && schema != nullptr) {
-        one.type = types_.type_of(*schema, operation.title + pascal_of(response.name));
-        if (one.type == nullptr) continue;
-        one.is_problem = media_type_of(media->key) == "application/problem+json" && is_problem(*one.type);
-      } else {
-        one.is_text =
-            media_type_of(media->key).starts_with("text/") && media_type_of(media->key) != "text/event-stream";
-      }
-      response.contents.push_back(std::move(one));
-    }
-  }
-
-  // Whether RFC 9457's own members are enough for it.
-  static bool is_problem(const Type& type) {
-    constexpr std::string_view own[] = {"type", "title", "status", "detail"};
-    if (type.shape == Shape::Any) return true;
-    return type.shape == Shape::Struct && std::ranges::all_of(type.members, [&](const Member& member) {
-             const bool is_needed = member.presence == Presence::Required || member.presence == Presence::Nullable;
-             return !is_needed || std::ranges::find(own, member.json) != std::end(own);
-           });
   }
 
   void read_schemes() {
@@ -573,12 +433,15 @@ class Reading {
     const Node* const servers = document_.root().find("servers", Kind::List);
     if (servers == nullptr || servers->children.empty()) return;
     std::string url(servers->children[0]->string("url"));
-    if (const Node* const variables = servers->children[0]->find("variables", Kind::Map)) {
-      for (const Node* const variable : variables->children) {
-        const std::string written = '{' + std::string(variable->key) + '}';
-        const std::size_t at = url.find(written);
-        if (at != std::string::npos) url.replace(at, written.size(), variable->string("default"));
-      }
+    // In one pass: a default is not looked into, and a variable may come several times.
+    const Node* const variables = servers->children[0]->find("variables", Kind::Map);
+    for (std::size_t at = 0; variables != nullptr && (at = url.find('{', at)) != std::string::npos;) {
+      const std::size_t end = url.find('}', at);
+      if (end == std::string::npos) break;
+      const Node* const variable = variables->find(std::string_view(url).substr(at + 1, end - at - 1));
+      const std::string value(variable == nullptr ? std::string_view() : variable->string("default"));
+      if (variable != nullptr) url.replace(at, end + 1 - at, value);
+      at = variable != nullptr ? at + value.size() : end;
     }
     if (const std::size_t scheme = url.find("://"); scheme != std::string::npos) {
       const std::size_t path = url.find('/', scheme + 3);
@@ -588,6 +451,25 @@ class Reading {
     if (url.starts_with("//")) url = url.substr(std::min(url.find('/', 2), url.size()));
     while (url.ends_with('/')) url.pop_back();
     if (url.starts_with('/') && url.find_first_of("{}") == std::string::npos) contract_.base = url;
+  }
+
+  // An operation at the path of the document, or of its page, takes its place.
+  void look_for_documentation() {
+    constexpr std::pair<std::string_view, std::string_view> settings[] = {{"/openapi.json", "document_path"},
+                                                                          {"/docs", "page_path"}};
+    for (const auto& [path, setting] : settings) {
+      const auto is_there = [&](const Found& one) {
+        return one.operation->key == "get" && contract_.base + std::string(one.path) == path;
+      };
+      const auto found = std::ranges::find_if(found_, is_there);
+      if (found == found_.end()) continue;
+      contract_.documentation += (contract_.documentation.empty() ? "." : ", .") + std::string(setting) + " = \"\"";
+      problems_.warning(*found->operation,
+                        "GET " + std::string(path) + " takes the place of " +
+                            (setting == "page_path" ? "the page that shows the document: mount() serves it"
+                                                    : "the document, and there is no page: mount() serves both") +
+                            " where MountOptions::documentation." + std::string(setting) + " says");
+    }
   }
 
   Document& document_;

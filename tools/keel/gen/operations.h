@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gen/names.h"
+#include "gen/responses.h"
 #include "gen/types.h"
 #include "openapi/document.h"
 #include "openapi/problems.h"
@@ -51,34 +52,6 @@ struct Body {
 
   bool is_streamed() const noexcept { return !contents.empty() && contents[0].kind == Kind::Streamed; }
   std::string spelling() const;
-};
-
-struct Header {
-  std::string name;
-  std::string_view wire;
-  const Type* type = nullptr;
-  bool is_required = false;
-  const openapi::Node* node = nullptr;
-};
-
-struct Response {
-  struct Content {
-    std::string name;  // Of the function: "ok", "not_found", "ok_csv".
-    std::string_view media_type;
-    const Type* type = nullptr;  // Of JSON.
-    bool is_text = false;
-    bool is_problem = false;  // A detail is enough for it.
-  };
-  std::string name;    // "ok".
-  std::string status;  // "200", "4XX", "default".
-  int least = 0;       // The statuses that it is for.
-  int most = 0;
-  std::vector<Content> contents;
-  std::vector<Header> headers;
-  std::string headers_name;  // Of their struct.
-  const openapi::Node* node = nullptr;
-
-  bool is_one() const noexcept { return least == most; }
 };
 
 struct Security {
@@ -125,6 +98,8 @@ struct Contract {
   std::vector<Tag> tags;
   std::vector<Scheme> schemes;  // Those that are used.
   std::string base;             // The path of the first server: "/v1", or "".
+  // The initialiser of contract::DocumentationOptions: what it has an operation of its own for is served nowhere.
+  std::string documentation;
 };
 
 Contract read_contract(openapi::Document& document, Types& types, Names& names, openapi::Problems& problems);

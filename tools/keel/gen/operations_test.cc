@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "gen/statuses.h"
 #include "openapi/testing.h"
 
 namespace keel::gen::operations_test {
@@ -65,9 +64,6 @@ std::string with_body(const std::string& content, const std::string& more = "") 
   return head + "paths:\n  /a:\n    post:\n      operationId: a\n      " + fine + "\n      requestBody: {" + more +
          "content: {" + content + "}}\n";
 }
-std::string with_responses(const std::string& responses) {
-  return head + "paths:\n  /a:\n    get:\n      operationId: a\n      responses:\n" + responses;
-}
 std::string with_security(const std::string& security, const std::string& of_all = "") {
   return head + of_all + "paths:\n  /a:\n    get: {operationId: a, " + security + fine + "}\n" +
          "components:\n"
@@ -103,17 +99,6 @@ std::string kinds_of(const Body& body) {
         (text.empty() ? "" : ", ") + std::string(names[static_cast<int>(one.kind)]) + ' ' + std::string(one.media_type);
   }
   return text;
-}
-Lines contents_of(const Response& response) {
-  Lines lines;
-  for (const Response::Content& one : response.contents) {
-    lines.push_back(one.name + ' ' + std::string(one.media_type) +
-                    (one.is_problem        ? " problem " + one.type->spelling
-                     : one.type != nullptr ? " json " + one.type->spelling
-                     : one.is_text         ? " text"
-                                           : " bytes"));
-  }
-  return lines;
 }
 std::string alternatives_of(const Read& read) {
   std::string text;
@@ -248,6 +233,13 @@ TEST(Operations, reject_parameters_that_have_no_form_as_text) {
              "'content' of application/json (#/paths/~1a/get/parameters/0)",
              "api.yaml:10:42: error: a parameter of the media type 'text/plain' cannot be read: only JSON "
              "(#/paths/~1a/get/parameters/1/content/text~1plain)"}));
+  const std::string open =
+      "schema: {type: object, properties: {r: {type: integer}}, additionalProperties: {type: string}}}";
+  EXPECT_EQ(read(with_parameters({"{name: a, in: query, " + open, "{name: b, in: query, style: deepObject, " + open,
+                                  "{name: c, in: query, explode: false, " + open}))
+                .problems,
+            Lines{"api.yaml:9:11: error: an object with other members takes every parameter of the query: give it the "
+                  "style deepObject, or explode: false (#/paths/~1a/get/parameters/0)"});
 }
 
 TEST(Operations, have_a_body_of_json_forms_text_or_a_stream) {
@@ -293,80 +285,6 @@ TEST(Operations, reject_bodies_that_are_not_one_type) {
   EXPECT_EQ(read(with_body("multipart/form-data: {schema: {type: integer}}")).problems,
             Lines{"api.yaml:8:31: error: the schema of a form has to be an object "
                   "(#/paths/~1a/post/requestBody/content/multipart~1form-data)"});
-}
-
-TEST(Operations, have_responses_of_statuses_ranges_and_the_default) {
-  const Read made =
-      read(with_responses("        '204': {description: a}\n"
-                          "        default: {description: b}\n"
-                          "        '299': {description: c}\n"
-                          "        4XX: {description: d}\n"
-                          "        '404': {description: e}\n"
-                          "        '103': {description: f}\n"
-                          "        x-more: {description: g}\n"));
-
-  EXPECT_EQ(made.problems, Lines());
-  Lines lines;
-  for (const Response& one : made.operation("a").responses) {
-    lines.push_back(one.status + ' ' + one.name + ' ' + std::to_string(one.least) + '-' + std::to_string(one.most));
-  }
-  EXPECT_EQ(lines, (Lines{"204 no_content 204-204", "299 status_299 299-299", "404 not_found 404-404",
-                          "4XX client_error 400-499", "default other 200-599"}));
-}
-
-TEST(Operations, have_a_function_for_each_media_type_of_a_response) {
-  const Read made =
-      read(with_responses("        '200':\n"
-                          "          description: a\n"
-                          "          content:\n"
-                          "            text/csv: {}\n"
-                          "            text/event-stream: {}\n"
-                          "            application/csv: {}\n"
-                          "            application/json: {schema: {type: string}}\n"
-                          "            application/xml: {}\n"
-                          "            'image/*': {}\n"
-                          "        4XX:\n"
-                          "          description: b\n"
-                          "          content: {application/problem+json: {schema: {type: object, "
-                          "properties: {detail: {type: string}}}}}\n"
-                          "        '409':\n"
-                          "          description: c\n"
-                          "          content: {application/problem+json: {schema: {type: object, "
-                          "required: [sku], properties: {sku: {type: string}}}}}\n"));
-
-  EXPECT_EQ(made.problems, Lines());
-  ASSERT_EQ(made.operation("a").responses.size(), 3u);
-  EXPECT_EQ(contents_of(made.operation("a").responses[0]),
-            (Lines{"ok application/json json std::string", "ok_csv application/csv bytes", "ok_any image/* bytes",
-                   "ok_csv_2 text/csv text", "ok_event_stream text/event-stream bytes"}));
-  EXPECT_EQ(contents_of(made.operation("a").responses[1]), Lines{"conflict application/problem+json json AConflict"});
-  EXPECT_EQ(contents_of(made.operation("a").responses[2]),
-            Lines{"client_error application/problem+json problem AClientError"});
-}
-
-TEST(Operations, have_headers_of_responses_by_their_names) {
-  const Read made =
-      read(with_responses("        '200':\n"
-                          "          description: a\n"
-                          "          headers:\n"
-                          "            X-Total: {required: true, schema: {type: integer}}\n"
-                          "            ETag: {schema: {type: string}}\n"
-                          "            Content-Type: {schema: {type: string}}\n"
-                          "            x-tags: {schema: {type: array, items: {type: string}}}\n"));
-
-  EXPECT_EQ(made.problems, Lines());
-  const Response& response = made.operation("a").responses.at(0);
-  EXPECT_EQ(response.headers_name, "AOkHeaders");
-  Lines lines;
-  for (const Header& one : response.headers) {
-    lines.push_back(one.name + ' ' + one.type->spelling + (one.is_required ? " required" : ""));
-  }
-  EXPECT_EQ(lines, (Lines{"e_tag std::string", "x_total std::int64_t required", "x_tags std::vector<std::string>"}));
-  EXPECT_EQ(read(with_responses("        '200': {description: a, headers: {X-A: {schema: {type: object, properties: "
-                                "{a: {type: string}}}}}}\n"))
-                .problems,
-            Lines{"api.yaml:8:43: error: a header of a response is a plain value, or a list of some "
-                  "(#/paths/~1a/get/responses/200/headers/X-A)"});
 }
 
 TEST(Operations, ask_for_the_alternatives_of_their_security) {
@@ -431,7 +349,20 @@ TEST(Operations, stand_below_the_path_of_the_first_server) {
   EXPECT_EQ(base("[{url: 'https://{host}.example.com:{port}/{base}', variables: {host: {default: eu}, port: {default: "
                  "'443'}, base: {default: v3}}}]"),
             "/v3");
+  EXPECT_EQ(base("[{url: '/{a}/y', variables: {a: {default: '{b}'}, b: {default: x}}}]"), "")
+      << "a default is not looked into, and a path with braces is none";
   EXPECT_EQ(read(head + "paths: {}\n").contract.base, "");
+}
+
+TEST(Operations, at_the_paths_of_the_documentation_take_its_place) {
+  const auto documentation = [](const std::string& path, const std::string& servers = "[{url: /}]") {
+    return read(head + "servers: " + servers + "\npaths:\n  " + path + ":\n    get: {operationId: a, " + fine + "}\n")
+        .contract.documentation;
+  };
+  EXPECT_EQ(documentation("/docs"), ".page_path = \"\"");
+  EXPECT_EQ(documentation("/openapi.json"), ".document_path = \"\"");
+  EXPECT_EQ(documentation("/docs", "[{url: /v1}]"), "");
+  EXPECT_EQ(documentation("/docs/a"), "");
 }
 
 TEST(Operations, of_a_tag_are_in_one_file_and_one_handler) {
@@ -464,14 +395,6 @@ TEST(Operations, of_a_tag_are_in_one_file_and_one_handler) {
   }
   EXPECT_EQ(lines, (Lines{"operations OperationsHandler : d", "pets PetsHandler : b",
                           "pets_ PetsHandler2 Animals.: a e", "types_ TypesHandler : c"}));
-}
-
-TEST(Statuses, have_the_names_of_the_registry) {
-  EXPECT_EQ(name_of_status("200"), "ok");
-  EXPECT_EQ(name_of_status("422"), "unprocessable_content");
-  EXPECT_EQ(name_of_status("5XX"), "server_error");
-  EXPECT_EQ(name_of_status("default"), "other");
-  EXPECT_EQ(name_of_status("499"), "status_499");
 }
 
 }  // namespace

@@ -155,6 +155,8 @@ void Types::State::prepare() {
   }
 }
 
+std::map<const Made*, std::vector<const Made*>> Types::State::mentioned() const { return edges_of(named, true); }
+
 std::vector<const Made*> Types::State::ordered() const {
   const Edges needed = edges_of(named, false);
   const Edges mentioned = edges_of(named, true);

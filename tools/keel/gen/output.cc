@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "gen/bundle.h"
+#include "gen/client.h"
 #include "gen/cpp.h"
+#include "gen/exchange.h"
 #include "gen/operations.h"
 #include "gen/schema_tables.h"
 #include "gen/selection.h"
@@ -20,31 +22,11 @@ using openapi::Document;
 using openapi::Node;
 using openapi::Problems;
 
-std::string capital(std::string_view text) {
-  std::string made(text);
-  std::ranges::transform(made, made.begin(), [](unsigned char c) { return c >= 'a' && c <= 'z' ? c - 32 : c; });
-  return made;
-}
-
 // "keel::http::Status::NotFound" of "404".
 std::string status_of(const Response& response) {
   const std::string name = pascal_of(response.name);
   if (response.name.starts_with("status_")) return "static_cast<keel::http::Status>(" + response.status + ')';
   return "keel::http::Status::" + name;
-}
-
-bool is_wild(std::string_view media_type) { return media_type.find('*') != std::string_view::npos; }
-bool is_success(const Response& response) {
-  return response.least >= 200 && response.least < 300 && response.status != "default";
-}
-
-std::string list_of_literals(const std::vector<std::string_view>& texts) {
-  std::string list = "{";
-  for (const std::string_view text : texts) {
-    if (list.size() > 1) list += ", ";
-    list += literal(text);
-  }
-  return list + '}';
 }
 
 // One function of a response's class.
@@ -94,7 +76,8 @@ std::vector<Maker> makers_of(const Response& response, const std::string& of) {
       if (content.is_problem)
         add(content.name, "std::string_view detail", "keel::http::refuse(" + status + ", detail)");
       add(content.name, "const " + content.type->spelling + "& body",
-          "json(" + status + ", body, " + literal(media_type) + ')');
+          "json<" + content.type->spelling + ", " + content.type->write + ">(" + status + ", body, " +
+              literal(media_type) + ')');
       continue;
     }
     const bool has_wild_type = is_wild(content.media_type);
@@ -128,11 +111,12 @@ const Response::Content* implicit_of(const Operation& operation) {
 class Writing {
  public:
   Writing(const Contract& contract, const Types& types, const SchemaTables& tables, const Options& options,
-          std::string security, std::string mount_options)
+          const ClientNames& clients, std::string security, std::string mount_options)
       : contract_(contract),
         types_(types),
         tables_(tables),
         options_(options),
+        clients_(clients),
         security_(std::move(security)),
         mount_options_(std::move(mount_options)),
         folder_(options.space.substr(options.space.rfind(':') + 1)),
@@ -140,9 +124,12 @@ class Writing {
 
   std::vector<File> write(const std::string& document_source) {
     write_types();
-    if (!contract_.schemes.empty()) write_security();
-    for (const Tag& tag : contract_.tags) write_tag(tag);
-    write_mount(document_source);
+    if (options_.has_server) {
+      if (!contract_.schemes.empty()) write_security();
+      for (const Tag& tag : contract_.tags) write_tag(tag);
+      write_mount(document_source);
+    }
+    if (options_.has_client) write_clients();
     write_parts();
     return std::move(files_);
   }
@@ -158,21 +145,38 @@ class Writing {
   bool has_security(const Tag& tag) const {
     return std::ranges::any_of(tag.operations, [&](const Operation& one) { return has_security(one); });
   }
-  // The text of a part, which will include this header.
-  std::string& part_of(const std::string& name, const std::string& header) {
-    std::string& part = parts_.of(name);
-    includes_[static_cast<std::size_t>(
-                  std::ranges::find_if(parts_.texts(), [&](const std::string& one) { return &one == &part; }) -
-                  parts_.texts().begin())]
-        .insert(header);
-    return part;
+  std::string& part_of(const std::string& name, const std::string& header) { return parts_.of(header, name); }
+  // A line for each.
+  std::string includes(const std::vector<std::string>& headers) const {
+    std::string lines;
+    for (const std::string& one : headers) lines += "#include \"" + folder_ + '/' + one + "\"\n";
+    return lines;
   }
 
   void write_types() {
-    std::string text = head("The schemas.") + "#pragma once\n\n" + Types::header_includes() + '\n' + open();
-    text += types_.header() + '\n' + close();
-    files_.push_back({"types.h", std::move(text)});
-    for (const auto& [name, definition] : tables_.each()) parts_.of(name) += definition + '\n';
+    std::string about = "The schemas.";
+    for (const Types::Header& header : types_.headers()) {
+      if (header.name.starts_with("shared_")) {
+        about = "Schemas of several tags.";
+      } else if (header.name != "types.h") {
+        about = "The schemas of one tag.";
+      } else {
+        about = "The schemas.";
+      }
+      std::string standard = Types::includes_of(header.text);
+      if (!standard.empty()) standard += '\n';
+      std::string others = includes(header.includes);
+      if (!others.empty()) others += '\n';
+      std::string text = head(about) + "#pragma once\n\n" + standard + others;
+      if (header.text.find("read_json(") != std::string::npos) {
+        text +=
+            "namespace keel {\nclass Violations;\nnamespace json {\nclass Reader;\nclass Writer;\n"
+            "}  // namespace json\n}  // namespace keel\n\n";
+      }
+      text += open() + header.text + (header.text.empty() ? "" : "\n") + close();
+      files_.push_back({header.name, std::move(text)});
+    }
+    for (const auto& [name, definition] : tables_.each()) parts_.of("", name) += definition + '\n';
     types_.definitions(parts_);
     if (tables_.each().empty()) return;
     files_.push_back({"schemas.h", head("What is checked by tables, for the sources here.") +
@@ -228,16 +232,10 @@ class Writing {
   }
 
   void write_tag(const Tag& tag) {
-    std::string text =
-        head(tag.name.empty() ? std::string("The operations without a tag.")
-                              : "The operations of the tag \"" + std::string(tag.name) + "\".") +
-        "#pragma once\n\n#include <optional>\n#include <string_view>\n#include <utility>\n\n"
-        "#include \"keel/contract/answer.h\"\n#include \"keel/contract/routes.h\"\n#include \"keel/task/task.h\"\n"
-        "#include \"" +
-        folder_ + "/types.h\"\n\n" + open();
+    std::string text = open();
     if (has_security(tag)) text += "class " + security_ + ";\n\n";
     for (const Operation& operation : tag.operations) {
-      write_request(text, operation);
+      text += request_struct(operation);
       write_response(text, operation);
       write_source(tag, operation);
     }
@@ -252,7 +250,14 @@ class Writing {
                                   (has_security(tag) ? ", " + security_ + "& security" : "");
     text += "\n  // Adds the routes; mount() of " + folder_ + "/api.h does.\n  void add_routes(" + arguments +
             ");\n\n protected:\n  ~" + tag.handler + "() = default;\n};\n\n" + close();
-    files_.push_back({tag.file + ".h", std::move(text)});
+    const std::string before =
+        head(tag.name.empty() ? std::string("The operations without a tag.")
+                              : "The operations of the tag \"" + std::string(tag.name) + "\".") +
+        "#pragma once\n\n" +
+        Types::includes_of(text, {"<optional>", "<string_view>", "<utility>", "\"keel/contract/answer.h\"",
+                                  "\"keel/contract/routes.h\"", "\"keel/task/task.h\""}) +
+        includes(types_.headers_of(tag.file)) + '\n';
+    files_.push_back({tag.file + ".h", before + text});
 
     std::string& part = part_of(tag.handler, tag.file + ".h");
     part += "namespace routes {\n";
@@ -268,63 +273,8 @@ class Writing {
     part += "}\n\n";
   }
 
-  static std::string title_of(const Operation& operation) {
-    std::string title = capital(operation.method) + ' ' + std::string(operation.path);
-    const std::string_view summary = operation.node->string("summary");
-    const std::string about(summary.empty() ? operation.node->string("description") : summary);
-    if (!about.empty()) title += ": " + about;
-    const Node* const deprecated = operation.node->find("deprecated");
-    if (deprecated != nullptr && deprecated->is_true()) title += " (deprecated)";
-    return title;
-  }
-  static std::string described(const Node& node) { return std::string(node.string("description")); }
-
-  static std::string initialised(const Type& type, const std::string& initialiser) {
-    if (!initialiser.empty()) return " = " + initialiser;
-    const bool is_scalar = type.shape == Shape::Boolean || type.shape == Shape::Integer ||
-                           type.shape == Shape::Number || type.shape == Shape::Enum;
-    return is_scalar && !type.is_nullable ? " = {}" : "";
-  }
-
-  void write_request(std::string& text, const Operation& operation) {
-    text += comment("", "What " + capital(operation.method) + ' ' + std::string(operation.path) + " is asked with.");
-    text += "struct " + operation.request + " {\n";
-    for (const Parameter& parameter : operation.parameters) {
-      const std::string about = described(*parameter.node);
-      if (!about.empty()) text += comment("  ", about);
-      text +=
-          "  " + parameter.spelling() + ' ' + parameter.name +
-          (parameter.is_required || !parameter.initialiser.empty() ? initialised(*parameter.type, parameter.initialiser)
-                                                                   : "") +
-          ";\n";
-    }
-    if (operation.body.is_streamed()) {
-      text += "  // The body is read from the request, as it arrives: http.read_body().\n";
-    } else if (operation.body.node != nullptr) {
-      const std::string about = described(*operation.body.node);
-      if (!about.empty()) text += comment("  ", about);
-      text +=
-          "  " + operation.body.spelling() + " body" +
-          (operation.body.is_required && operation.body.type != nullptr ? initialised(*operation.body.type, "") : "") +
-          ";\n";
-    }
-    text += "};\n\n";
-  }
-
   void write_response(std::string& text, const Operation& operation) {
-    for (const Response& response : operation.responses) {
-      if (response.headers.empty()) continue;
-      text += "struct " + response.headers_name + " {\n";
-      for (const Header& header : response.headers) {
-        const std::string about = described(*header.node);
-        if (!about.empty()) text += comment("  ", about);
-        text += "  " +
-                (header.is_required || header.type->is_nullable ? header.type->spelling
-                                                                : "std::optional<" + header.type->spelling + '>') +
-                ' ' + header.name + (header.is_required ? initialised(*header.type, "") : "") + ";\n";
-      }
-      text += "};\n";
-    }
+    text += header_structs(operation);
     text += comment("", "What " + capital(operation.method) + ' ' + std::string(operation.path) + " answers.");
     text += "class [[nodiscard]] " + operation.response + " : public keel::contract::Answer {\n public:\n";
     if (const Response::Content* const one = implicit_of(operation)) {
@@ -348,34 +298,9 @@ class Writing {
     text += "\n private:\n  using Answer::Answer;\n};\n\n";
   }
 
-  // A reader as an argument of a template: read_json() is overloaded.
-  static std::string reader_of(const Type& type) {
-    if (type.read != "read_json") return '&' + type.read;
-    return "keel::contract::reader<" + (type.inner != nullptr ? type.inner->spelling : type.spelling) + ">(&read_json)";
-  }
-  static std::string form_literal(std::string_view form) { return "keel::contract::Form::" + std::string(form); }
-  // Its members by name, and the form of others.
-  static std::string fields_of(const Type& type, const std::string& name, std::string& others) {
-    const Type& inner = type.inner != nullptr ? *type.inner : type;
-    others = inner.element != nullptr ? form_literal(form_of(*inner.element)) : form_literal("Either");
-    if (inner.members.empty()) return "";
-    std::string text = "  static constexpr keel::contract::Field " + name + "[] = {\n";
-    for (const Member& member : inner.members) {
-      const std::string_view form = member.type == nullptr ? "Either" : form_of(*member.type);
-      text += "      {" + literal(member.json) + ", " + form_literal(form) + "},\n";
-    }
-    return text + "  };\n";
-  }
-
   void write_parameter(std::string& code, const Parameter& parameter) {
-    const std::string name = parameter.name + (parameter.name.ends_with('_') ? "parameter" : "_parameter");
-    std::vector<std::string> values = {".name = " + literal(parameter.wire),
-                                       ".place = keel::contract::Place::" + parameter.place,
-                                       ".style = keel::contract::Style::" + parameter.style,
-                                       parameter.explodes ? ".explodes = true" : ".explodes = false"};
-    if (parameter.is_required) values.push_back(".is_required = true");
-    if (!parameter.in_route.empty()) values.push_back(".in_route = " + literal(parameter.in_route));
-    code += list("  ", "static constexpr keel::contract::Parameter " + name + " = ", values, ";");
+    std::string name;
+    code += parameter_constant(parameter, name);
     const Type& type = *parameter.type;
     const Type& inner = type.inner != nullptr ? *type.inner : type;
     const std::string to = "to." + parameter.name;
@@ -457,90 +382,72 @@ class Writing {
                 "  " + maker.body + "\n}\n";
       }
     }
-    const bool has_input =
-        !operation.parameters.empty() || (operation.body.node != nullptr && !operation.body.is_streamed());
-    part += "\nnamespace {\n\n";
+    const bool needs_stream = operation.body.is_streamed() && operation.body.is_required;
+    const bool has_input = !operation.parameters.empty() || needs_stream ||
+                           (operation.body.node != nullptr && !operation.body.is_streamed());
+    part += '\n';
     if (has_input) {
-      part += "keel::Result<> read(keel::http::Request& http, " + operation.request + "& to) {\n";
+      part += "namespace {\n\n";
+      part += call("keel::Result<> receive_" + operation.name, "(",
+                   {"keel::http::Request& http", operation.request + "& to"}, ") {");
       part += "  keel::contract::Input in(http);\n";
       for (const Parameter& parameter : operation.parameters) write_parameter(part, parameter);
       const bool has_body =
           operation.body.node != nullptr && !operation.body.is_streamed() && !operation.body.contents.empty();
-      if (has_body && !operation.parameters.empty()) part += "  KEEL_TRY_VOID(in.finish());\n";
+      const bool has_both = (has_body || needs_stream) && !operation.parameters.empty();
+      if (has_both) part += "  KEEL_TRY_VOID(in.finish());\n";
       if (has_body) {
         write_body(part, operation.body);
+      } else if (needs_stream) {
+        part += "  return in.streamed_body();\n";
       } else {
         part += "  return in.finish();\n";
       }
-      part += "}\n\n";
+      part += "}\n\n}  // namespace\n\n";
     }
-    const std::string serve = "serve_" + operation.name;
-    part += call("keel::Task<keel::http::Response> " + serve, "(",
-                 {tag.handler + "& handler", "keel::http::Request& http"}, ") {");
-    part += "  " + operation.request + " request;\n";
-    if (has_input) part += "  co_await read(http, request);\n";
-    part +=
-        "  co_return (co_await handler." + operation.name + "(http, request)).response();\n}\n\n}  // namespace\n\n";
     std::vector<std::string> parameters = {"const keel::contract::Routes& routes", tag.handler + "& handler"};
     if (has_security(operation)) parameters.push_back(security_ + "& security");
+    part +=
+        "namespace routes {\n" + call("void " + operation.name, "(", parameters, ");") + "}  // namespace routes\n\n";
     part += call("void routes::" + operation.name, "(", parameters, ") {");
-    std::string routes = "  routes.add";
+    std::vector<std::string> functions = {'&' + tag.handler + "::" + operation.name};
+    if (has_input) functions.push_back("&receive_" + operation.name);
+    std::string routes = "  routes.serve";
     if (has_security(operation)) {
-      write_alternatives(part, operation.security);
+      part += alternatives_constant(operation.security);
       part += "  const keel::contract::Authorization authorization(" + security_ +
               "::schemes, alternatives, security.verifiers());\n";
-      routes = "  routes.with(authorization).add";
+      routes = "  routes.with(authorization).serve";
     }
-    part += call(routes, "(",
-                 {"keel::http::Method::" + pascal_of(operation.method), literal(operation.pattern), "handler",
-                  '&' + serve + route_options(operation)},
+    std::string line = call(routes, "<", functions, ">");
+    line.pop_back();
+    const std::size_t last = line.rfind('\n') + 1;
+    part += line.substr(0, last);
+    part += call(line.substr(last), "(",
+                 {"keel::http::Method::" + pascal_of(operation.method), literal(operation.pattern),
+                  "handler" + route_options(operation)},
                  ");") +
             "}\n\n";
-    declared_.push_back({&part, call("void " + operation.name, "(", parameters, ");")});
-  }
-
-  static void write_alternatives(std::string& part, const Security& security) {
-    std::string list;
-    for (std::size_t i = 0; i < security.alternatives.size(); ++i) {
-      const auto& alternative = security.alternatives[i];
-      const std::string number = std::to_string(i + 1);
-      std::string requirements;
-      for (std::size_t j = 0; j < alternative.size(); ++j) {
-        std::string scopes = "{}";
-        if (!alternative[j].scopes.empty()) {
-          scopes = "scopes_" + number + '_' + std::to_string(j + 1);
-          part += "  static constexpr std::string_view " + scopes + "[] = " + list_of_literals(alternative[j].scopes) +
-                  ";\n";
-        }
-        if (j != 0) requirements += ", ";
-        requirements += '{' + std::to_string(alternative[j].scheme) + ", " + scopes + '}';
-      }
-      if (!list.empty()) list += ", ";
-      if (requirements.empty()) {
-        list += "keel::contract::Alternative()";
-        continue;
-      }
-      part += "  static constexpr keel::contract::Requirement all_of_" + number + "[] = {" + requirements + "};\n";
-      list += "all_of_" + number;
-    }
-    part += "  static constexpr keel::contract::Alternative alternatives[] = {" + list + "};\n";
   }
 
   void write_mount(const std::string& document_source) {
     const bool is_secured = !contract_.schemes.empty();
     std::string text = head("All operations, and the document itself.") +
-                       "#pragma once\n\n#include <string>\n\n"
+                       "#pragma once\n\n#include <cstddef>\n#include <optional>\n#include <string>\n\n"
                        "#include \"keel/contract/docs_page.h\"\n#include \"keel/contract/routes.h\"\n";
     for (const Tag& tag : contract_.tags) text += "#include \"" + folder_ + '/' + tag.file + ".h\"\n";
     if (is_secured) text += "#include \"" + folder_ + "/security.h\"\n";
     text += '\n' + open();
-    text +=
-        "struct " + mount_options_ +
-        " {\n  // What stands in front of all paths: that of the contract's first server.\n"
-        "  std::string base = " +
-        literal(contract_.base) +
-        ";\n"
-        "  // Where the document and its page are.\n  keel::contract::DocumentationOptions documentation = {};\n};\n\n";
+    text += "struct " + mount_options_ +
+            " {\n  // What stands in front of all paths: that of the contract's first server.\n"
+            "  std::string base = " +
+            literal(contract_.base) +
+            ";\n"
+            "  // Of a body that its handler reads piece by piece, in bytes: above it 413. Empty: the server's limit.\n"
+            "  std::optional<std::size_t> streamed_bytes_max = {};\n"
+            "  // Where the document and its page are" +
+            (contract_.documentation.empty() ? "." : ", unless the contract has an operation there: \"\" is nowhere.") +
+            "\n  keel::contract::DocumentationOptions documentation = {" + contract_.documentation + "};\n};\n\n";
     text +=
         "// Adds all routes, and GET /openapi.json and GET /docs. `routes` is a router, or a group of one; the "
         "handlers\n"
@@ -555,30 +462,50 @@ class Writing {
     std::string& part = part_of("mount", "api.h");
     part += "namespace {\n\n" + document_source + "\n}  // namespace\n\n";
     part += call("void mount", "(", parameters, ") {");
-    part += "  const keel::contract::Routes all = routes.below(options.base);\n";
+    part += "  const keel::contract::Routes all = routes.below(options.base).streaming(options.streamed_bytes_max);\n";
     for (const Tag& tag : contract_.tags) {
       part += "  " + tag.file + ".add_routes(all" + (has_security(tag) ? ", security" : "") + ");\n";
     }
     part += "  keel::contract::mount_documentation(routes.group(), document, options.documentation);\n}\n\n";
   }
 
-  void write_parts() {
-    for (std::size_t i = 0; i < parts_.texts().size(); ++i) {
-      std::string text = head("Definitions.") + Types::source_includes();
-      text += "#include \"keel/contract/input.h\"\n#include \"keel/http/server/problem.h\"\n#include \"" + folder_ +
-              "/types.h\"\n";
-      if (!tables_.each().empty()) text += "#include \"" + folder_ + "/schemas.h\"\n";
-      for (const std::string& header : includes_[i]) text += "#include \"" + folder_ + '/' + header + "\"\n";
-      const bool has_secured = std::ranges::any_of(contract_.tags, [&](const Tag& tag) { return has_security(tag); });
-      if (has_secured && !includes_[i].contains("security.h")) text += "#include \"" + folder_ + "/security.h\"\n";
-      text += '\n' + open();
-      std::string declared;
-      for (const auto& [part, declaration] : declared_) {
-        if (part == &parts_.texts()[i]) declared += declaration;
+  void write_clients() {
+    ClientText::Options options = {.space = options_.space, .folder = folder_, .has_server = options_.has_server};
+    for (const Tag& tag : contract_.tags) options.types.push_back(types_.headers_of(tag.file));
+    const ClientText text(contract_, clients_, options);
+    files_.push_back({"client.h", head("What the clients are given.") + text.shared()});
+    part_of(clients_.options, "client.h") += text.shared_definition();
+    for (std::size_t i = 0; i < contract_.tags.size(); ++i) {
+      const Tag& tag = contract_.tags[i];
+      const std::string file = clients_.tags[i].file + ".h";
+      files_.push_back({file, head(tag.name.empty() ? std::string("The client of the operations without a tag.")
+                                                    : "The client of the tag \"" + std::string(tag.name) + "\".") +
+                                  text.header(i)});
+      for (std::size_t j = 0; j < tag.operations.size(); ++j) {
+        part_of("ask " + tag.operations[j].name, file) += text.definition(i, j);
       }
-      if (!declared.empty()) text += "namespace routes {\n" + declared + "}  // namespace routes\n\n";
-      text += parts_.texts()[i] + close();
-      files_.push_back({part_name(static_cast<int>(i) + 1), std::move(text)});
+    }
+  }
+
+  void write_parts() {
+    int number = 0;
+    for (const Parts::Part& part : parts_.spread()) {
+      std::string text = head("Definitions.");
+      if (!part.text.empty()) {
+        const std::string functions = types_.functions_for(part.text);
+        text += Types::includes_of(functions + part.text);
+        const bool has_tables = (functions + part.text).find("schema_") != std::string::npos && !tables_.each().empty();
+        if (has_tables) text += includes({"schemas.h"});
+        text += includes({part.headers.begin(), part.headers.end()});
+        const bool is_secured = part.text.find(security_ + "::") != std::string::npos;
+        if (is_secured && !part.headers.contains("security.h")) text += includes({"security.h"});
+        // Of what a compiler may refuse, and GCC and Clang do not: a std::map has no standard layout.
+        if (part.text.find("offsetof(") != std::string::npos) {
+          text += "\n#pragma GCC diagnostic ignored \"-Winvalid-offsetof\"\n";
+        }
+        text += '\n' + open() + functions + '\n' + part.text + close();
+      }
+      files_.push_back({part_name(++number), std::move(text)});
     }
   }
 
@@ -586,18 +513,34 @@ class Writing {
   const Types& types_;
   const SchemaTables& tables_;
   const Options& options_;
+  const ClientNames& clients_;
   std::string security_;
   std::string mount_options_;
   std::string folder_;
   Parts parts_;
-  std::map<std::size_t, std::set<std::string>> includes_;
-  std::vector<std::pair<const std::string*, std::string>> declared_;
   std::vector<File> files_;
 };
 
 }  // namespace
 
 namespace {
+
+// The types that the header of a tag names.
+Types::Use use_of(const Tag& tag) {
+  Types::Use use{tag.file, {}};
+  const auto add = [&](const Type* type) {
+    if (type != nullptr) use.types.push_back(type);
+  };
+  for (const Operation& operation : tag.operations) {
+    for (const Parameter& parameter : operation.parameters) add(parameter.type);
+    add(operation.body.type);
+    for (const Response& response : operation.responses) {
+      for (const Response::Content& content : response.contents) add(content.type);
+      for (const Header& header : response.headers) add(header.type);
+    }
+  }
+  return use;
+}
 
 // A literal of C++ would end there.
 void refuse_nul(const Node& node, Problems& problems) {
@@ -615,7 +558,7 @@ std::string part_name(int index) { return "part_" + std::to_string(index) + ".cc
 std::vector<File> generate(Document& document, const Options& options, Problems& problems) {
   select(document, options.operations, problems);
   std::string source;
-  if (problems.errors() == 0) source = document_definition(bundle(document, problems));
+  if (problems.errors() == 0 && options.has_server) source = document_definition(bundle(document, problems));
   openapi::lint(document, problems);
   refuse_nul(std::as_const(document).root(), problems);
   if (problems.errors() != 0) return {};
@@ -635,7 +578,12 @@ std::vector<File> generate(Document& document, const Options& options, Problems&
   const std::string mount_options = names.type("MountOptions");
   const Contract contract = read_contract(document, types, names, problems);
   if (problems.errors() != 0) return {};
-  return Writing(contract, types, tables, options, security, mount_options).write(source);
+  std::vector<Types::Use> uses;
+  for (const Tag& tag : contract.tags) uses.push_back(use_of(tag));
+  types.arrange(uses);
+  // Behind all other names, which are the same with clients and without.
+  const ClientNames clients = options.has_client ? name_clients(contract, names) : ClientNames();
+  return Writing(contract, types, tables, options, clients, security, mount_options).write(source);
 }
 
 }  // namespace keel::gen

@@ -1,19 +1,49 @@
 #include "gen/parts.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstdint>
 
 namespace keel::gen {
+namespace {
 
-Parts::Parts(int count) : texts_(static_cast<std::size_t>(std::max(count, 1))) {}
+constexpr std::size_t weight_least = 64'000;  // Of a part that is not the only one.
 
-std::string& Parts::of(std::string_view name) {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  hash ^= hash >> 29;
-  hash *= 0xbf58476d1ce4e5b9;  // Names that differ at their end alone would fall into one part.
-  return texts_[(hash >> 32) % texts_.size()];
+// The bytes that take time to compile: those of literals in lines of their own, the document above all, take next to
+// none.
+std::size_t weight_of(std::string_view text) {
+  std::size_t weight = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1) + 1;
+    if (!text.starts_with("    \"")) weight += end;
+    text.remove_prefix(end);
+  }
+  return weight;
+}
+
+}  // namespace
+
+Parts::Parts(int count) : count_(static_cast<std::size_t>(std::max(count, 1))) {}
+
+std::string& Parts::of(std::string_view header, std::string_view name) {
+  return texts_[{std::string(header), std::string(name)}];
+}
+
+std::vector<Parts::Part> Parts::spread() const {
+  std::vector<std::size_t> weights;
+  std::size_t all = 0;
+  for (const auto& [key, text] : texts_) all += weights.emplace_back(weight_of(text));
+  const std::size_t used = std::clamp(all / weight_least, std::size_t{1}, count_);
+  std::vector<Part> parts(count_);
+  std::size_t before = 0;
+  std::size_t i = 0;
+  for (const auto& [key, text] : texts_) {
+    // Where its middle falls.
+    const std::size_t middle = before + weights[i] / 2;
+    before += weights[i++];
+    Part& part = parts[all == 0 ? 0 : std::min(middle * used / all, used - 1)];
+    part.text += text;
+    if (!key.first.empty()) part.headers.insert(key.first);
+  }
+  return parts;
 }
 
 }  // namespace keel::gen

@@ -1,9 +1,17 @@
 // gen/parts.h — the sources part_1.cc … part_N.cc, over which the definitions are spread.
+//
+// Definitions behind the same header stand together, so that a source includes few of the headers. A small contract has
+// its definitions in the first sources, and nothing in the others: what all of them include takes longer to compile
+// than they do.
 
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace keel::gen {
@@ -13,14 +21,20 @@ class Parts {
   // At least one.
   explicit Parts(int count);
 
-  // What has been written so far to the part in which the definitions of `name` stand: by a hash of the name, so that a
-  // new type or operation changes one part.
-  std::string& of(std::string_view name);
-  // All of them, in order.
-  const std::vector<std::string>& texts() const noexcept { return texts_; }
+  // What has been written so far of the definitions of `name`, which need this header ("" where they need none): they
+  // stay in one source.
+  std::string& of(std::string_view header, std::string_view name);
+
+  struct Part {
+    std::string text;
+    std::set<std::string> headers;
+  };
+  // All of them, about equally long. What changes in one definition moves few others.
+  std::vector<Part> spread() const;
 
  private:
-  std::vector<std::string> texts_;
+  std::size_t count_;
+  std::map<std::pair<std::string, std::string>, std::string> texts_;  // By header and name.
 };
 
 }  // namespace keel::gen

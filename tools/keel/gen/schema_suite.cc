@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "gen/cpp.h"
 #include "gen/schema_tables.h"
 #include "keel/base/arena.h"
 #include "keel/data/json_parse.h"
@@ -107,7 +108,7 @@ int run(int count, char** arguments) {
         return found->second;
       };
       const auto document = openapi::Document::load("api.json", read, loading);
-      std::string row = "  {" + string_literal(arguments[i]) + ", nullptr, ";
+      std::string row = "  {" + literal(arguments[i]) + ", nullptr, ";
       std::string why;
       if (document == nullptr) {
         why = "cannot be loaded";
@@ -128,10 +129,10 @@ int run(int count, char** arguments) {
             declarations += "namespace " + space + " { extern const keel::contract::Schema " + name + "; }\n";
             name = space + "::" + name;
           }
-          row = "  {" + string_literal(arguments[i]) + ", &" + name + ", ";
+          row = "  {" + literal(arguments[i]) + ", &" + name + ", ";
         }
       }
-      rows += row + string_literal(why) + "},\n";
+      rows += row + literal(why) + "},\n";
     }
   }
   for (std::size_t i = 0; i < parts.size(); ++i) write(out / ("suite_" + std::to_string(i + 1) + ".cc"), parts[i]);

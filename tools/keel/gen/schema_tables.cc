@@ -9,6 +9,7 @@
 #include <optional>
 #include <span>
 
+#include "gen/cpp.h"
 #include "keel/base/ascii.h"
 #include "keel/contract/formats.h"
 #include "keel/contract/regex.h"
@@ -36,12 +37,6 @@ constexpr std::array<std::string_view, 3> in_place_lists = {"allOf", "anyOf", "o
 template <std::size_t n>
 bool has(const std::array<std::string_view, n>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
-}
-
-std::uint32_t hash_of(std::string_view text) noexcept {  // FNV-1a
-  std::uint32_t hash = 2166136261;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
-  return hash;
 }
 
 bool says_nothing(const Node& schema) {
@@ -74,25 +69,6 @@ struct Limit {
 };
 
 }  // namespace
-
-std::string string_literal(std::string_view text) {
-  std::string all = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      all += '\\';
-      all += c;
-    } else if (byte < 0x20 || byte == 0x7F) {
-      all += '\\';
-      all += static_cast<char>('0' + (byte >> 6));
-      all += static_cast<char>('0' + (byte >> 3 & 7));
-      all += static_cast<char>('0' + (byte & 7));
-    } else {
-      all += c;
-    }
-  }
-  return all += '"';
-}
 
 // Makes the text of one schema: constants that it alone uses, in a namespace without a name, and itself.
 class SchemaTables::Emitter {
@@ -127,6 +103,7 @@ class SchemaTables::Emitter {
       if (values.empty()) values = "{}";
     }
     if (!values.empty()) add("has_values", "true");
+    if (schema_.find("const") != nullptr) add("is_constant", "true");
     add("values", values);
     add("number", table("NumberRules", "number", number()));
     add("text", table("TextRules", "text", text_rules()));
@@ -265,8 +242,8 @@ class SchemaTables::Emitter {
   }
 
   static std::string view(std::string_view text) {
-    if (text.find('\0') == text.npos) return string_literal(text);
-    return "std::string_view(" + string_literal(text) + ", " + std::to_string(text.size()) + ")";
+    if (text.find('\0') == text.npos) return literal(text);
+    return "std::string_view(" + literal(text) + ", " + std::to_string(text.size()) + ")";
   }
 
   // The texts of a list, or the keys of a map.
@@ -350,7 +327,7 @@ class SchemaTables::Emitter {
       tables_.problems_.error(at, "the pattern '" + std::string(text) + "' " + compiled.problem());
       return "";
     }
-    return "&" + define("keel::Pattern", suffix, string_literal(contract::Regex(text).re2));
+    return "&" + define("keel::Pattern", suffix, literal(contract::Regex(text).re2));
   }
 
   std::string text_rules() {
@@ -507,9 +484,8 @@ std::string SchemaTables::constant_of(const Node& schema) {
   // Of another file by its name alone, wherever the generator runs.
   const bool is_root = at->file == document_.root().file;
   const std::string_view file = is_root ? std::string_view() : std::string_view(*at->file);
-  const std::uint32_t hash = hash_of(std::string(file.substr(file.rfind('/') + 1)) + pointer);
-  std::string text = "schema_" + readable + (readable.empty() ? "" : "_");
-  for (int shift = 28; shift >= 0; shift -= 4) text += ascii::hex_lower[hash >> shift & 15];
+  const std::string text = "schema_" + readable + (readable.empty() ? "" : "_") +
+                           hash_of(std::string(file.substr(file.rfind('/') + 1)) + pointer);
   name = text;
   for (int i = 2; !taken_.insert(name).second; ++i) name = text + "_" + std::to_string(i);
   pending_.push_back(at);

@@ -26,9 +26,6 @@
 
 namespace keel::gen {
 
-// A literal of C++: "\"a\\\\b\"", of any bytes.
-std::string string_literal(std::string_view text);
-
 class SchemaTables {
  public:
   SchemaTables(const openapi::Document& document, openapi::Problems& problems)

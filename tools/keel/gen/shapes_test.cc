@@ -28,6 +28,16 @@ Lines wrong_with(std::string_view text) {
   return lines;
 }
 template <class T>
+Lines keywords_of(std::string_view text) {
+  T value;
+  Arena arena;
+  Violations wrong;
+  json::read(value, text, arena, wrong);
+  Lines lines;
+  for (const Violation& one : wrong) lines.push_back(one.pointer + ' ' + std::string(one.keyword));
+  return lines;
+}
+template <class T>
 T read(std::string_view text) {
   const auto value = json::parse<T>(text);
   EXPECT_TRUE(value) << text << ": " << value.error().message();
@@ -63,7 +73,7 @@ TEST(Shapes, every_violation_of_a_product_is_told) {
       wrong_with<shapes::Product>(
           R"({"name":"","price":0,"category":"toys","created":"today","amount":101,"tags":["a","a"],"sku":"x",)"
           R"("size":{"height":0.25},"note":"12345678901"})"),
-      (Lines{"/name must have 1 to 200 characters", "/price must be more than 0",
+      (Lines{"/name must have 1 to 200 characters", "/price must be greater than 0",
              "/category must be one of books, in-stock, +1, -1, 200",
              "/created expected a time such as 2026-11-24T12:00:37.250Z (RFC 3339)", "/amount must be from 1 to 100",
              "/tags must not have two equal elements", "/sku must match ^[A-Z]{2}-[0-9]+$",
@@ -74,6 +84,29 @@ TEST(Shapes, every_violation_of_a_product_is_told) {
   EXPECT_EQ(wrong_with<shapes::Product>(R"({"name":"a","tags":["","b"],)" + product + '}'),
             (Lines{"/tags/0 must have at least 1 character"}));
   EXPECT_EQ(wrong_with<shapes::Product>(R"({"name":"a","name":"b",)" + product + '}'), (Lines{"/name is given twice"}));
+}
+
+TEST(Shapes, a_violation_names_its_keyword) {
+  const std::string rest = R"(,"category":"books","created":"2026-11-24T12:00:37Z")";
+  EXPECT_EQ(
+      keywords_of<shapes::Product>(
+          R"({"name":"","price":0,"category":"toys","created":"today","amount":101,"tags":["a","a"],"sku":"x",)"
+          R"("size":{"height":0.25},"note":"12345678901"})"),
+      (Lines{"/name minLength", "/price exclusiveMinimum", "/category enum", "/created format", "/amount maximum",
+             "/tags uniqueItems", "/sku pattern", "/size/height minimum", "/size/width required", "/note maxLength"}));
+  EXPECT_EQ(keywords_of<shapes::Product>(R"({"name":")" + std::string(201, 'a') + R"(","price":1,"amount":0)" + rest +
+                                         R"(,"tags":["a","b","c","d"]})"),
+            (Lines{"/name maxLength", "/amount minimum", "/tags maxItems"}));
+  EXPECT_EQ(keywords_of<shapes::Numbers>(R"({"big":9223372036854775807,"decimal":0.35,"fixed":8,"one_of":4,)"
+                                         R"("unsigned":-1,"bytes":"?"})"),
+            (Lines{"/big maximum", "/decimal multipleOf", "/fixed const", "/one_of enum", "/unsigned minimum",
+                   "/bytes format"}));
+  EXPECT_EQ(keywords_of<shapes::Closed>(R"({"a":"1","b":2})"), (Lines{"/a type", "/b additionalProperties"}));
+  EXPECT_EQ(keywords_of<shapes::Pet>(R"({"kind":"cow"})"), (Lines{"/kind enum"}));
+  EXPECT_EQ(keywords_of<shapes::Pet>("{}"), (Lines{"/kind required"}));
+  EXPECT_EQ(keywords_of<shapes::Shape>(R"({"name":"x"})"), (Lines{" oneOf"}));
+  EXPECT_EQ(keywords_of<shapes::HoldsMixed>(R"({"mixed":true})"), (Lines{"/mixed type"}));
+  EXPECT_EQ(keywords_of<shapes::HoldsMap>(R"({"counts":{}})"), (Lines{"/counts minProperties"}));
 }
 
 TEST(Shapes, optional_is_not_null_and_a_patch_is_three_things) {

@@ -23,18 +23,6 @@ constexpr std::string_view library = "keel::json::internal::";
 constexpr std::size_t enumerators_max = 256;
 constexpr std::size_t members_max = 1024;
 
-// Checked on the value as it was sent: a reader of a struct, a list or a text does not see them.
-constexpr std::array<std::string_view, 10> keywords_ahead = {"not",
-                                                             "if",
-                                                             "dependentSchemas",
-                                                             "dependentRequired",
-                                                             "contains",
-                                                             "propertyNames",
-                                                             "patternProperties",
-                                                             "prefixItems",
-                                                             "$dynamicRef",
-                                                             "unevaluatedItems"};
-
 bool is_flag(const Node* node, bool value) {
   return node != nullptr && node->is(Kind::Boolean) && node->is_true() == value;
 }
@@ -133,7 +121,12 @@ class Maker {
                "(in, value, wrong);\n  } else {\n    in.skip();\n  }\n";
       } else {
         type.check = "internal::" + check.name;
-        state_.functions[check.name] = {"const char* " + check.name + "(const " + spelling + "& value);\n",
+        if (!check.limits.empty()) {
+          type.limits = "internal::limits_" + suffix;
+          state_.functions["limits_" + suffix] = {
+              {}, call("constexpr of::Limits limits_" + suffix + " = ", check.limits, {}, ";")};
+        }
+        state_.functions[check.name] = {"keel::Complaint " + check.name + "(const " + spelling + "& value);\n",
                                         check.definition};
         body = "  " + plain_read + "(in, value, wrong);\n  judge" + (is_container ? "_container" : "") + "(in, " +
                check.name + "(value)" + (is_container ? ", wrong" : "") + ");\n";
@@ -179,20 +172,24 @@ class Maker {
 
   // A schema with one oneOf or anyOf.
   const Made* combined(const Node& core, Facets facets, const Combination& combination, const std::string& name) {
-    bool has_null = false;
+    int nulls = 0;  // Alternatives that take it, others as well.
     std::vector<const Node*> alternatives;
     for (const Node* const one : combination.list->children) {
-      if (kinds_meant(document_, *one) == null_kind) {
-        has_null = true;
-        continue;
-      }
+      const Kinds kinds = kinds_meant(document_, *one);
+      if (kinds != any_kind && (kinds & null_kind) != 0) ++nulls;
+      if (kinds == null_kind) continue;
       const Node* const target = &core_of(document_, *one);
       const bool is_known = std::any_of(alternatives.begin(), alternatives.end(),
                                         [&](const Node* other) { return &core_of(document_, *other) == target; });
       if (!is_known) alternatives.push_back(one);
     }
-    has_null = has_null && (facets.kinds & null_kind) != 0;
-    const auto with_null = [&](const Made* made) { return has_null ? nullable(made) : made; };
+    const bool has_null =
+        (nulls == 1 || (nulls > 1 && combination.list->key == "anyOf")) && (facets.kinds & null_kind) != 0;
+    const auto with_null = [&](const Made* made) {
+      // What is checked ahead of a json::Value has to know that null may come.
+      if (has_null && made != nullptr && made->shape == Shape::Any && !made->ahead.empty()) return any(core);
+      return has_null ? nullable(made) : made;
+    };
 
     Kinds together = 0;
     bool is_shapeless = alternatives.empty();
@@ -207,6 +204,7 @@ class Maker {
       facets.values = values;
       return with_null(plain(core, facets, string_kind, false, name));
     }
+    if (alternatives.size() == 1 && facets.has_any({"unevaluatedProperties"})) return any(core);
     const Node* const base = base_of(facets, combination, alternatives);
     if (alternatives.size() == 1) {
       return with_null(get(base == nullptr ? *alternatives[0] : merge({base, alternatives[0]}), name));
@@ -247,6 +245,7 @@ class Maker {
       bool has_more = false;
       for (Node* const member : source->children) {
         if (member == combination.list || member->key == "$ref" || member->key == "allOf") continue;
+        if (member->key == "unevaluatedProperties") continue;  // It sees the alternatives: checked ahead.
         copy.children.push_back(member);
         has_more = has_more || member->key != "type";
       }
@@ -282,7 +281,8 @@ class Maker {
 
   const Made* variant(const Node& core, const Facets& facets, const Combination& combination, const Node* base,
                       std::vector<const Node*> alternatives, const std::string& name) {
-    bool is_ahead = facets.has_any(keywords_ahead) || facets.values.has_value();
+    bool is_ahead =
+        facets.has_any(keywords_ahead) || facets.has_any({"unevaluatedProperties"}) || facets.values.has_value();
     const std::size_t count = alternatives.size();
     for (const Kinds group : {string_kind, static_cast<Kinds>(integer_kind | number_kind)}) {
       is_ahead = join(alternatives, group) || is_ahead;
@@ -308,8 +308,16 @@ class Maker {
     const bool is_any = combination.list->key == "anyOf" && discriminator == nullptr;
     openapi::Problems ignored;
     const auto choice = choose(document_, alternatives, discriminator, is_any ? ignored : state_.problems);
-    if (choice) return variant_of(core, alternatives, *choice, is_ahead, name);
-    return is_any ? any(core) : nullptr;
+    // No value is meant for any of them.
+    if (choice && std::ranges::all_of(choice->by_kind, [](int i) { return i == -1; })) return any(core);
+    // An object may have what two of them require.
+    const bool is_by_name = choice && choice->way == Choice::Way::Name && choice->otherwise == -1;
+    if (!choice) return is_any ? any(core) : nullptr;
+    const Made* const made = variant_of(core, alternatives, *choice, is_ahead, name);
+    if (made != nullptr && is_by_name && combination.list->key == "oneOf" && !is_ahead) {
+      state_.named.at(made->name)->ahead_of_several = ahead_of(core);
+    }
+    return made;
   }
   // Several alternatives that are all strings, or all numbers, become one. True when there were.
   bool join(std::vector<const Node*>& alternatives, Kinds group) {
@@ -390,13 +398,16 @@ class Maker {
 
   const Made* text(const Node& core, const Facets& facets, bool is_ahead, const std::string& name) {
     const auto is_text = [](const Node* value) { return value->is(Kind::String); };
-    if (facets.values && !is_ahead && facets.values->size() <= enumerators_max && facets.find("enum") != nullptr &&
+    // An enumerator has a name: "" stays a text.
+    const bool has_names =
+        facets.values && std::ranges::none_of(*facets.values, [](const Node* one) { return one->text.empty(); });
+    if (has_names && !is_ahead && facets.values->size() <= enumerators_max && facets.find("enum") != nullptr &&
         !facets.has_any({"pattern", "minLength", "maxLength"})) {
       Facets::Nodes values = *facets.values;
       std::erase_if(values, [&](const Node* value) { return !is_text(value); });
       if (!values.empty()) return enumeration(core, values, name);
     }
-    if (facets.values && facets.find("enum") == nullptr && facets.find("const") == nullptr) {
+    if (has_names && facets.find("enum") == nullptr && facets.find("const") == nullptr) {
       return enumeration(core, *facets.values, name);  // A oneOf of constants.
     }
     const std::string_view format = format_of(facets);
@@ -465,19 +476,33 @@ class Maker {
       }
     }
     is_ahead = is_ahead || closed > 1 || (closed == 1 && open != 0) || facets.values.has_value();
+    // What is required and no property is one of the others.
+    is_ahead =
+        is_ahead ||
+        ((closed != 0 || facets.find("unevaluatedProperties") != nullptr) &&
+         std::ranges::any_of(facets.required, [&](std::string_view one) { return !facets.properties.contains(one); }));
     bool is_strict = is_flag(additional, false);
-    const Node* const unevaluated = facets.find("unevaluatedProperties");
-    if (is_flag(unevaluated, false) && !is_ahead) {
+    // Where it stands decides which properties it sees: all that are merged here when it is on the schema itself.
+    const auto unevaluated = [](const Node* source) { return source->find("unevaluatedProperties"); };
+    const bool sees_all =
+        std::ranges::count_if(facets.sources, [&](const Node* one) { return unevaluated(one) != nullptr; }) == 1 &&
+        facets.find("additionalProperties") == nullptr;
+    if (is_flag(unevaluated(&core), false) && sees_all && !is_ahead) {
       is_strict = true;
-    } else if (unevaluated != nullptr && !is_flag(unevaluated, true)) {
+    } else if (std::ranges::any_of(facets.sources, [&](const Node* one) {
+                 return unevaluated(one) != nullptr && !is_flag(unevaluated(one), true);
+               })) {
       is_ahead = true;
     }
     if (is_ahead) is_strict = false;
-    const bool is_map = facets.properties.empty() && facets.required.empty() && !is_flag(additional, false);
+    // Members whose names match a pattern are of other types, and belong to the value.
+    const bool has_patterns = facets.has_any({"patternProperties"});
+    const auto any_value = [&] { return scalar(Facets(), Shape::Any, "keel::json::Value", "any", nullptr); };
+    const bool is_map =
+        facets.properties.empty() && facets.required.empty() && (has_patterns || !is_flag(additional, false));
     if (is_map) {
-      const bool is_typed = additional != nullptr && closed == 1;
-      const Made* const element = is_typed ? get(*additional, name + "Value")
-                                           : scalar(Facets(), Shape::Any, "keel::json::Value", "any", nullptr);
+      const bool is_typed = additional != nullptr && closed == 1 && !has_patterns;
+      const Made* const element = is_typed ? get(*additional, name + "Value") : any_value();
       if (element == nullptr) return nullptr;
       const std::string arguments = '<' + element->spelling + ", ";
       const Made* const map = scalar(facets, Shape::Map, "std::map<std::string, " + element->spelling + '>',
@@ -494,13 +519,14 @@ class Maker {
     type.is_strict = is_strict && !is_ahead;
     if (is_ahead) type.ahead = ahead_of(core);
     // What the functions of the struct call.
-    std::vector<std::string_view> taken = {"read_empty_object", "read_json",          "read_object", "read_wide_object",
-                                           "write_json",        "write_list",         "write_map",   "write_members",
-                                           "write_nullable",    "write_nullable_box", "write_patch", "write_patch_box",
-                                           "write_value"};
-    if (additional != nullptr && closed == 1 && additional->is(Kind::Map)) {
-      type.additional = get(*additional, type.name + "Additional");
+    std::vector<std::string_view> taken = {
+        "read_empty_object",  "read_json",   "read_object",     "read_wide_object", "write_json",
+        "write_list",         "write_map",   "write_members",   "write_object",     "write_nullable",
+        "write_nullable_box", "write_patch", "write_patch_box", "write_value"};
+    if (has_patterns || (additional != nullptr && closed == 1 && additional->is(Kind::Map))) {
+      type.additional = has_patterns ? any_value() : get(*additional, type.name + "Additional");
       if (type.additional == nullptr) return nullptr;
+      type.others = type.additional;
       type.additional_name = "additional";
       taken.push_back(type.additional_name);
     }

@@ -3,7 +3,8 @@
 //   Names names;
 //   Types types(document, problems, names);                          // after lint() has found no error
 //   const Type* body = types.type_of(*schema, "CreateProductBody");  // null after a problem
-//   out << types.header();                                           // inside the namespace
+//   types.arrange({{"pets", {body}}});
+//   for (const Types::Header& header : types.headers()) …            // inside the namespace
 //   types.definitions(parts);
 //
 // Deterministic: the order of the keys in the document does not matter, that of the calls of type_of() does where two
@@ -15,6 +16,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -68,9 +70,10 @@ struct Member {
 struct Type {
   Shape shape = Shape::Any;
   std::string spelling;  // In the namespace: "std::vector<Product>".
-  // "", or the name of a `const char* f(const T&)`: null, or why the value is not right, as a literal. It looks at the
-  // value itself, not at its elements. Of a nullable type: of the T in the std::optional.
+  // "", or the name of a `keel::Complaint f(const T&)`: nothing, or why the value is not right. It looks at the value
+  // itself, not at its elements. Of a nullable type: of the T in the std::optional.
   std::string check;
+  std::string limits;    // The name of a keel::json::internal::of::Limits, when the check is no more than that.
   std::string read;      // The name of a `void f(keel::json::Reader&, T&, keel::Violations&)`, which checks as well.
   std::string write;     // The name of a `void f(keel::json::Writer&, const T&)`.
   std::string parse;     // Of an Enum: the name of a `bool f(std::string_view, T&)`. to_string(value) is the other way.
@@ -78,7 +81,11 @@ struct Type {
   const Type* element = nullptr;  // Of a List or a Map.
   const Type* inner = nullptr;    // When is_nullable: the type in the std::optional, which has the same shape.
   std::vector<Member> members;    // Of a Struct.
+  const Type* others = nullptr;   // Of a Struct that keeps other members: their type.
   bool is_nullable = false;       // The spelling is then std::optional<…>.
+
+  // No list and no object.
+  bool is_plain() const noexcept { return shape != Shape::List && shape != Shape::Map && shape != Shape::Struct; }
 };
 
 // The name of the constant keel::contract::Schema for a schema that is checked while it is read ahead.
@@ -99,13 +106,31 @@ class Types {
   // The initialiser for a default value of that type ("20", "Category::Books", "{}"); "" after a problem.
   std::string literal_of(const Type& type, const openapi::Node& value);
 
-  // The parts of the output, after all type_of() calls; nothing after a problem.
-  std::string header() const;            // The structs and declarations of types.h, inside the namespace.
-  void definitions(Parts& parts) const;  // Into the parts, inside the namespace.
+  // The output, after all type_of() calls; nothing after a problem.
 
-  // What types.h and the parts include for them, a line each.
-  static std::string header_includes();
-  static std::string source_includes();
+  // A header, "pets" of "pets.h", and the types that it names.
+  struct Use {
+    std::string file;
+    std::vector<const Type*> types;
+  };
+  // Decides in which header each type stands: many types that a single Use needs in one for it, "pets_types.h", and
+  // those that several need in one for these. Few are all in "types.h", where without a call all are.
+  void arrange(const std::vector<Use>& uses);
+  // What the header of a Use includes: "types.h".
+  std::vector<std::string> headers_of(std::string_view file) const;
+  struct Header {
+    std::string name;
+    std::vector<std::string> includes;  // Of the other ones.
+    std::string text;                   // The structs and declarations, inside the namespace.
+  };
+  // The last is "types.h", which includes the others.
+  std::vector<Header> headers() const;
+  void definitions(Parts& parts) const;  // Into the parts, inside the namespace.
+  // The functions of the namespace `internal` that a part with this text calls; for its beginning.
+  std::string functions_for(std::string_view text) const;
+
+  // What a header, or a part, with this text includes for it, and these, a line each.
+  static std::string includes_of(std::string_view text, std::initializer_list<std::string_view> others = {});
 
   // For the sources of this folder (made.h).
   struct State;

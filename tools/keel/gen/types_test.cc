@@ -53,9 +53,9 @@ Output output_of(const std::string& text, unsigned seed = 0) {
     std::sort(schemas.begin(), schemas.end(), [](const Node* a, const Node* b) { return a->key < b->key; });
     for (const Node* const one : schemas) types.type_of(*one, pascal_of(one->key));
     Parts parts(3);
-    output.header = types.header();
+    output.header = types.headers().back().text;
     types.definitions(parts);
-    output.parts = parts.texts();
+    for (const Parts::Part& part : parts.spread()) output.parts.push_back(types.functions_for(part.text) + part.text);
   }
   output.problems = described(problems);
   return output;
@@ -147,6 +147,22 @@ TEST(Types, a_default_that_has_no_form_in_cpp_is_an_error) {
              "(#/components/schemas/A/properties/x/default)",
              "api.yaml:7:70: error: the default 3000000000 cannot be written as a std::int32_t of C++ "
              "(#/components/schemas/B/properties/x/default)"}));
+  const std::string of_any =
+      " of a default has no type of C++: a whole number has at most 64 bits, another one is within a double "
+      "(#/components/schemas/A/properties/x/default";
+  EXPECT_EQ(
+      output_of(head + "    A: {type: object, properties: {x: {default: {a: [99999999999999999999]}}}}\n").problems,
+      Lines{"api.yaml:6:54: error: the number 99999999999999999999" + of_any + "/a/0)"});
+  EXPECT_EQ(output_of(head + "    A: {type: object, properties: {x: {type: number, default: 1e999}}}\n").problems,
+            Lines{"api.yaml:6:54: error: the default 1e999 cannot be written as a double of C++ "
+                  "(#/components/schemas/A/properties/x/default)"});
+  EXPECT_EQ(output_of(head + "    A: {type: object, properties: {x: {type: integer, default: 99999999999999999999}}}\n")
+                .problems,
+            Lines{"api.yaml:6:55: error: the default 99999999999999999999 cannot be written as a std::int64_t of C++ "
+                  "(#/components/schemas/A/properties/x/default)"});
+  EXPECT_EQ(output_of(head + "    A: {type: object, properties: {x: {default: {a: [18446744073709551615, 1.5]}}}}\n")
+                .problems,
+            Lines());
 }
 
 TEST(Types, what_a_reader_cannot_say_is_checked_ahead) {

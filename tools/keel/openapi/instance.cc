@@ -3,23 +3,35 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <cmath>
+#include <concepts>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
 #include <utility>
 
+#include "keel/base/buffer.h"
 #include "keel/contract/regex.h"
+#include "keel/contract/schema.h"
+#include "keel/data/json_parse.h"
+#include "keel/data/json_writer.h"
 
 namespace keel::openapi {
 namespace {
 
-constexpr int steps_max = 10'000;
-constexpr int nesting_max = 64;
-constexpr std::size_t unique_max = 200;
+using contract::Limit;
+using contract::Number;
+using contract::Schema;
+using json::Value;
 
-// Keywords that are not looked at here: a schema that has one may refuse more.
-constexpr std::array<std::string_view, 9> unknown_keywords = {
-    "contains", "dependentRequired", "dependentSchemas",     "else", "if", "propertyNames",
-    "then",     "unevaluatedItems",  "unevaluatedProperties"};
+constexpr std::size_t values_max = 10'000;
+constexpr std::size_t patterns_max = 10'000;  // Of a process: none is forgotten.
 
 bool is_named_type(std::string_view type, const Node& value) noexcept {
   switch (value.kind) {
@@ -42,22 +54,359 @@ bool is_named_type(std::string_view type, const Node& value) noexcept {
   return std::trunc(number) == number;
 }
 
-std::size_t characters_of(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](unsigned char byte) { return (byte & 0xc0) != 0x80; }));
+std::uint8_t bits_of(std::string_view type) noexcept {
+  return type == "null"      ? Schema::null_bit
+         : type == "boolean" ? Schema::boolean_bit
+         : type == "integer" ? Schema::integer_bit
+         : type == "number"  ? Schema::integer_bit | Schema::number_bit
+         : type == "string"  ? Schema::string_bit
+         : type == "array"   ? Schema::list_bit
+         : type == "object"  ? Schema::object_bit
+                             : Schema::all_types;
 }
 
-std::string join(const Node& types) {
-  if (!types.is(Kind::List)) return std::string(types.text);
-  std::string all;
-  for (const Node* one : types.children) all += (all.empty() ? "" : " or ") + std::string(one->text);
-  return all;
+// Calls f(number) with what the number is in C++; false when it is none.
+template <class F>
+bool with_number(const Node& node, F f) {
+  const char* const end = node.text.data() + node.text.size();
+  std::int64_t whole = 0;
+  if (const auto read = std::from_chars(node.text.data(), end, whole); read.ec == std::errc() && read.ptr == end) {
+    f(whole);
+    return true;
+  }
+  std::uint64_t large = 0;
+  if (const auto read = std::from_chars(node.text.data(), end, large); read.ec == std::errc() && read.ptr == end) {
+    f(large);
+    return true;
+  }
+  const std::optional<double> real = node.number();
+  if (!real || !std::isfinite(*real)) return false;
+  f(*real);
+  return true;
+}
+
+// As JSON. False when a number in it is none of C++, or there are more than `left` values in it.
+bool write(const Node& node, json::Writer& out, std::size_t& left) {
+  if (left == 0) return false;
+  --left;
+  switch (node.kind) {
+    case Kind::Null:
+      out.null();
+      return true;
+    case Kind::Boolean:
+      out.boolean(node.is_true());
+      return true;
+    case Kind::String:
+      out.string(node.text);
+      return true;
+    case Kind::Number:
+      return with_number(node, [&](auto number) {
+        if constexpr (std::floating_point<decltype(number)>) {
+          out.number(number);
+        } else if constexpr (std::unsigned_integral<decltype(number)>) {
+          out.unsigned_integer(number);
+        } else {
+          out.integer(number);
+        }
+      });
+    case Kind::List:
+      out.begin_array();
+      for (const Node* const child : node.children) {
+        if (!write(*child, out, left)) return false;
+      }
+      out.end_array();
+      return true;
+    case Kind::Map:
+      break;
+  }
+  out.begin_object();
+  for (const Node* const child : node.children) {
+    out.key(child->key);
+    if (!write(*child, out, left)) return false;
+  }
+  out.end_object();
+  return true;
+}
+std::optional<Value> value_of(const Node& node) {
+  Buffer text;
+  json::Writer out(text);
+  std::size_t left = values_max;
+  if (!write(node, out, left)) return std::nullopt;
+  Result<Value> value = json::parse<Value>(text.view());
+  if (!value) return std::nullopt;
+  return *std::move(value);
+}
+
+// One for each text, until the process ends; null when there are too many.
+const Pattern* lasting(const std::string& re2) {
+  struct Patterns {
+    std::mutex mutex;
+    std::map<std::string, Pattern> all;
+  };
+  static Patterns& patterns = *new Patterns;
+  const std::lock_guard lock(patterns.mutex);
+  const auto known = patterns.all.find(re2);
+  if (known != patterns.all.end()) return &known->second;
+  if (patterns.all.size() == patterns_max) return nullptr;
+  static std::deque<std::string>& texts = *new std::deque<std::string>;
+  const std::string& text = texts.emplace_back(re2);
+  return &patterns.all.emplace(text, Pattern::of_lasting(text)).first->second;
 }
 
 }  // namespace
 
-struct Regex::Compiled {
-  RE2 expression;
+// Makes what tools/keel/gen/schema_tables.h writes.
+class Instances::Tables {
+ public:
+  Tables(const Document& document, Instances& instances) : document_(document), instances_(instances) {}
+
+  // Null when a pattern cannot be looked for.
+  const Schema* of_root(const Node& schema) {
+    const Schema* const made = of(schema);
+    while (!pending_.empty() && !has_bad_pattern_) {
+      const auto [to, node] = pending_.back();
+      pending_.pop_back();
+      fill(*to, *node);
+    }
+    return has_bad_pattern_ ? nullptr : made;
+  }
+
+ private:
+  template <class T>
+  std::span<const T> keep(std::vector<T> list, std::deque<std::vector<T>>& all) {
+    if (list.empty()) return {};
+    return all.emplace_back(std::move(list));
+  }
+
+  // Filled later: a chain of schemas may be longer than the stack.
+  const Schema* of(const Node& schema) {
+    if (schema.is(Kind::Boolean)) return schema.is_true() ? &contract::anything : &contract::nothing;
+    if (!schema.is(Kind::Map) || schema.children.empty()) return &contract::anything;
+    Schema*& known = known_[&schema];
+    if (known == nullptr) {
+      known = &schemas_.emplace_back();
+      pending_.emplace_back(known, &schema);
+    }
+    return known;
+  }
+  const Schema* of(const Node& schema, std::string_view keyword) {
+    const Node* const found = schema.find(keyword);
+    return found == nullptr ? nullptr : of(*found);
+  }
+  std::vector<const Schema*> list_of(const Node& schema, std::string_view keyword) {
+    std::vector<const Schema*> all;
+    if (const Node* const list = schema.find(keyword, Kind::List)) {
+      for (const Node* const one : list->children) all.push_back(of(*one));
+    }
+    return all;
+  }
+  static bool has_any(const Node& schema, std::initializer_list<std::string_view> keywords) {
+    return std::ranges::any_of(keywords, [&](std::string_view one) { return schema.find(one) != nullptr; });
+  }
+
+  static void count(const Node& schema, std::string_view keyword, std::size_t& to) {
+    const Node* const found = schema.find(keyword, Kind::Number);
+    const auto whole = found == nullptr ? std::nullopt : found->whole();
+    if (whole && *whole >= 0) to = static_cast<std::size_t>(*whole);
+  }
+  static std::optional<Number> number(const Node* node) {
+    std::optional<Number> made;
+    if (node != nullptr) with_number(*node, [&](auto value) { made = Number(value); });
+    return made;
+  }
+
+  contract::Constant constant(const Node& node) {
+    contract::Constant made;
+    switch (node.kind) {
+      case Kind::Null:
+        break;
+      case Kind::Boolean:
+        made.kind = json::Kind::Boolean;
+        made.boolean = node.is_true();
+        break;
+      case Kind::Number:
+        made.kind = json::Kind::Number;
+        // One that is larger than a double equals none of those that are compared with it.
+        made.number = number(&node).value_or(Number(std::numeric_limits<double>::infinity()));
+        break;
+      case Kind::String:
+        made.kind = json::Kind::String;
+        made.text = node.text;
+        break;
+      case Kind::List:
+      case Kind::Map: {
+        made.kind = node.is(Kind::List) ? json::Kind::Array : json::Kind::Object;
+        std::vector<contract::Constant> elements;
+        std::vector<std::string_view> names;
+        for (const Node* const child : node.children) {
+          elements.push_back(constant(*child));
+          if (node.is(Kind::Map)) names.push_back(child->key);
+        }
+        made.size = elements.size();
+        made.elements = keep(std::move(elements), constants_).data();
+        made.names = keep(std::move(names), names_).data();
+        break;
+      }
+    }
+    return made;
+  }
+
+  const Pattern* pattern(std::string_view text) {
+    const Regex& regex = instances_.regex(text);
+    const Pattern* const made = regex.problem().empty() ? lasting(regex.re2()) : nullptr;
+    has_bad_pattern_ = has_bad_pattern_ || made == nullptr;
+    return made;
+  }
+  std::span<const std::string_view> texts(const Node& list) {
+    std::vector<std::string_view> all;
+    for (const Node* const one : list.children) all.push_back(one->text);
+    return keep(std::move(all), names_);
+  }
+
+  void fill(Schema& to, const Node& schema) {
+    if (const Node* const type = schema.find("type")) {
+      to.types = type->is(Kind::String) ? bits_of(type->text) : 0;
+      for (const Node* const one : type->children) to.types |= bits_of(one->text);
+    }
+    const Node* const constant_node = schema.find("const");
+    const Node* const enumeration = schema.find("enum", Kind::List);
+    if (constant_node != nullptr) {
+      to.is_constant = to.has_values = true;
+      to.values = keep(std::vector{constant(*constant_node)}, constants_);
+    }
+    if (enumeration != nullptr) {
+      Schema& apart = constant_node == nullptr ? to : schemas_.emplace_back();
+      std::vector<contract::Constant> values;
+      for (const Node* const one : enumeration->children) values.push_back(constant(*one));
+      apart.has_values = true;
+      apart.values = keep(std::move(values), constants_);
+      if (&apart != &to) fill_combination(to, schema, &apart);
+    }
+    if (has_any(schema, {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})) {
+      fill_number(to, schema);
+    }
+    if (has_any(schema, {"minLength", "maxLength", "pattern"})) {
+      contract::TextRules& rules = text_rules_.emplace_back();
+      count(schema, "minLength", rules.length_min);
+      count(schema, "maxLength", rules.length_max);
+      if (const Node* const one = schema.find("pattern", Kind::String)) {
+        rules.pattern = pattern(one->text);
+        rules.pattern_text = one->text;
+      }
+      to.text = &rules;
+    }
+    if (has_any(schema,
+                {"minItems", "maxItems", "uniqueItems", "prefixItems", "items", "contains", "unevaluatedItems"})) {
+      fill_list(to, schema);
+    }
+    if (has_any(schema, {"minProperties", "maxProperties", "properties", "required", "patternProperties",
+                         "additionalProperties", "propertyNames", "dependentRequired", "dependentSchemas",
+                         "unevaluatedProperties"})) {
+      fill_object(to, schema);
+    }
+    if (to.combination == nullptr && has_any(schema, {"$ref", "allOf", "anyOf", "oneOf", "not", "if"})) {
+      fill_combination(to, schema, nullptr);
+    }
+  }
+
+  void fill_number(Schema& to, const Node& schema) {
+    contract::NumberRules& rules = number_rules_.emplace_back();
+    const auto set = [&](Limit& limit, std::string_view inclusive, std::string_view exclusive, bool is_least) {
+      const auto loose = number(schema.find(inclusive, Kind::Number));
+      const auto tight = number(schema.find(exclusive, Kind::Number));
+      if (loose) limit = {Limit::Kind::Inclusive, *loose};
+      if (!tight) return;
+      const double other = loose ? *schema.find(inclusive)->number() : 0;
+      const double own = *schema.find(exclusive)->number();
+      if (!loose || (is_least ? own >= other : own <= other)) limit = {Limit::Kind::Exclusive, *tight};
+    };
+    set(rules.least, "minimum", "exclusiveMinimum", true);
+    set(rules.most, "maximum", "exclusiveMaximum", false);
+    if (const auto step = number(schema.find("multipleOf", Kind::Number));
+        step && *schema.find("multipleOf")->number() > 0) {
+      rules.multiple_of = *step;
+    }
+    to.number = &rules;
+  }
+
+  void fill_list(Schema& to, const Node& schema) {
+    contract::ListRules& rules = list_rules_.emplace_back();
+    count(schema, "minItems", rules.count_min);
+    count(schema, "maxItems", rules.count_max);
+    const Node* const unique = schema.find("uniqueItems");
+    rules.is_unique = unique != nullptr && unique->is_true();
+    rules.prefix = keep(list_of(schema, "prefixItems"), lists_);
+    rules.items = of(schema, "items");
+    rules.contains = of(schema, "contains");
+    count(schema, "minContains", rules.contains_min);
+    count(schema, "maxContains", rules.contains_max);
+    rules.unevaluated = of(schema, "unevaluatedItems");
+    to.list = &rules;
+  }
+
+  void fill_object(Schema& to, const Node& schema) {
+    contract::ObjectRules& rules = object_rules_.emplace_back();
+    count(schema, "minProperties", rules.count_min);
+    count(schema, "maxProperties", rules.count_max);
+    std::vector<contract::Property> properties;
+    if (const Node* const all = schema.find("properties", Kind::Map)) {
+      for (const Node* const one : all->children) properties.push_back({one->key, of(*one)});
+    }
+    std::ranges::sort(properties, {}, &contract::Property::name);
+    rules.properties = keep(std::move(properties), properties_);
+    if (const Node* const required = schema.find("required", Kind::List)) rules.required = texts(*required);
+    std::vector<contract::PatternProperty> by_pattern;
+    if (const Node* const all = schema.find("patternProperties", Kind::Map)) {
+      for (const Node* const one : all->children) by_pattern.push_back({pattern(one->key), of(*one)});
+    }
+    rules.patterns = keep(std::move(by_pattern), patterns_);
+    rules.additional = of(schema, "additionalProperties");
+    rules.names = of(schema, "propertyNames");
+    std::vector<contract::Dependency> dependencies;
+    if (const Node* const all = schema.find("dependentRequired", Kind::Map)) {
+      for (const Node* const one : all->children) dependencies.push_back({.name = one->key, .required = texts(*one)});
+    }
+    if (const Node* const all = schema.find("dependentSchemas", Kind::Map)) {
+      for (const Node* const one : all->children) dependencies.push_back({.name = one->key, .schema = of(*one)});
+    }
+    rules.dependencies = keep(std::move(dependencies), dependencies_);
+    rules.unevaluated = of(schema, "unevaluatedProperties");
+    to.object = &rules;
+  }
+
+  // `more` may be null: what has to hold as well.
+  void fill_combination(Schema& to, const Node& schema, const Schema* more) {
+    contract::Combination& rules = combinations_.emplace_back();
+    std::vector<const Schema*> all = list_of(schema, "allOf");
+    if (const Node* const target = document_.target(schema)) all.push_back(of(*target));
+    if (more != nullptr) all.push_back(more);
+    rules.all_of = keep(std::move(all), lists_);
+    rules.any_of = keep(list_of(schema, "anyOf"), lists_);
+    rules.one_of = keep(list_of(schema, "oneOf"), lists_);
+    rules.none_of = of(schema, "not");
+    rules.condition = of(schema, "if");
+    rules.then = of(schema, "then");
+    rules.otherwise = of(schema, "else");
+    to.combination = &rules;
+  }
+
+  const Document& document_;
+  Instances& instances_;
+  bool has_bad_pattern_ = false;
+  std::unordered_map<const Node*, Schema*> known_;
+  std::vector<std::pair<Schema*, const Node*>> pending_;
+  std::deque<Schema> schemas_;
+  std::deque<contract::NumberRules> number_rules_;
+  std::deque<contract::TextRules> text_rules_;
+  std::deque<contract::ListRules> list_rules_;
+  std::deque<contract::ObjectRules> object_rules_;
+  std::deque<contract::Combination> combinations_;
+  std::deque<std::vector<const Schema*>> lists_;
+  std::deque<std::vector<contract::Property>> properties_;
+  std::deque<std::vector<contract::PatternProperty>> patterns_;
+  std::deque<std::vector<contract::Dependency>> dependencies_;
+  std::deque<std::vector<contract::Constant>> constants_;
+  std::deque<std::vector<std::string_view>> names_;
 };
 
 Regex::Regex(std::string_view pattern) {
@@ -65,18 +414,13 @@ Regex::Regex(std::string_view pattern) {
   options.set_log_errors(false);
   options.set_never_capture(true);
   const contract::Regex translated(pattern);
-  compiled_.reset(new Compiled{RE2(translated.re2, options)});
-  if (compiled_->expression.ok()) return;
+  re2_ = translated.re2;
+  const RE2 compiled(re2_, options);
+  if (compiled.ok()) return;
   problem_ = translated.has_look_around ? "uses look-around, which needs more than linear time: RE2 does not have it"
-             : compiled_->expression.error_code() == RE2::ErrorBadEscape
-                 ? "uses " + compiled_->expression.error_arg() + ", which RE2 does not have"
-                 : "is no regular expression of RE2: " + compiled_->expression.error();
-}
-Regex::~Regex() = default;
-Regex::Regex(Regex&& other) noexcept = default;
-
-bool Regex::matches(std::string_view text) const {
-  return RE2::PartialMatch(re2::StringPiece(text.data(), text.size()), compiled_->expression);
+             : compiled.error_code() == RE2::ErrorBadEscape
+                 ? "uses " + compiled.error_arg() + ", which RE2 does not have"
+                 : "is no regular expression of RE2: " + compiled.error();
 }
 
 bool is_of_type(const Node& type, const Node& value) noexcept {
@@ -85,195 +429,59 @@ bool is_of_type(const Node& type, const Node& value) noexcept {
                                              [&](const Node* one) { return is_named_type(one->text, value); });
 }
 
+Instances::Instances(const Document& document) : tables_(std::make_unique<Tables>(document, *this)) {}
+Instances::~Instances() = default;
+
 const Regex& Instances::regex(std::string_view pattern) {
   return regexes_.try_emplace(std::string(pattern), pattern).first->second;
 }
 
-std::optional<Misfit> Instances::misfit(const Node& schema, const Node& value) {
-  steps_ = 0;
-  misfit_.reset();
-  if (check(schema, value, 0) != Verdict::Refused) return std::nullopt;
-  return std::move(misfit_);
+namespace {
+
+// Of a violation in the value.
+Misfit misfit_of(const Node& value, const Violation& one) {
+  const Node* at = &value;
+  std::string_view rest = one.pointer;
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view token = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(token.size());
+    std::string name;
+    for (std::size_t i = 0; i < token.size(); ++i) {
+      const bool is_escape = token[i] == '~' && i + 1 < token.size();
+      name += is_escape ? (token[++i] == '1' ? '/' : '~') : token[i];
+    }
+    const Node* next = nullptr;
+    if (at->is(Kind::Map)) next = at->find(name);
+    if (at->is(Kind::List)) {
+      std::size_t index = SIZE_MAX;
+      std::from_chars(name.data(), name.data() + name.size(), index);
+      if (index < at->children.size()) next = at->children[index];
+    }
+    if (next == nullptr) return {at, quoted(name) + ' ' + one.message};  // It is missing.
+    at = next;
+  }
+  if (one.keyword == "additionalProperties" || one.keyword == "unevaluatedProperties" ||
+      one.keyword == "propertyNames") {
+    return {at, quoted(at->key) + ' ' + one.message};
+  }
+  const bool continues = one.message.starts_with("must ") || one.message.starts_with("is ");
+  return {at, shown(*at) + (continues ? " " : ": ") + one.message};
 }
 
-Instances::Verdict Instances::refuse(const Node& at, std::string text) {
-  misfit_ = {.at = &at, .text = std::move(text)};
-  return Verdict::Refused;
-}
+}  // namespace
 
-Instances::Verdict Instances::check(const Node& schema, const Node& value, int depth) {
-  if (++steps_ > steps_max || depth > nesting_max) return Verdict::Unknown;
-  if (schema.is(Kind::Boolean)) return schema.is_true() ? Verdict::Fits : refuse(value, "no value is allowed here");
-  if (!schema.is(Kind::Map)) return Verdict::Unknown;
-  Verdict verdict = Verdict::Fits;
-  const auto also = [&](Verdict other) { verdict = std::max(verdict, other); };
-  if (schema.find("$ref", Kind::String) != nullptr) {
-    const Node* const target = document_.target(schema);
-    also(target == nullptr ? Verdict::Unknown : check(*target, value, depth + 1));
+std::vector<Misfit> Instances::misfits(const Node& schema, const Node& value) {
+  std::vector<Misfit> all;
+  const contract::Schema* const table = tables_->of_root(schema);
+  const std::optional<Value> read = table == nullptr ? std::nullopt : value_of(value);
+  if (!read) return all;
+  Violations wrong;
+  if (contract::check(*read, *table, wrong)) return all;
+  for (const Violation& one : wrong) {
+    if (!one.keyword.empty()) all.push_back(misfit_of(value, one));  // Else it took too long.
   }
-  if (verdict != Verdict::Refused) also(check_scalar(schema, value));
-  if (verdict != Verdict::Refused && value.is(Kind::List)) also(check_list(schema, value, depth));
-  if (verdict != Verdict::Refused && value.is(Kind::Map)) also(check_map(schema, value, depth));
-  if (verdict != Verdict::Refused) also(check_combined(schema, value, depth));
-  if (verdict == Verdict::Fits && std::any_of(unknown_keywords.begin(), unknown_keywords.end(),
-                                              [&](std::string_view name) { return schema.find(name) != nullptr; })) {
-    return Verdict::Unknown;
-  }
-  return verdict;
-}
-
-Instances::Verdict Instances::check_scalar(const Node& schema, const Node& value) {
-  if (const Node* const type = schema.find("type"); type != nullptr && !is_of_type(*type, value)) {
-    return refuse(value, shown(value) + " is not of the type " + join(*type));
-  }
-  if (const Node* const all = schema.find("enum", Kind::List);
-      all != nullptr && std::none_of(all->children.begin(), all->children.end(),
-                                     [&](const Node* one) { return are_equal(*one, value); })) {
-    return refuse(value, shown(value) + " is not one of " + shown(*all));
-  }
-  if (const Node* const one = schema.find("const"); one != nullptr && !are_equal(*one, value)) {
-    return refuse(value, shown(value) + " is not " + shown(*one));
-  }
-  if (const std::optional<double> number = value.number()) {
-    const auto bound = [&](std::string_view name) -> std::optional<double> {
-      const Node* const found = schema.find(name, Kind::Number);
-      return found == nullptr ? std::nullopt : found->number();
-    };
-    const auto wrong = [&](std::string_view name) {
-      return refuse(value, shown(value) + " breaks " + std::string(name) + ": " + shown(*schema.find(name)));
-    };
-    if (const auto least = bound("minimum"); least && *number < *least) return wrong("minimum");
-    if (const auto most = bound("maximum"); most && *number > *most) return wrong("maximum");
-    if (const auto least = bound("exclusiveMinimum"); least && *number <= *least) return wrong("exclusiveMinimum");
-    if (const auto most = bound("exclusiveMaximum"); most && *number >= *most) return wrong("exclusiveMaximum");
-    if (const auto step = bound("multipleOf"); step && *step > 0) {
-      const double count = *number / *step;
-      if (std::abs(count - std::round(count)) > 1e-9 * std::max(1.0, std::abs(count))) return wrong("multipleOf");
-    }
-  }
-  if (value.is(Kind::String)) {
-    const auto size = static_cast<std::int64_t>(characters_of(value.text));
-    const Node* const least = schema.find("minLength");
-    const Node* const most = schema.find("maxLength");
-    if (least != nullptr && size < least->whole().value_or(0))
-      return refuse(value, shown(value) + " is shorter than minLength: " + shown(*least));
-    if (most != nullptr && size > most->whole().value_or(size))
-      return refuse(value, shown(value) + " is longer than maxLength: " + shown(*most));
-    if (const Node* const pattern = schema.find("pattern", Kind::String)) {
-      const Regex& expression = regex(pattern->text);
-      if (!expression.problem().empty()) return Verdict::Unknown;
-      if (!expression.matches(value.text))
-        return refuse(value, shown(value) + " does not match the pattern " + shown(*pattern));
-    }
-  }
-  return Verdict::Fits;
-}
-
-Instances::Verdict Instances::check_list(const Node& schema, const Node& value, int depth) {
-  const auto size = static_cast<std::int64_t>(value.children.size());
-  const Node* const least = schema.find("minItems");
-  const Node* const most = schema.find("maxItems");
-  if (least != nullptr && size < least->whole().value_or(0))
-    return refuse(value, "there are fewer elements than minItems: " + shown(*least));
-  if (most != nullptr && size > most->whole().value_or(size))
-    return refuse(value, "there are more elements than maxItems: " + shown(*most));
-  Verdict verdict = Verdict::Fits;
-  if (const Node* const unique = schema.find("uniqueItems"); unique != nullptr && unique->is_true()) {
-    if (value.children.size() > unique_max) verdict = Verdict::Unknown;
-    for (std::size_t i = 0; verdict == Verdict::Fits && i < value.children.size(); ++i) {
-      for (std::size_t j = 0; j < i; ++j) {
-        if (are_equal(*value.children[i], *value.children[j]))
-          return refuse(*value.children[i], shown(*value.children[i]) + " is there twice: uniqueItems");
-      }
-    }
-  }
-  const Node* const prefix = schema.find("prefixItems", Kind::List);
-  const Node* const items = schema.find("items");
-  for (std::size_t i = 0; i < value.children.size(); ++i) {
-    const Node* const one = prefix != nullptr && i < prefix->children.size() ? prefix->children[i] : items;
-    if (one == nullptr) continue;
-    verdict = std::max(verdict, check(*one, *value.children[i], depth + 1));
-    if (verdict == Verdict::Refused || steps_ > steps_max) break;
-  }
-  return verdict;
-}
-
-Instances::Verdict Instances::check_map(const Node& schema, const Node& value, int depth) {
-  const auto size = static_cast<std::int64_t>(value.children.size());
-  const Node* const least = schema.find("minProperties");
-  const Node* const most = schema.find("maxProperties");
-  if (least != nullptr && size < least->whole().value_or(0))
-    return refuse(value, "there are fewer properties than minProperties: " + shown(*least));
-  if (most != nullptr && size > most->whole().value_or(size))
-    return refuse(value, "there are more properties than maxProperties: " + shown(*most));
-  if (const Node* const required = schema.find("required", Kind::List)) {
-    for (const Node* const name : required->children) {
-      if (value.find(name->text) == nullptr)
-        return refuse(value, "the required property '" + std::string(name->text) + "' is missing");
-    }
-  }
-  const Node* const properties = schema.find("properties", Kind::Map);
-  const Node* const patterns = schema.find("patternProperties", Kind::Map);
-  const Node* const others = schema.find("additionalProperties");
-  Verdict verdict = Verdict::Fits;
-  for (const Node* const member : value.children) {
-    bool is_known = false;
-    if (const Node* const property = properties == nullptr ? nullptr : properties->find(member->key)) {
-      is_known = true;
-      verdict = std::max(verdict, check(*property, *member, depth + 1));
-    }
-    for (const Node* const pattern : patterns == nullptr ? std::vector<Node*>() : patterns->children) {
-      const Regex& expression = regex(pattern->key);
-      if (!expression.problem().empty()) return Verdict::Unknown;
-      if (!expression.matches(member->key)) continue;
-      is_known = true;
-      verdict = std::max(verdict, check(*pattern, *member, depth + 1));
-    }
-    if (!is_known && others != nullptr) {
-      if (others->is(Kind::Boolean) && !others->is_true()) {
-        return refuse(*member, "the property '" + std::string(member->key) +
-                                   "' is not in the schema, which allows no additionalProperties");
-      }
-      verdict = std::max(verdict, check(*others, *member, depth + 1));
-    }
-    if (verdict == Verdict::Refused || steps_ > steps_max) break;
-  }
-  return verdict;
-}
-
-Instances::Verdict Instances::check_combined(const Node& schema, const Node& value, int depth) {
-  Verdict verdict = Verdict::Fits;
-  if (const Node* const all = schema.find("allOf", Kind::List)) {
-    for (const Node* const one : all->children) {
-      verdict = std::max(verdict, check(*one, value, depth + 1));
-      if (verdict == Verdict::Refused) return verdict;
-    }
-  }
-  for (const std::string_view name : {"anyOf", "oneOf"}) {
-    const Node* const some = schema.find(name, Kind::List);
-    if (some == nullptr) continue;
-    std::size_t fitting = 0;
-    std::size_t unknown = 0;
-    for (const Node* const one : some->children) {
-      const Verdict verdict_of_one = check(*one, value, depth + 1);
-      fitting += verdict_of_one == Verdict::Fits;
-      unknown += verdict_of_one == Verdict::Unknown;
-    }
-    if (fitting == 0 && unknown == 0) {
-      if (some->children.size() == 1 && misfit_) return Verdict::Refused;
-      return refuse(value, shown(value) + " fits no schema of " + std::string(name));
-    }
-    if (name == "oneOf" && fitting > 1) {
-      return refuse(value, shown(value) + " fits " + std::to_string(fitting) + " schemas of oneOf");
-    }
-    if (unknown != 0) verdict = std::max(verdict, Verdict::Unknown);
-  }
-  if (const Node* const other = schema.find("not")) {
-    const Verdict of_other = check(*other, value, depth + 1);
-    if (of_other == Verdict::Fits) return refuse(value, shown(value) + " fits the schema of not");
-    verdict = std::max(verdict, of_other == Verdict::Unknown ? Verdict::Unknown : Verdict::Fits);
-  }
-  return verdict;
+  return all;
 }
 
 }  // namespace keel::openapi

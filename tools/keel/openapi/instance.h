@@ -1,16 +1,19 @@
-// openapi/instance.h — whether a value that stands in a document fits a schema of it.
+// openapi/instance.h — whether a value that stands in a document fits a schema of it: examples and defaults.
 //
-// For examples and defaults, and slow: each value is read anew. Formats are not looked at.
+// The schema becomes the tables of contract/schema.h, and the value is checked as one that a client sends. Formats are
+// not looked at: what a default has to be as C++ is the generator's affair.
 //
-// Lifetime: the document outlives it.
-// Cost:     at most 10,000 steps for a value; what would take more counts as fitting.
+// Lifetime: the document outlives it, and is not changed meanwhile. Patterns are kept until the process ends.
+// Cost:     of contract::check(), and the tables of each schema once. A value of more than 10,000 values, and what
+//           takes too long to be checked, count as fitting; so does everything once a pattern is none of RE2's.
 
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "openapi/document.h"
 
@@ -20,49 +23,38 @@ namespace keel::openapi {
 class Regex {
  public:
   explicit Regex(std::string_view pattern);
-  ~Regex();
-  Regex(Regex&& other) noexcept;
-  Regex& operator=(Regex&&) = delete;
 
   // "" for a good one; else what is wrong: "uses look-around, …".
   const std::string& problem() const noexcept { return problem_; }
-  // Whether it matches a part of the text. Only of a good one.
-  bool matches(std::string_view text) const;
+  const std::string& re2() const noexcept { return re2_; }
 
  private:
-  struct Compiled;
-  std::unique_ptr<Compiled> compiled_;
+  std::string re2_;
   std::string problem_;
 };
 
 // Why a value does not fit.
 struct Misfit {
-  const Node* at;  // The value, or a part of it.
-  std::string text;
+  const Node* at;    // The value, or a part of it.
+  std::string text;  // "0 must be at least 1", "'id' is required".
 };
 
 class Instances {
  public:
-  explicit Instances(const Document& document) : document_(document) {}
+  explicit Instances(const Document& document);
+  ~Instances();
+  Instances(const Instances&) = delete;
+  Instances& operator=(const Instances&) = delete;
 
-  // Nothing when the value fits the normalised schema (structure.h), or when that cannot be found out.
-  std::optional<Misfit> misfit(const Node& schema, const Node& value);
+  // All that is wrong with the value, by the normalised schema (structure.h).
+  std::vector<Misfit> misfits(const Node& schema, const Node& value);
   const Regex& regex(std::string_view pattern);
 
  private:
-  enum class Verdict : std::uint8_t { Fits, Unknown, Refused };
+  class Tables;
 
-  Verdict check(const Node& schema, const Node& value, int depth);
-  Verdict check_scalar(const Node& schema, const Node& value);
-  Verdict check_list(const Node& schema, const Node& value, int depth);
-  Verdict check_map(const Node& schema, const Node& value, int depth);
-  Verdict check_combined(const Node& schema, const Node& value, int depth);
-  Verdict refuse(const Node& at, std::string text);
-
-  const Document& document_;
   std::unordered_map<std::string, Regex> regexes_;
-  std::optional<Misfit> misfit_;  // The last one.
-  int steps_ = 0;
+  std::unique_ptr<Tables> tables_;
 };
 
 // Whether the schema of this `type`, a name or a list of names, takes the value.

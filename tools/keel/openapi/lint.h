@@ -1,5 +1,5 @@
-// openapi/lint.h — everything that is wrong with a document, or that Keel cannot serve, and what is legal but
-// suspicious.
+// openapi/lint.h — everything that is wrong with a document by itself, and what is legal but suspicious. What can be
+// served, and not be written as C++, is found by gen/output.h, which begins with this.
 //
 // Nothing is changed but schemas, which are normalised (structure.h). Problems are in no order yet.
 

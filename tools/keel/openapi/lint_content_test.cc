@@ -143,7 +143,7 @@ TEST(LintContent, an_example_in_json_is_compared_with_its_schema) {
                     "      operationId: list\n"
                     "      responses: {'200': {description: fine, content: {application/json: {schema: {type: "
                     "integer}, examples: {a: {value: b}, c: {value: 1, externalValue: d}}}}}}\n"),
-            (Lines{"api.yaml:7:115: warning: the example does not fit its schema: \"b\" is not of the type integer "
+            (Lines{"api.yaml:7:115: warning: the example does not fit its schema: \"b\": expected an integer "
                    "(#/paths/~1pets/get/responses/200/content/application~1json/examples/a/value)",
                    "api.yaml:7:140: error: 'value' and 'externalValue' exclude each other "
                    "(#/paths/~1pets/get/responses/200/content/application~1json/examples/c/externalValue)"}));

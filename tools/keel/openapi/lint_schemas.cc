@@ -64,8 +64,8 @@ class SchemaCheck {
   // Once it is known that no schema contains itself.
   void check_values(const Node& schema) {
     if (const Node* const value = schema.find("default")) {
-      if (const auto misfit = instances_.misfit(schema, *value)) {
-        problems_.error(*misfit->at, "the default does not fit its schema: " + misfit->text);
+      for (Misfit& misfit : instances_.misfits(schema, *value)) {
+        problems_.error(*misfit.at, "the default does not fit its schema: " + std::move(misfit.text));
       }
     }
     if (const Node* const examples = schema.find("examples", Kind::List)) {
@@ -73,8 +73,8 @@ class SchemaCheck {
     }
   }
   void warn_of(const Node& schema, const Node& value) {
-    if (const auto misfit = instances_.misfit(schema, value)) {
-      problems_.warning(*misfit->at, "the example does not fit its schema: " + misfit->text);
+    for (Misfit& misfit : instances_.misfits(schema, value)) {
+      problems_.warning(*misfit.at, "the example does not fit its schema: " + std::move(misfit.text));
     }
   }
   void check_dialect(const Node& node, std::string_view name) {

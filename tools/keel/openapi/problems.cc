@@ -23,6 +23,17 @@ void Problems::add(Problem problem) {
   if (all_.size() < count_max) all_.push_back(std::move(problem));
 }
 
+void Problems::add_all(const Problems& others) {
+  const std::size_t kept_errors =
+      static_cast<std::size_t>(std::ranges::count(others.all_, Problem::Severity::Error, &Problem::severity));
+  for (const std::string& file : others.files_) {
+    if (std::ranges::find(files_, file) == files_.end()) files_.push_back(file);
+  }
+  for (const Problem& one : others.all_) add(one);
+  errors_ += others.errors_ - kept_errors;
+  warnings_ += others.warnings_ - (others.all_.size() - kept_errors);
+}
+
 void Problems::add(const Node& node, Problem::Severity severity, std::string text) {
   if (all_.size() == count_max) {  // Where it is does not matter any more.
     ++(severity == Problem::Severity::Error ? errors_ : warnings_);

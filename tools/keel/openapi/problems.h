@@ -35,6 +35,8 @@ class Problems {
   void error(const Node& node, std::string text) { add(node, Problem::Severity::Error, std::move(text)); }
   void warning(const Node& node, std::string text) { add(node, Problem::Severity::Warning, std::move(text)); }
   void add(Problem problem);
+  // Those of another document as well.
+  void add_all(const Problems& others);
 
   // By file in the order in which the files were first named, then by line and column.
   std::vector<Problem> sorted() const;

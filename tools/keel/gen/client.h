@@ -1,0 +1,70 @@
+// gen/client.h — the clients of a contract: a class for each tag, and a result for each operation
+// (keel/contract/client.h).
+//
+//   const ClientNames named = name_clients(contract, names);    // after all other names: theirs stay what they are
+//   ClientText text(contract, named, {.space = "shop::api", .folder = "api", .has_server = true});
+//   out << text.shared() << text.header(tag);
+//   part << text.definition(tag, operation);
+
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "gen/names.h"
+#include "gen/operations.h"
+
+namespace keel::gen {
+
+struct ClientNames {
+  struct Operation {
+    std::string result;                               // "GetProductResult".
+    std::string function;                             // "get_product".
+    std::string stream;                               // "get_product_stream"; "" where no response is streamed.
+    std::vector<std::vector<std::string>> responses;  // Of each response its contents, or itself where it has none.
+    std::vector<std::string> headers;                 // Of each response: "ok_headers", or "".
+  };
+  struct Tag {
+    std::string type;  // "ProductsClient".
+    std::string file;  // "products_client".
+    std::vector<Operation> operations;
+  };
+  std::string options;      // "ClientOptions".
+  std::string credentials;  // "Credentials"; "" where there are no security schemes.
+  std::vector<Tag> tags;    // Those of the contract.
+};
+
+ClientNames name_clients(const Contract& contract, Names& names);
+
+class ClientText {
+ public:
+  struct Options {
+    std::string space;
+    std::string folder;
+    bool has_server = false;                           // The requests are those of its headers.
+    std::vector<std::vector<std::string>> types = {};  // Without a server: the headers of what each tag names.
+  };
+  // All three outlive it.
+  ClientText(const Contract& contract, const ClientNames& names, const Options& options)
+      : contract_(contract), names_(names), options_(options) {}
+
+  // Of client.h, behind its first comment.
+  std::string shared() const;
+  // Of the header of a tag.
+  std::string header(std::size_t tag) const;
+  // For the parts, inside the namespace.
+  std::string shared_definition() const;
+  std::string definition(std::size_t tag, std::size_t operation) const;
+
+ private:
+  std::string result(const Operation& operation, const ClientNames::Operation& names) const;
+  std::string functions(const Operation& operation, const ClientNames::Operation& names) const;
+  std::string constants(const Operation& operation) const;
+
+  const Contract& contract_;
+  const ClientNames& names_;
+  const Options& options_;
+};
+
+}  // namespace keel::gen

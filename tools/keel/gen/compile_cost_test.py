@@ -1,0 +1,126 @@
+"""compile_cost_test.py COMPILER GENERATOR SOURCES: what the code of a contract takes to compile: a schema of eight properties,
+with its reader, writer and checks; an operation; and the header of the types alone. The limits are for a processor that
+compiles REFERENCE in REFERENCE_SECONDS; on another, and beside others on this one, they are longer in proportion."""
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import unittest
+
+COMPILER, GENERATOR, SOURCES = sys.argv[1:4]
+del sys.argv[1:4]
+SCHEMA_LIMIT = 0.030  # Seconds of CPU.
+OPERATION_LIMIT = 0.060
+HEADER_LIMIT = 0.300
+REFERENCE_SECONDS = 0.50
+REFERENCE = """#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+int main() { return static_cast<int>(std::map<std::string, std::vector<int>>{{"a", {1}}}.size()); }
+"""
+MANY = 16
+ROUNDS = 8  # The least of each; most often the first round is enough, and a noisy machine needs more.
+
+
+def schema(i):
+    return f"""
+    Thing{i}:
+      type: object
+      required: [id, name, created_at, price]
+      properties:
+        id{i}: {{type: string, format: uuid}}
+        name{i}: {{type: string, minLength: 1, maxLength: {100 + i}}}
+        created_at{i}: {{type: string, format: date-time}}
+        tags{i}: {{type: array, items: {{type: string}}, maxItems: {10 + i}}}
+        note{i}: {{type: string, maxLength: {1000 + i}}}
+        price{i}: {{type: number, minimum: 0}}
+        state{i}: {{type: string, enum: [a{i}, b{i}, c{i}]}}
+        quantity{i}: {{type: integer, minimum: 0, maximum: {1000 + i}, default: 1}}""".replace(
+            "[id, name, created_at, price]", f"[id{i}, name{i}, created_at{i}, price{i}]")
+
+
+def operation(i):
+    return f"""
+  /things/{i}/{{id}}:
+    put:
+      operationId: putThing{i}
+      parameters:
+        - {{name: id, in: path, required: true, schema: {{type: integer}}}}
+        - {{name: page, in: query, schema: {{type: integer, minimum: 1, default: 1}}}}
+      requestBody: {{required: true, content: {{application/json: {{schema: {{$ref: '#/components/schemas/Thing0'}}}}}}}}
+      responses:
+        '200': {{description: fine, content: {{application/json: {{schema: {{$ref: '#/components/schemas/Thing0'}}}}}}}}
+        '404': {{description: There is none.}}"""
+
+
+def contract(schemas, operations):
+    paths = "".join(operation(i) for i in range(operations)) or " {}"
+    return ("openapi: 3.1.0\ninfo: {title: Cost, version: '1'}\npaths:" + paths +
+            "\ncomponents:\n  schemas:" + "".join(schema(i) for i in range(schemas)) + "\n")
+
+
+def seconds(folder, file, *options):
+    """Of user CPU, which others on the machine lengthen less than the time on a clock."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run([COMPILER, "-std=c++23", "-O2", f"-I{SOURCES}", f"-I{folder}", "-x", "c++", os.path.join(folder, file),
+                    *options, "-o", "/dev/null"], check=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+class CompileCost(unittest.TestCase):
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        self.place = place.name
+        with open(os.path.join(self.place, "reference.cc"), "w") as file:
+            file.write(REFERENCE)
+
+    def generated(self, schemas, operations):
+        folder = os.path.join(self.place, f"{schemas}_{operations}")
+        os.mkdir(folder)
+        with open(os.path.join(folder, "api.yaml"), "w") as file:
+            file.write(contract(schemas, operations))
+        subprocess.run([GENERATOR, "api", os.path.join(folder, "api.yaml"), "--out", folder, "--parts", "1"], check=True)
+        return folder
+
+    def check(self, what, few, many, count, limit):
+        """What `many` takes beyond `few`, by `count`."""
+        least = [float("inf")] * 3
+        for _ in range(ROUNDS):
+            least[0] = min(least[0], seconds(self.place, "reference.cc", "-c"))
+            for i, folder in enumerate([few, many]):
+                least[1 + i] = min(least[1 + i], seconds(folder, "api/part_1.cc", "-c"))
+            each = (least[2] - least[1]) / count
+            limit_here = limit * max(1, least[0] / REFERENCE_SECONDS)
+            if each <= limit_here:
+                break
+        print(f"{what}: {each * 1000:.1f} ms each, at most {limit_here * 1000:.0f}; without them {least[1]:.2f} s, "
+              f"the reference {least[0]:.2f} s", file=sys.stderr)
+        self.assertLessEqual(each, limit_here, f"{what} takes longer to compile")
+        self.assertGreater(each, 0.001, f"nothing has been compiled for {what}")
+
+    def test_a_schema_of_eight_properties(self):
+        self.check("a schema", self.generated(1, 0), self.generated(1 + MANY, 0), MANY, SCHEMA_LIMIT)
+
+    def test_an_operation(self):
+        self.check("an operation", self.generated(1, 1), self.generated(1, 1 + MANY), MANY, OPERATION_LIMIT)
+
+    def test_the_header_of_the_types(self):
+        folder = self.generated(3, 0)
+        header = reference = float("inf")
+        for _ in range(ROUNDS):
+            reference = min(reference, seconds(self.place, "reference.cc", "-c"))
+            header = min(header, seconds(folder, "api/types.h", "-fsyntax-only", "-w"))
+            limit = HEADER_LIMIT * max(1, reference / REFERENCE_SECONDS)
+            if header <= limit:
+                break
+        print(f"types.h: {header:.2f} s, at most {limit:.2f}; the reference {reference:.2f} s", file=sys.stderr)
+        self.assertLessEqual(header, limit, "the header of the types takes longer to compile")
+
+
+if __name__ == "__main__":
+    unittest.main()

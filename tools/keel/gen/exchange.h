@@ -1,0 +1,42 @@
+// gen/exchange.h — the C++ of what a service and its clients have in common: the structs of requests and of headers,
+// and the constants that say how they are serialised.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gen/operations.h"
+#include "gen/types.h"
+#include "openapi/document.h"
+
+namespace keel::gen {
+
+std::string capital(std::string_view text);
+bool is_wild(std::string_view media_type);
+bool is_success(const Response& response);
+// "{\"a\", \"b\"}".
+std::string list_of_literals(const std::vector<std::string_view>& texts);
+std::string described(const openapi::Node& node);
+// "GET /products/{id}: One product (deprecated)".
+std::string title_of(const Operation& operation);
+
+// " = {}" where a member would have no value.
+std::string initialised(const Type& type, const std::string& initialiser);
+std::string request_struct(const Operation& operation);
+// Of all responses that have headers.
+std::string header_structs(const Operation& operation);
+
+// A reader as an argument of a template: read_json() is overloaded.
+std::string reader_of(const Type& type);
+// "keel::contract::Form::Text".
+std::string form_literal(std::string_view form);
+// The constant `name`, which has the members by their names, or "" where there are none; `others` is their form.
+std::string fields_of(const Type& type, const std::string& name, std::string& others);
+// The constant of a parameter; its name is `name`.
+std::string parameter_constant(const Parameter& parameter, std::string& name);
+// The constant `alternatives`, with those that it consists of.
+std::string alternatives_constant(const Security& security);
+
+}  // namespace keel::gen

@@ -1,0 +1,153 @@
+#include "gen/responses.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "gen/media_types.h"
+#include "gen/statuses.h"
+
+namespace keel::gen {
+namespace {
+
+using openapi::Document;
+using openapi::Kind;
+using openapi::Node;
+using openapi::Problems;
+
+class ResponseReading {
+ public:
+  ResponseReading(std::string_view title, Document& document, Types& types, Names& names, Problems& problems)
+      : title_(title), document_(document), types_(types), names_(names), problems_(problems) {}
+
+  std::vector<Response> read(const Node& operation) {
+    std::vector<Response> all;
+    const Node* const responses = operation.find("responses", Kind::Map);
+    if (responses == nullptr) return all;
+    std::vector<const Node*> written;
+    for (const Node* const one : responses->children) {
+      if (!one->key.starts_with("x-")) written.push_back(one);
+    }
+    std::ranges::sort(written, {}, &Node::key);  // "default" comes last.
+    for (const Node* const one : written) {
+      const Node* const node = document_.resolve(*one);
+      if (node == nullptr || one->key.starts_with('1')) continue;
+      Response response;
+      response.node = node;
+      response.status = one->key;
+      response.name = name_of_status(one->key);
+      if (one->key == "default") {
+        response.least = 200;
+        response.most = 599;
+      } else if (one->key.ends_with("XX")) {
+        response.least = (one->key[0] - '0') * 100;
+        response.most = response.least + 99;
+      } else {
+        response.least = response.most = std::atoi(std::string(one->key).c_str());
+      }
+      read_headers(response);
+      read_contents(response);
+      all.push_back(std::move(response));
+    }
+    return all;
+  }
+
+ private:
+  void read_headers(Response& response) {
+    const Node* const headers = response.node->find("headers", Kind::Map);
+    if (headers == nullptr) return;
+    std::vector<const Node*> written(headers->children.begin(), headers->children.end());
+    std::ranges::sort(written, {}, &Node::key);
+    std::vector<std::string_view> wires;
+    for (const Node* const one : written) {
+      if (lower(one->key) == "content-type") continue;  // OpenAPI 3.1.1 §4.8.17.
+      const Node* const node = document_.resolve(*one);
+      if (node == nullptr) continue;
+      const Node* const schema = node->find("schema");
+      if (schema == nullptr) {
+        problems_.error(*node, "a header of a response is declared by a 'schema'");
+        continue;
+      }
+      const Type* const type = types_.type_of(*schema, title_ + pascal_of(one->key));
+      if (type == nullptr) continue;
+      const Type& inner = type->inner != nullptr ? *type->inner : *type;
+      if (!inner.is_plain() && (inner.shape != Shape::List || inner.element == nullptr || !inner.element->is_plain())) {
+        problems_.error(*node, "a header of a response is a plain value, or a list of some");
+        continue;
+      }
+      const Node* const required = node->find("required");
+      response.headers.push_back({{}, one->key, type, required != nullptr && required->is_true(), node});
+      wires.push_back(one->key);
+    }
+    const std::vector<std::string> chosen = distinct(wires, &snake_of);
+    for (std::size_t i = 0; i < chosen.size(); ++i) response.headers[i].name = chosen[i];
+    if (!response.headers.empty()) {
+      response.headers_name = names_.type(title_ + pascal_of(response.name) + "Headers");
+    }
+  }
+
+  void read_contents(Response& response) {
+    const Node* const content = response.node->find("content", Kind::Map);
+    if (content == nullptr) return;
+    std::vector<const Node*> media_types(content->children.begin(), content->children.end());
+    std::ranges::sort(media_types, [](const Node* a, const Node* b) {
+      return std::pair(media_type_of(a->key) != "application/json", std::pair(!is_json(a->key), a->key)) <
+             std::pair(media_type_of(b->key) != "application/json", std::pair(!is_json(b->key), b->key));
+    });
+    const bool has_other = std::ranges::any_of(media_types, [](const Node* media) { return !is_xml(media->key); });
+    for (const Node* const media : media_types) {
+      if (is_xml(media->key) && has_other) continue;
+      Response::Content one;
+      one.media_type = media->key;
+      one.name = response.name;
+      if (!response.contents.empty()) {
+        std::string_view subtype = std::string_view(media->key).substr(media->key.find('/') + 1);
+        subtype = subtype.substr(0, subtype.find(';'));
+        one.name += '_' + snake_of(subtype == "*" ? "any" : subtype);
+      }
+      // "text/csv" and "application/csv" are two functions, and each may have one that ends in "_stream".
+      const std::string name = one.name;
+      const auto is_taken = [&](const Response::Content& other) {
+        return other.name == one.name || other.name + "_stream" == one.name || one.name + "_stream" == other.name;
+      };
+      for (int number = 2; std::ranges::any_of(response.contents, is_taken); ++number) {
+        one.name = name + '_' + std::to_string(number);
+      }
+      const Node* const schema = media->find("schema");
+      if (is_json(media->key) && schema != nullptr) {
+        one.type = types_.type_of(*schema, title_ + pascal_of(response.name));
+        if (one.type == nullptr) continue;
+        one.is_problem = media_type_of(media->key) == "application/problem+json" && is_problem(*one.type);
+      } else {
+        one.is_text =
+            media_type_of(media->key).starts_with("text/") && media_type_of(media->key) != "text/event-stream";
+      }
+      response.contents.push_back(std::move(one));
+    }
+  }
+
+  // Whether RFC 9457's own members are enough for it.
+  static bool is_problem(const Type& type) {
+    constexpr std::string_view own[] = {"type", "title", "status", "detail"};
+    if (type.shape == Shape::Any) return true;
+    return type.shape == Shape::Struct && std::ranges::all_of(type.members, [&](const Member& member) {
+             const bool is_needed = member.presence == Presence::Required || member.presence == Presence::Nullable;
+             return !is_needed || std::ranges::find(own, member.json) != std::end(own);
+           });
+  }
+
+  std::string title_;
+  Document& document_;
+  Types& types_;
+  Names& names_;
+  Problems& problems_;
+};
+
+}  // namespace
+
+std::vector<Response> read_responses(const Node& operation, std::string_view title, Document& document, Types& types,
+                                     Names& names, Problems& problems) {
+  return ResponseReading(title, document, types, names, problems).read(operation);
+}
+
+}  // namespace keel::gen

@@ -1,0 +1,52 @@
+// gen/responses.h — the responses that an operation of a contract declares, as C++ will have them.
+//
+// Errors:   in Problems: a header without a schema, or of what has no form as text.
+// Lifetime: views live as long as the document.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gen/names.h"
+#include "gen/types.h"
+#include "openapi/document.h"
+#include "openapi/problems.h"
+
+namespace keel::gen {
+
+struct Header {
+  std::string name;
+  std::string_view wire;
+  const Type* type = nullptr;
+  bool is_required = false;
+  const openapi::Node* node = nullptr;
+};
+
+struct Response {
+  struct Content {
+    std::string name;  // Of the function: "ok", "not_found", "ok_csv".
+    std::string_view media_type;
+    const Type* type = nullptr;  // Of JSON.
+    bool is_text = false;
+    bool is_problem = false;  // A detail is enough for it.
+  };
+  std::string name;    // "ok".
+  std::string status;  // "200", "4XX", "default".
+  int least = 0;       // The statuses that it is for.
+  int most = 0;
+  std::vector<Content> contents;
+  std::vector<Header> headers;
+  std::string headers_name;  // Of their struct.
+  const openapi::Node* node = nullptr;
+
+  bool is_one() const noexcept { return least == most; }
+};
+
+// By status, "default" last. `title` is what the operation's types begin with.
+std::vector<Response> read_responses(const openapi::Node& operation, std::string_view title,
+                                     openapi::Document& document, Types& types, Names& names,
+                                     openapi::Problems& problems);
+
+}  // namespace keel::gen
