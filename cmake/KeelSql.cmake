@@ -1,15 +1,18 @@
-# keel_sql(TARGET MIGRATIONS folder [DATABASE sqlite] [SOURCES file...])
+# keel_sql(TARGET MIGRATIONS folder [QUERIES file... [NAMESPACE queries] [CONTRACT document]]
+#   [DATABASE sqlite] [SOURCES file... | NO_SOURCES])
 #   Checks the SQL statements in the C++ sources of TARGET against the migrations of the folder, with the program keel
 #   (keel sql --help says what it finds): when TARGET is built, before it is compiled, and as the test TARGET_sql. A
 #   statement that is wrong fails both, with its file, line and column. SOURCES are further files, such as headers
 #   that no target names. What target_sources() adds after this call is not checked.
+#   QUERIES are files of SQL queries, for which typed functions are generated and added to TARGET (keel gen sql --help says
+#   what they are): of users.sql "queries/users.h". They are generated when TARGET is built, and again when a query or a
+#   migration has changed. CONTRACT is the OpenAPI document that the program's types in them are made of, for messages.
+#   NO_SOURCES: the C++ sources have no SQL, and are not checked.
 function(keel_sql target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "MIGRATIONS;DATABASE" "SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_SOURCES" "MIGRATIONS;DATABASE;NAMESPACE;CONTRACT" "SOURCES;QUERIES")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_MIGRATIONS)
-    message(FATAL_ERROR "expected: keel_sql(TARGET MIGRATIONS folder [DATABASE sqlite] [SOURCES file...])")
-  endif()
-  if(NOT TARGET keel::keel AND NOT KEEL_TOOLS)
-    message(FATAL_ERROR "keel_sql(${target}) runs the program keel, which is built with KEEL_TOOLS=ON")
+    message(FATAL_ERROR "expected: keel_sql(TARGET MIGRATIONS folder [QUERIES file... [NAMESPACE name] [CONTRACT document]] "
+      "[DATABASE sqlite] [SOURCES file... | NO_SOURCES])")
   endif()
   if(NOT arg_DATABASE)
     set(arg_DATABASE sqlite)
@@ -23,17 +26,82 @@ function(keel_sql target)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
   list(FILTER sources INCLUDE REGEX "\\.(cc|cpp|cxx|c\\+\\+|h|hh|hpp|hxx|ipp|inl)$")
+  if(arg_QUERIES)
+    keel_sql_queries(${target} ${arg_MIGRATIONS} ${arg_DATABASE} "${arg_NAMESPACE}" "${arg_CONTRACT}" "${migrations}"
+      "${arg_QUERIES}")
+    set(may_be_none --allow-none)
+  else()
+    set(may_be_none "")
+  endif()
   list(TRANSFORM sources PREPEND ${folder}/ REGEX "^[^/$]")
   foreach(source IN LISTS arg_SOURCES)
     cmake_path(ABSOLUTE_PATH source NORMALIZE)
     list(APPEND sources ${source})
   endforeach()
+  # Sources that this build generates are checked by what makes them.
+  list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_BINARY_DIR}/")
+  if(arg_NO_SOURCES OR (arg_QUERIES AND NOT sources))
+    return()
+  endif()
+  if(NOT TARGET keel::keel AND NOT KEEL_TOOLS)
+    message(FATAL_ERROR "keel_sql(${target}) runs the program keel, which is built with KEEL_TOOLS=ON")
+  endif()
 
   set(stamp ${CMAKE_CURRENT_BINARY_DIR}/${target}_sql.checked)
-  set(check $<TARGET_FILE:keel::keel> sql check --migrations ${arg_MIGRATIONS} --database ${arg_DATABASE} ${sources})
+  set(check $<TARGET_FILE:keel::keel> sql check --migrations ${arg_MIGRATIONS} --database ${arg_DATABASE} ${may_be_none}
+    ${sources})
   add_custom_command(OUTPUT ${stamp} COMMAND ${check} COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
     DEPENDS ${sources} ${migrations} $<TARGET_FILE:keel::keel> COMMENT "Checking the SQL of ${target}" VERBATIM)
   add_custom_target(${target}_sql DEPENDS ${stamp})
   add_dependencies(${target} ${target}_sql)
   add_test(NAME ${target}_sql COMMAND ${check})
+endfunction()
+
+# The part of keel_sql() that generates.
+function(keel_sql_queries target migrations database space contract migration_files queries)
+  if(TARGET keel_gen_sql_alone)
+    set(program keel_gen_sql_alone)
+    set(generate $<TARGET_FILE:keel_gen_sql_alone>)
+  elseif(TARGET keel::keel)
+    set(program keel::keel)
+    set(generate $<TARGET_FILE:keel::keel> gen sql)
+  else()
+    message(FATAL_ERROR "keel_sql(${target}) runs the program keel, which is built with KEEL_TOOLS=ON")
+  endif()
+  if(NOT space)
+    set(space queries)
+  endif()
+  set(out ${CMAKE_CURRENT_BINARY_DIR}/${target}_sql)
+  string(REGEX REPLACE ".*::" "" subfolder ${space})
+  set(files "")
+  set(sources "")
+  foreach(query IN LISTS queries)
+    # As it is written: messages name it so, and the code is the same wherever the project lies.
+    cmake_path(IS_ABSOLUTE query is_absolute)
+    if(is_absolute)
+      cmake_path(RELATIVE_PATH query BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    endif()
+    list(APPEND files ${query})
+    cmake_path(GET query STEM LAST_ONLY stem)
+    list(APPEND sources ${out}/${subfolder}/${stem}.cc)
+  endforeach()
+  list(TRANSFORM files PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
+  set(options "")
+  if(contract)
+    set(options --contract ${contract})
+    cmake_path(ABSOLUTE_PATH contract NORMALIZE)
+    list(APPEND paths ${contract})
+  endif()
+  # The stamp says that it has run; a file whose text is the same keeps its time, and is not compiled again.
+  add_custom_command(OUTPUT ${out}/generated BYPRODUCTS ${sources}
+    COMMAND ${generate} --migrations ${migrations} --database ${database} --namespace ${space} --out ${out} ${options}
+      ${files}
+    COMMAND ${CMAKE_COMMAND} -E touch ${out}/generated WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    DEPENDS ${paths} ${migration_files} ${program} COMMENT "Generating the queries of ${target}" VERBATIM)
+  add_custom_target(${target}_queries DEPENDS ${out}/generated)
+  add_dependencies(${target} ${target}_queries)
+  set_source_files_properties(${sources} PROPERTIES GENERATED ON)
+  target_sources(${target} PRIVATE ${sources})
+  target_include_directories(${target} PUBLIC $<BUILD_INTERFACE:${out}>)
+  target_link_libraries(${target} PUBLIC keel::db)
 endfunction()

@@ -10,8 +10,10 @@
 #include "dev/command.h"
 #include "gen/command.h"
 #include "load/command.h"
+#include "migrate/command.h"
 #include "new/command.h"
 #include "sql/command.h"
+#include "sql/gen_command.h"
 
 namespace {
 
@@ -21,6 +23,7 @@ struct Command {
   int (*run)(const std::vector<std::string>& arguments);
 };
 
+int generate(const std::vector<std::string>& arguments);
 int help(const std::vector<std::string>& arguments);
 int version(const std::vector<std::string>& arguments);
 
@@ -29,12 +32,19 @@ constexpr Command commands[] = {
     {"dev", "builds and serves the service of this folder, again whenever a file is saved", &keel::dev::run_command},
     {"load", "loads an HTTP server: closed loop, open loop, checks of every answer", &keel::load::run_command},
     {"cert", "makes a certificate for development", &keel::cert::run_command},
+    {"migrate", "applies the migrations of a database, undoes them, and says what is applied",
+     &keel::migrate::run_command},
     {"sql", "checks the SQL of C++ sources against the migrations", &keel::sql::run_command},
     {"api", "says what is wrong with an OpenAPI document, and what a change of it breaks", &keel::api::run_command},
-    {"gen", "writes the C++ of an OpenAPI document: structs, handlers, routes", &keel::gen::run_command},
+    {"gen", "writes the C++ of an OpenAPI document, or of SQL queries", &generate},
     {"help", "this list; keel COMMAND --help says more", &help},
     {"version", "the version of this program", &version},
 };
+
+int generate(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] != "sql") return keel::gen::run_command(arguments);
+  return keel::sql::run_gen_command(std::vector<std::string>(arguments.begin() + 1, arguments.end()));
+}
 
 int help(const std::vector<std::string>&) {
   std::printf("keel COMMAND [options]\n\n");

@@ -28,6 +28,11 @@ class Database : public Session {
  public:
   // Opens the connections that `loop` needs now, instead of at its first statement. On the loop's thread.
   virtual Result<> attach(io::Loop& loop) = 0;
+  // Completes what `loop` has asked for and ends what attach() has opened, while the loop turns: before the loop ends.
+  // On the loop's thread. Nothing to do where connections are no work of the loop's.
+  virtual void detach(io::Loop&) noexcept {}
+  // What detach() has begun has come to its end, on every loop.
+  virtual bool is_detached() const { return true; }
   // Completes the statements that are queued and ends threads and connections. Later statements fail with Unavailable.
   // Idempotent. One thread.
   virtual void close() noexcept = 0;

@@ -47,6 +47,18 @@ int version_of(std::string_view name) {
   return version;
 }
 
+constexpr std::string_view down_suffix = ".down.sql";
+constexpr std::string_view no_transaction = "-- keel: no transaction";
+
+bool has_no_transaction(std::string_view text) {
+  std::string_view line = text.substr(0, text.find('\n'));
+  while (line.ends_with('\r') || line.ends_with(' ')) line.remove_suffix(1);
+  return line == no_transaction;
+}
+
+// The same name with another number.
+std::string renumbered(std::string_view name, int version) { return fmt::format("{:04}{}", version, name.substr(4)); }
+
 Result<std::string> read_file(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Error::from_errno("open", errno);
@@ -60,11 +72,23 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
+Result<> write_new_file(const std::string& path, std::string_view text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (fd < 0) return Error::from_errno("open", errno).because("migrations: " + path);
+  const ssize_t written = ::write(fd, text.data(), text.size());
+  const int error = written < 0 ? errno : ENOSPC;
+  ::close(fd);
+  if (written != static_cast<ssize_t>(text.size()))
+    return Error::from_errno("write", error).because("migrations: " + path);
+  return {};
+}
+
 Result<std::vector<Migration>> read_folder(const std::string& folder) {
   std::error_code error;
   fs::directory_iterator files(folder, error);
   if (error) return refuse(Code::NotFound, "migrations: {}: {}", folder, error.message());
   std::vector<Migration> found;
+  std::vector<Migration> downs;
   for (const fs::directory_entry& file : files) {
     Migration migration;
     migration.name = file.path().filename().string();
@@ -75,7 +99,12 @@ Result<std::vector<Migration>> read_folder(const std::string& folder) {
                     file.path().string());
     }
     KEEL_TRY(migration.text, read_file(file.path().string()).because("migrations: " + file.path().string()));
+    if (migration.name.ends_with(down_suffix)) {
+      downs.push_back(std::move(migration));
+      continue;
+    }
     migration.checksum = checksum_of(migration.text);
+    migration.has_transaction = !has_no_transaction(migration.text);
     found.push_back(std::move(migration));
   }
   std::sort(found.begin(), found.end(), [](const Migration& a, const Migration& b) { return a.name < b.name; });
@@ -84,29 +113,63 @@ Result<std::vector<Migration>> read_folder(const std::string& folder) {
     if (found[i].version == expected) continue;
     if (i > 0 && found[i].version == found[i - 1].version) {
       return refuse(Code::InvalidArgument,
-                    "migrations: {} and {} have the same number: give the later one the next free number",
-                    found[i - 1].name, found[i].name);
+                    "migrations: {} and {} have the same number: give the later one the next free number, as with mv "
+                    "{}/{} {}/{}",
+                    found[i - 1].name, found[i].name, folder, found[i].name, folder,
+                    renumbered(found[i].name, found.back().version + 1));
     }
     return refuse(Code::InvalidArgument,
                   "migrations: {} follows number {:04}: {:04} is missing; files are numbered without gaps",
                   found[i].name, expected - 1, expected);
   }
+  for (Migration& down : downs) {
+    const std::string up = down.name.substr(0, down.name.size() - down_suffix.size()) + ".sql";
+    const auto of = std::ranges::find(found, up, &Migration::name);
+    if (of == found.end()) {
+      return refuse(Code::InvalidArgument,
+                    "migrations: {} undoes {}, which is not there: name it like the file that it undoes", down.name,
+                    up);
+    }
+    if (has_no_transaction(down.text)) {
+      return refuse(Code::InvalidArgument, "migrations: {}: what undoes a file is one transaction: leave \"{}\" out",
+                    down.name, no_transaction);
+    }
+    of->down_name = std::move(down.name);
+    of->down_text = std::move(down.text);
+  }
   return found;
 }
 
+// What is said of a row of the table that is not as its file.
+Error missing_file(std::string_view name, int version, const std::vector<Migration>& migrations) {
+  if (version < 1 || static_cast<std::size_t>(version) > migrations.size()) {
+    return refuse(Code::FailedPrecondition,
+                  "migrations: {} was applied to this database and its file is missing: run a program that has it, or "
+                  "bring it back, as with git checkout",
+                  name);
+  }
+  const std::string& other = migrations[static_cast<std::size_t>(version) - 1].name;
+  return refuse(
+      Code::FailedPrecondition,
+      "migrations: {} was applied to this database and its file is missing: {} has its number. If that is new, "
+      "bring the other back and give it the next number: mv {} {}",
+      name, other, other, renumbered(other, migrations.back().version + 1));
+}
+
 // What has been applied agrees with the files; the version reached. Rows with a checksum of the former kind get one of
-// today's.
-Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>& migrations) {
+// today's. `may_differ`: the last one may have changed.
+Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>& migrations, bool may_differ = false) {
   int reached = 0;
   Result<> agrees;
+  Result<> changed;  // Of the row before: an error unless that was the last and may differ.
   std::vector<const Migration*> former;
   auto check = [&](int version, std::string_view name, std::string_view checksum) {
     reached = version;
+    if (agrees && !changed) agrees = std::move(changed);
     if (!agrees) return;
     if (version < 1 || static_cast<std::size_t>(version) > migrations.size() ||
         migrations[static_cast<std::size_t>(version) - 1].name != name) {
-      agrees =
-          refuse(Code::FailedPrecondition, "migrations: {} was applied to this database and its file is missing", name);
+      agrees = missing_file(name, version, migrations);
       return;
     }
     const Migration& file = migrations[static_cast<std::size_t>(version) - 1];
@@ -114,61 +177,227 @@ Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>&
     const std::string expected = is_former ? former_checksum_of(file.text) : file.checksum;
     if (is_former) former.push_back(&file);
     if (expected != checksum) {
-      agrees = refuse(Code::FailedPrecondition,
-                      "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file",
-                      file.name, expected, checksum);
+      changed =
+          refuse(Code::FailedPrecondition,
+                 "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file with "
+                 "keel migrate new, and bring this one back, as with git checkout{}",
+                 file.name, expected, checksum,
+                 file.down_name.empty() ? "" : "; or apply it anew with keel migrate redo, if it is the last");
     }
   };
   KEEL_TRY_VOID(target.for_each_applied(check));
+  if (agrees && !changed && !may_differ) agrees = std::move(changed);
   KEEL_TRY_VOID(std::move(agrees));
   for (const Migration* file : former) KEEL_TRY_VOID(target.set_checksum(*file));
   return reached;
 }
 
-Result<> apply(MigrationTarget& target, const Migration& migration) {
+// Of an error in a file, its name and line.
+Error in_file(std::string_view name, int line, const Error& error) {
+  if (line == 0) return refuse(error.code(), "migrations: {}: {}", name, error.message());
+  return refuse(error.code(), "migrations: {}:{}: {}", name, line, error.message());
+}
+
+Result<> run(MigrationTarget& target, const Migration& migration) {
   int line = 0;
-  if (Result<> done = target.run(migration, line); !done) {
-    const Error& error = done.error();
-    if (line == 0) return refuse(error.code(), "migrations: {}: {}", migration.name, error.message());
-    return refuse(error.code(), "migrations: {}:{}: {}", migration.name, line, error.message());
+  if (Result<> done = target.run(migration, line); !done) return in_file(migration.name, line, done.error());
+  return {};
+}
+
+std::int64_t now_sec() { return Host::current().wall_ns() / 1'000'000'000; }
+
+// The statements of a file that is not in a transaction; the transaction has been rolled back, and is begun anew.
+Result<> run_steps(MigrationTarget& target, const Migration& migration) {
+  KEEL_TRY_VOID(target.roll_back());
+  int line = 0;
+  Result<bool> more = true;
+  while (more && *more) more = target.run_step(migration, line);
+  if (!more) return in_file(migration.name, line, more.error());
+  return target.begin();
+}
+
+// Runs `work` in a transaction, which it may say to commit.
+template <class F>
+Result<bool> in_transaction(MigrationTarget& target, F work) {
+  Result<bool> done = [&]() -> Result<bool> {
+    KEEL_TRY_VOID(target.begin());
+    return work();
+  }();
+  if (done) {
+    if (Result<> committed = target.commit(); !committed) done = std::move(committed).error();
   }
-  return target.record(migration, Host::current().wall_ns() / 1'000'000'000);
+  KEEL_TRY_VOID(target.roll_back());
+  return done;
 }
 
 // One transaction: takes the lock, looks what others have done meanwhile, applies the next one. False: none is left.
-Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& migrations, int& version) {
-  const auto work = [&]() -> Result<bool> {
-    KEEL_TRY_VOID(target.begin());
+Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& migrations, int last, int& version) {
+  return in_transaction(target, [&]() -> Result<bool> {
     KEEL_TRY(version, check_applied(target, migrations));
-    if (static_cast<std::size_t>(version) == migrations.size()) return false;
-    KEEL_TRY_VOID(apply(target, migrations[static_cast<std::size_t>(version)]));
+    if (version >= last) return false;
+    const Migration& next = migrations[static_cast<std::size_t>(version)];
+    if (next.has_transaction) {
+      KEEL_TRY_VOID(run(target, next));
+    } else {
+      KEEL_TRY_VOID(run_steps(target, next));
+      // Another process may have taken the last step, and recorded it.
+      KEEL_TRY(const int reached, check_applied(target, migrations));
+      if (reached >= next.version) {
+        version = reached;
+        return true;
+      }
+    }
+    KEEL_TRY_VOID(target.record(next, now_sec()));
     ++version;
     return true;
-  };
-  Result<bool> applied = work();
-  if (applied) {
-    if (Result<> committed = target.commit(); !committed) applied = std::move(committed).error();
-  }
-  KEEL_TRY_VOID(target.roll_back());
-  return applied;
+  });
+}
+
+Result<bool> undo_last(MigrationTarget& target, const std::vector<Migration>& migrations, bool may_differ,
+                       int& version) {
+  return in_transaction(target, [&]() -> Result<bool> {
+    KEEL_TRY(version, check_applied(target, migrations, may_differ));
+    if (version == 0) return false;
+    const Migration& last = migrations[static_cast<std::size_t>(version) - 1];
+    if (last.down_name.empty()) {
+      return refuse(Code::FailedPrecondition,
+                    "migrations: {} cannot be undone: there is no {}{}; write it, or undo the change in a new file "
+                    "(keel migrate new)",
+                    last.name, last.name.substr(0, last.name.size() - 4), down_suffix);
+    }
+    if (static_cast<std::size_t>(version) < migrations.size() &&
+        !migrations[static_cast<std::size_t>(version)].has_transaction) {
+      KEEL_TRY(const int steps, target.steps_done(migrations[static_cast<std::size_t>(version)]));
+      if (steps != 0) {
+        return refuse(Code::FailedPrecondition,
+                      "migrations: {} is half applied, and comes behind {}: finish it first with keel migrate up",
+                      migrations[static_cast<std::size_t>(version)].name, last.name);
+      }
+    }
+    Migration down = last;
+    down.name = last.down_name;
+    down.text = last.down_text;
+    KEEL_TRY_VOID(run(target, down));
+    KEEL_TRY_VOID(target.forget(last));
+    --version;
+    return true;
+  });
+}
+
+// Between prepare() and finish().
+template <class F>
+auto prepared(MigrationTarget& target, F work) -> decltype(work()) {
+  KEEL_TRY_VOID(target.prepare());
+  auto done = work();
+  KEEL_TRY_VOID(target.finish());
+  return done;
 }
 
 }  // namespace
 
 MigrationTarget::~MigrationTarget() = default;
+Result<> MigrationTarget::forget(const Migration&) {
+  return fail(Code::Unsupported, "this database does not undo migrations");
+}
+Result<std::int64_t> MigrationTarget::applied_at(const Migration&) { return 0; }
+Result<bool> MigrationTarget::run_step(const Migration&, int&) {
+  return fail(Code::Unsupported, "this database runs all files in transactions");
+}
+Result<int> MigrationTarget::steps_done(const Migration&) { return 0; }
 
-Result<Migrated> migrate(MigrationTarget& target, const std::string& folder) {
+Result<Migrated> migrate(MigrationTarget& target, const std::string& folder, int last) {
   KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
-  KEEL_TRY_VOID(target.prepare());
-  Migrated migrated;
-  Result<bool> more = true;
-  while (more && *more) {
-    more = apply_next(target, migrations, migrated.version);
-    if (more && *more) ++migrated.applied;
+  const int count = static_cast<int>(migrations.size());
+  if (last < 0 || last > count) {
+    return refuse(Code::InvalidArgument, "migrations: {} has no file number {:04}: its last is {:04}", folder, last,
+                  count);
   }
-  KEEL_TRY_VOID(target.finish());
-  if (!more) return std::move(more).error();
-  return migrated;
+  return prepared(target, [&]() -> Result<Migrated> {
+    Migrated migrated;
+    Result<bool> more = true;
+    while (more && *more) {
+      more = apply_next(target, migrations, last == 0 ? count : last, migrated.version);
+      if (more && *more) ++migrated.applied;
+    }
+    if (!more) return std::move(more).error();
+    return migrated;
+  });
+}
+
+Result<Migrated> migrate_down(MigrationTarget& target, const std::string& folder, int count) {
+  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
+  return prepared(target, [&]() -> Result<Migrated> {
+    Migrated migrated;
+    Result<bool> more = true;
+    while (more && *more && migrated.applied < count) {
+      more = undo_last(target, migrations, false, migrated.version);
+      if (more && *more) ++migrated.applied;
+    }
+    if (!more) return std::move(more).error();
+    return migrated;
+  });
+}
+
+Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder) {
+  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
+  return prepared(target, [&]() -> Result<Migrated> {
+    int version = 0;
+    KEEL_TRY(const bool is_undone, undo_last(target, migrations, true, version));
+    if (!is_undone)
+      return refuse(Code::FailedPrecondition, "migrations: nothing is applied that could be applied anew");
+    const int last = version + 1;
+    KEEL_TRY_VOID(apply_next(target, migrations, last, version));
+    return Migrated{1, version};
+  });
+}
+
+Result<std::vector<MigrationStatus>> migration_status(MigrationTarget& target, const std::string& folder) {
+  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
+  return prepared(target, [&]() -> Result<std::vector<MigrationStatus>> {
+    std::vector<MigrationStatus> all;
+    Result<> looked = [&]() -> Result<> {
+      KEEL_TRY_VOID(target.begin());
+      KEEL_TRY(const int reached, check_applied(target, migrations));
+      for (const Migration& one : migrations) {
+        MigrationStatus status{one.version, one.name, one.version <= reached, 0, !one.down_name.empty(), 0};
+        if (status.is_applied) {
+          KEEL_TRY(status.applied_at, target.applied_at(one));
+        } else if (!one.has_transaction) {
+          KEEL_TRY(status.steps_done, target.steps_done(one));
+        }
+        all.push_back(std::move(status));
+      }
+      return {};
+    }();
+    KEEL_TRY_VOID(target.roll_back());
+    KEEL_TRY_VOID(std::move(looked));
+    return all;
+  });
+}
+
+Result<int> count_migrations(const std::string& folder) {
+  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
+  return static_cast<int>(migrations.size());
+}
+
+Result<std::string> new_migration(const std::string& folder, std::string_view name, bool has_down) {
+  const auto is_of_name = [](char c) { return ascii::is_lower(c) || ascii::is_digit(c) || c == '_'; };
+  if (name.empty() || !std::ranges::all_of(name, is_of_name)) {
+    return refuse(Code::InvalidArgument, "migrations: {}: a name is of a-z, 0-9 and '_', such as add_orders", name);
+  }
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return refuse(Code::Unavailable, "migrations: {}: {}", folder, error.message());
+  KEEL_TRY(const int count, count_migrations(folder));
+  if (count >= 9999)
+    return refuse(Code::ResourceExhausted, "migrations: {} has 9999 files, and no number is left", folder);
+  const std::string stem = fmt::format("{}/{:04}_{}", folder, count + 1, name);
+  KEEL_TRY_VOID(write_new_file(stem + ".sql", "-- What this changes, and why.\n"));
+  if (has_down) {
+    KEEL_TRY_VOID(
+        write_new_file(stem + std::string(down_suffix), fmt::format("-- Undoes {:04}_{}.sql.\n", count + 1, name)));
+  }
+  return stem + ".sql";
 }
 
 }  // namespace keel::db

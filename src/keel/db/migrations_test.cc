@@ -99,10 +99,46 @@ TEST_F(MigrationTargets, that_have_other_files_than_the_folder_are_refused) {
   target.applied[0].checksum = "another";
   EXPECT_NE(error().find("0001_users.sql has changed since it was applied"), std::string::npos) << error();
   target.applied[0].name = "0001_people.sql";
-  EXPECT_EQ(error(), "migrations: 0001_people.sql was applied to this database and its file is missing");
+  EXPECT_EQ(
+      error(),
+      "migrations: 0001_people.sql was applied to this database and its file is missing: 0001_users.sql has its "
+      "number. If that is new, bring the other back and give it the next number: mv 0001_users.sql 0003_users.sql");
   target.applied = {{3, "0003_later.sql", ""}};
-  EXPECT_EQ(error(), "migrations: 0003_later.sql was applied to this database and its file is missing");
+  EXPECT_EQ(
+      error(),
+      "migrations: 0003_later.sql was applied to this database and its file is missing: run a program that has it, "
+      "or bring it back, as with git checkout");
   EXPECT_EQ(target.notes.back(), "finish");
+}
+
+TEST_F(MigrationTargets, without_the_parts_for_it_say_that_they_cannot) {
+  folder.write("0002_orders.down.sql", "no orders");
+  ASSERT_EQ(error(), "none");
+  EXPECT_EQ(migrate_down(target, folder.path()).error().code(), Code::Unsupported);
+
+  folder.write("0003_slow.sql", "-- keel: no transaction\nslow");
+  EXPECT_EQ(migrate(target, folder.path()).error().code(), Code::Unsupported);
+  EXPECT_EQ(target.notes.back(), "finish");
+}
+
+TEST_F(MigrationTargets, are_taken_to_the_version_that_is_asked_for) {
+  EXPECT_EQ(migrate(target, folder.path(), 1)->version, 1);
+  EXPECT_EQ(migrate(target, folder.path(), 1)->applied, 0);
+  EXPECT_EQ(migrate(target, folder.path(), 3).error().message(),
+            "migrations: " + folder.path() + " has no file number 0003: its last is 0002");
+  EXPECT_EQ(migrate(target, folder.path())->version, 2);
+  EXPECT_EQ(migrate(target, folder.path(), 1)->version, 2) << "it undoes nothing";
+}
+
+TEST(NewMigration, is_the_next_file) {
+  const testing::Folder folder;
+  EXPECT_EQ(new_migration(folder / "db/migrations", "users", false).value(), folder / "db/migrations/0001_users.sql");
+  EXPECT_EQ(new_migration(folder / "db/migrations", "orders_2", true).value(),
+            folder / "db/migrations/0002_orders_2.sql");
+  EXPECT_TRUE(std::filesystem::exists(folder / "db/migrations/0002_orders_2.down.sql"));
+  EXPECT_EQ(count_migrations(folder / "db/migrations").value(), 2);
+  EXPECT_EQ(new_migration(folder / "db/migrations", "a/b", false).error().message(),
+            "migrations: a/b: a name is of a-z, 0-9 and '_', such as add_orders");
 }
 
 // Those of an earlier version: FNV-1a, in 16 digits.

@@ -18,6 +18,12 @@
 //   const auto orders = co_await session.query_many<Order>("select id, customer from orders where state = $1", state);
 //   co_await session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
 //
+// A result that is larger than memory comes some rows at a time, and the next ones are read when the callback has
+// completed:
+//
+//   Task<> write(std::span<const Order> orders);
+//   co_await session.stream<Order>("select id, customer from orders order by id", write);
+//
 // A part of a transaction that may fail without the rest:
 //
 //   db::Savepoint point = co_await transaction.savepoint();
@@ -29,14 +35,16 @@
 //
 // Result:    query: the number of rows, which are handed out on the awaiting executor, only when all are there.
 //            execute: what was changed, once it is as durable as the database promises.
+//            stream: the number of rows; all of them are of one snapshot.
 // Errors:    AlreadyExists (a unique key), Conflict (a foreign key; a transaction that an error has ended),
 //            InvalidArgument (a check, a null, a type), NotFound (query_one without a row), ResourceExhausted (a queue
 //            is full, a result too large), Unavailable (closing; no access to the data, and then whether a write
 //            happened is unknown), DataLoss, Internal (wrong SQL; a value that is read as what it is not, row.h; a
 //            write of the session that would wait for a transaction that its own task holds), DeadlineExceeded and
-//            Cancelled. The message is the database's. All but NotFound, Cancelled and a full queue are from the
-//            environment (base/error.h), and name the statement and the place of the call: a server answers 500 or
-//            above. on_error() (task/on_error.h) makes a 409 of a unique key in one line.
+//            Cancelled; Unsupported (stream() of a database that has none). The message is the database's. All but
+//            NotFound, Cancelled and a full queue are from the environment (base/error.h), and name the statement and
+//            the place of the call: a server answers 500 or above. on_error() (task/on_error.h) makes a 409 of a unique
+//            key in one line.
 // Bugs:      a statement of a Transaction that was moved from (base/bug.h).
 // Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes. A
 //            callback that captures by value what has a destructor, and a struct of arguments that has one, is named
@@ -52,6 +60,7 @@
 
 #include <optional>
 #include <source_location>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -132,6 +141,7 @@ class Queries {
   ~Queries() = default;
 
  private:
+  friend class Session;
   friend class Transaction;
   template <class... A>
   static Arguments pack(const SqlOf<A...>& sql, const A&... arguments) {
@@ -214,10 +224,20 @@ class Session : public Queries {
 
   virtual Task<Transaction> begin() = 0;
 
+  // Awaits `on_rows`, Task<>(std::span<const T>), with the next rows, mapped by read_as<T> (row.h), until there are
+  // none, and gives their number. The rows are valid until `on_rows` completes; its error ends the stream. A database
+  // holds a connection and a snapshot meanwhile: give the task a deadline.
+  template <class T, class F, class... A>
+  Task<std::size_t> stream(SqlOf<A...> sql, F&& on_rows, const A&... arguments);
+
  protected:
   Session() noexcept : Queries(*this, 0) {}
+  // For what a back end adds to transactions: the number that its begin() gave.
+  static std::uint64_t number_of(const Transaction& transaction) noexcept { return transaction.transaction_; }
 
  private:
+  template <class T>
+  Task<std::size_t> stream_as(Sql sql, Arguments arguments, FunctionRef<Task<>(std::span<const T>)> on_rows);
   friend class Queries;
   friend class Savepoint;
   friend class Transaction;
@@ -226,6 +246,8 @@ class Session : public Queries {
   virtual Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
                                        std::uint64_t transaction) = 0;
   virtual Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) = 0;
+  // Awaits `on_rows` with at least one row at a time, and reads no further until it has completed.
+  virtual Task<std::size_t> stream_rows(Sql sql, Arguments arguments, FunctionRef<Task<>(Rows&)> on_rows);
   virtual Task<> commit(std::uint64_t transaction) = 0;
   // Returns immediately. No effect on a transaction that has ended.
   virtual void roll_back(std::uint64_t transaction) noexcept = 0;
@@ -309,6 +331,33 @@ Task<std::vector<T>> Queries::many(Sql sql, Arguments arguments) {
   };
   co_await session_->query_rows(sql, std::move(arguments), keep, transaction_);
   co_return std::move(found);
+}
+
+namespace internal {
+template <class T>
+Task<> pass_on(Rows& rows, std::vector<T>& batch, FunctionRef<Task<>(std::span<const T>)> on_rows) {
+  batch.clear();
+  auto keep = [&batch](const Row& row) { batch.push_back(read_as<T>(row)); };
+  co_await rows.for_each(keep);
+  co_await on_rows(batch);
+}
+}  // namespace internal
+
+template <class T, class F, class... A>
+Task<std::size_t> Session::stream(SqlOf<A...> sql, F&& on_rows, const A&... arguments) {
+  static_assert(std::is_invocable_v<F&, std::span<const T>>,
+                "stream<T>() awaits its second argument with some of the rows, as Task<>(std::span<const T>)");
+  static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
+                "a callback that captures by value is named on the line before: auto on_rows = [...] { ... }; "
+                "co_await session.stream<T>(sql, on_rows)");
+  return stream_as<T>(sql, pack(sql, arguments...), on_rows);
+}
+template <class T>
+Task<std::size_t> Session::stream_as(Sql sql, Arguments arguments, FunctionRef<Task<>(std::span<const T>)> on_rows) {
+  std::vector<T> batch;
+  auto pass = [&batch, on_rows](Rows& rows) { return internal::pass_on<T>(rows, batch, on_rows); };
+  const std::size_t count = co_await stream_rows(sql, std::move(arguments), pass);
+  co_return count;
 }
 
 }  // namespace keel::db

@@ -231,5 +231,17 @@ TEST_F(Sessions, what_a_commit_fails_with_is_told) {
   EXPECT_EQ(loop.run(commits(session)).error().message(), "a deferred key");
 }
 
+TEST(Streams, are_unsupported_by_a_back_end_that_has_none) {
+  testing::OwnLoop loop;
+  Notebook notebook;
+  const auto ignore = [](std::span<const std::int64_t>) -> Task<> { co_return; };
+
+  const auto read = loop.run(notebook.stream<std::int64_t>("select id from lines", ignore));
+
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code(), Code::Unsupported);
+  EXPECT_EQ(read.error().statement(), "select id from lines");
+}
+
 }  // namespace
 }  // namespace keel::db::session_test

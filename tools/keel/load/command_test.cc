@@ -1,7 +1,6 @@
 // The program as its users meet it: exit codes, what it says, and where.
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -14,25 +13,14 @@
 #include "keel/io/runtime.h"
 #include "keel/net/tls/layer.h"
 #include "keel/net/tls/testing/certificates.h"
+#include "testing.h"
 
 namespace keel::load::load_command_test {
 namespace {
 
-struct Ran {
-  int code = -1;
-  std::string out;  // Both streams.
-};
+using testing::Ran;
 
-Ran run(const std::string& arguments) {
-  Ran ran;
-  std::FILE* pipe = popen((KEEL_PROGRAM " " + arguments + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return ran;
-  char part[4096];
-  while (const std::size_t size = std::fread(part, 1, sizeof part, pipe)) ran.out.append(part, size);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) ran.code = WEXITSTATUS(status);
-  return ran;
-}
+Ran run(const std::string& arguments) { return testing::run(KEEL_PROGRAM " " + arguments); }
 
 http::Response hello(http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); }
 

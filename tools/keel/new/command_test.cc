@@ -3,10 +3,8 @@
 #include "new/command.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -17,16 +15,14 @@
 #include "keel/db/testing/folder.h"
 #include "new/files.h"
 #include "new/names.h"
+#include "testing.h"
 
 namespace keel::create::new_command_test {
 namespace {
 
 namespace fs = std::filesystem;
 
-struct Ran {
-  int code = -1;
-  std::string out;  // Both streams.
-};
+using testing::Ran;
 
 std::string read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -36,15 +32,7 @@ std::string read(const std::string& path) {
 class NewCommand : public ::testing::Test {
  protected:
   Ran run(const std::string& arguments) {
-    Ran ran;
-    std::FILE* const pipe =
-        ::popen(("cd " + folder_.path() + " && " KEEL_PROGRAM " new " + arguments + " 2>&1").c_str(), "r");
-    if (pipe == nullptr) return ran;
-    char part[4096];
-    while (const std::size_t size = std::fread(part, 1, sizeof part, pipe)) ran.out.append(part, size);
-    const int status = ::pclose(pipe);
-    if (WIFEXITED(status)) ran.code = WEXITSTATUS(status);
-    return ran;
+    return testing::run("cd " + folder_.path() + " && " KEEL_PROGRAM " new " + arguments);
   }
   std::set<std::string> files(const std::string& name) const {
     std::set<std::string> found;

@@ -19,7 +19,7 @@ constexpr int have_mistakes = 1;
 constexpr int was_wrong = 2;
 
 constexpr std::string_view help =
-    R"(keel sql check --migrations DIR [--database sqlite] FILE...
+    R"(keel sql check --migrations DIR [--database sqlite] [--allow-none] FILE...
 
 Prepares every SQL statement of C++ sources on a database in memory that has the migrations of DIR,
 and says what is wrong with it: a misspelt table or column, bad syntax, a statement that gives no
@@ -32,6 +32,7 @@ their line or the line before.
 
   --migrations DIR   the folder of the files NNNN_name.sql
   --database sqlite  what the statements are for; sqlite is the only one and the default
+  --allow-none       files without a statement are good too: their queries are elsewhere (keel gen sql)
 
 Ends with 0 when all statements are good, 1 when one is not or there is none, 2 when DIR or a FILE
 cannot be used. CMake: keel_sql(TARGET MIGRATIONS DIR) runs it on the sources of a target when they
@@ -41,6 +42,7 @@ are built, and as a test.
 struct Options {
   std::string migrations;
   std::string database = "sqlite";
+  bool allows_none = false;
   std::vector<std::string> files;
 };
 
@@ -52,6 +54,10 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
   Options options;
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
+    if (argument == "--allow-none") {
+      options.allows_none = true;
+      continue;
+    }
     std::string* const value = argument == "--migrations" ? &options.migrations
                                : argument == "--database" ? &options.database
                                                           : nullptr;
@@ -135,7 +141,7 @@ int check(const Options& options) {
     std::fprintf(stderr, "%s: note: not checked: %s is no literal, and no constant of these files\n",
                  sources.describe(unknown.place).c_str(), unknown.argument.c_str());
   }
-  if (found.statements.empty()) {
+  if (found.statements.empty() && !options.allows_none) {
     std::fprintf(stderr,
                  "keel sql: no statement was found in %s: name the sources that call query, query_one, query_optional, "
                  "query_many or execute\n",

@@ -3,32 +3,18 @@
 #include "sql/command.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <string>
 
 #include "keel/db/testing/folder.h"
+#include "testing.h"
 
 namespace keel::sql::sql_command_test {
 namespace {
 
-struct Ran {
-  int code = -1;
-  std::string out;  // Both streams.
-};
-
-Ran run(const std::string& command) {
-  Ran ran;
-  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return ran;
-  char part[4096];
-  while (const std::size_t size = std::fread(part, 1, sizeof part, pipe)) ran.out.append(part, size);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) ran.code = WEXITSTATUS(status);
-  return ran;
-}
+using testing::Ran;
+using testing::run;
 
 class SqlCommand : public ::testing::Test {
  protected:

@@ -72,26 +72,6 @@ bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 // To SQLite it is white space, wherever it stands.
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-// Where the first statement of `text` begins: behind white space, comments and empty statements.
-std::size_t skip_blank(std::string_view text) noexcept {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    if (is_space(text[at]) || text[at] == ';') {
-      ++at;
-    } else if (text.substr(at, byte_order_mark.size()) == byte_order_mark) {
-      at += byte_order_mark.size();
-    } else if (text.substr(at, 2) == "--") {
-      while (at < text.size() && text[at] != '\n') ++at;
-    } else if (text.substr(at, 2) == "/*") {
-      const std::size_t end = text.find("*/", at + 2);
-      at = end == text.npos ? text.size() : end + 2;
-    } else {
-      break;
-    }
-  }
-  return at;
-}
-
 // Of statements that would change what Database relies on (its transactions, settings and files): what does it instead.
 // Null for all others.
 const char* instead_of_control(std::string_view text) noexcept {
@@ -136,6 +116,25 @@ void make_private_file(const ConnectionOptions& options) {
 }
 
 }  // namespace
+
+std::size_t skip_blank(std::string_view text) noexcept {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    if (is_space(text[at]) || text[at] == ';') {
+      ++at;
+    } else if (text.substr(at, byte_order_mark.size()) == byte_order_mark) {
+      at += byte_order_mark.size();
+    } else if (text.substr(at, 2) == "--") {
+      while (at < text.size() && text[at] != '\n') ++at;
+    } else if (text.substr(at, 2) == "/*") {
+      const std::size_t end = text.find("*/", at + 2);
+      at = end == text.npos ? text.size() : end + 2;
+    } else {
+      break;
+    }
+  }
+  return at;
+}
 
 Error error_of(sqlite3* handle, int code) {
   const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;

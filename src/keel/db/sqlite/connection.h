@@ -128,6 +128,9 @@ class Connection {
   bool step_limit_met_ = false;
 };
 
+// Where the first statement of `text` begins: behind white space, comments and empty statements.
+std::size_t skip_blank(std::string_view text) noexcept;
+
 // The Error for `code`, just returned for `handle`. `handle` may be null.
 Error error_of(sqlite3* handle, int code);
 

@@ -140,7 +140,26 @@ Result<Reader*> Database::State::reader_of(io::Loop* loop) {
 class DatabaseCall final : public Leaf {
  public:
   using Value = void;
-  enum class Kind : std::uint8_t { Query, Execute, Body, Begin, Commit, Savepoint, Release };
+  enum class Kind : std::uint8_t { Query, Execute, Body, Begin, Commit, Savepoint, Release, Fetch };
+
+  // A statement that gives its rows a part at a time.
+  struct Stream {
+    explicit Stream(Database::State& s) noexcept : state(s) {}
+    ~Stream() {
+      statement = Statement();  // Ends the snapshot.
+      if (connection == nullptr) return;
+      std::lock_guard lock(state.mutex);
+      state.pool_connections.push_back(std::move(connection));
+    }
+    Stream(const Stream&) = delete;
+    Stream& operator=(const Stream&) = delete;
+
+    Database::State& state;
+    std::unique_ptr<Connection> connection;
+    Statement statement;
+    Rows rows;
+    bool has_ended = false;
+  };
 
   DatabaseCall(Database::State& state, Kind kind, std::uint64_t transaction = 0, std::uint64_t savepoint = 0) noexcept
       : Leaf(&cancel), state_(state), kind_(kind), arrived_(*this), read_(*this) {
@@ -154,6 +173,7 @@ class DatabaseCall final : public Leaf {
   bool start() noexcept {
     const Span* const span = context().span();
     if (span != nullptr) stages_ = span->stages;
+    if (kind_ == Kind::Fetch) return !push_read();
     if (kind_ != Kind::Query) return !push_write();
     if (write_.transaction != 0) {
       write_.rows = &rows;
@@ -205,6 +225,7 @@ class DatabaseCall final : public Leaf {
   Sql sql{""};
   std::span<const db::Value> values;
   FunctionRef<Result<>(Connection&)>* body = nullptr;
+  Stream* stream = nullptr;  // Of Fetch, whose rows are there.
   Rows rows;
   Written written() const noexcept { return write_.written; }
   std::uint64_t transaction() const noexcept { return write_.transaction; }
@@ -293,7 +314,10 @@ class DatabaseCall final : public Leaf {
     {
       std::lock_guard lock(state_.mutex);
       if (cancelled_) return fail(Code::Cancelled, "the query was cancelled before it began");
-      if (!state_.pool_connections.empty()) {
+      if (stream != nullptr && stream->connection != nullptr) {
+        connection = std::move(stream->connection);
+        running_ = connection.get();
+      } else if (!state_.pool_connections.empty()) {
         connection = std::move(state_.pool_connections.back());
         state_.pool_connections.pop_back();
         running_ = connection.get();
@@ -307,7 +331,7 @@ class DatabaseCall final : public Leaf {
     }
     Result<> result = [&]() -> Result<> {
       try {
-        return run_on(*connection);
+        return stream != nullptr ? fetch_on(*connection) : run_on(*connection);
       } catch (const std::bad_alloc&) {
         return Error::from_exception();
       }
@@ -315,8 +339,26 @@ class DatabaseCall final : public Leaf {
     std::lock_guard lock(state_.mutex);
     running_ = nullptr;
     if (result) ++state_.pool_reads;
-    state_.pool_connections.push_back(std::move(connection));
+    if (stream != nullptr) {
+      stream->connection = std::move(connection);
+    } else {
+      state_.pool_connections.push_back(std::move(connection));
+    }
     return result;
+  }
+  Result<> fetch_on(Connection& connection) {
+    constexpr std::size_t bytes_at_once = 64 * 1024;
+    Stream& from = *stream;
+    if (from.statement.handle() == nullptr) {
+      KEEL_TRY(from.statement, connection.prepare(sql.text()));
+      if (!from.statement.is_readonly()) return fail(Code::InvalidArgument, "stream() takes statements that read");
+      KEEL_TRY_VOID(from.statement.begin(values));
+    }
+    from.rows.clear();
+    KEEL_TRY(const bool has_more, from.statement.fetch(from.rows, bytes_at_once));
+    from.has_ended = !has_more;
+    from.statement.name_columns(from.rows);
+    return {};
   }
   Result<> run_on(Connection& connection) {
     KEEL_TRY(StatementCache::Entry * entry, connection.statements().find(sql));
@@ -424,6 +466,22 @@ Task<Written> Database::execute_values(Sql sql, Arguments arguments, std::uint64
   call.values = arguments.values();
   co_await call;
   co_return call.written();
+}
+
+Task<std::size_t> Database::stream_rows(Sql sql, Arguments arguments, FunctionRef<Task<>(Rows&)> on_rows) {
+  DatabaseCall::Stream stream(*state_);
+  std::size_t count = 0;
+  while (!stream.has_ended) {
+    DatabaseCall call(*state_, DatabaseCall::Kind::Fetch);
+    call.sql = sql;
+    call.values = arguments.values();
+    call.stream = &stream;
+    co_await call;
+    if (stream.rows.count() == 0) break;
+    count += stream.rows.count();
+    co_await on_rows(stream.rows);
+  }
+  co_return count;
 }
 
 Result<std::size_t> Database::read_values_now(Sql sql, std::span<const Value> values,

@@ -18,6 +18,9 @@
 // statements fail with DeadlineExceeded. They run on the writer's thread. An error ends the transaction where SQLite
 // rolls it back (`on conflict rollback`, an I/O error, a full disk).
 //
+// stream() reads on the pool, 64 KiB of rows at a time, with a connection of its own and one snapshot until its end;
+// the WAL cannot be emptied meanwhile. It takes statements that read, and no part in a transaction.
+//
 // Result, errors, ownership, cancellation: those of db/session.h. The codes of single statements are those of
 //            sqlite/connection.h; besides, ResourceExhausted (queue or pool full, result too large), Unavailable
 //            (closing; after an I/O error or full disk: outcome unknown).
@@ -123,6 +126,7 @@ class Database final : public db::Database {
   Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
                                std::uint64_t transaction) override;
   Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) override;
+  Task<std::size_t> stream_rows(Sql sql, Arguments arguments, FunctionRef<Task<>(Rows&)> on_rows) override;
   Task<> commit(std::uint64_t transaction) override;
   void roll_back(std::uint64_t transaction) noexcept override;
   Task<Savepoint> savepoint(std::uint64_t transaction) override;

@@ -126,6 +126,22 @@ Result<> Statement::run(std::span<const Value> values, Rows& rows, std::size_t r
   return finish(code);
 }
 
+Result<bool> Statement::fetch(Rows& rows, std::size_t bytes) {
+  int code = sqlite3_step(statement_);
+  while (code == SQLITE_ROW) {
+    try {
+      capture(statement_, rows);
+    } catch (const std::bad_alloc&) {
+      sqlite3_reset(statement_);
+      return Error::from_exception();
+    }
+    if (rows.bytes() >= bytes) return true;
+    code = sqlite3_step(statement_);
+  }
+  KEEL_TRY_VOID(finish(code));
+  return false;
+}
+
 void Statement::name_columns(Rows& rows) {
   if (rows.count() == 0) return;
   // SQLite prepares it anew when the schema has changed: columns may have other names then.

@@ -1,7 +1,7 @@
 // keel/db/sqlite/statement.h — one prepared SQLite statement.
 //
 // Made by Connection::prepare. run() binds, steps to the end, captures the rows and leaves the statement ready for the
-// next run; nothing of it stays open, so a statement never holds a snapshot or a lock between calls.
+// next run; nothing of it stays open, so a statement never holds a snapshot or a lock between calls. fetch() does.
 //
 // Errors:   of run(): see Connection.
 // Lifetime: dies before its Connection.  Threads: one at a time.
@@ -43,6 +43,11 @@ class Statement {
   // InvalidArgument: the number of values is not that of parameters. ResourceExhausted: the rows have more than
   // `rows_bytes_max` bytes. After an error `rows` may hold some rows, which are to be thrown away.
   Result<> run(std::span<const Value> values, Rows& rows, std::size_t rows_bytes_max = rows_bytes_max_default);
+  // The same a part at a time: begin(), and then fetch() until it gives false. `values` and their bytes stay as they
+  // are until then. fetch() appends rows until they have `bytes`, at least one; false: there are no more. After false
+  // or an error the statement is ready for the next run. Between two calls it holds a snapshot.
+  Result<> begin(std::span<const Value> values) { return bind(values); }
+  Result<bool> fetch(Rows& rows, std::size_t bytes);
   // Gives `rows`, when it has any, the names of their columns.
   void name_columns(Rows& rows);
   // The same as the first run() for statements whose rows nobody wants.

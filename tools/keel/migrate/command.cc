@@ -1,0 +1,330 @@
+#include "migrate/command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "keel/base/result.h"
+#include "keel/data/json_write.h"
+#include "keel/data/timestamp.h"
+#include "keel/db/sqlite/connection.h"
+#include "keel/db/sqlite/migrations.h"
+
+namespace keel::migrate {
+namespace {
+
+using db::Migrated;
+using db::MigrationStatus;
+using db::sqlite::Connection;
+
+constexpr int was_done = 0;
+constexpr int was_refused = 1;
+constexpr int was_wrong = 2;
+
+constexpr std::string_view help_text =
+    R"(keel migrate status|up|down|redo|check|new [options]
+
+Applies the files NNNN_name.sql of a folder to a database, and undoes them with their NNNN_name.down.sql.
+A service does the first by itself when it starts and has database.migrations.
+
+  status   prints each file, and when it was applied
+  up       applies those that are not applied, each once
+  down     undoes the last one, or several (--steps)
+  redo     undoes the last one and applies it again; it may have been edited
+  check    applies and undoes all files in a database in memory; and where the database is there, finds out
+           whether it agrees with them. Changes nothing.
+  new      makes the next file: keel migrate new add_orders [--down]
+
+  --database FILE    the SQLite database (default: data/app.db); up makes it
+  --migrations DIR   the folder (default: db/migrations)
+  --to N             up: no further than file number N
+  --steps N          down: how many (default: 1)
+  --down             new: a NNNN_name.down.sql as well
+  --timeout SEC      how long to wait for another process that writes (default: 5)
+  --json             prints one JSON object, errors too
+
+A file is applied in one transaction with the note of it, and processes that start together wait for each
+other. One whose first line is "-- keel: no transaction" runs statement by statement; when it was
+interrupted, up continues with the next one.
+
+Ends with 0 when it was done, with 1 when a file or the database does not allow it (edited, missing or wrong
+files, nothing to undo it with; check: a file that is not applied), and with 2 when a file cannot be opened, the
+database stays locked, or the command line is wrong.
+)";
+
+struct Options {
+  std::string action;
+  std::string database = "data/app.db";
+  bool has_database = false;
+  std::string migrations = "db/migrations";
+  std::string name;
+  int last = 0;
+  int steps = 1;
+  int timeout_sec = 5;
+  bool has_down = false;
+  bool is_json = false;
+};
+
+Error wrong_use(std::string text) { return Error::text(Code::InvalidArgument, text); }
+
+Result<int> number_of(const std::string& option, std::string_view text, int least, int most) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number >= least && number <= most) return number;
+  return wrong_use(option + ' ' + std::string(text) + ": expected a number from " + std::to_string(least) + " to " +
+                   std::to_string(most));
+}
+
+Result<Options> parse(const std::vector<std::string>& arguments) {
+  static constexpr std::string_view actions[] = {"status", "up", "down", "redo", "check", "new"};
+  Options options;
+  if (arguments.empty() || std::ranges::find(actions, arguments[0]) == std::end(actions)) {
+    return wrong_use("expected: keel migrate status, up, down, redo, check or new; keel migrate --help says more");
+  }
+  options.action = arguments[0];
+  const auto only_for = [&](std::string_view action, const std::string& option) -> Result<> {
+    if (options.action == action) return {};
+    return wrong_use(option + ": belongs to keel migrate " + std::string(action));
+  };
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "--json") {
+      options.is_json = true;
+    } else if (argument == "--down") {
+      KEEL_TRY_VOID(only_for("new", argument));
+      options.has_down = true;
+    } else if (argument == "--database" || argument == "--migrations" || argument == "--to" || argument == "--steps" ||
+               argument == "--timeout") {
+      if (i + 1 == arguments.size()) return wrong_use(argument + ": needs a value");
+      const std::string& value = arguments[++i];
+      if (argument == "--database") {
+        options.database = value;
+        options.has_database = true;
+      } else if (argument == "--migrations") {
+        options.migrations = value;
+      } else if (argument == "--to") {
+        KEEL_TRY_VOID(only_for("up", argument));
+        KEEL_TRY(options.last, number_of(argument, value, 1, 9999));
+      } else if (argument == "--steps") {
+        KEEL_TRY_VOID(only_for("down", argument));
+        KEEL_TRY(options.steps, number_of(argument, value, 1, 9999));
+      } else {
+        KEEL_TRY(options.timeout_sec, number_of(argument, value, 0, 3600));
+      }
+    } else if (argument.starts_with('-')) {
+      return wrong_use(argument + ": there is no such option; keel migrate --help lists them");
+    } else if (options.action == "new" && options.name.empty()) {
+      options.name = argument;
+    } else {
+      return wrong_use(argument + ": is not expected; keel migrate --help says what is");
+    }
+  }
+  if (options.action == "new" && options.name.empty())
+    return wrong_use("expected: keel migrate new NAME, such as add_orders");
+  return options;
+}
+
+// What --json prints.
+struct FileReport {
+  int version = 0;
+  std::string name;
+  bool applied = false;
+  std::optional<Timestamp> applied_at;
+  bool down = false;
+  int steps_done = 0;
+};
+struct Report {
+  int version = 0;  // Reached.
+  std::optional<int> applied;
+  std::optional<int> undone;
+  std::optional<int> pending;
+  std::optional<std::string> file;
+  std::optional<std::vector<FileReport>> migrations;
+  std::optional<std::string> error;
+};
+
+void print(const Report& report) { std::printf("%s\n", json::write(report).c_str()); }
+
+std::string counted(int count, const char* noun) {
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
+}
+
+// The database; null when there is none and it is not to be made.
+Result<std::unique_ptr<Connection>> open(const Options& options, bool makes) {
+  std::error_code error;
+  if (!std::filesystem::exists(options.database, error)) {
+    if (!makes) return std::unique_ptr<Connection>();
+    const auto folder = std::filesystem::path(options.database).parent_path();
+    if (!folder.empty() && std::filesystem::create_directories(folder, error)) {
+      std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
+    }
+  }
+  return Connection::open({.path = options.database, .busy_timeout = Duration::seconds(options.timeout_sec)});
+}
+
+Report report_of(const std::vector<MigrationStatus>& files) {
+  Report report;
+  report.pending = 0;
+  report.migrations.emplace();
+  for (const MigrationStatus& file : files) {
+    if (file.is_applied) report.version = file.version;
+    if (!file.is_applied) ++*report.pending;
+    FileReport one{file.version, file.name, file.is_applied, std::nullopt, file.has_down, file.steps_done};
+    if (file.applied_at != 0) one.applied_at = Timestamp::from_unix_seconds(file.applied_at);
+    report.migrations->push_back(std::move(one));
+  }
+  return report;
+}
+
+Result<Report> look(const Options& options) {
+  KEEL_TRY(auto connection, open(options, false));
+  if (connection != nullptr) {
+    KEEL_TRY(const auto files, db::sqlite::migration_status(*connection, options.migrations));
+    return report_of(files);
+  }
+  // As an empty database has it.
+  KEEL_TRY(auto empty, Connection::open({.path = ":memory:", .synchronous = db::sqlite::Synchronous::Off}));
+  KEEL_TRY(const auto files, db::sqlite::migration_status(*empty, options.migrations));
+  return report_of(files);
+}
+
+Result<Report> status(const Options& options) {
+  KEEL_TRY(Report report, look(options));
+  if (options.is_json) return report;
+  for (const FileReport& file : *report.migrations) {
+    const std::string state = file.applied_at ? "applied " + std::string(std::string_view(file.applied_at->text()))
+                              : file.applied  ? "applied"
+                              : file.steps_done != 0 ? "half applied: " + counted(file.steps_done, "statement")
+                                                     : "not applied";
+    std::printf("%-40s %s%s\n", file.name.c_str(), state.c_str(), file.down ? "" : ", cannot be undone");
+  }
+  std::printf("keel migrate: %s is at version %04d, %s not applied\n", options.database.c_str(), report.version,
+              counted(*report.pending, "file").c_str());
+  return report;
+}
+
+Result<Report> up(const Options& options) {
+  KEEL_TRY_VOID(db::count_migrations(options.migrations));  // No database is made for a folder that is wrong.
+  KEEL_TRY(auto connection, open(options, true));
+  KEEL_TRY(const Migrated migrated, db::sqlite::migrate(*connection, options.migrations, options.last));
+  Report report;
+  report.version = migrated.version;
+  report.applied = migrated.applied;
+  if (!options.is_json) {
+    std::printf("keel migrate: %s applied, %s is at version %04d\n", counted(migrated.applied, "file").c_str(),
+                options.database.c_str(), migrated.version);
+  }
+  return report;
+}
+
+Result<Report> undo(const Options& options) {
+  KEEL_TRY(auto connection, open(options, false));
+  if (connection == nullptr) return Error::text(Code::NotFound, options.database + ": there is no such database");
+  const bool is_redo = options.action == "redo";
+  Report report;
+  Migrated migrated;
+  if (is_redo) {
+    KEEL_TRY(migrated, db::sqlite::migrate_redo(*connection, options.migrations));
+    report.applied = migrated.applied;
+  } else {
+    KEEL_TRY(migrated, db::sqlite::migrate_down(*connection, options.migrations, options.steps));
+  }
+  report.undone = migrated.applied;
+  report.version = migrated.version;
+  if (!options.is_json) {
+    std::printf("keel migrate: %s %s, %s is at version %04d\n", counted(migrated.applied, "file").c_str(),
+                is_redo ? "applied anew" : "undone", options.database.c_str(), migrated.version);
+  }
+  return report;
+}
+
+// Applies all in memory, and undoes those at the end that can be undone, and applies them again.
+Result<> rehearse(const Options& options) {
+  KEEL_TRY(auto connection, Connection::open({.path = ":memory:", .synchronous = db::sqlite::Synchronous::Off}));
+  KEEL_TRY_VOID(db::sqlite::migrate(*connection, options.migrations));
+  KEEL_TRY(const auto files, db::sqlite::migration_status(*connection, options.migrations));
+  for (std::size_t i = files.size(); i-- != 0 && files[i].has_down;) {
+    KEEL_TRY_VOID(db::sqlite::migrate_down(*connection, options.migrations));
+  }
+  KEEL_TRY_VOID(db::sqlite::migrate(*connection, options.migrations));
+  return {};
+}
+
+Result<Report> check(const Options& options) {
+  KEEL_TRY_VOID(rehearse(options));
+  std::error_code error;
+  const bool is_there = std::filesystem::exists(options.database, error);
+  if (!is_there && options.has_database) {
+    return Error::text(Code::NotFound, options.database + ": there is no such database");
+  }
+  KEEL_TRY(Report report, look(options));
+  if (is_there && *report.pending != 0) {
+    return Error::text(Code::FailedPrecondition, counted(*report.pending, "file") + " of " + options.migrations +
+                                                     " not applied to " + options.database +
+                                                     ": keel migrate up applies them");
+  }
+  if (!options.is_json) {
+    std::printf("keel migrate: %s of %s good%s\n", counted(static_cast<int>(report.migrations->size()), "file").c_str(),
+                options.migrations.c_str(), is_there ? (", and applied to " + options.database).c_str() : "");
+  }
+  return report;
+}
+
+Result<Report> make_new(const Options& options) {
+  KEEL_TRY(std::string path, db::new_migration(options.migrations, options.name, options.has_down));
+  if (!options.is_json) std::printf("%s\n", path.c_str());
+  Report report;
+  report.file = std::move(path);
+  return report;
+}
+
+Result<Report> run(const Options& options) {
+  if (options.action == "status") return status(options);
+  if (options.action == "up") return up(options);
+  if (options.action == "check") return check(options);
+  return options.action == "new" ? make_new(options) : undo(options);
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& arguments) {
+  if (std::ranges::any_of(arguments, [](const std::string& one) { return one == "--help" || one == "-h"; })) {
+    std::fputs(std::string(help_text).c_str(), stdout);
+    return was_done;
+  }
+  const auto options = parse(arguments);
+  if (!options) {
+    std::fprintf(stderr, "keel migrate: %s\n", options.error().describe().c_str());
+    return was_wrong;
+  }
+  const Result<Report> done = run(*options);
+  if (done) {
+    if (options->is_json) print(*done);
+    return was_done;
+  }
+  const Error& error = done.error();
+  std::string text = error.describe();
+  if (error.code() == Code::Unavailable && text.find("locked") != std::string::npos) {
+    text += "; another process has written for " + counted(options->timeout_sec, "second") +
+            ": wait for it, or give more time with --timeout";
+  }
+  if (options->is_json) {
+    Report report;
+    report.error = text;
+    print(report);
+  } else {
+    std::fprintf(stderr, "keel migrate: %s\n", text.c_str());
+  }
+  const bool is_of_files = error.code() == Code::FailedPrecondition || error.code() == Code::InvalidArgument ||
+                           error.code() == Code::AlreadyExists || error.code() == Code::Conflict ||
+                           error.code() == Code::Internal;
+  return is_of_files ? was_refused : was_wrong;
+}
+
+}  // namespace keel::migrate

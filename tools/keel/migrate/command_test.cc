@@ -1,0 +1,143 @@
+// The program as its users meet it: what it prints, and how it ends.
+
+#include "migrate/command.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "keel/db/testing/folder.h"
+
+namespace keel::migrate::migrate_command_test {
+namespace {
+
+struct Ran {
+  int code = -1;
+  std::string out;  // Both streams.
+};
+
+class MigrateCommand : public ::testing::Test {
+ protected:
+  MigrateCommand() {
+    std::filesystem::create_directories(folder_ / "db/migrations");
+    folder_.write("db/migrations/0001_users.sql", "create table users (id integer primary key);\n");
+    folder_.write("db/migrations/0002_orders.sql", "create table orders (id integer primary key);\n");
+    folder_.write("db/migrations/0002_orders.down.sql", "drop table orders;\n");
+  }
+  Ran keel(const std::string& arguments) {
+    Ran ran;
+    std::FILE* pipe =
+        popen(("cd " + folder_.path() + " && " KEEL_PROGRAM " migrate " + arguments + " 2>&1").c_str(), "r");
+    if (pipe == nullptr) return ran;
+    char part[4096];
+    while (const std::size_t size = std::fread(part, 1, sizeof part, pipe)) ran.out.append(part, size);
+    const int status = pclose(pipe);
+    if (WIFEXITED(status)) ran.code = WEXITSTATUS(status);
+    return ran;
+  }
+  void expect(const std::string& arguments, int code, const std::string& out) {
+    const Ran ran = keel(arguments);
+    EXPECT_EQ(ran.code, code) << arguments;
+    EXPECT_EQ(ran.out, out) << arguments;
+  }
+
+  db::testing::Folder folder_;
+};
+
+TEST_F(MigrateCommand, applies_undoes_and_says_what_is_applied) {
+  expect("status", 0,
+         "0001_users.sql                           not applied, cannot be undone\n"
+         "0002_orders.sql                          not applied\n"
+         "keel migrate: data/app.db is at version 0000, 2 files not applied\n");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "data")) << "status makes nothing";
+  expect("up --to 1", 0, "keel migrate: 1 file applied, data/app.db is at version 0001\n");
+  expect("up", 0, "keel migrate: 1 file applied, data/app.db is at version 0002\n");
+  expect("up", 0, "keel migrate: 0 files applied, data/app.db is at version 0002\n");
+  expect("down", 0, "keel migrate: 1 file undone, data/app.db is at version 0001\n");
+  expect("up", 0, "keel migrate: 1 file applied, data/app.db is at version 0002\n");
+  expect("redo", 0, "keel migrate: 1 file applied anew, data/app.db is at version 0002\n");
+  expect(
+      "down --steps 2", 1,
+      "keel migrate: migrations: 0001_users.sql cannot be undone: there is no 0001_users.down.sql; write it, or undo "
+      "the change in a new file (keel migrate new)\n");
+  const Ran status = keel("status");
+  EXPECT_EQ(status.out.substr(0, 51), "0001_users.sql                           applied 20");
+}
+
+TEST_F(MigrateCommand, checks_the_files_and_the_database) {
+  expect("check", 0, "keel migrate: 2 files of db/migrations good\n");
+  expect("check --database none.db", 2, "keel migrate: none.db: there is no such database\n");
+  ASSERT_EQ(keel("up --to 1").code, 0);
+  expect("check", 1,
+         "keel migrate: 1 file of db/migrations not applied to data/app.db: keel migrate up applies them\n");
+  ASSERT_EQ(keel("up").code, 0);
+  expect("check", 0, "keel migrate: 2 files of db/migrations good, and applied to data/app.db\n");
+
+  folder_.write("db/migrations/0002_orders.down.sql", "drop table order;\n");
+  expect("check", 1, "keel migrate: migrations: 0002_orders.down.sql:1: near \"order\": syntax error\n");
+  folder_.write("db/migrations/0002_orders.down.sql", "drop table users;\n");
+  expect("check", 1, "keel migrate: migrations: 0002_orders.sql:1: table orders already exists\n");
+  folder_.write("db/migrations/0002_orders.sql", "create table orders (id integer);\n");
+  folder_.write("db/migrations/0002_orders.down.sql", "drop table orders;\n");
+  const Ran edited = keel("check");
+  EXPECT_EQ(edited.code, 1);
+  EXPECT_NE(edited.out.find("0002_orders.sql has changed since it was applied"), std::string::npos) << edited.out;
+}
+
+TEST_F(MigrateCommand, makes_the_next_file) {
+  expect("new add_notes", 0, "db/migrations/0003_add_notes.sql\n");
+  expect("new more --down --json", 0,
+         "{\"version\":0,\"applied\":null,\"undone\":null,\"pending\":null,\"file\":\"db/migrations/0004_more.sql\","
+         "\"migrations\":null,\"error\":null}\n");
+  EXPECT_TRUE(std::filesystem::exists(folder_ / "db/migrations/0004_more.down.sql"));
+  expect("new 'a b'", 1, "keel migrate: migrations: a b: a name is of a-z, 0-9 and '_', such as add_orders\n");
+  EXPECT_EQ(keel("up").code, 0) << "empty files are applied";
+}
+
+TEST_F(MigrateCommand, speaks_json) {
+  expect("up --to 1 --json", 0,
+         "{\"version\":1,\"applied\":1,\"undone\":null,\"pending\":null,\"file\":null,\"migrations\":null,\"error\":"
+         "null}\n");
+  const Ran status = keel("status --json");
+  EXPECT_NE(status.out.find("\"pending\":1,\"file\":null,\"migrations\":[{\"version\":1,\"name\":\"0001_users.sql\","
+                            "\"applied\":true,\"applied_at\":\"20"),
+            std::string::npos)
+      << status.out;
+  EXPECT_NE(
+      status.out.find("{\"version\":2,\"name\":\"0002_orders.sql\",\"applied\":false,\"applied_at\":null,\"down\":true,"
+                      "\"steps_done\":0}]"),
+      std::string::npos)
+      << status.out;
+  const Ran refused = keel("down --json");
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_NE(refused.out.find("\"error\":\"migrations: 0001_users.sql cannot be undone"), std::string::npos)
+      << refused.out;
+}
+
+TEST_F(MigrateCommand, wrong_use_ends_with_2_and_one_line) {
+  expect("", 2,
+         "keel migrate: expected: keel migrate status, up, down, redo, check or new; keel migrate --help says more\n");
+  expect("upp", 2,
+         "keel migrate: expected: keel migrate status, up, down, redo, check or new; keel migrate --help says more\n");
+  expect("up --database", 2, "keel migrate: --database: needs a value\n");
+  expect("down --to 3", 2, "keel migrate: --to: belongs to keel migrate up\n");
+  expect("up --to x", 2, "keel migrate: --to x: expected a number from 1 to 9999\n");
+  expect("up --frob", 2, "keel migrate: --frob: there is no such option; keel migrate --help lists them\n");
+  expect("up now", 2, "keel migrate: now: is not expected; keel migrate --help says what is\n");
+  expect("new", 2, "keel migrate: expected: keel migrate new NAME, such as add_orders\n");
+  expect("down --database none.db", 2, "keel migrate: none.db: there is no such database\n");
+  expect("up --migrations none", 2, "keel migrate: migrations: none: No such file or directory\n");
+  expect("up --to 3", 1, "keel migrate: migrations: db/migrations has no file number 0003: its last is 0002\n");
+}
+
+TEST_F(MigrateCommand, helps_itself) {
+  const Ran ran = keel("--help");
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_NE(ran.out.find("--migrations DIR"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace keel::migrate::migrate_command_test

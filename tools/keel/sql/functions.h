@@ -1,0 +1,36 @@
+// What SQLite's functions give.
+
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sql/syntax.h"
+
+namespace keel::sql {
+
+struct FunctionArgument {
+  std::string type;
+  bool is_nullable = true;
+  bool is_literal = false;
+  bool is_open = false;  // null or a parameter: takes the type of the others.
+};
+struct FunctionResult {
+  std::string type;
+  bool is_nullable = true;
+};
+
+// `is_of_group`: an aggregate has at least one row.
+FunctionResult result_of(const Expression& call, std::span<const FunctionArgument> arguments, bool is_of_group);
+
+// count(…) and the like, and not over a window.
+bool is_aggregate(const Expression& call);
+// Anywhere in it, but not in its subqueries.
+bool has_aggregate(const Expression& expression);
+
+// Its arguments are of the type of its result: coalesce(a, b).
+bool passes_arguments(std::string_view function);
+bool takes_text(std::string_view function, std::size_t argument);
+
+}  // namespace keel::sql

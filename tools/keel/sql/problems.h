@@ -1,0 +1,47 @@
+// Mistakes in files, each with its place.
+
+#pragma once
+
+#include <deque>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sql/statements.h"
+
+namespace keel::sql {
+
+class Problems {
+ public:
+  struct Problem {
+    Place place;
+    std::string text;
+  };
+
+  // Gives the number of the file.
+  std::size_t add_file(std::string path, std::string text);
+  std::string_view text(std::size_t file) const noexcept { return files_[file].text; }
+  const std::string& path(std::size_t file) const noexcept { return files_[file].path; }
+
+  void add(Place place, std::string text) { problems_.push_back({place, std::move(text)}); }
+  bool has_any() const noexcept { return !problems_.empty(); }
+
+  // "users.sql:12:30": line and column count from 1, the column in bytes.
+  std::string describe(Place place) const;
+  std::size_t line(Place place) const noexcept;
+  // All of them by place: "users.sql:12:30: error: …", and the line with a caret below it.
+  std::string describe() const;
+
+ private:
+  struct File {
+    std::string path;
+    std::string text;
+  };
+  std::deque<File> files_;
+  std::vector<Problem> problems_;
+};
+
+// The line of `text` that has the byte, and below it a caret.
+std::string shown_with_caret(std::string_view text, std::size_t byte);
+
+}  // namespace keel::sql

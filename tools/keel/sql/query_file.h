@@ -1,0 +1,77 @@
+// Files of queries: `db/queries/users.sql`.
+//
+//   -- type: users.created_at timestamp         a column that is declared as text and holds something else
+//   -- include: "api/types.h"                    what declares a type that is named below
+//
+//   -- The user with this address.               becomes the comment of the function
+//   -- name: find_user :optional User
+//   select id, name, created_at from users where email = $email;
+//
+//   -- name: list_users :many User
+//   -- param: limit int32
+//   -- sort: name, created_at
+//   select id, name, created_at from users where true
+//     /*? name */ and name = $name
+//   order by $sort, id limit $limit;
+//
+// A block begins with /*? name */ and ends with its line, or at /*?*/ where that is the next mark. It is a part of the
+// statement only when its parameter has a value.
+//
+// Result: what was read; mistakes are Problems.  Cost: linear.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sql/problems.h"
+#include "sql/statements.h"
+
+namespace keel::sql {
+
+struct Query {
+  enum class Kind : std::uint8_t { One, Optional, Many, Stream, Exec, Batch };
+  // A part of the statement: blanks are single, comments left out, and `origin` is where each byte stands.
+  struct Piece {
+    std::string text;
+    std::vector<Place> origin;
+    std::string filter;    // The block that it is in; "" is none.
+    bool is_sort = false;  // $sort: `text` is empty, and `origin` has its place.
+  };
+  struct Typed {
+    std::string name;
+    std::string type;
+    Place place;
+  };
+
+  std::string name;
+  Kind kind = Kind::One;
+  std::string row;         // The type that is named behind the kind.
+  std::string parameters;  // `-- params: NewUser`
+  std::string comment;
+  std::vector<Typed> parameter_types;
+  std::vector<Typed> column_types;                     // `-- type: total int64`, and "total: int64".
+  std::vector<std::pair<std::string, bool>> nullable;  // "total!" is false, "note?" true.
+  std::vector<std::string> sorts;
+  std::vector<Piece> pieces;
+  Place place;  // Of the name.
+  Place row_place;
+  Place parameters_place;
+  Place sort_place;
+};
+
+struct QueryFile {
+  std::vector<std::string> includes;  // <vector>, "api/types.h"
+  std::vector<Query::Typed> types;    // users.created_at
+  std::vector<Query> queries;
+};
+
+std::string_view word_of(Query::Kind kind) noexcept;
+
+// `source` is the number of the file among those of `problems`.
+QueryFile read_queries(std::size_t source, Problems& problems);
+
+}  // namespace keel::sql

@@ -1,0 +1,26 @@
+// The C++ of queries (keel gen sql).
+//
+// rows.h has the structs of the rows, and of each file of queries users.h its functions and users.cc what they do. The
+// same files give the same bytes, formatted as clang-format leaves them.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sql/catalog.h"
+#include "sql/contract_places.h"
+
+namespace keel::sql {
+
+struct Generated {
+  std::string name;  // "users.h"
+  std::string text;
+};
+
+// `space` is the namespace; its last part is the folder that is included: "shop::queries" is in "queries/". `contract`
+// has the places of the program's types that are made of one.
+std::vector<Generated> write_queries(const Catalog& catalog, const Problems& problems, const std::string& space,
+                                     const ContractPlaces& contract = {});
+
+}  // namespace keel::sql
