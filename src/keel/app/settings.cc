@@ -39,7 +39,8 @@ constexpr auto format_names =
 constexpr auto overflow_names = config::names<log::Overflow>({{"block", log::Overflow::Block},
                                                               {"drop_newest", log::Overflow::DropNewest},
                                                               {"drop_oldest", log::Overflow::DropOldest}});
-constexpr auto database_type_names = config::names<DatabaseType>({{"sqlite", DatabaseType::Sqlite}});
+constexpr auto database_type_names =
+    config::names<DatabaseType>({{"sqlite", DatabaseType::Sqlite}, {"postgres", DatabaseType::Postgres}});
 constexpr auto synchronous_names = config::names<db::sqlite::Synchronous>({{"full", db::sqlite::Synchronous::Full},
                                                                            {"normal", db::sqlite::Synchronous::Normal},
                                                                            {"off", db::sqlite::Synchronous::Off}});
@@ -147,30 +148,49 @@ void LoggingSettings::fields(config::Schema& v) {
 DatabaseSettings::DatabaseSettings() {
   const db::sqlite::DatabaseOptions defaults;
   internal::each_database_option(*this, defaults, [](auto& setting, const auto& option) { setting = option; });
+  const db::postgres::DatabaseOptions of_server;
+  internal::each_postgres_option(*this, of_server, [](auto& setting, const auto& option) { setting = option; });
 }
 
 void DatabaseSettings::fields(config::Schema& v) {
-  field(v, "type", type, "the kind of database", database_type_names);
-  field(v, "path", path, "the database's file; its folder is made when it is not there");
-  field(v, "pool_size", pool_size, "connections of the database pool, for reads that are too long for a loop",
-        {1, 1024});
+  field(v, "type", type, "the kind of database: sqlite, a file of this process, or postgres, a server",
+        database_type_names);
+  field(v, "url", url,
+        "of postgres: where the server is and as whom to log in, postgres://user:password@host:5432/database; PG... "
+        "variables of the environment give what it leaves out");
+  field(v, "connections", connections, "of postgres: connections of each worker", {1, 256});
+  field(v, "wait_max_sec", wait_max, "of postgres: how long a statement waits for a free connection; then 503",
+        {1_ms, 1_h});
+  field(v, "statement_timeout_sec", statement_timeout,
+        "of postgres: the server ends a statement that takes longer; 0: as the server has it", {Duration(), 24_h});
+  field(v, "pooler", pooler,
+        "of postgres: a pooler stands before the server that changes sessions between transactions, as pgbouncer");
+  field(v, "path", path, "of sqlite: the database's file; its folder is made when it is not there");
+  field(v, "pool_size", pool_size,
+        "of sqlite: connections of the database pool, for reads that are too long for a loop", {1, 1024});
   field(v, "loop_reads", loop_reads,
-        "short reads run on the loop that asks; false: all reads run on the database pool");
-  field(v, "timeout_sec", timeout, "how long a write waits for another process's lock, from its call", {1_ms, 1_h});
-  field(v, "cache_size_mb", config::Kibibytes(cache_kib), "pages kept in memory, per connection",
+        "of sqlite: short reads run on the loop that asks; false: all reads run on the database pool");
+  field(v, "timeout_sec", timeout, "of sqlite: how long a write waits for another process's lock, from its call",
+        {1_ms, 1_h});
+  field(v, "cache_size_mb", config::Kibibytes(cache_kib), "of sqlite: pages kept in memory, per connection",
         {ByteSize::mib(1), ByteSize::mib(65'536)});
   field(v, "buffer_size_kb", config::Bytes(buffer_bytes),
-        "memory for rows that a worker's connection keeps between reads; what a larger result needs is given back",
+        "of sqlite: memory for rows that a worker's connection keeps between reads; what a larger result needs is "
+        "given back",
         {ByteSize::kib(1), ByteSize::mib(64)});
   field(v, "synchronous", synchronous,
-        "when a commit is on disk: full: before it is acknowledged; normal and off may lose acknowledged writes when "
+        "of sqlite: when a commit is on disk: full: before it is acknowledged; normal and off may lose acknowledged "
+        "writes when "
         "the machine fails",
         synchronous_names);
-  field(v, "group_max", group_max, "writes that one commit may take together; 1: a commit, and an fsync, for each",
-        {1, 65'536});
-  field(v, "queue_max", queue_max, "writes that may wait; above it 503", {1, 10'000'000});
+  field(v, "group_max", group_max,
+        "of sqlite: writes that one commit may take together; 1: a commit, and an fsync, for each", {1, 65'536});
+  field(v, "queue_max", queue_max, "writes that may wait (postgres: statements, on each worker); above it 503",
+        {1, 10'000'000});
   field(v, "hold_max_sec", hold_max,
-        "how long a transaction of begin() may keep all other writes waiting; then it is rolled back", {1_ms, 1_h});
+        "how long a transaction of begin() may keep all other writes (postgres: its connection) waiting; then it is "
+        "rolled back",
+        {1_ms, 1_h});
   field(v, "migrations", migrations, "folder of NNNN_name.sql, applied at start; empty text: none");
 }
 
@@ -413,7 +433,7 @@ void Settings::fields(config::Schema& v) {
   field(v, "common", common, "what several sections share");
   field(v, "thread", thread, "threads beside the event loops");
   field(v, "logging", logging, "log lines and where they go");
-  field(v, "database", database, "the embedded database");
+  field(v, "database", database, "the database");
   field(v, "network", network, "event loops and listeners");
   field(v, "monitoring", monitoring, "metrics, health and the admin listener");
   field(v, "container", container, "how values are written");
@@ -505,6 +525,9 @@ void Settings::check(config::Checks& checks) const {
     checks.refuse("network.http.max_body_memory", "is below network.http.max_body: no such body would ever be taken");
   }
   if (database.path.empty()) checks.refuse("database.path", "is empty: expected the name of a file");
+  if (database.type == DatabaseType::Sqlite && !database.url.empty()) {
+    checks.refuse("database.url", "is for database.type: postgres, and the type is sqlite");
+  }
 }
 
 Level Settings::log_level() const noexcept { return logging.level.value_or(common.log_level); }

@@ -113,11 +113,16 @@ struct LoggingSettings {
   void fields(config::Schema& v);
 };
 
-enum class DatabaseType : std::uint8_t { Sqlite };
+enum class DatabaseType : std::uint8_t { Sqlite, Postgres };
 
 // Of the options of the database and its writer.
 struct DatabaseSettings {
   DatabaseType type = DatabaseType::Sqlite;
+  config::Secret url;  // Of PostgreSQL, as db/postgres/options.h has it, with a password perhaps.
+  int connections;
+  Duration wait_max;
+  Duration statement_timeout;
+  bool pooler;
   std::string path;
   int pool_size;
   bool loop_reads = true;

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "keel/db/postgres/database.h"
 #include "keel/db/sqlite/database.h"
 
 namespace keel::app::settings_test {
@@ -89,6 +90,7 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
   const http::Limits limits;
   const io::RuntimeOptions runtime;
   const db::sqlite::DatabaseOptions database;
+  const db::postgres::DatabaseOptions server_database;
   const ThreadPoolOptions pool;
   const log::RingOptions ring;
   const struct {
@@ -102,6 +104,10 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
       {"thread.autoscale.scale_up_threshold", text(pool.grow_above)},
       {"thread.autoscale.scale_down_threshold", text(pool.shrink_below)},
       {"logging.ring_buffer_size_mb", text(ring.bytes >> 20)},
+      {"database.connections", text(server_database.connections)},
+      {"database.wait_max_sec", text(server_database.wait_max)},
+      {"database.statement_timeout_sec", text(server_database.statement_timeout)},
+      {"database.pooler", text(server_database.pooler)},
       {"database.path", database.path},
       {"database.pool_size", text(database.pool_size)},
       {"database.timeout_sec", text(database.busy_timeout)},

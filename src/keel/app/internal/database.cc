@@ -17,11 +17,30 @@ db::sqlite::DatabaseOptions sqlite_options(const Settings& settings) {
   return options;
 }
 
+db::postgres::DatabaseOptions postgres_options(const Settings& settings) {
+  const DatabaseSettings& from = settings.database;
+  db::postgres::DatabaseOptions options;
+  each_postgres_option(from, options, [](const auto& setting, auto& option) { option = setting; });
+  options.url = from.url.reveal();
+  options.migrations = from.migrations;
+  options.hold_max = from.hold_max;
+  options.waiting_max = from.queue_max;
+  return options;
+}
+
 Result<std::unique_ptr<db::Database>> open_database(const Settings& settings, const Platform& platform) {
-  const std::string& path = settings.database.path;
-  if (!platform.is_simulated()) KEEL_TRY_VOID(make_folder_of(path).because("database.path"));
   switch (settings.database.type) {
+    case DatabaseType::Postgres: {
+      if (platform.is_simulated()) {
+        return fail(Code::Unsupported, "a simulated App has no PostgreSQL: leave database.type to be sqlite");
+      }
+      auto opened = db::postgres::Database::open(postgres_options(settings));
+      if (!opened) return std::move(opened).error().because("database.url");
+      return std::unique_ptr<db::Database>(*std::move(opened));
+    }
     case DatabaseType::Sqlite: {
+      const std::string& path = settings.database.path;
+      if (!platform.is_simulated()) KEEL_TRY_VOID(make_folder_of(path).because("database.path"));
       db::sqlite::DatabaseOptions options = sqlite_options(settings);
       options.vfs = platform.vfs;
       options.executor = platform.executor;

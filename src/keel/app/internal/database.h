@@ -8,13 +8,15 @@
 #include "keel/app/settings.h"
 #include "keel/base/result.h"
 #include "keel/db/database.h"
+#include "keel/db/postgres/database.h"
 #include "keel/db/sqlite/database.h"
 
 namespace keel::app::internal {
 
-// Makes the folder of its file, opens it and applies its migrations.
+// Opens it and applies its migrations; that of SQLite has its folder made.
 Result<std::unique_ptr<db::Database>> open_database(const Settings& settings, const Platform& platform);
 
 db::sqlite::DatabaseOptions sqlite_options(const Settings& settings);
+db::postgres::DatabaseOptions postgres_options(const Settings& settings);
 
 }  // namespace keel::app::internal

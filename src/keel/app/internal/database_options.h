@@ -3,6 +3,7 @@
 #pragma once
 
 #include "keel/app/settings.h"
+#include "keel/db/postgres/database.h"
 #include "keel/db/sqlite/database.h"
 
 namespace keel::app::internal {
@@ -20,6 +21,15 @@ void each_database_option(Settings& settings, Options& options, F f) {
   f(settings.group_max, options.writer.group_max);
   f(settings.queue_max, options.writer.queued_max);
   f(settings.hold_max, options.writer.hold_max);
+}
+
+// The same of PostgreSQL's.
+template <class Settings, class Options, class F>
+void each_postgres_option(Settings& settings, Options& options, F f) {
+  f(settings.connections, options.connections);
+  f(settings.wait_max, options.wait_max);
+  f(settings.statement_timeout, options.statement_timeout);
+  f(settings.pooler, options.pooler);
 }
 
 }  // namespace keel::app::internal

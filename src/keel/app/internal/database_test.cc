@@ -4,7 +4,9 @@
 
 #include <fstream>
 
+#include "keel/db/postgres/testing/real_server.h"
 #include "keel/db/testing/folder.h"
+#include "keel/db/testing/own_loop.h"
 
 namespace keel::app::internal::database_test {
 namespace {
@@ -47,6 +49,59 @@ TEST(DatabaseOptions, are_by_default_those_of_a_database_without_settings) {
   EXPECT_EQ(set.loop_steps_max, own.loop_steps_max);
   EXPECT_EQ(set.writer.group_max, own.writer.group_max);
   EXPECT_EQ(set.writer.queued_max, own.writer.queued_max);
+}
+
+TEST(DatabaseOptions, of_postgres_are_what_the_settings_say) {
+  const db::postgres::DatabaseOptions options = postgres_options(
+      settings({"--database.type=postgres", "--database.url=postgres://app@db/shop", "--database.connections=5",
+                "--database.wait_max_sec=2", "--database.statement_timeout_sec=7", "--database.pooler=true",
+                "--database.queue_max=77", "--database.hold_max_sec=3", "--database.migrations=m"}));
+
+  EXPECT_EQ(options.url, "postgres://app@db/shop");
+  EXPECT_EQ(options.connections, 5);
+  EXPECT_EQ(options.wait_max, 2_s);
+  EXPECT_EQ(options.statement_timeout, 7_s);
+  EXPECT_TRUE(options.pooler);
+  EXPECT_EQ(options.waiting_max, 77u);
+  EXPECT_EQ(options.hold_max, 3_s);
+  EXPECT_EQ(options.migrations, "m");
+}
+
+TEST(OpenDatabase, says_why_postgres_cannot_be_had) {
+  const Settings nobody =
+      settings({"--database.type=postgres",
+                "--database.migrations=", "--database.url=postgres://app@127.0.0.1:1/shop?sslmode=disable"});
+  const auto refused = open_database(nobody, Platform());
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::Unavailable);
+  EXPECT_TRUE(refused.error().describe().starts_with("database.url: the database cannot be reached: 127.0.0.1:1: "))
+      << refused.error().describe();
+
+  const Settings wrong = settings({"--database.type=postgres", "--database.url=postgres://app@db/shop?sslmod=disable"});
+  const auto unknown = open_database(wrong, Platform());
+  ASSERT_FALSE(unknown);
+  EXPECT_EQ(unknown.error().code(), Code::InvalidArgument);
+}
+
+TEST(OpenDatabase, reads_and_writes_on_postgres) {
+  using db::postgres::testing::RealServer;
+  if (!RealServer::is_installed()) GTEST_SKIP() << RealServer::missing;
+  const RealServer server;
+  const db::testing::Folder folder;
+  folder.write("0001_users.sql", "create table users (name text primary key)");
+  Settings at = settings({"--database.type=postgres"});
+  at.database.url = config::Secret(server.url());
+  at.database.migrations = folder.path();
+
+  auto opened = open_database(at, Platform());
+
+  ASSERT_TRUE(opened) << opened.error().describe();
+  db::testing::OwnLoop loop;
+  EXPECT_TRUE((*opened)->attach(loop.loop));
+  EXPECT_TRUE(loop.run((*opened)->execute("insert into users values ('ada')")));
+  EXPECT_TRUE(loop.run((*opened)->check_reads()));
+  (*opened)->detach(loop.loop);
+  while (!(*opened)->is_detached()) loop.turn();
 }
 
 TEST(OpenDatabase, makes_the_folder_and_says_which_setting_was_wrong) {

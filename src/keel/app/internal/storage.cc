@@ -13,12 +13,12 @@ Storage::Storage(const Registrar& registrar, Workers& workers) : registrar_(regi
   registrar.add({.name = "connections",
                  .needs = {"database", "workers"},
                  .start = [this] { return connect(); },
-                 .stop = [this] { checks_.clear(); },
+                 .stop = [this] { disconnect(); },
                  .lazy = true});
 }
 
 std::string Storage::path() const {
-  if (database_ == nullptr) return {};
+  if (database_ == nullptr || registrar_.settings.database.type != DatabaseType::Sqlite) return {};
   return std::filesystem::absolute(registrar_.settings.database.path).string();
 }
 
@@ -33,6 +33,13 @@ void Storage::close() {
     workers_.runtime().wait_until([this] { return database_->is_idle(); }, registrar_.settings.common.stop_timeout);
   }
   database_->close();
+}
+
+void Storage::disconnect() {
+  checks_.clear();
+  io::Runtime& runtime = workers_.runtime();
+  runtime.each([&](io::Loop& loop) { database_->detach(loop); });
+  runtime.wait_until([this] { return database_->is_detached(); }, registrar_.settings.common.stop_timeout);
 }
 
 Result<> Storage::connect() {

@@ -32,6 +32,7 @@ class Storage {
   Result<> open();
   void close();
   Result<> connect();
+  void disconnect();
 
   const Registrar& registrar_;
   Workers& workers_;

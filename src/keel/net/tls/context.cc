@@ -353,8 +353,13 @@ Result<ClientContext> ClientContext::make(const ClientOptions& options) {
   SSL_CTX* const ssl = context->ssl.get();
   context->handshake_timeout = options.handshake_timeout;
 
-  KEEL_TRY_VOID(internal::trust(ssl, options.trust, false));
-  SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, &internal::verified);
+  context->check = options.check;
+  if (options.check == ServerCheck::Nothing) {
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_NONE, nullptr);
+  } else {
+    KEEL_TRY_VOID(internal::trust(ssl, options.trust, false));
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, &internal::verified);
+  }
   if (!internal::is_empty(options.certificate)) {
     KEEL_TRY(const internal::Identity identity, internal::load_identity(options.certificate, internal::seconds_now()));
     KEEL_TRY_VOID(internal::use(ssl, identity));

@@ -10,8 +10,8 @@
 //
 // Both speak TLS 1.2 and 1.3 as Mozilla's "intermediate" profile has it: AES-GCM and ChaCha20-Poly1305 with X25519,
 // P-256 and P-384. Its DHE suites for RSA are left out: a client can make a server compute those for nothing
-// (CVE-2002-20001), and no client of the profile needs them. Off are 0-RTT (its data can be replayed), renegotiation,
-// compression, and checking no certificate at all, for which there is no option.
+// (CVE-2002-20001), and no client of the profile needs them. Off are 0-RTT (its data can be replayed), renegotiation
+// and compression. A client checks that a server's certificate is good and for its host, unless ServerCheck says less.
 //
 // Errors:    make: NotFound and other codes of the errno for a file that cannot be read; InvalidArgument for what is in
 //            it, with its name: no certificate, a damaged one, one that has expired or is not valid yet, a key that
@@ -101,9 +101,18 @@ struct ServerOptions {
   std::string answer_to_http = {};
 };
 
+// What a client wants of a server's certificate. For a protocol that leaves it to its users (sslmode of PostgreSQL):
+// with anything but Host, whoever can get in between may pose as the server.
+enum class ServerCheck : std::uint8_t {
+  Host,       // It is good, and for the host that was asked for.
+  Authority,  // It is good, for whatever host.
+  Nothing,    // It is not looked at.
+};
+
 struct ClientOptions {
   // Of servers.
   Trust trust = {};
+  ServerCheck check = ServerCheck::Host;
   // What proves who this side is where a server asks for it. Empty: nothing.
   KeyPair certificate = {};
   std::vector<std::string> protocols = {};

@@ -250,6 +250,8 @@ Records::Records(const ClientContext& context, std::string_view host)
   bool is_set = false;
   if (name.find('\0') != std::string::npos) {
     // No host's name, and OpenSSL would take a part of it.
+  } else if (state_->context->check != ServerCheck::Host) {
+    is_set = is_address(name) || SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
   } else if (is_address(name)) {
     is_set = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1;
   } else {
@@ -347,6 +349,22 @@ std::string_view Records::protocol() const noexcept {
   return {reinterpret_cast<const char*>(name), size};
 }
 std::string_view Records::peer_identity() const noexcept { return state_->identity; }
+std::string Records::server_end_point() const {
+  const internal::Owner<X509, X509_free> certificate(SSL_get1_peer_certificate(state_->ssl.get()));
+  int hash = NID_undef;
+  if (certificate == nullptr || OBJ_find_sigid_algs(X509_get_signature_nid(certificate.get()), &hash, nullptr) != 1) {
+    return {};
+  }
+  if (hash == NID_md5 || hash == NID_sha1) hash = NID_sha256;
+  const EVP_MD* const digest = EVP_get_digestbynid(hash);
+  unsigned char bytes[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  if (digest == nullptr || X509_digest(certificate.get(), digest, bytes, &size) != 1) {
+    ERR_clear_error();
+    return {};
+  }
+  return std::string(reinterpret_cast<const char*>(bytes), size);
+}
 std::string_view Records::server_name() const noexcept {
   const char* const name = SSL_get_servername(state_->ssl.get(), TLSEXT_NAMETYPE_host_name);
   return name != nullptr ? name : "";

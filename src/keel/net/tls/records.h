@@ -28,6 +28,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "keel/base/buffer.h"
@@ -79,6 +80,9 @@ class Records {
   // Of a server's peer: the first URI, DNS name or mail address of its certificate, in this order of kinds, else its
   // common name; empty: it has none. Of a client's: the host.
   std::string_view peer_identity() const noexcept;
+  // The "tls-server-end-point" of the server's certificate (RFC 5929 §4.1), which binds what is said within the
+  // connection to it: of a client, once it is established. Empty: the certificate's signature has no hash (Ed25519).
+  std::string server_end_point() const;
   // Of a server: the host that the client has asked for (SNI); empty: none.
   std::string_view server_name() const noexcept;
   // Whether the session is an earlier one.

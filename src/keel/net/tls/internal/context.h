@@ -39,6 +39,7 @@ struct Context {
 
   SslContextPointer ssl;
   bool is_server = false;
+  ServerCheck check = ServerCheck::Host;  // Of a client.
   Duration handshake_timeout;
   // Of a server:
   std::string answer_to_http;

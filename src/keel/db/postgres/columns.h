@@ -1,0 +1,66 @@
+// keel/db/postgres/columns.h — the columns of a statement's result, and its rows as the rows of every database (row.h).
+//
+//   KEEL_TRY(Columns columns, Columns::of(description));          // once for a prepared statement
+//   encoder.bind("", name, values, types, columns.formats());     // what is read in binary is asked for in binary
+//   …
+//   KEEL_TRY_VOID(columns.append(message.body, rows));            // for each DataRow
+//   columns.name(rows);                                           // after the last: Rows::set_names
+//
+// Errors:    of(): ResourceExhausted for more than columns_max. append(): Protocol, from_environment(), for a row with
+//            another number of columns, and for bytes that are no value of their type (types.h), with the column's
+//            name; then the rows are to be thrown away.
+// Ownership: keeps the names and types; nothing of the message.
+// Threads:   one at a time.
+// Cost:      a row is one pass and one copy; no allocation in steady state. Making one allocates.
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/db/postgres/message.h"
+#include "keel/db/postgres/oid.h"
+#include "keel/db/row.h"
+
+namespace keel::db::postgres {
+
+class Columns {
+ public:
+  static constexpr int columns_max = 1'664;  // The server's own bound (MaxTupleAttributeNumber).
+
+  // No columns: a statement without rows.
+  Columns() = default;
+  // Of a described statement: each column in the format that types.h has for it, whatever the description says.
+  static Result<Columns> of(const RowDescription& description);
+  // Of a result: in the formats that the description says. For the simple protocol, where all is text.
+  static Result<Columns> as_sent(const RowDescription& description);
+
+  int count() const noexcept { return static_cast<int>(types_.size()); }
+  Oid type(int column) const noexcept { return types_[static_cast<std::size_t>(column)]; }
+  std::string_view name(int column) const noexcept;
+  // For Encoder::bind(): one for each column.
+  std::span<const Format> formats() const noexcept { return formats_; }
+
+  // Adds the row that the body of a DataRow is.
+  Result<> append(std::string_view body, Rows& rows);
+  // Gives the rows the columns' names.
+  void name(Rows& rows) const { rows.set_names(names_); }
+
+  // Whether a new description of the same statement says the same: otherwise a table was changed since.
+  bool operator==(const Columns& other) const noexcept;
+
+ private:
+  static Result<Columns> make(const RowDescription& description, bool is_described);
+
+  std::vector<Oid> types_;
+  std::vector<Format> formats_;
+  std::string names_;  // Each ended by a zero byte.
+  Buffer scratch_;
+};
+
+}  // namespace keel::db::postgres

@@ -1,0 +1,345 @@
+#include "keel/db/postgres/database.h"
+
+#include <fmt/core.h>
+
+#include <atomic>
+#include <mutex>
+#include <utility>
+
+#include "keel/base/bug.h"
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/db/postgres/database_metrics.h"
+#include "keel/db/postgres/internal/call.h"
+#include "keel/db/postgres/internal/one_loop.h"
+#include "keel/db/postgres/internal/pool.h"
+#include "keel/db/postgres/internal/statement_text.h"
+#include "keel/db/postgres/migrations.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/io/loop.h"
+#include "keel/observe/metric.h"
+
+namespace keel::db::postgres {
+
+using internal::Call;
+using internal::Pool;
+
+namespace {
+
+std::atomic<std::uint64_t> databases_made{0};
+
+// The pool that this thread used last. Databases are numbered and never reuse a number.
+struct RecentPool {
+  std::uint64_t database = 0;
+  const io::Loop* loop = nullptr;
+  Pool* pool = nullptr;
+};
+constinit thread_local RecentPool recent_pool;
+
+Result<> check_options(const DatabaseOptions& options) {
+  struct Bound {
+    const char* name;
+    std::uint64_t value, least, most;
+  };
+  const Bound bounds[] = {
+      {"connections", static_cast<std::uint64_t>(options.connections), 1, 256},
+      {"group_max", options.group_max, 1, 500},
+      {"statements_max", options.statements_max, 1, 1'000'000},
+  };
+  for (const Bound& bound : bounds) {
+    if (bound.value >= bound.least && bound.value <= bound.most) continue;
+    return Error::text(Code::InvalidArgument, fmt::format("DatabaseOptions::{} is {}: expected {} to {}", bound.name,
+                                                          bound.value, bound.least, bound.most));
+  }
+  if (options.reconnect_min <= Duration() || options.reconnect_max < options.reconnect_min) {
+    return fail(Code::InvalidArgument, "DatabaseOptions::reconnect_min is above 0 and not above reconnect_max");
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Database::State {
+  struct Owned {
+    const io::Loop* loop;
+    std::unique_ptr<Pool> pool;
+  };
+
+  // Of the calling thread's loop, made at its first use.
+  Result<Pool*> pool() {
+    io::Loop* const loop = io::Loop::current();
+    if (recent_pool.database == number && recent_pool.loop == loop && loop != nullptr) [[likely]]
+      return recent_pool.pool;
+    if (loop == nullptr) {
+      return fail(Code::FailedPrecondition,
+                  "PostgreSQL is asked by tasks on a loop; this one is elsewhere: resume_on its worker first");
+    }
+    return pool_of(*loop);
+  }
+  Result<Pool*> pool_of(io::Loop& loop);
+  // Null: it has none.
+  Pool* known(const io::Loop* loop) {
+    std::lock_guard lock(mutex);
+    for (const Owned& owned : pools) {
+      if (owned.loop == loop) return owned.pool.get();
+    }
+    return nullptr;
+  }
+
+  internal::Settings settings;
+  std::string where;
+  const std::uint64_t number = ++databases_made;
+  std::atomic<std::uint64_t> transactions{0};
+  std::atomic<bool> is_closing{false};
+  std::unique_ptr<ThreadPool> lookups;
+  mutable std::mutex mutex;
+  std::vector<Owned> pools;
+};
+
+Result<Pool*> Database::State::pool_of(io::Loop& loop) {
+  Pool* pool = known(&loop);
+  if (pool == nullptr) {
+    if (is_closing.load(std::memory_order_acquire)) return fail(Code::Unavailable, "the database is closed");
+    auto made = std::make_unique<Pool>(settings, loop, transactions);
+    pool = made.get();
+    {
+      std::lock_guard lock(mutex);
+      pools.push_back({&loop, std::move(made)});
+    }
+    pool->begin();
+  }
+  recent_pool = {number, &loop, pool};
+  return pool;
+}
+
+Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Database::~Database() { close(); }
+
+Result<std::unique_ptr<Database>> Database::make(DatabaseOptions options) {
+  KEEL_TRY_VOID(check_options(options));
+  auto state = std::make_unique<State>();
+  internal::Settings& settings = state->settings;
+  auto nothing = [](const char*) -> std::optional<std::string> { return std::nullopt; };
+  if (options.uses_environment) {
+    KEEL_TRY(settings.server, ConnectOptions::parse(options.url, process_environment));
+    KEEL_TRY(settings.passwords, settings.server.read_password_file());
+  } else {
+    KEEL_TRY(settings.server, ConnectOptions::parse(options.url, nothing));
+  }
+  const ConnectOptions& server = settings.server;
+  state->where = server.describe();
+  if (server.target_session != TargetSession::Any) {
+    return fail(Code::Unsupported, "target_session_attrs is 'any' here: name the server that takes writes");
+  }
+  bool has_names = false;
+  bool has_networks = false;
+  for (const ServerAddress& one : server.servers) {
+    if (one.is_unix()) continue;
+    has_networks = true;
+    has_names = has_names || !Address::ip(one.address.empty() ? one.host : one.address, one.port);
+  }
+  if (has_networks && server.ssl_mode != SslMode::Disable) {
+    tls::ClientOptions tls;
+    tls.trust.file = server.ssl_root_certificate;
+    const bool has_root = !server.ssl_root_certificate.empty();
+    tls.check = server.ssl_mode == SslMode::VerifyFull ? tls::ServerCheck::Host
+                : server.ssl_mode == SslMode::VerifyCa || (server.ssl_mode == SslMode::Require && has_root)
+                    ? tls::ServerCheck::Authority
+                    : tls::ServerCheck::Nothing;
+    tls.certificate.certificate_file = server.ssl_certificate;
+    tls.certificate.key_file = server.ssl_key;
+    KEEL_TRY(settings.tls, tls::ClientContext::make(tls));
+  }
+  settings.lookups = options.executor;
+  if (settings.lookups == nullptr && has_names) {
+    state->lookups = std::make_unique<ThreadPool>(ThreadPoolOptions{.name = "resolver", .threads = 1});
+    settings.lookups = state->lookups.get();
+  }
+  settings.options = std::move(options);
+  return std::unique_ptr<Database>(new Database(std::move(state)));
+}
+
+Result<std::unique_ptr<Database>> Database::open(DatabaseOptions options) {
+  KEEL_EXPECT(io::Loop::current() == nullptr, "Database::open() waits, so it is called where no loop runs");
+  DatabaseOptions once;
+  once.url = options.url;
+  once.uses_environment = options.uses_environment;
+  once.migrations = options.migrations;
+  once.message_bytes_max = options.message_bytes_max;
+  once.pooler = options.pooler;
+  once.connections = 1;
+  if (options.look_up) once.look_up = [&](const std::string& host) { return options.look_up(host); };
+  if (once.migrations.empty()) {
+    KEEL_TRY(const std::unique_ptr<internal::OneLoop> loop, internal::OneLoop::make());
+    KEEL_TRY(const std::unique_ptr<Database> database, make(std::move(once)));
+    const Result<> reads = loop->run(database->check_reads());
+    database->detach(loop->loop());
+    loop->turn_until([&] { return database->is_detached(); });
+    if (!reads) return reads.error().clone();
+  } else {
+    KEEL_TRY_VOID(migrate(std::move(once)));
+  }
+  return make(std::move(options));
+}
+
+Result<> Database::attach(io::Loop& loop) {
+  KEEL_TRY_VOID(state_->pool_of(loop));
+  return {};
+}
+
+void Database::detach(io::Loop& loop) noexcept {
+  if (Pool* const pool = state_->known(&loop)) pool->close();
+}
+
+void Database::close() noexcept {
+  state_->is_closing.store(true, std::memory_order_release);
+  {
+    std::lock_guard lock(state_->mutex);
+    for (const State::Owned& owned : state_->pools) {
+      if (!owned.pool->has_ended()) owned.pool->close();
+    }
+  }
+  if (io::Loop::current() != nullptr) return;
+  const Instant end = Host::system().now() + 10_s;
+  while (!is_detached() && Host::system().now() < end) Host::system().sleep(1_ms);
+}
+
+bool Database::is_detached() const {
+  std::lock_guard lock(state_->mutex);
+  for (const State::Owned& owned : state_->pools) {
+    if (!owned.pool->has_ended()) return false;
+  }
+  return true;
+}
+
+bool Database::is_idle() const {
+  std::lock_guard lock(state_->mutex);
+  for (const State::Owned& owned : state_->pools) {
+    if (!owned.pool->is_idle()) return false;
+  }
+  return true;
+}
+
+Task<std::size_t> Database::query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
+                                       std::uint64_t transaction) {
+  Pool* const pool = co_await state_->pool();
+  Call call(*pool, Call::Kind::Query, transaction);
+  call.sql = sql;
+  call.values = arguments.values();
+  co_await call;
+  Result<> read = call.rows.for_each(on_row);
+  if (!read) co_return internal::failure_of(sql, std::move(read).error());
+  co_return call.rows.count();
+}
+
+Task<Written> Database::execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) {
+  Pool* const pool = co_await state_->pool();
+  Call call(*pool, Call::Kind::Execute, transaction);
+  call.sql = sql;
+  call.values = arguments.values();
+  co_await call;
+  co_return call.written;
+}
+
+Task<Transaction> Database::begin() {
+  Pool* const pool = co_await state_->pool();
+  Call call(*pool, Call::Kind::Begin);
+  call.script = "begin";
+  co_await call;
+  co_return Transaction(*this, call.transaction());
+}
+
+Task<> Database::commit(std::uint64_t transaction) {
+  Pool* const pool = co_await state_->pool();
+  Call call(*pool, Call::Kind::Commit, transaction);
+  co_await call;
+}
+
+void Database::roll_back(std::uint64_t transaction) noexcept {
+  // On another loop nothing is done: hold_max ends the transaction.
+  Pool* const pool = state_->known(io::Loop::current());
+  internal::Connection* const connection = pool != nullptr ? pool->find(transaction) : nullptr;
+  if (connection != nullptr) connection->roll_back();
+}
+
+Task<Savepoint> Database::savepoint(std::uint64_t transaction) {
+  Pool* const pool = co_await state_->pool();
+  internal::Connection* const connection = pool->find(transaction);
+  if (connection == nullptr) co_return pool->why_over(transaction);
+  co_return Savepoint(*this, transaction, connection->add_savepoint());
+}
+
+Task<> Database::release(std::uint64_t transaction, std::uint64_t savepoint) {
+  Pool* const pool = co_await state_->pool();
+  internal::Connection* const connection = pool->find(transaction);
+  if (connection == nullptr) co_await pool->why_over(transaction);
+  if (!connection->release(savepoint)) co_await fail(Code::Conflict, "the savepoint is over");
+}
+
+void Database::roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept {
+  Pool* const pool = state_->known(io::Loop::current());
+  internal::Connection* const connection = pool != nullptr ? pool->find(transaction) : nullptr;
+  if (connection != nullptr) connection->roll_back_to(savepoint);
+}
+
+Task<> Database::run_script(std::string script) { return this->script(std::move(script), 0); }
+
+Task<> Database::run_script(Transaction& transaction, std::string script) {
+  return this->script(std::move(script), number_of(transaction));
+}
+
+Task<> Database::script(std::string script, std::uint64_t transaction) {
+  if (transaction != 0 && !internal::find_transaction_control(script).empty()) {
+    co_await fail(Code::InvalidArgument, "a script within a transaction does not begin or end one");
+  }
+  Pool* const pool = co_await state_->pool();
+  Call call(*pool, Call::Kind::Script, transaction);
+  call.script = script;
+  co_await call;
+}
+
+Task<> Database::check_reads() {
+  auto ignore = [](const Row&) {};
+  co_await query("select 1", ignore);
+}
+
+Task<> Database::check_writes() { co_return; }
+
+std::vector<metrics::GaugeFunction> Database::expose(metrics::Registry& registry) {
+  return postgres::expose(*this, registry);
+}
+
+const DatabaseOptions& Database::options() const noexcept { return state_->settings.options; }
+const std::string& Database::where() const noexcept { return state_->where; }
+
+DatabaseStats Database::stats() const {
+  DatabaseStats stats;
+  std::int64_t wait_ns = 0;
+  std::lock_guard lock(state_->mutex);
+  for (const State::Owned& owned : state_->pools) {
+    const internal::PoolCounters& counters = std::as_const(*owned.pool).counters();
+    stats.connections += counters.size.get();
+    stats.in_use += counters.in_use.get();
+    stats.waiting += counters.waiting.get();
+    stats.waits += counters.waits.get();
+    wait_ns += static_cast<std::int64_t>(counters.wait_ns.get());
+    stats.timeouts += counters.timeouts.get();
+    stats.refused += counters.refused.get();
+    stats.connects += counters.connects.get();
+    stats.connect_failures += counters.connect_failures.get();
+    stats.lost += counters.lost.get();
+    stats.reads += counters.reads.get();
+    stats.writes += counters.writes.get();
+    stats.groups += counters.groups.get();
+    stats.repeated += counters.repeated.get();
+    stats.failures += counters.failures.get();
+    stats.cancels += counters.cancels.get();
+    stats.prepared += counters.prepared.get();
+    stats.transactions += counters.transactions.get();
+    stats.expired += counters.expired.get();
+  }
+  stats.wait_time = Duration::nanoseconds(wait_ns);
+  return stats;
+}
+
+}  // namespace keel::db::postgres

@@ -1,0 +1,19 @@
+// keel/db/postgres/database_metrics.h — what Database::stats() knows, as metrics.
+
+#pragma once
+
+#include <vector>
+
+namespace keel::metrics {
+class GaugeFunction;
+class Registry;
+}  // namespace keel::metrics
+
+namespace keel::db::postgres {
+
+class Database;
+
+// Registers db_…: as Database::expose().
+std::vector<metrics::GaugeFunction> expose(const Database& database, metrics::Registry& registry);
+
+}  // namespace keel::db::postgres

@@ -1,0 +1,98 @@
+// keel/db/postgres/encoder.h — what a client of PostgreSQL sends: messages of protocol version 3.0 as bytes.
+//
+//   Encoder encoder(out);                                          // appends to a Buffer
+//   KEEL_TRY_VOID(encoder.parse("s1", "select name from users where id = $1"));
+//   KEEL_TRY_VOID(encoder.describe_statement("s1"));
+//   encoder.sync();                                                // the Reader then gives the types of its parameters
+//   KEEL_TRY_VOID(encoder.bind("", "s1", values, parameter_types, formats));
+//   KEEL_TRY_VOID(encoder.execute(""));
+//   encoder.sync();
+//   send(out.view());
+//
+// Result:    the whole message is behind what `out` had; or an error, and `out` is as it was.
+// Errors:    InvalidArgument: a text that ends at a zero byte on the wire (a name, SQL, a password) has one inside; an
+//            argument is not of its parameter's type, by the parameter's number (types.h). ResourceExhausted: the
+//            message would be longer than message_bytes_max, which is found out before a length is written: no length
+//            is ever truncated to its 32 bits. All are from_environment().
+// Bugs:      more values than types, or than 65,535.
+// Ownership: `out` outlives the encoder; the arguments are used during the call only.
+// Threads:   one.
+// Cost:      a copy of the arguments; no allocation but the growth of `out`.
+// Source:    PostgreSQL, "Message Formats".
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/db/postgres/oid.h"
+#include "keel/db/value.h"
+
+namespace keel::db::postgres {
+
+// A setting of the session that a startup message asks for: "application_name", "search_path".
+struct StartupParameter {
+  std::string_view name;
+  std::string_view value;
+};
+
+class Encoder {
+ public:
+  // What the server itself takes at most (PQ_LARGE_MESSAGE_LIMIT, 1 GiB less one byte).
+  static constexpr std::size_t server_bytes_max = 0x3fff'ffff;
+
+  explicit Encoder(Buffer& out, std::size_t message_bytes_max = server_bytes_max) noexcept
+      : out_(out), message_bytes_max_(message_bytes_max < server_bytes_max ? message_bytes_max : server_bytes_max) {}
+
+  // Before anything else. SSLRequest is answered by one byte (Reader::encryption_answer); a CancelRequest, on a
+  // connection of its own, by nothing but the end of that connection.
+  void ssl_request();
+  void cancel_request(std::uint32_t process, std::uint32_t secret);
+  // `parameters` have "user", and usually "database"; at most 10,000 bytes (the server's bound).
+  Result<> startup(std::span<const StartupParameter> parameters);
+
+  // The answers to authentication requests (login.h sends them).
+  Result<> password(std::string_view password);
+  Result<> sasl_initial_response(std::string_view mechanism, std::string_view response);
+  Result<> sasl_response(std::string_view response);
+
+  // The extended protocol. An empty name is the unnamed statement, or the unnamed portal.
+  // `types` of parameters; fewer than there are, or 0: the server infers them.
+  Result<> parse(std::string_view statement, std::string_view sql, std::span<const Oid> types = {});
+  // `types` are what the ParameterDescription of the statement says, one for each value: each value is encoded as its
+  // parameter's type has it, or not at all. `results` has a Format for each column, or one for all, or none: text.
+  Result<> bind(std::string_view portal, std::string_view statement, std::span<const Value> values,
+                std::span<const Oid> types, std::span<const Format> results);
+  Result<> describe_statement(std::string_view statement);
+  Result<> describe_portal(std::string_view portal);
+  // `rows_max` 0: all rows. Otherwise the portal is suspended after this many (PortalSuspended).
+  Result<> execute(std::string_view portal, std::uint32_t rows_max = 0);
+  Result<> close_statement(std::string_view statement);
+  Result<> close_portal(std::string_view portal);
+  void sync();
+  void flush();
+
+  // The simple protocol: one or several statements without parameters, results as text, and an implicit Sync.
+  Result<> query(std::string_view sql);
+
+  // A part of what COPY ... FROM STDIN takes; the parts need not be whole rows.
+  Result<> copy_data(std::string_view bytes);
+  void copy_done();
+  // The server's error for the COPY then names `reason`.
+  Result<> copy_fail(std::string_view reason);
+
+  void terminate();
+
+ private:
+  Result<> check(std::size_t body, std::string_view what) const;
+  Result<> named(char type, char kind, std::string_view name);
+
+  Buffer& out_;
+  const std::size_t message_bytes_max_;
+};
+
+}  // namespace keel::db::postgres

@@ -1,0 +1,87 @@
+#include "keel/db/postgres/error.h"
+
+#include <new>
+
+namespace keel::db::postgres {
+namespace {
+
+struct CodeOfState {
+  std::string_view state;  // All of it, or its class.
+  Code code;
+};
+
+// Whole ones first.
+constexpr CodeOfState codes[] = {
+    {"23505", Code::AlreadyExists},      {"23503", Code::Conflict},           {"23001", Code::Conflict},
+    {"23P01", Code::Conflict},           {"25P02", Code::Conflict},           {"25P03", Code::DeadlineExceeded},
+    {"25P04", Code::DeadlineExceeded},  // transaction_timeout, from version 17 on.
+    {"25006", Code::FailedPrecondition}, {"3D000", Code::FailedPrecondition}, {"40003", Code::Unavailable},
+    {"42501", Code::PermissionDenied},   {"55P03", Code::Conflict},           {"57014", Code::Cancelled},
+    {"P0001", Code::InvalidArgument},    {"XX001", Code::DataLoss},           {"XX002", Code::DataLoss},
+    {"08", Code::Unavailable},           {"0A", Code::Unsupported},           {"22", Code::InvalidArgument},
+    {"23", Code::InvalidArgument},       {"28", Code::Unauthenticated},       {"40", Code::Conflict},
+    {"44", Code::InvalidArgument},       {"53", Code::ResourceExhausted},     {"54", Code::ResourceExhausted},
+    {"55", Code::FailedPrecondition},    {"57", Code::Unavailable},           {"58", Code::Unavailable},
+};
+
+}  // namespace
+
+Code code_of(std::string_view sqlstate) noexcept {
+  for (const CodeOfState& known : codes) {
+    if (sqlstate.size() == 5 && sqlstate.starts_with(known.state)) return known.code;
+  }
+  return Code::Internal;
+}
+
+ServerError::ServerError(const ErrorResponse& response)
+    : sqlstate(response.sqlstate),
+      detail(response.detail),
+      hint(response.hint),
+      schema(response.schema),
+      table(response.table),
+      column(response.column),
+      constraint(response.constraint),
+      position(response.position) {}
+
+Error error_of(const ErrorResponse& response) {
+  Code code = code_of(response.sqlstate);
+  // The server gives both the same SQLSTATE. Where its messages are in another language, it is Cancelled.
+  if (code == Code::Cancelled && response.message.find("timeout") != std::string_view::npos) {
+    code = Code::DeadlineExceeded;
+  }
+  std::string text(response.message.empty() ? "the server gave no reason" : response.message);
+  const auto add = [&](std::string_view what, std::string_view name) {
+    if (name.empty() || response.message.find(name) != std::string_view::npos) return;
+    text.append(what).append(name);
+  };
+  add(", constraint ", response.constraint);
+  add(", table ", response.table);
+  add(", column ", response.column);
+  if (!response.sqlstate.empty()) text.append(" (").append(response.sqlstate).append(")");
+  if (response.position > 0) text.append(" at character ").append(std::to_string(response.position));
+  if (!response.hint.empty()) text.append(". Hint: ").append(response.hint);
+  Error error = Error::text(code, text).from_environment();
+  return std::move(error).with(new ServerError(response));
+}
+
+const ServerError* server_error(const Error& error) noexcept {
+  return dynamic_cast<const ServerError*>(error.details());
+}
+
+bool is_retryable(const Error& error) noexcept {
+  const ServerError* server = server_error(error);
+  return server != nullptr && (server->sqlstate == "40001" || server->sqlstate == "40P01");
+}
+
+bool is_unknown_statement(const Error& error) noexcept {
+  const ServerError* server = server_error(error);
+  return server != nullptr && server->sqlstate == "26000";
+}
+
+bool is_stale_statement(const Error& error) noexcept {
+  const ServerError* server = server_error(error);
+  return server != nullptr && server->sqlstate == "0A000" &&
+         error.message().find("cached plan") != std::string_view::npos;
+}
+
+}  // namespace keel::db::postgres

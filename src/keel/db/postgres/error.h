@@ -1,0 +1,70 @@
+// keel/db/postgres/error.h — what a server's error is to the program that asked.
+//
+//   KEEL_TRY(const ErrorResponse response, ErrorResponse::read(message.body));
+//   return error_of(response).during(sql.text(), sql.place());
+//
+// | SQLSTATE                            | Code                                                                        |
+// |-------------------------------------|-----------------------------------------------------------------------------|
+// | 23505 unique key                    | AlreadyExists                                                               |
+// | 23503, 23001 foreign key; 23P01 exclusion | Conflict                                                              |
+// | 40001 serialisation, 40P01 deadlock, 40002; 55P03 lock not available | Conflict; is_retryable() for the first two |
+// | 25P02 the transaction has failed    | Conflict                                                                    |
+// | 23502 null, 23514 check, 44000, 22xxx data, P0001 raise | InvalidArgument                                         |
+// | 57014 cancelled                     | DeadlineExceeded where statement_timeout did it, else Cancelled             |
+// | 25P03, 57P05 idle too long          | DeadlineExceeded, Unavailable                                               |
+// | 08xxx, 57P01 to 57P04, 40003, 58xxx | Unavailable                                                                 |
+// | 53xxx, 54xxx                        | ResourceExhausted                                                           |
+// | 28xxx                               | Unauthenticated                                                             |
+// | 42501                               | PermissionDenied                                                            |
+// | 25006 read-only, 55xxx, 3D000 no such database | FailedPrecondition                                               |
+// | 0A000                               | Unsupported                                                                 |
+// | XX001, XX002                        | DataLoss                                                                    |
+// | 26000, 42xxx and all others         | Internal                                                                    |
+//
+// Result:    an Error, from_environment(), whose message is the server's, then what it names and the SQLSTATE:
+//            `duplicate key value violates unique constraint "users_email_key" (23505)`. The detail has values of rows
+//            in it, and is not in the message: ServerError has it.
+// Threads:   functions.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "keel/base/error.h"
+#include "keel/db/postgres/message.h"
+
+namespace keel::db::postgres {
+
+Code code_of(std::string_view sqlstate) noexcept;
+
+Error error_of(const ErrorResponse& response);
+
+// What error_of() keeps of the server's error (Error::details()).
+class ServerError : public Error::Details {
+ public:
+  explicit ServerError(const ErrorResponse& response);
+  const Details* clone() const override { return new ServerError(*this); }
+
+  std::string sqlstate;
+  std::string detail;
+  std::string hint;
+  std::string schema;
+  std::string table;
+  std::string column;
+  std::string constraint;
+  std::int32_t position = 0;
+};
+// Null: it is no error of a PostgreSQL server.
+const ServerError* server_error(const Error& error) noexcept;
+
+// The transaction may succeed when all of it is done again: a serialisation failure, or a deadlock.
+bool is_retryable(const Error& error) noexcept;
+// The prepared statement is not there (any more): the server has forgotten it, or a pooler has changed the server.
+bool is_unknown_statement(const Error& error) noexcept;
+// The statement has to be prepared again: a table that it reads was changed (0A000 "cached plan must not change result
+// type").
+bool is_stale_statement(const Error& error) noexcept;
+
+}  // namespace keel::db::postgres

@@ -1,0 +1,28 @@
+// keel/db/postgres/internal/calendar_text.h — dates, times and intervals as types.h writes them, and back.
+//
+// The append_* functions append; false: the bytes, or the text, are nothing of their type, and `to` may have anything
+// behind its end.
+//
+// Source: datetime.c, timestamp.c and date.c of the server: counts of days and microseconds from 2000-01-01.
+
+#pragma once
+
+#include <string_view>
+
+#include "keel/base/buffer.h"
+
+namespace keel::db::postgres {
+
+[[nodiscard]] bool append_date_text(std::string_view bytes, Buffer& to);
+[[nodiscard]] bool append_time_text(std::string_view bytes, Buffer& to);
+// timestamp and timestamptz.
+[[nodiscard]] bool append_timestamp_text(std::string_view bytes, Buffer& to);
+[[nodiscard]] bool append_interval_text(std::string_view bytes, Buffer& to);
+
+[[nodiscard]] bool append_date_bytes(std::string_view text, Buffer& to);
+[[nodiscard]] bool append_time_bytes(std::string_view text, Buffer& to);
+// `needs_zone`: a text without an offset is not taken, for what it means depends on the session.
+[[nodiscard]] bool append_timestamp_bytes(std::string_view text, bool needs_zone, Buffer& to);
+[[nodiscard]] bool append_interval_bytes(std::string_view text, Buffer& to);
+
+}  // namespace keel::db::postgres

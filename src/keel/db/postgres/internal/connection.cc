@@ -1,0 +1,552 @@
+#include "keel/db/postgres/internal/connection.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/db/postgres/encoder.h"
+#include "keel/db/postgres/error.h"
+#include "keel/db/postgres/internal/pool.h"
+#include "keel/io/loop.h"
+
+namespace keel::db::postgres::internal {
+namespace {
+
+constexpr std::size_t kept_bytes = 256 * 1024;
+
+Error lost_write(const Error& why) {
+  return Error::text(
+             Code::Unavailable,
+             fmt::format("the connection to the database was lost while the statement was under way, so whether "
+                         "it happened is unknown: {}",
+                         why.describe()))
+      .from_environment();
+}
+
+}  // namespace
+
+Connection::Connection(Pool& pool, int index)
+    : pool_(pool),
+      index_(index),
+      statements_(pool.settings().options.statements_max),
+      reader_(Reader::Options{.message_bytes_max = pool.settings().options.message_bytes_max}) {
+  slots_.reserve(pool.settings().options.group_max);
+}
+
+Connection::~Connection() {
+  KEEL_CHECK(has_ended(), "the connections of a database end before their loop does: detach() it");
+}
+
+// --- what is sent
+
+void Connection::add_step(Step step) {
+  const Result<> added = pipeline_->add(step);
+  KEEL_CHECK(added.has_value(), "a group has room in the pipeline");
+}
+
+void Connection::flush() noexcept {
+  if (out_.empty()) return;
+  has_output_.set();
+  watch();
+}
+
+void Connection::send_prologue(std::string_view text) {
+  if (text.empty()) return;
+  const Result<> sent = Encoder(out_).query(text);
+  KEEL_CHECK(sent.has_value(), "what begins a transaction is a short text");
+  add_step(Step::Query);
+  is_in_prologue_ = true;
+  ++syncs_;
+}
+
+void Connection::send(std::span<Call* const> calls) {
+  KEEL_DCHECK(phase_ == Phase::Idle, "a connection has one group at a time");
+  ++groups_;
+  is_answered_.reset();
+  at_ = 0;
+  syncs_ = 0;
+  is_in_prologue_ = false;
+  is_marked_ = false;
+  group_error_.reset();
+  phase_ = Phase::Preparing;
+  is_committing_ = calls.front()->kind() == Call::Kind::Commit;
+  for (Call* const call : calls) {
+    call->connection = this;
+    call->note_sent();
+    slots_.push_back({.call = call, .statement = nullptr, .is_read = call->is_read});
+  }
+  pool_.counters().groups.add();
+  advance();
+}
+
+// Sends what comes next of the group. When nothing is left to be sent, the group is over.
+void Connection::advance() {
+  Call* const first = slots_.front().call;
+  const bool has_sql = first == nullptr || first->kind() == Call::Kind::Query || first->kind() == Call::Kind::Execute;
+  if (has_sql && ask_for_statements()) {
+    phase_ = Phase::Preparing;
+    flush();
+    return;
+  }
+  phase_ = Phase::Executing;
+  at_ = 0;
+  execute_slots();
+  if (syncs_ == 0) return group_over();
+  flush();
+}
+
+void Connection::close_statements() {
+  Encoder encoder(out_);
+  for (const std::string& name : statements_.to_close()) {
+    if (!pool_.settings().options.pooler && encoder.close_statement(name)) add_step(Step::Close);
+  }
+  statements_.to_close().clear();
+}
+
+bool Connection::ask_for_statements() {
+  asked_.clear();
+  at_ = 0;
+  for (Slot& slot : slots_) {
+    if (slot.call == nullptr) continue;
+    if (slot.statement == nullptr) {
+      slot.statement = &statements_.find(slot.call->sql);
+      ++slot.statement->users;
+    }
+    if (slot.statement->is_described || slot.statement->is_asked_for) continue;
+    slot.statement->is_asked_for = true;
+    asked_.push_back({.statement = slot.statement, .error = std::nullopt});
+  }
+  if (asked_.empty()) return false;
+  if (transaction_.number != 0) send_prologue(take_prologue());
+  close_statements();
+  const std::string_view none;
+  for (Asked& asked : asked_) {
+    const bool is_named = !pool_.settings().options.pooler;
+    const std::string_view name = is_named ? std::string_view(asked.statement->name) : none;
+    Encoder encoder(out_);
+    Result<> encoded = encoder.parse(name, asked.statement->sent());
+    if (encoded) {
+      add_step(Step::Parse);
+      encoded = encoder.describe_statement(name);
+      if (encoded) add_step(Step::DescribeStatement);
+    }
+    if (!encoded) asked.error = std::move(encoded).error();
+    encoder.sync();
+    add_step(Step::Sync);
+    ++syncs_;
+    pool_.counters().prepared.add();
+  }
+  return true;
+}
+
+bool Connection::encode(Slot& slot) {
+  Call& call = *slot.call;
+  Encoder encoder(scratch_);
+  if (call.kind() == Call::Kind::Script || call.kind() == Call::Kind::Commit) {
+    Result<> encoded = encoder.query(call.script);
+    if (encoded) return true;
+    fail_slot(slot, std::move(encoded).error());
+    return false;
+  }
+  const std::size_t before = scratch_.size();
+  const Statement& statement = *slot.statement;
+  const bool is_named = !pool_.settings().options.pooler;
+  const std::string_view name = is_named ? std::string_view(statement.name) : std::string_view();
+  Result<> encoded;
+  if (call.values.size() != statement.parameters.size()) {
+    encoded =
+        Error::text(Code::Internal, fmt::format("the statement has {} parameters for the server, and {} arguments",
+                                                statement.parameters.size(), call.values.size()));
+  }
+  if (encoded && !is_named) encoded = encoder.parse({}, statement.sent(), statement.parameters);
+  if (encoded) encoded = encoder.bind({}, name, call.values, statement.parameters, statement.columns.formats());
+  if (encoded) encoded = encoder.execute({});
+  if (encoded) return true;
+  scratch_.resize(before);
+  fail_slot(slot, std::move(encoded).error());
+  return false;
+}
+
+void Connection::execute_slots() {
+  scratch_.clear();
+  const bool is_named = !pool_.settings().options.pooler;
+  int count = 0;
+  for (Slot& slot : slots_) {
+    if (slot.call != nullptr && encode(slot)) {
+      ++count;
+    } else {
+      slot.is_done = true;
+    }
+  }
+  if (count == 0) return;
+  const Call::Kind kind = [&] {
+    for (const Slot& slot : slots_) {
+      if (slot.call != nullptr) return slot.call->kind();
+    }
+    return Call::Kind::Query;
+  }();
+  const bool is_simple = kind == Call::Kind::Script || kind == Call::Kind::Commit;
+  if (transaction_.number != 0 && kind != Call::Kind::Commit) send_prologue(take_prologue());
+  if (!is_simple) close_statements();
+  out_.append(scratch_.view());
+  if (scratch_.capacity() > kept_bytes) scratch_.release();
+  for (const Slot& slot : slots_) {
+    if (slot.is_done) continue;
+    if (is_simple) {
+      add_step(Step::Query);
+      continue;
+    }
+    if (!is_named) add_step(Step::Parse);
+    add_step(Step::Bind);
+    add_step(Step::Execute);
+  }
+  if (!is_simple) {
+    Encoder(out_).sync();
+    add_step(Step::Sync);
+  }
+  ++syncs_;
+  while (at_ < slots_.size() && slots_[at_].is_done) ++at_;
+}
+
+// --- what is received
+
+Result<> Connection::receive(std::string_view bytes) {
+  while (true) {
+    KEEL_TRY(const std::optional<Message> message, reader_.next(bytes));
+    if (!message) return {};
+    KEEL_TRY_VOID(receive(*message));
+  }
+}
+
+Result<> Connection::receive(const Message& message) {
+  KEEL_TRY(const Answer answer, pipeline_->receive(message.type));
+  if (answer.is_asynchronous()) {
+    if (message.type == MessageType::ErrorResponse) {
+      KEEL_TRY(const ErrorResponse response, ErrorResponse::read(message.body));
+      farewell_ = error_of(response);
+    }
+    return {};
+  }
+  if (message.type == MessageType::ReadyForQuery) return receive_sync(message);
+  if (message.type == MessageType::ErrorResponse) {
+    KEEL_TRY(const ErrorResponse response, ErrorResponse::read(message.body));
+    Error error = error_of(response);
+    if (response.is_fatal()) {  // It ended the session, and whatever was not committed.
+      farewell_ = std::move(error);
+      return {};
+    }
+    if (is_in_prologue_) {
+      group_error_ = std::move(error);
+    } else if (phase_ == Phase::Preparing) {
+      if (at_ < asked_.size()) asked_[at_].error = std::move(error);
+    } else if (Slot* const slot = current_slot(); slot != nullptr && answer.step != Step::Sync) {
+      fail_slot(*slot, std::move(error));
+    } else {
+      group_error_ = std::move(error);
+    }
+    return {};
+  }
+  if (is_in_prologue_ || phase_ == Phase::Ending) return {};
+  if (phase_ == Phase::Preparing) return receive_asked(answer.step, message);
+  return receive_slot(message);
+}
+
+Result<> Connection::receive_asked(Step step, const Message& message) {
+  if (step != Step::DescribeStatement || at_ >= asked_.size()) return {};
+  Statement& statement = *asked_[at_].statement;
+  if (message.type == MessageType::ParameterDescription) {
+    KEEL_TRY(const ParameterDescription parameters, ParameterDescription::read(message.body));
+    statement.parameters.clear();
+    for (int i = 0; i < parameters.count(); ++i) statement.parameters.push_back(parameters.type(i));
+  } else if (message.type == MessageType::RowDescription) {
+    KEEL_TRY(const RowDescription rows, RowDescription::read(message.body));
+    KEEL_TRY(statement.columns, Columns::of(rows));
+    asked_[at_].is_answered = true;
+  } else if (message.type == MessageType::NoData) {
+    statement.columns = Columns();
+    asked_[at_].is_answered = true;
+  }
+  return {};
+}
+
+Result<> Connection::receive_slot(const Message& message) {
+  Slot* const slot = current_slot();
+  if (slot == nullptr) return {};
+  Call* const call = slot->call;
+  switch (message.type) {
+    case MessageType::DataRow: {
+      if (call == nullptr || call->is_too_large || call->is_cancelled || slot->statement == nullptr) return {};
+      if (call->kind() == Call::Kind::Execute && call->rows.count() != 0) return {};
+      KEEL_TRY_VOID(slot->statement->columns.append(message.body, call->rows));
+      if (call->rows.bytes() > pool_.settings().options.rows_bytes_max) {
+        call->rows = Rows();
+        call->is_too_large = true;
+        cancels_ = groups_;
+        wants_cancel_.set();
+      }
+      return {};
+    }
+    case MessageType::CommandComplete: {
+      KEEL_TRY(const CommandComplete complete, CommandComplete::read(message.body));
+      if (call != nullptr) {
+        call->written.changes = complete.changes;
+        if (call->kind() == Call::Kind::Commit) {  // The last tag counts: "rollback to" may precede "commit".
+          group_error_.reset();
+          if (complete.tag == "ROLLBACK") {
+            group_error_ =
+                Error(Code::Conflict, "the transaction was rolled back, because a statement in it had failed");
+          }
+        }
+      }
+      if (slot->statement != nullptr) finish_slot(*slot);
+      return {};
+    }
+    case MessageType::EmptyQueryResponse:
+      if (slot->statement != nullptr) finish_slot(*slot);
+      return {};
+    case MessageType::CopyInResponse:
+    case MessageType::CopyOutResponse:
+      return Error(Code::Unsupported, "COPY with the client is not offered: insert rows, or read them, by statements");
+    default:
+      return {};
+  }
+}
+
+// Executed. Whoever reads may go on; a write is committed by the Sync.
+void Connection::finish_slot(Slot& slot) {
+  slot.is_done = true;
+  do {
+    ++at_;
+  } while (at_ < slots_.size() && slots_[at_].is_done);
+  Call* const call = slot.call;
+  if (call == nullptr) return;
+  const Columns& columns = slot.statement->columns;
+  if (call->kind() == Call::Kind::Query) {
+    columns.name(call->rows);
+  } else if (call->written.changes != 0 && call->rows.count() != 0) {
+    auto keep = [call](const Row& row) {
+      if (row.columns() != 0 && row.kind(0) == ValueKind::Integer) call->written.last_insert_id = row.integer(0);
+    };
+    static_cast<void>(call->rows.for_each(keep));
+  }
+  if (slot.is_read && transaction_.number == 0 && !call->is_too_large) {
+    slot.call = nullptr;
+    pool_.counters().reads.add();
+    call->finish({});
+    pool_.call_over();
+  }
+}
+
+void Connection::fail_slot(Slot& slot, Error&& error) {
+  Call* const call = slot.call;
+  slot.is_done = true;
+  if (syncs_ != 0) {
+    // What failed before it is why it fails.
+    if (group_error_) {
+      error = group_error_->clone();
+    } else {
+      group_error_ = error.clone();
+    }
+  }
+  if (call == nullptr) return;
+  // The server does not have it as it was prepared: it has done nothing.
+  if (slot.statement != nullptr && (is_unknown_statement(error) || is_stale_statement(error)) && !call->was_renewed) {
+    if (slot.statement->is_described) statements_.renew(*slot.statement);
+    call->was_renewed = slot.repeats = true;
+    return;
+  }
+  // Cancelled for another one's sake.
+  if (error.code() == Code::Cancelled && !call->is_cancelled && !call->is_too_large && !call->was_lost) {
+    call->was_lost = slot.repeats = true;
+    return;
+  }
+  if (call->is_group && slots_.size() > 1) return;  // Again, by itself.
+  // The transaction goes on from where the server is by then.
+  if (transaction_.number != 0 && syncs_ != 0) return;
+  slot.call = nullptr;
+  pool_.counters().failures.add();
+  if (call->is_too_large) error = Error(Code::ResourceExhausted, "the result is larger than rows_bytes_max");
+  call->finish(std::move(error));
+  pool_.call_over();
+}
+
+Result<> Connection::receive_sync(const Message& message) {
+  KEEL_TRY(const ReadyForQuery ready, ReadyForQuery::read(message.body));
+  status_ = ready.status;
+  --syncs_;
+  if (is_in_prologue_) {
+    is_in_prologue_ = false;
+    if (syncs_ == 0) phase_over();
+    return {};
+  }
+  if (phase_ == Phase::Preparing && at_ < asked_.size()) {
+    Asked& asked = asked_[at_++];
+    asked.statement->is_asked_for = false;
+    if (!asked.error && !asked.is_answered) return Error(Code::Protocol, "the server has not described a statement");
+    asked.statement->is_described = !asked.error;
+    if (asked.error && transaction_.number != 0) transaction_.mark = Mark::Failed;
+  }
+  if (syncs_ == 0) phase_over();
+  return {};
+}
+
+void Connection::phase_over() {
+  if (phase_ == Phase::Ending) return group_over();
+  if (phase_ == Phase::Executing) return finish_group();
+  // What could not be prepared, fails.
+  for (Asked& asked : asked_) {
+    if (!asked.error) continue;
+    for (Slot& slot : slots_) {
+      if (slot.statement != asked.statement || slot.call == nullptr) continue;
+      Call* const call = std::exchange(slot.call, nullptr);
+      slot.is_done = true;
+      if (asked.error->code() == Code::Cancelled && !call->was_lost) {  // For another one's sake.
+        call->was_lost = true;
+        repeat(*call);
+        continue;
+      }
+      pool_.counters().failures.add();
+      call->finish(asked.error->clone());
+      pool_.call_over();
+    }
+  }
+  if (group_error_) return finish_group();
+  advance();
+}
+
+// Skipped, or undone with one that failed.
+void Connection::repeat(Call& call) {
+  call.is_alone = true;
+  call.connection = nullptr;
+  call.start_again();
+  pool_.counters().repeated.add();
+  if (transaction_.number != 0) {
+    own_.push_front(call);
+  } else {
+    pool_.send_again(call);
+  }
+}
+
+// Each answer is there.
+void Connection::finish_group() {
+  const bool failed = group_error_.has_value();
+  if (failed && transaction_.number != 0) transaction_.mark = Mark::Failed;
+  const bool is_single = slots_.size() == 1;
+  bool is_commit = false;
+  for (Slot& slot : slots_) {
+    Call* const call = std::exchange(slot.call, nullptr);
+    if (call == nullptr) continue;
+    is_commit = is_commit || call->kind() == Call::Kind::Commit;
+    if (failed && (slot.repeats || !is_single)) {
+      repeat(*call);
+      continue;
+    }
+    Result<> result;
+    if (failed) pool_.counters().failures.add();
+    if (call->is_too_large) {
+      result = Error(Code::ResourceExhausted, "the result is larger than rows_bytes_max");
+    } else if (failed) {
+      result = group_error_->clone();
+    }
+    (call->is_read ? pool_.counters().reads : pool_.counters().writes).add();
+    call->finish(std::move(result));
+    pool_.call_over();
+  }
+  // A COMMIT ends the transaction, whatever came of it.
+  if (is_commit || is_committing_) transaction_over();
+  group_over();
+}
+
+void Connection::release_statements() noexcept {
+  for (Slot& slot : slots_) {
+    if (slot.statement != nullptr) --slot.statement->users;
+  }
+  for (Asked& asked : asked_) asked.statement->is_asked_for = false;
+}
+
+void Connection::group_over() {
+  release_statements();
+  slots_.clear();
+  asked_.clear();
+  const bool was_ending = phase_ == Phase::Ending;
+  phase_ = Phase::Idle;
+  is_answered_.set();
+  if (was_ending) transaction_over();
+  if (is_held_by_cancel()) return;  // cancel_all() goes on.
+  next();
+}
+
+// The session is gone.
+void Connection::lose(const Error& reason) noexcept {
+  const bool was_executing = phase_ == Phase::Executing;
+  phase_ = Phase::Down;
+  syncs_ = 0;
+  cancels_ = 0;
+  release_statements();
+  statements_.forget();
+  asked_.clear();
+  out_.clear();
+  pipeline_.reset();
+  const bool is_transaction = transaction_.number != 0;
+  std::vector<Slot> slots = std::move(slots_);
+  slots_.clear();
+  slots_.reserve(slots.size());
+  if (is_transaction) transaction_over();
+  for (Slot& slot : slots) {
+    Call* const call = slot.call;
+    if (call == nullptr) continue;
+    if (call->is_too_large) {  // The server has not stopped to send it.
+      call->finish(Error(Code::ResourceExhausted, "the result is larger than rows_bytes_max"));
+      pool_.call_over();
+      continue;
+    }
+    const bool may_repeat = !is_transaction && (slot.is_read || !was_executing) && !call->was_lost &&
+                            !call->is_cancelled && !pool_.is_closing();
+    if (may_repeat) {
+      call->was_lost = true;
+      call->connection = nullptr;
+      call->start_again();
+      pool_.counters().repeated.add();
+      pool_.send_again(*call);
+      continue;
+    }
+    if (call->is_cancelled) {
+      call->finish(slot.is_read ? Error(Code::Cancelled, "the statement was cancelled, and its connection is lost")
+                                : lost_write(reason));
+    } else if (slot.is_read && call->kind() != Call::Kind::Commit) {
+      call->finish(Error::text(Code::Unavailable, "the connection to the database was lost: " + reason.describe())
+                       .from_environment());
+    } else if (is_transaction && call->kind() != Call::Kind::Commit) {
+      call->finish(Error::text(Code::Unavailable,
+                               "the connection to the database was lost, and the transaction is rolled back: " +
+                                   reason.describe())
+                       .from_environment());
+    } else {
+      call->finish(lost_write(reason));
+    }
+    pool_.call_over();
+  }
+}
+
+// --- cancelling
+
+void Connection::cancel(Call& call) noexcept {
+  for (Slot& slot : slots_) {
+    if (slot.call != &call) continue;
+    cancels_ = groups_;
+    wants_cancel_.set();
+    // Nothing that it asked for has begun, or a group that only reads goes on without it. Else the server says what
+    // came of it.
+    if (phase_ != Phase::Preparing && !(slot.is_read && transaction_.number == 0)) return;
+    slot.call = nullptr;
+    call.finish(fail(Code::Cancelled, "the statement was cancelled"));
+    pool_.call_over();
+    return;
+  }
+}
+
+}  // namespace keel::db::postgres::internal

@@ -1,0 +1,206 @@
+// keel/db/postgres/internal/connection.h — one session of a server, on one loop: one group of statements at a time.
+//
+// It connects, logs in, and serves until the connection ends; then its pool connects it again. What it is sent:
+//
+//   a group          [parse, describe, sync] for each statement that is new here, and after their descriptions
+//                    [bind, execute] for each call and one sync. Of several calls the ones behind one that fails are
+//                    skipped by the server: the pool sends them again, each with a sync of its own.
+//   a transaction    has the connection to itself. What begins it, savepoints, and what undoes them wait in `pending`
+//                    and leave with the statement that follows. Each statement is preceded by a savepoint, so that one
+//                    that fails leaves the transaction as it was, as on every other database (session.h).
+//
+// Cancel: a CancelRequest on a connection of its own. The session is not used for anything else until the server has
+//         taken it; an answer that does not come within `cancel_grace` ends the connection.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/list.h"
+#include "keel/base/member.h"
+#include "keel/base/wheel.h"
+#include "keel/db/postgres/internal/call.h"
+#include "keel/db/postgres/internal/statements.h"
+#include "keel/db/postgres/message.h"
+#include "keel/db/postgres/options.h"
+#include "keel/db/postgres/pipeline.h"
+#include "keel/db/postgres/reader.h"
+#include "keel/net/stream.h"
+#include "keel/task/event.h"
+#include "keel/task/start.h"
+#include "keel/task/task.h"
+
+namespace keel::db::postgres::internal {
+
+class Pool;
+
+class Connection {
+ public:
+  Connection(Pool& pool, int index);
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection();
+
+  // Connects, and again after each end, until end().
+  void begin();
+  // Says goodbye when nothing is under way, and ends.
+  void end() noexcept;
+  bool has_ended() const noexcept { return !keeping_.is_running(); }
+
+  bool is_connected() const noexcept { return phase_ != Phase::Down; }
+  // Connected, and nothing and no transaction is under way.
+  bool is_free() const noexcept {
+    return phase_ == Phase::Idle && transaction_.number == 0 && !is_ending_ && !is_held_by_cancel();
+  }
+  bool is_in_use() const noexcept { return is_connected() && !is_free(); }
+
+  // Reads, or writes of a group, or one call. Free before.
+  void send(std::span<Call* const> calls);
+
+  // --- a transaction
+
+  // `begin` is the SQL that begins it; it leaves with the first statement.
+  void begin_transaction(std::uint64_t number, std::string_view begin);
+  std::uint64_t transaction() const noexcept { return transaction_.number; }
+  void submit(Call& call) noexcept;
+  void roll_back() noexcept;
+  std::uint64_t add_savepoint();
+  bool release(std::uint64_t savepoint);
+  void roll_back_to(std::uint64_t savepoint) noexcept;
+
+  // The task of `call`, which was sent, has ended.
+  void cancel(Call& call) noexcept;
+
+ private:
+  enum class Phase : std::uint8_t { Down, Idle, Preparing, Executing, Ending };
+  enum class Mark : std::uint8_t { None, Set, Failed };
+  struct Slot {
+    Call* call;  // Null: it is complete, or nobody waits for it any more.
+    Statement* statement;
+    bool is_done = false;  // The server has answered it, or was not asked.
+    bool is_read = false;  // The call's, which may be gone.
+    bool repeats = false;  // It has done nothing, and is sent again.
+  };
+  struct Asked {
+    Statement* statement;
+    std::optional<Error> error;
+    bool is_answered = false;
+  };
+  struct Keeping final : Start<void> {
+    explicit Keeping(Connection& c) noexcept : connection(c) {}
+    static void done(StartCore& start) noexcept;
+    Connection& connection;
+  };
+  // The one that has the connection.
+  struct Open {
+    std::uint64_t number = 0;  // 0: none.
+    std::string pending;
+    Mark mark = Mark::None;
+    bool has_begun = false;  // At the server.
+    bool is_expired = false;
+    bool wants_roll_back = false;
+    std::vector<std::uint64_t> savepoints;
+    std::uint64_t next_savepoint = 1;
+  };
+
+  // --- tasks
+  Task<> keep();
+  Task<> live();
+  Task<> serve(Stream& stream);
+  Task<Stream> connect();
+  Task<Stream> connect_to(ServerAddress server);
+  Task<Stream> dial(ServerAddress server);
+  Task<Stream> put_tls_over(Stream plain, std::string host);
+  Task<> log_in(Stream& stream, ServerAddress server);
+  Task<> read_all(Stream& stream);
+  Task<> write_all(Stream& stream);
+  Task<> cancel_all(Stream& stream);
+  Task<> send_cancel();
+  void is_silent() noexcept;
+  void watch() noexcept;
+
+  // --- a group
+  void advance();
+  void close_statements();
+  bool ask_for_statements();
+  void execute_slots();
+  bool encode(Slot& slot);
+  void add_step(Step step);
+  void send_prologue(std::string_view text);
+  void flush() noexcept;
+  Result<> receive(std::string_view bytes);
+  Result<> receive(const Message& message);
+  Result<> receive_asked(Step step, const Message& message);
+  Result<> receive_slot(const Message& message);
+  Result<> receive_sync(const Message& message);
+  void fail_slot(Slot& slot, Error&& error);
+  void finish_slot(Slot& slot);
+  void phase_over();
+  void finish_group();
+  void group_over();
+  void repeat(Call& call);
+  bool is_held_by_cancel() const noexcept { return is_cancelling_ || (cancels_ != 0 && cancels_ == groups_); }
+  void release_statements() noexcept;
+  void lose(const Error& reason) noexcept;
+  Slot* current_slot() noexcept { return at_ < slots_.size() ? &slots_[at_] : nullptr; }
+
+  // --- a transaction
+  std::string take_prologue();
+  void leave_mark();
+  void transaction_over() noexcept;
+  void send_roll_back() noexcept;
+  void next() noexcept;
+  void hold_expired() noexcept;
+
+  Pool& pool_;
+  const int index_;
+  Phase phase_ = Phase::Down;
+  bool is_ending_ = false;
+  TransactionStatus status_ = TransactionStatus::Idle;
+  Statements statements_;
+  Reader reader_;
+  std::unique_ptr<Pipeline> pipeline_;
+  BackendKeyData key_;
+  ServerAddress server_;           // That it is connected to.
+  std::optional<Error> farewell_;  // What the server said before it closed.
+
+  std::vector<Slot> slots_;
+  std::vector<Asked> asked_;
+  std::size_t at_ = 0;  // The slot, or what is asked for, whose answers come.
+  int syncs_ = 0;       // That are to be answered.
+  bool is_committing_ = false;
+  bool is_marked_ = false;            // The savepoint of the statement was sent.
+  bool is_in_prologue_ = false;       // The first answer is that of a Query before the group.
+  std::optional<Error> group_error_;  // Of what has no call: the prologue, a roll-back, a Sync.
+  Buffer scratch_;
+  std::string commit_;  // What a commit sends.
+
+  Open transaction_;
+  List<Call> own_;  // Statements of the transaction that wait for the one before.
+  Member<Timer, Connection, &Connection::hold_expired> hold_{*this};
+
+  // A server that says nothing for longer than a statement may take is gone.
+  Member<Timer, Connection, &Connection::is_silent> silence_{*this};
+  Instant heard_;
+
+  Stream* stream_ = nullptr;  // While it is connected.
+  Buffer out_;
+  Buffer sending_;
+  Event has_output_;
+  Event wants_cancel_;
+  Event is_answered_;  // Nothing is under way.
+  bool is_cancelling_ = false;
+  std::uint64_t groups_ = 0;   // That were begun.
+  std::uint64_t cancels_ = 0;  // The group that is to be cancelled.
+  Keeping keeping_{*this};
+};
+
+}  // namespace keel::db::postgres::internal

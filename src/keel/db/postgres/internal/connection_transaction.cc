@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <utility>
+
+#include "keel/base/host.h"
+#include "keel/db/postgres/encoder.h"
+#include "keel/db/postgres/internal/connection.h"
+#include "keel/db/postgres/internal/pool.h"
+#include "keel/io/loop.h"
+
+namespace keel::db::postgres::internal {
+
+void Connection::begin_transaction(std::uint64_t number, std::string_view begin) {
+  transaction_ = Open();
+  transaction_.number = number;
+  transaction_.pending = begin;
+  pool_.counters().transactions.add();
+  pool_.loop().start_timer(hold_, pool_.loop().now() + pool_.settings().options.hold_max);
+}
+
+// Ends the savepoint of the statement before, and what that had done when it failed.
+void Connection::leave_mark() {
+  std::string& text = transaction_.pending;
+  if (transaction_.mark == Mark::Failed) text += ";rollback to savepoint keel";
+  if (transaction_.mark != Mark::None) text += ";release savepoint keel";
+  transaction_.mark = Mark::None;
+}
+
+// What is to be sent before the next statement.
+std::string Connection::take_prologue() {
+  if (std::exchange(is_marked_, true)) return {};
+  leave_mark();
+  std::string text = std::move(transaction_.pending);
+  transaction_.pending.clear();
+  text += ";savepoint keel";
+  transaction_.mark = Mark::Set;
+  transaction_.has_begun = true;
+  return text;
+}
+
+void Connection::submit(Call& call) noexcept {
+  call.connection = this;
+  own_.push_back(call);
+  if (phase_ == Phase::Idle && !is_held_by_cancel()) next();
+}
+
+// What is done next on a connection that has nothing to do.
+void Connection::next() noexcept {
+  if (transaction_.number == 0) return pool_.is_free_again();
+  if (transaction_.wants_roll_back) return send_roll_back();
+  while (phase_ == Phase::Idle && transaction_.number != 0) {
+    Call* call = own_.pop_front();
+    if (call == nullptr) return;
+    if (call->kind() == Call::Kind::Commit) {
+      if (!transaction_.has_begun) {  // Nothing was asked of it.
+        transaction_over();
+        call->finish({});
+        pool_.call_over();
+        return pool_.is_free_again();
+      }
+      leave_mark();
+      commit_ = std::move(transaction_.pending) + ";commit";
+      transaction_.pending.clear();
+      call->script = commit_;
+    }
+    Call* const one[] = {call};
+    send(one);
+  }
+}
+
+void Connection::transaction_over() noexcept {
+  if (hold_.is_running()) pool_.loop().stop_timer(hold_);
+  const std::uint64_t number = std::exchange(transaction_.number, 0);
+  if (transaction_.is_expired) pool_.expired(number);
+  transaction_ = Open();
+  while (Call* const call = own_.pop_front()) {
+    call->finish(pool_.why_over(number));
+    pool_.call_over();
+  }
+}
+
+void Connection::roll_back() noexcept {
+  transaction_.wants_roll_back = true;
+  if (phase_ == Phase::Idle && !is_held_by_cancel()) next();
+}
+
+void Connection::send_roll_back() noexcept {
+  if (!transaction_.has_begun) {
+    transaction_over();
+    return pool_.is_free_again();
+  }
+  ++groups_;
+  is_answered_.reset();
+  at_ = 0;
+  syncs_ = 0;
+  is_in_prologue_ = false;
+  group_error_.reset();
+  phase_ = Phase::Ending;
+  const Result<> sent = Encoder(out_).query("rollback");
+  KEEL_CHECK(sent.has_value(), "what ends a transaction is a short text");
+  add_step(Step::Query);
+  ++syncs_;
+  flush();
+}
+
+std::uint64_t Connection::add_savepoint() {
+  leave_mark();
+  const std::uint64_t savepoint = transaction_.next_savepoint++;
+  transaction_.pending += ";savepoint s" + std::to_string(savepoint);
+  transaction_.savepoints.push_back(savepoint);
+  return savepoint;
+}
+
+bool Connection::release(std::uint64_t savepoint) {
+  auto& all = transaction_.savepoints;
+  const auto found = std::find(all.begin(), all.end(), savepoint);
+  if (found == all.end()) return false;
+  all.erase(found, all.end());
+  leave_mark();
+  transaction_.pending += ";release savepoint s" + std::to_string(savepoint);
+  return true;
+}
+
+void Connection::roll_back_to(std::uint64_t savepoint) noexcept {
+  auto& all = transaction_.savepoints;
+  const auto found = std::find(all.begin(), all.end(), savepoint);
+  if (found == all.end()) return;
+  all.erase(found, all.end());
+  transaction_.mark = Mark::None;  // It was set later, and goes with it.
+  const std::string name = std::to_string(savepoint);
+  transaction_.pending += ";rollback to savepoint s" + name + ";release savepoint s" + name;
+}
+
+// The transaction has had its time.
+void Connection::hold_expired() noexcept {
+  transaction_.is_expired = true;
+  transaction_.wants_roll_back = true;
+  pool_.counters().expired.add();
+  if (phase_ == Phase::Idle && !is_held_by_cancel()) return next();
+  // A statement is under way.
+  cancels_ = groups_;
+  wants_cancel_.set();
+}
+
+}  // namespace keel::db::postgres::internal

@@ -1,0 +1,267 @@
+#include "keel/db/postgres/internal/pool.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/io/loop.h"
+#include "keel/observe/log.h"
+
+namespace keel::db::postgres::internal {
+namespace {
+
+constexpr std::size_t facts_max = 8192;
+
+}  // namespace
+
+Pool::Pool(const Settings& settings, io::Loop& loop, std::atomic<std::uint64_t>& numbers)
+    : settings_(settings),
+      loop_(loop),
+      numbers_(numbers),
+      resolver_(settings.lookups != nullptr ? *settings.lookups : static_cast<Executor&>(loop), {},
+                settings.options.look_up
+                    ? Resolver::Lookup([&settings](const std::string& host) { return settings.options.look_up(host); })
+                    : Resolver::Lookup(&Resolver::system_lookup)),
+      flush_(*this, [](Job& job) noexcept { static_cast<Posted&>(job).pool.dispatch(); }),
+      close_(*this, [](Job& job) noexcept {
+        Pool& pool = static_cast<Posted&>(job).pool;
+        pool.is_closing_ = true;
+        pool.schedule();
+      }) {
+  group_.reserve(settings.options.group_max);
+  for (int i = 0; i < settings.options.connections; ++i) {
+    connections_.push_back(std::make_unique<Connection>(*this, i));
+  }
+}
+
+Pool::~Pool() { KEEL_CHECK(waiting_.empty() && again_.empty(), "a database outlives its tasks"); }
+
+void Pool::begin() {
+  for (const auto& connection : connections_) connection->begin();
+}
+
+void Pool::close() noexcept {
+  if (!is_close_posted_.exchange(true)) loop_.post(close_);
+}
+
+const TextFacts& Pool::facts(const Sql& sql) {
+  const auto found = facts_.find(sql.text().data());
+  if (found != facts_.end()) return found->second;
+  if (facts_.size() >= facts_max) facts_.clear();
+  return facts_.emplace(sql.text().data(), facts_of(sql.text())).first->second;
+}
+
+void Pool::submit(Call& call) noexcept {
+  calls_.add();
+  Result<> taken = [&]() -> Result<> {
+    if (call.transaction() != 0) {
+      Connection* const connection = find(call.transaction());
+      if (connection == nullptr) return why_over(call.transaction());
+      call.is_read =
+          call.kind() == Call::Kind::Query || call.kind() == Call::Kind::Execute ? facts(call.sql).is_read : false;
+      connection->submit(call);
+      return {};
+    }
+    if (is_closing_) return fail(Code::Unavailable, "the database is closed");
+    if (unreachable_) {
+      counters_.refused.add();
+      return unreachable_->clone();
+    }
+    if (waiting_count_ >= settings_.options.waiting_max) {
+      counters_.refused.add();
+      return fail(Code::ResourceExhausted, "as many statements wait for a connection to the database as may");
+    }
+    if (call.kind() == Call::Kind::Query || call.kind() == Call::Kind::Execute) {
+      const TextFacts& known = facts(call.sql);
+      call.is_read = known.is_read;
+      call.is_group = known.is_group && !known.is_read;
+    }
+    waiting_.push_back(call);
+    ++waiting_count_;
+    schedule();
+    return {};
+  }();
+  if (taken) return;
+  calls_.subtract();
+  call.finish(std::move(taken));
+}
+
+void Pool::withdraw(Call& call) noexcept {
+  call.unlink();
+  calls_.subtract();
+  if (call.transaction() == 0) --waiting_count_;
+  count();
+}
+
+Connection* Pool::find(std::uint64_t transaction) noexcept {
+  const std::size_t index = transaction & 0xff;
+  if (index >= connections_.size() || connections_[index]->transaction() != transaction) return nullptr;
+  return connections_[index].get();
+}
+
+Error Pool::why_over(std::uint64_t transaction) const noexcept {
+  if (std::find(std::begin(expired_), std::end(expired_), transaction) != std::end(expired_)) {
+    return Error(Code::DeadlineExceeded, "the transaction had its connection for hold_max, and was rolled back");
+  }
+  return Error(Code::Conflict, "the transaction is over");
+}
+
+void Pool::expired(std::uint64_t transaction) noexcept {
+  expired_[expired_count_++ % std::size(expired_)] = transaction;
+}
+
+void Pool::schedule() noexcept {
+  if (std::exchange(is_scheduled_, true)) return;
+  loop_.defer(flush_);
+}
+
+Connection* Pool::find_free() noexcept {
+  for (const auto& connection : connections_) {
+    if (connection->is_free()) return connection.get();
+  }
+  return nullptr;
+}
+
+// What goes out with `first`, which is the first of those that wait.
+void Pool::collect(Call& first, std::vector<Call*>& into) {
+  into.clear();
+  into.push_back(&first);
+  if (first.is_alone || !(first.is_read || first.is_group)) return;
+  waiting_.for_each([&](Call& call) {
+    if (into.size() >= settings_.options.group_max || call.is_alone) return;
+    if (call.is_read != first.is_read || call.is_group != first.is_group) return;
+    waiting_.remove(call);
+    into.push_back(&call);
+  });
+}
+
+void Pool::dispatch() {
+  is_scheduled_ = false;
+  while (!again_.empty() || !waiting_.empty()) {
+    Connection* const connection = find_free();
+    if (connection == nullptr) break;
+    Call& first = *(!again_.empty() ? again_.pop_front() : waiting_.pop_front());
+    collect(first, group_);
+    waiting_count_ -= group_.size();
+    const Instant now = loop_.now();
+    for (const Call* const call : group_) {
+      if (call->since == now) continue;
+      counters_.waits.add();
+      counters_.wait_ns.add(static_cast<std::uint64_t>((now - call->since).count_ns()));
+    }
+    if (first.kind() != Call::Kind::Begin) {
+      connection->send(group_);
+      continue;
+    }
+    const std::size_t index =
+        static_cast<std::size_t>(std::find_if(connections_.begin(), connections_.end(),
+                                              [&](const auto& one) { return one.get() == connection; }) -
+                                 connections_.begin());
+    const std::uint64_t number = (numbers_.fetch_add(1, std::memory_order_relaxed) + 1) << 8 | index;
+    connection->begin_transaction(number, first.script);
+    first.set_transaction(number);
+    first.note_sent();
+    first.finish({});
+    calls_.subtract();
+  }
+  watch_waiting();
+  count();
+  if (is_closing_) end_if_done();  // Last: then the pool may be gone.
+}
+
+void Pool::count() noexcept {
+  std::uint64_t size = 0;
+  std::uint64_t in_use = 0;
+  for (const auto& connection : connections_) {
+    size += connection->is_connected() ? 1 : 0;
+    in_use += connection->is_in_use() ? 1 : 0;
+  }
+  counters_.size.set(size);
+  counters_.in_use.set(in_use);
+  counters_.waiting.set(waiting_count_);
+}
+
+// The first that waits has waited longest.
+void Pool::watch_waiting() noexcept {
+  if (waiting_.empty() && again_.empty()) {
+    if (wait_timer_.is_running()) loop_.stop_timer(wait_timer_);
+    return;
+  }
+  if (wait_timer_.is_running()) return;
+  const Call& first = waiting_.empty() ? again_.front() : waiting_.front();
+  loop_.start_timer(wait_timer_, first.since + settings_.options.wait_max);
+}
+
+void Pool::wait_is_over() noexcept {
+  const Instant now = loop_.now();
+  for (List<Call>* const list : {&again_, &waiting_}) {
+    while (!list->empty() && list->front().since + settings_.options.wait_max <= now) {
+      Call& call = *list->pop_front();
+      --waiting_count_;
+      calls_.subtract();
+      counters_.timeouts.add();
+      call.finish(Error::text(Code::ResourceExhausted,
+                              fmt::format("no connection to the database was free for {} ms; this worker has {}",
+                                          settings_.options.wait_max.count_ns() / 1'000'000, connections_.size())));
+    }
+  }
+  watch_waiting();
+  count();
+}
+
+void Pool::fail_waiting(const Error& why) noexcept {
+  List<Call> all;
+  all.splice_back(again_);
+  all.splice_back(waiting_);
+  waiting_count_ = 0;
+  while (Call* const call = all.pop_front()) {
+    counters_.refused.add();
+    calls_.subtract();
+    call->finish(why.clone());
+  }
+  count();
+}
+
+void Pool::connected(Connection&) noexcept {
+  counters_.connects.add();
+  if (unreachable_) log::Logger("db").info("the database is reached again");
+  unreachable_.reset();
+  schedule();
+}
+
+void Pool::disconnected(const Error* why) noexcept {
+  count();
+  if (why == nullptr) return;
+  for (const auto& connection : connections_) {
+    if (connection->is_connected()) return;
+  }
+  const bool was_reached = !unreachable_;
+  unreachable_ =
+      Error::text(Code::Unavailable, "the database cannot be reached: " + why->describe()).from_environment();
+  // Once for an outage, on each worker.
+  if (was_reached) log::Logger("db").warn("the database cannot be reached; it is tried again", *why);
+  fail_waiting(*unreachable_);
+}
+
+void Pool::send_again(Call& call) noexcept {
+  again_.push_back(call);
+  ++waiting_count_;
+  schedule();
+}
+
+void Pool::end_if_done() noexcept {
+  if (!waiting_.empty() || !again_.empty()) return;
+  for (const auto& connection : connections_) {
+    if (connection->is_free() || !connection->is_connected()) connection->end();
+  }
+  // None was begun, or all have ended by now.
+  if (std::all_of(connections_.begin(), connections_.end(), [](const auto& one) { return one->has_ended(); })) {
+    has_ended_.store(true, std::memory_order_release);
+  }
+}
+
+void Pool::ended(Connection&) noexcept { schedule(); }
+
+}  // namespace keel::db::postgres::internal

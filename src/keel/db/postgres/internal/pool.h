@@ -1,0 +1,130 @@
+// keel/db/postgres/internal/pool.h — the connections of one loop, and the calls that wait for one.
+//
+// What was asked for within one event-loop iteration is sent at its end: reads together in one group, writes one by one
+// on the connections that are free. Calls that find none wait in the order in which they came, at most `wait_max`.
+//
+// Threads: the loop's, but for stats(), close() and is_idle().
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "keel/base/list.h"
+#include "keel/base/member.h"
+#include "keel/base/single_writer_counter.h"
+#include "keel/base/wheel.h"
+#include "keel/db/postgres/database.h"
+#include "keel/db/postgres/internal/call.h"
+#include "keel/db/postgres/internal/connection.h"
+#include "keel/db/postgres/internal/statement_text.h"
+#include "keel/exec/executor.h"
+#include "keel/net/resolver.h"
+#include "keel/net/tls/context.h"
+
+namespace keel::io {
+class Loop;
+}
+
+namespace keel::db::postgres::internal {
+
+// What all loops of a database have in common. Nothing of it changes.
+struct Settings {
+  DatabaseOptions options;
+  ConnectOptions server;
+  std::string passwords;                  // The text of the file of passwords.
+  std::optional<tls::ClientContext> tls;  // None: sslmode=disable.
+  Executor* lookups = nullptr;
+};
+
+struct PoolCounters {
+  SingleWriterCounter size, in_use, waiting, waits, wait_ns, timeouts, refused, connects, connect_failures, lost, reads,
+      writes, groups, repeated, failures, cancels, prepared, transactions, expired, notifications;
+};
+
+class Pool {
+ public:
+  Pool(const Settings& settings, io::Loop& loop, std::atomic<std::uint64_t>& numbers);
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  ~Pool();
+
+  const Settings& settings() const noexcept { return settings_; }
+  io::Loop& loop() const noexcept { return loop_; }
+  Resolver& resolver() noexcept { return resolver_; }
+  PoolCounters& counters() noexcept { return counters_; }
+  const PoolCounters& counters() const noexcept { return counters_; }
+
+  // Connects.
+  void begin();
+  // Any thread: what waits is completed, then the connections end.
+  void close() noexcept;
+  // Any thread. Nothing waits or runs.
+  bool is_idle() const noexcept { return calls_.get() == 0; }
+  // Any thread: close() has come to its end, or nothing was begun.
+  bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
+
+  void submit(Call& call) noexcept;
+  void withdraw(Call& call) noexcept;
+  // Null: the transaction is over.
+  Connection* find(std::uint64_t transaction) noexcept;
+  Error why_over(std::uint64_t transaction) const noexcept;
+
+  // --- for connections
+  void connected(Connection& connection) noexcept;
+  void disconnected(const Error* why) noexcept;
+  void is_free_again() noexcept { schedule(); }
+  void ended(Connection& connection) noexcept;
+  // Calls that were sent in vain, in their order: they are the first to be sent again.
+  void send_again(Call& call) noexcept;
+  void expired(std::uint64_t transaction) noexcept;
+  void call_over() noexcept { calls_.subtract(); }
+  bool is_closing() const noexcept { return is_closing_; }
+
+ private:
+  struct Posted : Job {
+    explicit Posted(Pool& p, Run r) noexcept : Job(r), pool(p) {}
+    Pool& pool;
+  };
+  const TextFacts& facts(const Sql& sql);
+  void schedule() noexcept;
+  void dispatch();
+  void count() noexcept;
+  Connection* find_free() noexcept;
+  void collect(Call& first, std::vector<Call*>& into);
+  void watch_waiting() noexcept;
+  void wait_is_over() noexcept;
+  void fail_waiting(const Error& why) noexcept;
+  void end_if_done() noexcept;
+
+  const Settings& settings_;
+  io::Loop& loop_;
+  std::atomic<std::uint64_t>& numbers_;  // Of transactions.
+  Resolver resolver_;
+  PoolCounters counters_;
+  SingleWriterCounter calls_;
+  std::vector<std::unique_ptr<Connection>> connections_;
+  List<Call> again_;
+  List<Call> waiting_;
+  std::size_t waiting_count_ = 0;
+  std::vector<Call*> group_;
+  std::unordered_map<const char*, TextFacts> facts_;
+  std::optional<Error> unreachable_;  // Why nobody is connected, once an attempt has failed.
+  std::uint64_t expired_[16] = {};
+  std::size_t expired_count_ = 0;
+  bool is_scheduled_ = false;
+  bool is_closing_ = false;
+  std::atomic<bool> is_close_posted_{false};
+  std::atomic<bool> has_ended_{false};
+  Posted flush_;
+  Posted close_;
+  Member<Timer, Pool, &Pool::wait_is_over> wait_timer_{*this};
+};
+
+}  // namespace keel::db::postgres::internal

@@ -1,0 +1,15 @@
+// keel/db/postgres/internal/saslprep.h — passwords as SASLprep has them (RFC 4013), as far as scram.h says.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "keel/base/result.h"
+
+namespace keel::db::postgres {
+
+// Unsupported: a character whose normal form is not known here.
+Result<std::string> normalised_password(std::string_view password);
+
+}  // namespace keel::db::postgres

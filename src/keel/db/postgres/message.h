@@ -1,0 +1,222 @@
+// keel/db/postgres/message.h — what the messages of a PostgreSQL server say.
+//
+//   KEEL_TRY(const RowDescription columns, RowDescription::read(message.body));
+//   for (const ColumnDescription& column : columns) names.push_back(column.name);
+//
+//   KEEL_TRY(DataRow row, DataRow::read(message.body));
+//   for (int i = 0; i < row.columns(); ++i) {
+//     KEEL_TRY(const Cell cell, row.next());                   // its bytes, or NULL
+//   }
+//   KEEL_TRY_VOID(row.end());
+//
+// Each view has a read(), which takes the body of a message of its type.
+//
+// Errors:    Protocol, from_environment(): a count or a length that the body does not have, a negative one, a text
+//            without its zero byte, bytes behind the end. read() has looked at everything, except the cells of a
+//            DataRow, which next() and end() look at.
+// Lifetime:  views into the body.
+// Threads:   values.
+// Cost:      one pass over the body; no allocation. A DataRow is looked at once, by next().
+// Source:    PostgreSQL, "Message Formats" and "Error and Notice Message Fields".
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/result.h"
+#include "keel/db/postgres/oid.h"
+
+namespace keel::db::postgres {
+
+struct ColumnDescription {
+  std::string_view name;
+  Oid table = 0;            // Where it is a column of a table; else 0.
+  std::int16_t number = 0;  // In that table, from 1; else 0.
+  Oid type = 0;
+  std::int16_t type_size = 0;       // Negative: of variable size.
+  std::int32_t type_modifier = -1;  // As in pg_attribute.atttypmod.
+  Format format = Format::Text;     // Text in the description of a statement, which is before formats are asked for.
+};
+
+// 'T': the columns of the rows to come.
+class RowDescription {
+ public:
+  static Result<RowDescription> read(std::string_view body);
+
+  class Iterator {
+   public:
+    const ColumnDescription& operator*() const noexcept { return column_; }
+    const ColumnDescription* operator->() const noexcept { return &column_; }
+    Iterator& operator++() noexcept;
+    bool operator!=(const Iterator& other) const noexcept { return left_ != other.left_; }
+
+   private:
+    friend class RowDescription;
+    Iterator(std::string_view rest, int left) noexcept : rest_(rest), left_(left) {
+      if (left_ != 0) take();
+    }
+    void take() noexcept;
+    std::string_view rest_;
+    int left_;
+    ColumnDescription column_;
+  };
+
+  int columns() const noexcept { return columns_; }
+  Iterator begin() const noexcept { return {rest_, columns_}; }
+  Iterator end() const noexcept { return {{}, 0}; }
+
+ private:
+  RowDescription(std::string_view rest, int columns) noexcept : rest_(rest), columns_(columns) {}
+  std::string_view rest_;
+  int columns_;
+};
+
+struct Cell {
+  std::string_view bytes;
+  bool is_null = false;
+};
+
+// 'D': one row. A cursor.
+class DataRow {
+ public:
+  static Result<DataRow> read(std::string_view body);
+
+  int columns() const noexcept { return columns_; }
+  // The next column. Protocol as well when there is none left.
+  Result<Cell> next();
+  // After the last column: nothing may follow it.
+  Result<> end() const;
+
+ private:
+  DataRow(std::string_view rest, int columns) noexcept : rest_(rest), columns_(columns), left_(columns) {}
+  std::string_view rest_;
+  int columns_;
+  int left_;
+};
+
+// 't': the types of a statement's parameters.
+class ParameterDescription {
+ public:
+  static Result<ParameterDescription> read(std::string_view body);
+
+  int count() const noexcept { return static_cast<int>(types_.size() / 4); }
+  // 0 <= index < count().
+  Oid type(int index) const noexcept;
+
+ private:
+  explicit ParameterDescription(std::string_view types) noexcept : types_(types) {}
+  std::string_view types_;
+};
+
+// 'C': a statement is done.
+struct CommandComplete {
+  static Result<CommandComplete> read(std::string_view body);
+
+  std::string_view tag;  // "INSERT 0 1", "SELECT 5", "CREATE TABLE".
+  // The rows that the statement inserted, updated, deleted, merged or copied; 0 for any other, SELECT too.
+  std::int64_t changes = 0;
+};
+
+// 'E' and 'N'. What the server did not say is empty.
+struct ErrorResponse {
+  static Result<ErrorResponse> read(std::string_view body);
+
+  std::string_view severity =
+      {};  // "ERROR", "FATAL", "PANIC"; "WARNING", "NOTICE", "DEBUG", "INFO", "LOG". Not translated.
+  std::string_view sqlstate = {};  // Five characters: "23505".
+  std::string_view message = {};
+  std::string_view detail = {};
+  std::string_view hint = {};
+  std::string_view where = {};
+  std::string_view schema = {};
+  std::string_view table = {};
+  std::string_view column = {};
+  std::string_view data_type = {};
+  std::string_view constraint = {};
+  std::int32_t position = 0;  // In characters of the statement, from 1; 0: none.
+
+  // The server closes the connection after it.
+  bool is_fatal() const noexcept { return severity == "FATAL" || severity == "PANIC"; }
+};
+
+// 'S': a setting of the session, "server_version" for example.
+struct ParameterStatus {
+  static Result<ParameterStatus> read(std::string_view body);
+
+  std::string_view name;
+  std::string_view value;
+};
+
+// 'K': what a CancelRequest names.
+struct BackendKeyData {
+  static Result<BackendKeyData> read(std::string_view body);
+
+  std::uint32_t process = 0;
+  std::uint32_t secret = 0;
+};
+
+enum class TransactionStatus : char { Idle = 'I', InTransaction = 'T', Failed = 'E' };
+
+// 'Z'.
+struct ReadyForQuery {
+  static Result<ReadyForQuery> read(std::string_view body);
+
+  TransactionStatus status = TransactionStatus::Idle;
+};
+
+// 'A': what NOTIFY sent.
+struct NotificationResponse {
+  static Result<NotificationResponse> read(std::string_view body);
+
+  std::uint32_t process = 0;  // Of the session that has notified.
+  std::string_view channel;
+  std::string_view payload;
+};
+
+// 'G', 'H' and 'W': COPY begins.
+struct CopyResponse {
+  static Result<CopyResponse> read(std::string_view body);
+
+  Format format = Format::Text;
+  int columns = 0;
+};
+
+// 'R'.
+struct Authentication {
+  enum class Kind : std::uint32_t {
+    Ok = 0,
+    KerberosV5 = 2,
+    CleartextPassword = 3,
+    Md5Password = 5,
+    Gss = 7,
+    GssContinue = 8,
+    Sspi = 9,
+    Sasl = 10,
+    SaslContinue = 11,
+    SaslFinal = 12,
+  };
+  // Unsupported: a kind that is none of these.
+  static Result<Authentication> read(std::string_view body);
+
+  Kind kind = Kind::Ok;
+  // Md5Password: the salt, four bytes. Sasl: the mechanisms' names, each ended by a zero byte. SaslContinue and
+  // SaslFinal: the mechanism's data.
+  std::string_view data;
+
+  // Of Kind::Sasl.
+  bool offers(std::string_view mechanism) const noexcept;
+};
+
+// 'v': the server takes a lower version of the protocol, or has no such options.
+struct NegotiateProtocolVersion {
+  static Result<NegotiateProtocolVersion> read(std::string_view body);
+
+  std::uint32_t minor = 0;        // The newest version 3.x that it has.
+  int options = 0;                // How many options of the startup message it does not know.
+  std::string_view first_option;  // Empty: none.
+};
+
+}  // namespace keel::db::postgres

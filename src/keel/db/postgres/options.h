@@ -1,0 +1,114 @@
+// keel/db/postgres/options.h — where a PostgreSQL server is, and as whom to speak to it: what libpq's users write.
+//
+//   KEEL_TRY(ConnectOptions options, ConnectOptions::parse("postgres://app@db1,db2:5433/shop?sslmode=verify-full"));
+//   KEEL_TRY(ConnectOptions options, ConnectOptions::parse("host=/run/postgresql dbname=shop", process_environment));
+//
+// A URI (postgres:// or postgresql://, RFC 3986, with percent-encoding) or pairs key=value ('in quotes' with \' and
+// \\). What the text leaves out comes from the environment (PGHOST, …), then from the defaults below. A password comes
+// from the text, PGPASSWORD, or the file of passwords, in this order.
+//
+// | key                  | variable             | default                                                        |
+// |----------------------|----------------------|----------------------------------------------------------------|
+// | host                 | PGHOST               | /run/postgresql. Several: host1,host2, tried in their order.   |
+// |                      |                      | What begins with '/' is the folder of a Unix socket.           |
+// | hostaddr             | PGHOSTADDR           | none: the name is looked up                                    |
+// | port                 | PGPORT               | 5432. One for all hosts, or one for each                       |
+// | user                 | PGUSER               | none: an error                                                 |
+// | password             | PGPASSWORD           | that of passfile                                               |
+// | passfile             | PGPASSFILE           | .pgpass in HOME                                                |
+// | dbname               | PGDATABASE           | as the user                                                    |
+// | application_name     | PGAPPNAME            | empty                                                          |
+// | options              | PGOPTIONS            | empty. "-c search_path=app": given to the server               |
+// | sslmode              | PGSSLMODE            | prefer                                                         |
+// | sslrootcert          | PGSSLROOTCERT        | the system's roots; "system" says so as well                   |
+// | sslcert, sslkey      | PGSSLCERT, PGSSLKEY  | no certificate of the client                                   |
+// | channel_binding      | PGCHANNELBINDING     | prefer                                                         |
+// | connect_timeout      | PGCONNECT_TIMEOUT    | 10. In seconds; 0: no bound; 1 is taken for 2, as libpq does   |
+// | target_session_attrs | PGTARGETSESSIONATTRS | any                                                            |
+// | client_encoding      | PGCLIENTENCODING     | UTF8, and nothing else is taken                                |
+// | require_auth         | PGREQUIREAUTH        | scram-sha-256,none. These two are always allowed; "password"   |
+// |                      |                      | and "md5" in the list allow those                              |
+//
+// Errors:    InvalidArgument, without the password: an unknown key, with the list of those that are; a value that its
+//            key does not take, with what it takes; a key that stands twice; sslmode=allow, which tries without TLS
+//            first and is not offered; another number of ports than one or that of the hosts; no user.
+// Threads:   a value.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/db/postgres/login.h"
+
+namespace keel::db::postgres {
+
+enum class SslMode : std::uint8_t {
+  Disable,     // No TLS.
+  Prefer,      // TLS where the server has it; its certificate is not looked at. Nothing keeps anybody from listening.
+  Require,     // TLS. Its certificate is looked at only where sslrootcert says a file: then as VerifyCa, as libpq does.
+  VerifyCa,    // A certificate from an authority that is trusted, of whatever name.
+  VerifyFull,  // Of the host's name as well: the mode for networks that others use.
+};
+
+enum class TargetSession : std::uint8_t { Any, ReadWrite, ReadOnly, Primary, Standby, PreferStandby };
+
+struct ServerAddress {
+  std::string host;     // A name, an IP address, or the folder of a Unix socket; what a certificate is compared with.
+  std::string address;  // hostaddr: the IP address, where that is given beside the name; else empty.
+  std::uint16_t port = 5432;
+
+  bool is_unix() const noexcept { return host.starts_with('/'); }
+  // "/run/postgresql/.s.PGSQL.5432".
+  std::string socket_path() const;
+  bool operator==(const ServerAddress&) const = default;
+};
+
+struct ConnectOptions {
+  std::vector<ServerAddress> servers;  // At least one; tried in order.
+  std::string user;
+  std::string database;  // The user's name, where none was said.
+  std::optional<std::string> password;
+  std::string password_file;  // Where passwords are, when none was given; empty: nowhere.
+  std::string application_name;
+  std::string options;
+  SslMode ssl_mode = SslMode::Prefer;
+  std::string ssl_root_certificate;  // A file; empty: the system's.
+  std::string ssl_certificate;
+  std::string ssl_key;
+  ChannelBinding channel_binding = ChannelBinding::Prefer;
+  Duration connect_timeout = Duration::seconds(10);  // For each server; 0: none.
+  TargetSession target_session = TargetSession::Any;
+  bool allows_cleartext_password = false;
+  bool allows_md5_password = false;
+
+  // A variable of the environment: its value, or nullopt. Default: nothing is there.
+  using Environment = FunctionRef<std::optional<std::string>(const char* name)>;
+  static Result<ConnectOptions> parse(std::string_view text);
+  static Result<ConnectOptions> parse(std::string_view text, Environment environment);
+
+  // The password for one of the servers: that which was given, else what `passwords`, the text of a password file, has
+  // for it: the first line host:port:database:user:password that fits, where * fits all and \ quotes ':' and '\'.
+  std::optional<std::string> password_for(const ServerAddress& server, std::string_view passwords = {}) const;
+  // The text of password_file; empty where there is none, or it is no plain file. FailedPrecondition: others than its
+  // owner may read it (it has to be 0600, as libpq wants it). Blocks; for the start of a program.
+  Result<std::string> read_password_file() const;
+
+  // For logs: "app@db1:5432,db2:5433/shop", without the password.
+  std::string describe() const;
+};
+
+// The variables of the process (getenv): for the start of a program.
+struct ProcessEnvironment {
+  std::optional<std::string> operator()(const char* name) const;
+};
+inline constexpr ProcessEnvironment process_environment;
+
+}  // namespace keel::db::postgres

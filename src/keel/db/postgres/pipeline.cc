@@ -1,0 +1,168 @@
+#include "keel/db/postgres/pipeline.h"
+
+#include <string>
+#include <utility>
+
+#include "keel/db/postgres/internal/wire.h"
+
+namespace keel::db::postgres {
+
+std::string_view to_string(Step step) noexcept {
+  constexpr std::string_view names[] = {
+      "Parse", "Bind", "Describe of a statement", "Describe of a portal", "Execute", "Close", "Sync", "Query"};
+  return names[static_cast<int>(step)];
+}
+
+Result<> Pipeline::add(Step step) {
+  if (!steps_.try_push(std::move(step))) {
+    return Error(Code::ResourceExhausted, "4096 messages to the database wait for their answers");
+  }
+  if (is_skipping_) [[unlikely]]
+    skip_to_sync();
+  return {};
+}
+
+void Pipeline::skip_to_sync() noexcept {
+  while (!steps_.empty() && steps_.front() != Step::Sync) {
+    steps_.pop_front();
+    ++first_;
+  }
+  is_skipping_ = steps_.empty();
+}
+
+Answer Pipeline::answer(bool is_last) noexcept {
+  const Answer answer{first_, steps_.front(), is_last};
+  if (is_last) {
+    steps_.pop_front();
+    ++first_;
+    phase_ = Phase::Begin;
+  }
+  return answer;
+}
+
+Answer Pipeline::go_on(Phase phase) noexcept {
+  phase_ = phase;
+  return answer(false);
+}
+
+Result<Answer> Pipeline::no_answer(MessageType type) {
+  is_broken_ = true;
+  std::string text("the server sent ");
+  text.append(to_string(type));
+  if (steps_.empty()) {
+    text.append(", and nothing was asked");
+  } else {
+    text.append(", which is no answer to ").append(to_string(steps_.front()));
+    if (phase_ != Phase::Begin) text.append(" at this point");
+  }
+  return wire::broken(text);
+}
+
+Result<Answer> Pipeline::receive(MessageType type) {
+  if (is_broken_) [[unlikely]]
+    return wire::broken("the server has broken the protocol before");
+  switch (type) {
+    case MessageType::NoticeResponse:
+    case MessageType::NotificationResponse:
+    case MessageType::ParameterStatus:
+      return Answer();
+    case MessageType::ErrorResponse: {
+      if (steps_.empty()) return Answer();
+      const Step step = steps_.front();
+      if (step == Step::Sync || step == Step::Query) return go_on(Phase::Failed);
+      const Answer failed = answer(true);
+      skip_to_sync();
+      return failed;
+    }
+    default:
+      break;
+  }
+  if (steps_.empty()) return no_answer(type);
+  const auto only = [&](MessageType expected) -> Result<Answer> {
+    if (type == expected) [[likely]]
+      return answer(true);
+    return no_answer(type);
+  };
+  switch (steps_.front()) {
+    case Step::Parse:
+      return only(MessageType::ParseComplete);
+    case Step::Bind:
+      return only(MessageType::BindComplete);
+    case Step::Close:
+      return only(MessageType::CloseComplete);
+    case Step::Sync:
+      return only(MessageType::ReadyForQuery);
+    case Step::DescribeStatement:
+      if (phase_ == Phase::Begin) {
+        if (type != MessageType::ParameterDescription) return no_answer(type);
+        return go_on(Phase::Parameters);
+      }
+      [[fallthrough]];
+    case Step::DescribePortal:
+      if (type == MessageType::RowDescription || type == MessageType::NoData) return answer(true);
+      return no_answer(type);
+    case Step::Execute:
+      return receive_rows(type);
+    case Step::Query:
+      return receive_query(type);
+  }
+  return no_answer(type);
+}
+
+Result<Answer> Pipeline::receive_rows(MessageType type) {
+  switch (phase_) {
+    case Phase::Begin:
+      if (type == MessageType::CopyInResponse) return go_on(Phase::CopyIn);
+      if (type == MessageType::CopyOutResponse) return go_on(Phase::CopyOut);
+      if (type == MessageType::EmptyQueryResponse) return answer(true);
+      [[fallthrough]];
+    case Phase::Rows:
+      if (type == MessageType::DataRow) return go_on(Phase::Rows);
+      if (type == MessageType::CommandComplete || type == MessageType::PortalSuspended) return answer(true);
+      break;
+    case Phase::CopyOut:
+      if (type == MessageType::CopyData) return go_on(Phase::CopyOut);
+      if (type == MessageType::CopyDone) return go_on(Phase::CopyOutDone);
+      break;
+    case Phase::CopyIn:
+    case Phase::CopyOutDone:
+      if (type == MessageType::CommandComplete) return answer(true);
+      break;
+    default:
+      break;
+  }
+  return no_answer(type);
+}
+
+Result<Answer> Pipeline::receive_query(MessageType type) {
+  switch (phase_) {
+    case Phase::Begin:
+    case Phase::Between:
+      if (type == MessageType::RowDescription) return go_on(Phase::Rows);
+      if (type == MessageType::CommandComplete || type == MessageType::EmptyQueryResponse) return go_on(Phase::Between);
+      if (type == MessageType::CopyInResponse) return go_on(Phase::CopyIn);
+      if (type == MessageType::CopyOutResponse) return go_on(Phase::CopyOut);
+      if (type == MessageType::ReadyForQuery && phase_ == Phase::Between) return answer(true);
+      break;
+    case Phase::Rows:
+      if (type == MessageType::DataRow) return go_on(Phase::Rows);
+      if (type == MessageType::CommandComplete) return go_on(Phase::Between);
+      break;
+    case Phase::CopyOut:
+      if (type == MessageType::CopyData) return go_on(Phase::CopyOut);
+      if (type == MessageType::CopyDone) return go_on(Phase::CopyOutDone);
+      break;
+    case Phase::CopyIn:
+    case Phase::CopyOutDone:
+      if (type == MessageType::CommandComplete) return go_on(Phase::Between);
+      break;
+    case Phase::Failed:
+      if (type == MessageType::ReadyForQuery) return answer(true);
+      break;
+    default:
+      break;
+  }
+  return no_answer(type);
+}
+
+}  // namespace keel::db::postgres

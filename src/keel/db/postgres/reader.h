@@ -1,0 +1,102 @@
+// keel/db/postgres/reader.h — the messages in the bytes that a PostgreSQL server sends.
+//
+//   Reader reader;
+//   std::string_view bytes = chunk;                            // as they came, cut anywhere
+//   while (true) {
+//     KEEL_TRY(const std::optional<Message> message, reader.next(bytes));
+//     if (!message) break;                                     // `bytes` is used up: more has to come
+//     KEEL_TRY_VOID(handle(*message));                         // message.h says what is in it
+//   }
+//
+// Result:    the next message; its body lies in `bytes` where it came whole, else in the reader's own memory.
+// Errors:    Protocol, from_environment(): a type that no server sends; a length that is less than its own four bytes,
+//            above message_bytes_max, or above what a message of this type can have (short_bytes_max for those that
+//            carry neither data nor text). After an error every call gives it again.
+// Lifetime:  a body is valid until the next call, and not longer than `bytes`.
+// Threads:   one.
+// Memory:    at most one message that came in parts. It grows as the bytes come, never by a length that was only
+//            announced, and what is above kept_bytes is given back after it.
+// Cost:      a message that came whole is not copied; no allocation in steady state.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+
+namespace keel::db::postgres {
+
+// The types of the messages that a server sends, by their bytes on the wire.
+enum class MessageType : char {
+  Authentication = 'R',
+  BackendKeyData = 'K',
+  BindComplete = '2',
+  CloseComplete = '3',
+  CommandComplete = 'C',
+  CopyBothResponse = 'W',
+  CopyData = 'd',
+  CopyDone = 'c',
+  CopyInResponse = 'G',
+  CopyOutResponse = 'H',
+  DataRow = 'D',
+  EmptyQueryResponse = 'I',
+  ErrorResponse = 'E',
+  FunctionCallResponse = 'V',
+  NegotiateProtocolVersion = 'v',
+  NoData = 'n',
+  NoticeResponse = 'N',
+  NotificationResponse = 'A',
+  ParameterDescription = 't',
+  ParameterStatus = 'S',
+  ParseComplete = '1',
+  PortalSuspended = 's',
+  ReadyForQuery = 'Z',
+  RowDescription = 'T',
+};
+// "DataRow"; empty for a byte that is none of them.
+std::string_view to_string(MessageType type) noexcept;
+
+struct Message {
+  MessageType type;
+  std::string_view body;  // Without type and length.
+};
+
+class Reader {
+ public:
+  static constexpr std::size_t short_bytes_max = 30'000;
+  static constexpr std::size_t kept_bytes = 64 * 1024;
+
+  struct Options {
+    // What one message may have, its length included: bounds the memory of a row. The server's own bound is 1 GiB.
+    std::size_t message_bytes_max = 64 * 1024 * 1024;
+  };
+
+  Reader() noexcept : Reader(Options{}) {}
+  explicit Reader(Options options) noexcept : message_bytes_max_(options.message_bytes_max) {}
+
+  // Takes from the front of `bytes`, either one message, or all that is there of one.
+  Result<std::optional<Message>> next(std::string_view& bytes);
+
+  // Whether a message has begun and is not whole: a connection that ends here was truncated.
+  bool is_within_message() const noexcept { return !partial_.empty() && !is_delivered_; }
+
+  // The answer to an SSLRequest: true when the server goes on with TLS. Protocol: the byte is neither 'S' nor 'N'; or
+  // bytes follow an 'S', which somebody has put in front of the TLS (CVE-2021-23222). `bytes` is not empty.
+  static Result<bool> encryption_answer(std::string_view& bytes);
+
+ private:
+  Result<std::size_t> size_of(const char* head);
+  Error failed(std::string_view text);
+
+  Buffer partial_;
+  std::size_t message_bytes_max_;
+  std::size_t size_ = 0;       // Of the message in partial_; 0: its head is not whole.
+  bool is_delivered_ = false;  // What partial_ has was given out, and goes at the next call.
+  std::optional<Error> error_;
+};
+
+}  // namespace keel::db::postgres

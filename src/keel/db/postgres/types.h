@@ -1,0 +1,69 @@
+// keel/db/postgres/types.h — values of PostgreSQL's types as SQL values (value.h), and back.
+//
+// A column of the types below is read in PostgreSQL's binary format; every other one, an enum or a composite for
+// example, as the text that the server writes. A text in the simple protocol stays as the server writes it, except that
+// booleans, integers, reals and bytea become what the table says.
+//
+// | type                              | is read as                                                               |
+// |-----------------------------------|--------------------------------------------------------------------------|
+// | bool                              | integer 0 or 1                                                           |
+// | int2, int4, int8, oid             | integer                                                                  |
+// | float4, float8                    | real                                                                     |
+// | text, varchar, bpchar, name       | text                                                                     |
+// | json, jsonb                       | text                                                                     |
+// | bytea                             | blob                                                                     |
+// | uuid                              | text of 36 characters, as Uuid reads it                                  |
+// | date                              | text 2026-11-24; infinity, -infinity; 0044-03-15 BC                      |
+// | time                              | text 12:00:37.25                                                         |
+// | timestamptz                       | text 2026-11-24T12:00:37.250000000Z, as Timestamp reads it; infinity     |
+// | timestamp                         | the same: the database has no zone for it, and it is taken for UTC       |
+// | interval                          | text of ISO 8601, P1Y2M3DT4H5M-6.7S: each part has its own sign          |
+// | numeric                           | text, each digit as it is stored: 1.50, NaN, Infinity                    |
+// | inet, cidr                        | text 10.0.0.1, 10.0.0.0/8, 2001:db8::1                                   |
+// | arrays of these                   | text as the server writes it, the elements as above: {1,2,NULL,"a b"}    |
+//
+// Arguments, by the type that the server has inferred for the parameter ("other": a type that is not in the table):
+//
+// | argument | is taken for                                                                                      |
+// |----------|---------------------------------------------------------------------------------------------------|
+// | NULL     | all types                                                                                         |
+// | integer  | int2, int4, int8, oid in their range; bool when 0 or 1; float4, float8, numeric; other, as digits |
+// | real     | float8; float4 in its range; numeric, by the digits that name the double; other, as these digits  |
+// | text     | all types. In the form above it goes in binary; any other text goes as it is, and the server      |
+// |          | reads it as it reads a literal, '1 day' for example. For bytea: the text's own bytes              |
+// | blob     | bytea; other, in the type's own binary format                                                     |
+//
+// Errors:    InvalidArgument, from_environment(): "parameter $2: 70000 is not in the range of smallint", "parameter $1
+//            is an integer, and the statement takes text there: write $1::bigint". Protocol, from_environment(): bytes
+//            that are no value of their type, a length or a count that is not there. ResourceExhausted,
+//            from_environment(): an array whose text would be more than 1 MiB and more than 16 times its bytes, or an
+//            argument above 1 GiB.
+// Threads:   functions.  Cost: one pass; no allocation but the growth of the Buffer.
+// Source:    PostgreSQL, the *_send and *_recv functions of src/backend/utils/adt.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/db/postgres/oid.h"
+#include "keel/db/value.h"
+
+namespace keel::db::postgres {
+
+// The value that `bytes` are, which are of `type` in `format`. A text or blob is a view of `bytes`, or of what was
+// appended to `scratch`: valid until it grows or ends.
+Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& scratch);
+
+// Appends the bytes of `value`, which is not NULL, for the parameter `number` (from 1) of type `type`; gives their
+// format. After an error `out` is as it was.
+Result<Format> encode(const Value& value, Oid type, int number, Buffer& out);
+
+// The binary form of a text of the table's form: what a server does with a literal. InvalidArgument: the text is not of
+// this form. `type` is in the table. For those who are a server, as testing/fake_server.h.
+Result<> encode_text(Oid type, std::string_view text, Buffer& out);
+
+}  // namespace keel::db::postgres
