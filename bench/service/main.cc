@@ -1,6 +1,6 @@
 // The server under measurement: /plaintext and /json as the peers have them, /bytes/{size}, /busy, which takes 60 us,
-// the full-stack example's users and data, and /job, which a thread pool does. Section `bench` of its settings fills
-// the table of users before it listens.
+// users and data on the full-stack example's tables, and /job, which a thread pool does. Section `bench` of its
+// settings fills the table of users before it listens.
 
 #include <optional>
 #include <string>

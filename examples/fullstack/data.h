@@ -1,18 +1,18 @@
-// Takes any JSON object and keeps it: POST /api/data gives 201 and {"id":…}.
+// The operations of api.yaml with the tag `data`, on a database.
 
 #pragma once
 
+#include "api/data.h"
 #include "keel/db/session.h"
-#include "keel/db/sqlite/database.h"
-#include "keel/http/server/router.h"
 
-class Data {
+class Data final : public api::DataHandler {
  public:
-  // The session outlives this, and this outlives the router.
+  // The session outlives this.
   explicit Data(keel::db::Session& session) : session_(session) {}
-  void mount(keel::http::Router& router) { router.post("/api/data", *this, &Data::create); }
+
+  keel::Task<api::CreateDataResponse> create_data(keel::http::Request& http,
+                                                  const api::CreateDataRequest& request) override;
 
  private:
-  keel::Task<keel::http::Response> create(keel::http::Request& request);
   keel::db::Session& session_;
 };

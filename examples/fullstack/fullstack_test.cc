@@ -33,6 +33,13 @@ TEST(Fullstack, makes_a_user_and_finds_it) {
   EXPECT_EQ(app.get(location).status(), 404);
 }
 
+TEST(Fullstack, has_a_document_and_a_page) {
+  app::TestApp<Fullstack> app(fullstack());
+
+  EXPECT_TRUE(app.get("/openapi.json").body().starts_with(R"({"openapi":"3.1.0")"));
+  EXPECT_EQ(app.get("/docs").status(), 200);
+}
+
 TEST(Fullstack, answers_the_same_in_real_time) {
   app::TestApp<Fullstack> app(fullstack({.real_time = true}));
 

@@ -1,4 +1,5 @@
-// SQLite, logs, metrics, health, drain: what app::App adds to the service.
+// SQLite, logs, metrics, health, drain: what app::App adds to the service. Its contract is at /openapi.json, and to
+// look at and try at /docs.
 
 #include "service.h"
 

@@ -1,26 +1,23 @@
-// A whole service: the contracts of users.h and data.h, and GET /health.
+// A whole service: the operations of api.yaml, put together.
 
 #pragma once
 
+#include "api/api.h"
 #include "data.h"
+#include "health.h"
 #include "keel/app/app.h"
 #include "users.h"
 
 class Fullstack {
  public:
-  explicit Fullstack(keel::app::App& app) : users_(app.database()), data_(app.database()) {
-    router_.get("/health", &Fullstack::health);
-    users_.mount(router_);
-    data_.mount(router_);
+  explicit Fullstack(keel::app::App& app) : data_(app.database()), users_(app.database()) {
+    api::mount(router_, data_, health_, users_);
     app.serve(router_);
   }
 
  private:
-  static keel::http::Response health(keel::http::Request&) {
-    return keel::http::Response::text(keel::http::Status::Ok, R"({"status":"ok"})", "application/json");
-  }
-
-  Users users_;
   Data data_;
+  Health health_;
+  Users users_;
   keel::http::Router router_;
 };

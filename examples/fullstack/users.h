@@ -1,29 +1,25 @@
-// People with a name and an address: what most services do, in one class.
-//
-//   GET    /api/users?limit=20&after=0   a page in order of id: {"items":[…],"next":20}; next is null on the last page
-//   POST   /api/users                    201 with the new row and its Location; 409 when the address is taken
-//   GET    /api/users/{id}               200, or 404
-//   PUT    /api/users/{id}               200 with the row as it is now, or 404
-//   DELETE /api/users/{id}               204, or 404
+// The operations of api.yaml with the tag `users`, on a database.
 
 #pragma once
 
+#include "api/users.h"
 #include "keel/db/session.h"
-#include "keel/db/sqlite/database.h"
-#include "keel/http/server/router.h"
 
-class Users {
+class Users final : public api::UsersHandler {
  public:
-  // The session outlives this, and this outlives the router.
+  // The session outlives this.
   explicit Users(keel::db::Session& session) : session_(session) {}
-  void mount(keel::http::Router& router);
+
+  keel::Task<api::ListUsersResponse> list_users(keel::http::Request& http,
+                                                const api::ListUsersRequest& request) override;
+  keel::Task<api::CreateUserResponse> create_user(keel::http::Request& http,
+                                                  const api::CreateUserRequest& request) override;
+  keel::Task<api::GetUserResponse> get_user(keel::http::Request& http, const api::GetUserRequest& request) override;
+  keel::Task<api::ReplaceUserResponse> replace_user(keel::http::Request& http,
+                                                    const api::ReplaceUserRequest& request) override;
+  keel::Task<api::DeleteUserResponse> delete_user(keel::http::Request& http,
+                                                  const api::DeleteUserRequest& request) override;
 
  private:
-  keel::Task<keel::http::Response> list(keel::http::Request& request);
-  keel::Task<keel::http::Response> create(keel::http::Request& request);
-  keel::Task<keel::http::Response> find(keel::http::Request& request);
-  keel::Task<keel::http::Response> replace(keel::http::Request& request);
-  keel::Task<keel::http::Response> remove(keel::http::Request& request);
-
   keel::db::Session& session_;
 };

@@ -1,7 +1,9 @@
 // A shop: products with pictures, and orders that take them out of stock, are paid for at another server, or expire.
+// api.yaml says what is asked and answered; orders.cc and products.cc do it.
 //
 //   export KEEL_SHOP__ADMIN_TOKEN=secret
 //   build/release/examples/orders/orders --config examples/orders/service.yaml
+//   open http://localhost:8080/docs
 //
 // For everybody:
 //

@@ -15,27 +15,24 @@ Orders::Orders(app::App& app, Payments& payments)
   app.every(1_min, "expire", [this, unpaid_max] { return expire_all(unpaid_max); });
 }
 
-void Orders::mount(http::Router& router, http::Group& admin) {
-  router.post("/orders", *this, &Orders::create)
-      .get("/orders", *this, &Orders::list)
-      .get("/orders/{id}", *this, &Orders::find)
-      .post("/orders/{id}/payment", *this, &Orders::pay)
-      .post("/orders/{id}/cancel", *this, &Orders::cancel);
-  admin.get("/orders.ndjson", *this, &Orders::dump);
+Task<api::ListOrdersResponse> Orders::list_orders(http::Request&, const api::ListOrdersRequest& request) {
+  api::OrderPage page;
+  page.orders = co_await read_many(request);
+  if (std::ssize(page.orders) == request.limit) page.next = page.orders.back().id;
+  co_return page;
 }
 
-Task<http::Response> Orders::create(http::Request& request) {
-  const auto order = co_await request.json<NewOrder>();
+Task<api::CreateOrderResponse> Orders::create_order(http::Request&, const api::CreateOrderRequest& request) {
   db::Transaction transaction = co_await database_.begin();
   const auto made = co_await transaction.execute("insert into orders (customer, created_at) values ($1, $2)",
-                                                 order.customer, Timestamp::now());
+                                                 request.body.customer, Timestamp::now());
   const std::int64_t id = made.last_insert_id;
-  for (const NewLine& line : order.lines) {
+  for (const api::NewLine& line : request.body.lines) {
     const auto taken = co_await transaction.execute(
         "update products set stock = stock - $quantity where sku = $sku and stock >= $quantity", line);
     if (taken.changes == 0) {
       sold_out_.add();
-      co_return http::refuse(http::Status::Conflict, "not in stock in this quantity: " + line.sku);
+      co_return api::CreateOrderResponse::conflict("not in stock in this quantity: " + line.sku);
     }
     co_await transaction.execute(
         "insert into lines (order_id, sku, quantity, price_cents)"
@@ -45,42 +42,49 @@ Task<http::Response> Orders::create(http::Request& request) {
   co_await transaction.commit();
   placed_.add();
   log_.info("order placed", log::field("order", id));
-  const auto whole = co_await read(id);
-  co_return http::Response::json(http::Status::Created, whole).header("Location", "/orders/" + std::to_string(id));
-}
-
-Task<http::Response> Orders::find(http::Request& request) {
-  const auto id = co_await request.path_param<std::int64_t>("id");
   const auto order = co_await read(id);
-  co_return http::Response::json(order);
+  co_return api::CreateOrderResponse::created(order, {.location = "/orders/" + std::to_string(id)});
 }
 
-Task<http::Response> Orders::list(http::Request& request) {
-  const auto filter = co_await request.query<OrderFilter>();
-  OrderPage page;
-  page.orders = co_await read_many(filter);
-  if (std::ssize(page.orders) == filter.limit) page.next = page.orders.back().id;
-  co_return http::Response::json(page);
+Task<api::GetOrderResponse> Orders::get_order(http::Request&, const api::GetOrderRequest& request) {
+  const auto order = co_await read(request.id);
+  co_return order;
 }
 
-Task<http::Response> Orders::cancel(http::Request& request) {
-  const auto id = co_await request.path_param<std::int64_t>("id");
-  const bool was_open = co_await end(id, State::Open, State::Cancelled);
-  const auto order = co_await read(id);
-  co_return http::Response::json(was_open ? http::Status::Ok : http::Status::Conflict, order);
+Task<api::CancelOrderResponse> Orders::cancel_order(http::Request&, const api::CancelOrderRequest& request) {
+  const bool was_open = co_await end(request.id, api::State::Open, api::State::Cancelled);
+  const auto order = co_await read(request.id);
+  co_return was_open ? api::CancelOrderResponse::ok(order) : api::CancelOrderResponse::conflict(order);
 }
 
 // From its first statement on the order is neither cancelled nor expires, and settle_all() goes on where this ends.
-Task<http::Response> Orders::pay(http::Request& request) {
-  const auto id = co_await request.path_param<std::int64_t>("id");
-  co_await database_.execute("update orders set state = 'paying' where id = $1 and state = 'open'", id);
-  const Result<> settled = co_await attempt(settle(id));
-  if (!settled) log_.info("payment goes on", log::field("order", id), log::field("error", settled.error()));
-  const auto order = co_await read(id);
-  co_return http::Response::json(order.state == State::Paid     ? http::Status::Ok
-                                 : order.state == State::Paying ? http::Status::Accepted
-                                                                : http::Status::Conflict,
-                                 order);
+Task<api::PayOrderResponse> Orders::pay_order(http::Request&, const api::PayOrderRequest& request) {
+  co_await database_.execute("update orders set state = 'paying' where id = $id and state = 'open'", request);
+  const Result<> settled = co_await attempt(settle(request.id));
+  if (!settled) {
+    log_.info("payment goes on", log::field("order", request.id), log::field("error", settled.error()));
+  }
+  const auto order = co_await read(request.id);
+  if (order.state == api::State::Paid) co_return api::PayOrderResponse::ok(order);
+  if (order.state == api::State::Paying) co_return api::PayOrderResponse::accepted(order);
+  co_return api::PayOrderResponse::conflict(order);
+}
+
+Task<api::ExportOrdersResponse> Orders::export_orders(http::Request&, const api::ExportOrdersRequest&) {
+  co_return api::ExportOrdersResponse::ok_stream(*this, &Orders::write_all);
+}
+
+Task<> Orders::write_all(http::BodyWriter& out) {
+  api::ListOrdersRequest page;
+  page.limit = 200;
+  while (true) {
+    const auto orders = co_await read_many(page);
+    if (orders.empty()) co_return;
+    std::string lines;
+    for (const api::Order& order : orders) lines += json::write(order) + '\n';
+    co_await out.write(lines);
+    page.after = orders.back().id;
+  }
 }
 
 Task<> Orders::settle(std::int64_t id) {
@@ -88,7 +92,7 @@ Task<> Orders::settle(std::int64_t id) {
       "select id as order_id, total_cents as cents from orders_with_total where id = $1 and state = 'paying'", id);
   if (!charge) co_return;
   const auto receipt = co_await payments_.charge(*charge);
-  co_await end(id, State::Paying, receipt.paid ? State::Paid : State::Declined);
+  co_await end(id, api::State::Paying, receipt.paid ? api::State::Paid : api::State::Declined);
 }
 
 // In any order, so that one whose payment fails does not keep the others from theirs.
@@ -101,16 +105,16 @@ Task<> Orders::settle_all() {
 Task<> Orders::expire_all(Duration unpaid_max) {
   const auto ids = co_await database_.query_many<std::int64_t>(
       "select id from orders where state = 'open' and created_at < $1 limit 200", Timestamp::now() - unpaid_max);
-  for (const std::int64_t id : ids) co_await end(id, State::Open, State::Expired);
+  for (const std::int64_t id : ids) co_await end(id, api::State::Open, api::State::Expired);
 }
 
 // What the order has taken goes back into stock, unless it is paid. False: its state is not `from`.
-Task<bool> Orders::end(std::int64_t id, State from, State to) {
+Task<bool> Orders::end(std::int64_t id, api::State from, api::State to) {
   db::Transaction transaction = co_await database_.begin();
   const auto ended =
       co_await transaction.execute("update orders set state = $3 where id = $1 and state = $2", id, from, to);
   if (ended.changes == 0) co_return false;
-  if (to != State::Paid) {
+  if (to != api::State::Paid) {
     co_await transaction.execute(
         "update products set stock = stock + taken.quantity"
         " from (select sku, sum(quantity) as quantity from lines where order_id = $1 group by sku) as taken"
@@ -122,38 +126,22 @@ Task<bool> Orders::end(std::int64_t id, State from, State to) {
   co_return true;
 }
 
-Task<Order> Orders::read(std::int64_t id) {
-  auto order = co_await database_.query_one<Order>("select * from orders_with_total where id = $1", id);
+Task<api::Order> Orders::read(std::int64_t id) {
+  auto order = co_await database_.query_one<api::Order>("select * from orders_with_total where id = $1", id);
   order.lines = co_await read_lines(id);
   co_return order;
 }
 
-Task<std::vector<Order>> Orders::read_many(OrderFilter filter) {
-  auto orders = co_await database_.query_many<Order>(
+Task<std::vector<api::Order>> Orders::read_many(api::ListOrdersRequest filter) {
+  auto orders = co_await database_.query_many<api::Order>(
       "select * from orders_with_total where id > $after and ($customer is null or customer = $customer)"
       " and ($state is null or state = $state) order by id limit $limit",
       filter);
-  for (Order& order : orders) order.lines = co_await read_lines(order.id);
+  for (api::Order& order : orders) order.lines = co_await read_lines(order.id);
   co_return orders;
 }
 
-Task<std::vector<Line>> Orders::read_lines(std::int64_t id) {
-  return database_.query_many<Line>("select sku, quantity, price_cents from lines where order_id = $1 order by id", id);
-}
-
-http::Response Orders::dump(http::Request&) {
-  return http::Response::stream(http::Status::Ok, "application/x-ndjson", *this, &Orders::write_all);
-}
-
-Task<> Orders::write_all(http::BodyWriter& out) {
-  OrderFilter page;
-  page.limit = 200;
-  while (true) {
-    const auto orders = co_await read_many(page);
-    if (orders.empty()) co_return;
-    std::string lines;
-    for (const Order& order : orders) lines += json::write(order) + '\n';
-    co_await out.write(lines);
-    page.after = orders.back().id;
-  }
+Task<std::vector<api::Line>> Orders::read_lines(std::int64_t id) {
+  return database_.query_many<api::Line>("select sku, quantity, price_cents from lines where order_id = $1 order by id",
+                                         id);
 }

@@ -8,80 +8,31 @@
 
 #pragma once
 
+#include "api/orders.h"
 #include "keel/app/app.h"
-#include "keel/data/timestamp.h"
-#include "keel/http.h"
 #include "payments.h"
 
-enum class State : std::uint8_t { Open, Paying, Paid, Declined, Cancelled, Expired };
-template <>
-inline constexpr auto keel::name_case<State> = keel::Case::Snake;
-
-struct NewLine {
-  std::string sku;
-  int quantity = 0;
-
-  void rules(keel::Check& check) const {
-    check(sku).length(1, 40);
-    check(quantity).range(1, 100);
-  }
-};
-struct NewOrder {
-  std::string customer;
-  std::vector<NewLine> lines;
-
-  void rules(keel::Check& check) const {
-    check(customer).length(1, 100);
-    check(lines).count(1, 50);
-  }
-};
-
-struct Line {
-  std::string sku;
-  int quantity = 0;
-  std::int64_t price_cents = 0;
-};
-struct Order {
-  std::int64_t id = 0;
-  std::string customer;
-  State state = State::Open;
-  keel::Timestamp created_at;
-  std::int64_t total_cents = 0;
-  std::vector<Line> lines;
-};
-
-struct OrderFilter {
-  std::optional<std::string> customer;
-  std::optional<State> state;
-  std::int64_t after = 0;  // The last id of the page before.
-  int limit = 20;
-
-  static constexpr bool optional_fields = true;
-  void rules(keel::Check& check) const { check(limit).range(1, 100); }
-};
-struct OrderPage {
-  std::vector<Order> orders;
-  std::optional<std::int64_t> next;  // `after` of the next page; null on the last one.
-};
-
-class Orders {
+class Orders final : public api::OrdersHandler {
  public:
   Orders(keel::app::App& app, Payments& payments);
-  void mount(keel::http::Router& router, keel::http::Group& admin);
+
+  keel::Task<api::ListOrdersResponse> list_orders(keel::http::Request& http,
+                                                  const api::ListOrdersRequest& request) override;
+  keel::Task<api::CreateOrderResponse> create_order(keel::http::Request& http,
+                                                    const api::CreateOrderRequest& request) override;
+  keel::Task<api::GetOrderResponse> get_order(keel::http::Request& http, const api::GetOrderRequest& request) override;
+  keel::Task<api::PayOrderResponse> pay_order(keel::http::Request& http, const api::PayOrderRequest& request) override;
+  keel::Task<api::CancelOrderResponse> cancel_order(keel::http::Request& http,
+                                                    const api::CancelOrderRequest& request) override;
+  keel::Task<api::ExportOrdersResponse> export_orders(keel::http::Request& http,
+                                                      const api::ExportOrdersRequest& request) override;
 
  private:
-  keel::Task<keel::http::Response> create(keel::http::Request& request);
-  keel::Task<keel::http::Response> find(keel::http::Request& request);
-  keel::Task<keel::http::Response> list(keel::http::Request& request);
-  keel::Task<keel::http::Response> pay(keel::http::Request& request);
-  keel::Task<keel::http::Response> cancel(keel::http::Request& request);
-  keel::http::Response dump(keel::http::Request& request);
   keel::Task<> write_all(keel::http::BodyWriter& out);
-
-  keel::Task<Order> read(std::int64_t id);
-  keel::Task<std::vector<Order>> read_many(OrderFilter filter);
-  keel::Task<std::vector<Line>> read_lines(std::int64_t id);
-  keel::Task<bool> end(std::int64_t id, State from, State to);
+  keel::Task<api::Order> read(std::int64_t id);
+  keel::Task<std::vector<api::Order>> read_many(api::ListOrdersRequest filter);
+  keel::Task<std::vector<api::Line>> read_lines(std::int64_t id);
+  keel::Task<bool> end(std::int64_t id, api::State from, api::State to);
   keel::Task<> settle(std::int64_t id);
   keel::Task<> settle_all();
   keel::Task<> expire_all(keel::Duration unpaid_max);

@@ -2,38 +2,27 @@
 
 #pragma once
 
+#include "api/products.h"
 #include "keel/app/app.h"
-#include "keel/http.h"
 #include "settings.h"
 
-struct Product {
-  std::string sku;
-  std::string name;
-  std::int64_t price_cents = 0;
-  std::int64_t stock = 0;
-
-  void rules(keel::Check& check) const {
-    check(sku).length(1, 40).matches("[A-Za-z0-9-]+");  // It is a part of URLs and file names.
-    check(name).length(1, 200);
-    check(price_cents).range(1, 100'000'000);
-    check(stock).range(0, 1'000'000);
-  }
-};
-
-class Products {
+class Products final : public api::ProductsHandler {
  public:
   explicit Products(keel::app::App& app);
-  void mount(keel::http::Router& router, keel::http::Group& admin);
+
+  keel::Task<api::ListProductsResponse> list_products(keel::http::Request& http,
+                                                      const api::ListProductsRequest& request) override;
+  keel::Task<api::GetProductResponse> get_product(keel::http::Request& http,
+                                                  const api::GetProductRequest& request) override;
+  keel::Task<api::PutProductResponse> put_product(keel::http::Request& http,
+                                                  const api::PutProductRequest& request) override;
+  keel::Task<api::PutPictureResponse> put_picture(keel::http::Request& http,
+                                                  const api::PutPictureRequest& request) override;
 
  private:
-  keel::Task<keel::http::Response> list(keel::http::Request& request);
-  keel::Task<keel::http::Response> find(keel::http::Request& request);
-  keel::Task<keel::http::Response> put(keel::http::Request& request);
-  keel::Task<keel::http::Response> put_picture(keel::http::Request& request);
-  keel::Task<> receive(keel::http::Request& request, std::string part);
-  keel::Task<Product> read(std::string_view sku);
+  keel::Task<> receive(keel::http::Request& http, std::string part);
+  keel::Task<api::Product> read(std::string_view sku);
 
   keel::db::Session& database_;
-  const ShopSettings& settings_;
-  keel::http::StaticFiles pictures_;
+  const std::string& pictures_;
 };

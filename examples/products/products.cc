@@ -1,6 +1,7 @@
 #include "products.h"
 
 #include "keel/task/on_error.h"
+#include "queries/products.h"
 
 using namespace keel;
 
@@ -14,55 +15,52 @@ std::unexpected<Error> taken() { return fail(Code::Conflict, "another product ha
 
 Task<api::ListProductsResponse> Products::list_products(http::Request&, const api::ListProductsRequest& request) {
   api::ProductPage page;
-  page.products = co_await database_.query_many<api::Product>(
-      "select * from products where id > $after and ($category is null or category = $category)"
-      " and ($search is null or instr(lower(name), lower($search)) > 0)"
-      " and ($max_price_cents is null or price_cents <= $max_price_cents) order by id limit $limit",
-      request);
+  page.products = co_await queries::list_products(database_, request);
   if (std::ssize(page.products) == request.limit) page.next = page.products.back().id;
   co_return page;
 }
 
 Task<api::CreateProductResponse> Products::create_product(http::Request&, const api::CreateProductRequest& request) {
-  const auto product = co_await on_error(
-      Code::AlreadyExists, taken(),
-      database_.query_one<api::Product>("insert into products (sku, name, price_cents, category, stock, note)"
-                                        " values ($sku, $name, $price_cents, $category, $stock, $note) returning *",
-                                        request.body));
+  const auto product =
+      co_await on_error(Code::AlreadyExists, taken(), queries::create_product(database_, request.body));
   co_return api::CreateProductResponse::created(product, {.location = "/products/" + std::to_string(product.id)});
 }
 
 Task<api::GetProductResponse> Products::get_product(http::Request&, const api::GetProductRequest& request) {
-  const auto product =
-      co_await database_.query_optional<api::Product>("select * from products where id = $id", request);
+  const auto product = co_await queries::find_product(database_, request.id);
   if (!product) co_return api::GetProductResponse::not_found(no_such_product);
   co_return *product;
 }
 
 Task<api::ReplaceProductResponse> Products::replace_product(http::Request&, const api::ReplaceProductRequest& request) {
   const api::NewProduct& body = request.body;
-  const auto product =
-      co_await on_error(Code::AlreadyExists, taken(),
-                        database_.query_optional<api::Product>(
-                            "update products set sku = $2, name = $3, price_cents = $4, category = $5,"
-                            " stock = $6, note = $7 where id = $1 returning *",
-                            request.id, body.sku, body.name, body.price_cents, body.category, body.stock, body.note));
+  queries::ReplaceProductParams wanted{.sku = body.sku,
+                                       .name = body.name,
+                                       .price_cents = body.price_cents,
+                                       .category = body.category,
+                                       .stock = body.stock,
+                                       .id = request.id};
+  body.note.apply_to(wanted.note);
+  const auto product = co_await on_error(Code::AlreadyExists, taken(), queries::replace_product(database_, wanted));
   if (!product) co_return api::ReplaceProductResponse::not_found(no_such_product);
   co_return *product;
 }
 
 Task<api::ChangeProductResponse> Products::change_product(http::Request&, const api::ChangeProductRequest& request) {
   const api::ProductChange& body = request.body;
-  const auto product = co_await database_.query_optional<api::Product>(
-      "update products set name = coalesce($2, name), price_cents = coalesce($3, price_cents),"
-      " stock = coalesce($4, stock), note = iif($5, $6, note) where id = $1 returning *",
-      request.id, body.name, body.price_cents, body.stock, !body.note.is_absent(), body.note);
+  queries::ChangeProductParams change{.name = body.name,
+                                      .price_cents = body.price_cents,
+                                      .stock = body.stock,
+                                      .has_note = !body.note.is_absent(),
+                                      .id = request.id};
+  body.note.apply_to(change.note);
+  const auto product = co_await queries::change_product(database_, change);
   if (!product) co_return api::ChangeProductResponse::not_found(no_such_product);
   co_return *product;
 }
 
 Task<api::DeleteProductResponse> Products::delete_product(http::Request&, const api::DeleteProductRequest& request) {
-  const auto written = co_await database_.execute("delete from products where id = $id", request);
+  const auto written = co_await queries::remove_product(database_, request.id);
   if (written.changes == 0) co_return api::DeleteProductResponse::not_found(no_such_product);
   co_return api::DeleteProductResponse::no_content();
 }

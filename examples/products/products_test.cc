@@ -58,11 +58,11 @@ TEST(Products, are_rejected_with_all_that_is_wrong) {
   EXPECT_EQ(app.post("/products", R"({"sku":"tea","name":"","price_cents":0,"category":"cars","colour":1})").body(),
             R"({"type":"about:blank","title":"Unprocessable Content","status":422,)"
             R"("detail":"the body is well-formed and not acceptable","errors":[)"
-            R"({"pointer":"/sku","detail":"must match ^[A-Z]{2}-[0-9]{1,8}$"},)"
-            R"({"pointer":"/name","detail":"must have 1 to 200 characters"},)"
-            R"({"pointer":"/price_cents","detail":"must be from 1 to 100000000"},)"
-            R"({"pointer":"/category","detail":"must be one of books, games, garden, kitchen"},)"
-            R"({"pointer":"/colour","detail":"is not a field of this object"}]})");
+            R"({"pointer":"/sku","keyword":"pattern","detail":"must match ^[A-Z]{2}-[0-9]{1,8}$"},)"
+            R"({"pointer":"/name","keyword":"minLength","detail":"must have 1 to 200 characters"},)"
+            R"({"pointer":"/price_cents","keyword":"minimum","detail":"must be from 1 to 100000000"},)"
+            R"({"pointer":"/category","keyword":"enum","detail":"must be one of books, games, garden, kitchen"},)"
+            R"({"pointer":"/colour","keyword":"additionalProperties","detail":"is not a field of this object"}]})");
   EXPECT_EQ(app.get("/products?limit=x").status(), 400);
   EXPECT_EQ(app.get("/products?limit=101&category=cars").status(), 422);
   EXPECT_EQ(app.get("/products/x").status(), 400);
