@@ -58,4 +58,4 @@ class Presets(unittest.TestCase):
                                       stderr=subprocess.STDOUT,
                                       text=True)
                 self.assertEqual(done.returncode, 0, done.stdout)
-                self.assertTrue(pathlib.Path(folder, "examples/fullstack").is_dir(), "bench_service is made of it")
+                self.assertTrue(pathlib.Path(folder, "bench/service").is_dir(), "bench_service is made there")

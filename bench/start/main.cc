@@ -1,4 +1,5 @@
-// What the experiment start-up measures: the full-stack example, with as many of its systems as it is told.
+// What the experiment start-up measures: a service like the full-stack example, with as many of its systems as it is
+// told.
 
 #include <optional>
 
