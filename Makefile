@@ -13,7 +13,7 @@ help:
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
 	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
 	@echo 'make tls-conformance  TLS: the server'"'"'s own suites, sslyze, clients and servers of others, peers that mean no good (minutes)'
-	@echo 'make contract-conformance  contracts: what oasdiff and `keel api diff` say of changes of a document, `keel api init` of examples, schemathesis of a service, the compiler of documents of others (minutes)'
+	@echo 'make contract-conformance  contracts: what oasdiff and `keel api diff` say of changes of a document, `keel api init` of a service, schemathesis of the examples, the compiler of documents of others (minutes)'
 	@echo 'make contract-docs-page  the page at /docs in Chromium: other hosts, accessibility, keyboard, hostile documents (minutes)'
 	@echo 'make abuse    clients that mean no good, on both engines: what good ones notice of them (as root: half an hour)'
 	@echo 'make mutation  bugs, put in one by one: the tests find each (half an hour)'
@@ -75,8 +75,8 @@ tls-conformance:
 contract-conformance:
 	@scripts/setup build test contract
 	@cmake --preset release -DKEEL_TESTS=ON
-	@cmake --build build/release -j$(jobs) --target contract_diff_test contract_record_fullstack \
-	  contract_record_orders contract_planted products keel keel_gen_alone
+	@cmake --build build/release -j$(jobs) --target contract_diff_test contract_record_new \
+	  contract_planted fullstack orders products keel keel_gen_alone contract_cases
 	@tests/contract/suites.py
 contract-docs-page:
 	@scripts/setup build test contract

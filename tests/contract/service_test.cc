@@ -12,212 +12,13 @@
 #include "keel/http/server/server.h"
 #include "keel/http/testing/test_client.h"
 #include "keel/io/testing/loop_test.h"
-#include "library/api.h"
+#include "library_service.h"
 
 namespace service_test {
 
 using namespace keel;
 using namespace library;
-
-std::string text_of(const std::optional<Years>& years) {
-  if (!years) return "none";
-  return (years->from ? std::to_string(*years->from) : "") + '-' + (years->to ? std::to_string(*years->to) : "");
-}
-
-class Access final : public Security {
- public:
-  Task<> bearer(http::Request& http, std::string_view token, contract::Scopes scopes) override {
-    if (token == "broken") co_await fail(Code::Unavailable, "the sign-in is away");
-    if (token != "reader" && token != "writer") co_await fail(Code::Unauthenticated, "no such token");
-    if (!scopes.empty() && token != "writer") co_await fail(Code::PermissionDenied, "this token may not write");
-    who_ = std::string(token) + ' ' + std::to_string(scopes.size());
-    http.set(std::string_view(who_));
-  }
-  Task<> basic(http::Request&, std::string_view user, std::string_view password, contract::Scopes) override {
-    if (user != "ada" || password != "secret") co_await fail(Code::Unauthenticated, "no such user");
-  }
-  Task<> api_key(http::Request&, std::string_view key, contract::Scopes) override { return check(key); }
-  Task<> query_key(http::Request&, std::string_view key, contract::Scopes) override { return check(key); }
-  Task<> cookie(http::Request& http, std::string_view key, contract::Scopes) override {
-    co_await check(key);
-    who_ = "cookie";
-    http.set(std::string_view(who_));
-  }
-
- private:
-  static Task<> check(std::string_view key) {
-    if (key != "key") co_await fail(Code::Unauthenticated, "no such key");
-  }
-  std::string who_;
-};
-
-class Books final : public BooksHandler {
- public:
-  Task<ListBooksResponse> list_books(http::Request& http, const ListBooksRequest& request) override {
-    std::string seen;
-    if (request.genre) {
-      for (const Genre genre : *request.genre) seen += std::string(enum_name(genre)) + ' ';
-    }
-    if (request.id_query) {
-      for (const std::int64_t id : *request.id_query) seen += std::to_string(id) + ' ';
-    }
-    if (request.x_branch) {
-      for (const std::string& branch : *request.x_branch) seen += '<' + branch + "> ";
-    }
-    if (request.id_cookie) seen += std::string(request.id_cookie->text()) + ' ';
-    if (request.since) seen += std::string(request.since->text()) + ' ';
-    if (request.available) seen += *request.available ? "available " : "lent ";
-    if (request.page) {
-      const auto* const number = std::get_if<std::int64_t>(&*request.page);
-      seen += "page " + (number != nullptr ? std::to_string(*number) : "last") + ' ';
-    }
-    if (request.label) {
-      for (const auto& [name, value] : *request.label) seen += name + '=' + value + ' ';
-    }
-    if (request.window) {
-      seen += "from " + std::to_string(request.window->first.value_or(-1)) + ' ';
-      if (request.window->words) {
-        for (const std::string& word : *request.window->words) seen += '\'' + word + "' ";
-      }
-    }
-    seen += text_of(request.published) + ' ' + text_of(request.filter) + ' ' + std::string(enum_name(request.sort)) +
-            ' ' + std::to_string(request.limit);
-    if (request.limit == 7) co_return ListBooksResponse::other(http::Status::ServiceUnavailable, "seven");
-    ListBooksOkHeaders headers{.link = {}, .x_total = 1};
-    if (request.available) headers.link = {"</a>", "</b>"};
-    if (http.header("Accept").value_or("") == "text/csv") co_return ListBooksResponse::ok_csv(seen, headers);
-    Book book;
-    book.id = 1;
-    book.title = seen;
-    if (http.header("Accept").value_or("") == "application/vnd.library.v2+json") {
-      ListBooksOk all;
-      all.books.push_back(book);
-      co_return ListBooksResponse::ok_vnd_library_v2_json(all, headers);
-    }
-    std::vector<Book> all;
-    all.push_back(book);
-    co_return ListBooksResponse::ok(all, headers);
-  }
-  Task<AddBookResponse> add_book(http::Request&, const AddBookRequest& request) override {
-    if (request.body.title == "taken") co_return AddBookResponse::conflict("there is one of this title");
-    if (request.body.title == "later") co_return AddBookResponse::accepted();
-    if (request.body.title == "heavy") co_return AddBookResponse::client_error(http::Status::Gone, "no room");
-    if (request.body.title == "bug") co_return AddBookResponse::client_error(http::Status::Ok, "not a 4XX");
-    Book book;
-    book.id = 2;
-    book.title = request.body.title;
-    book.genre = request.body.genre;
-    book.pages = request.body.pages;
-    book.authors = request.body.authors;
-    book.price = request.body.price;
-    book.is_new = request.body.is_new;
-    AddBookCreatedHeaders headers;
-    headers.location = "/library/v1/books/2";
-    if (request.body.is_new) headers.x_expires = Timestamp::parse("2030-01-02T03:04:05Z").value();
-    co_return AddBookResponse::created(book, headers);
-  }
-  Task<GetBookResponse> get_book(http::Request& http, const GetBookRequest& request) override {
-    if (request.book_id == 304) co_return GetBookResponse::not_modified();
-    if (request.book_id != 1) co_return GetBookResponse::not_found("there is no such book");
-    Book book;
-    book.id = 1;
-    if (const auto* const who = http.get<std::string_view>()) book.title = std::string(*who);
-    co_return book;
-  }
-  Task<GetNewestResponse> get_newest(http::Request&, const GetNewestRequest& request) override {
-    Book book;
-    book.title = "newest " + request.class_;
-    co_return book;
-  }
-  Task<HasBookResponse> has_book(http::Request&, const HasBookRequest& request) override {
-    if (request.book_id != 1) co_return HasBookResponse::not_found();
-    HasBookNoContentHeaders headers;
-    headers.x_loans = 4;
-    co_return HasBookResponse::no_content(headers);
-  }
-  Task<ChangeBookResponse> change_book(http::Request&, const ChangeBookRequest& request) override {
-    Book book;
-    book.id = request.book_id;
-    book.title = request.body && request.body->title ? *request.body->title : "as it was";
-    if (request.body) book.note = request.body->note;
-    co_return book;
-  }
-  Task<RemoveBookResponse> remove_book(http::Request&, const RemoveBookRequest& request) override {
-    if (request.book_id == 1) co_return RemoveBookResponse::no_content();
-    FailureOption1 lent;
-    lent.loan = "tom";
-    if (request.book_id == 2) co_return RemoveBookResponse::other(http::Status::Conflict, Failure(lent));
-    co_return RemoveBookResponse::other(http::Status::NotFound, Failure(FailureOption2()));
-  }
-  Task<LendBookResponse> lend_book(http::Request&, const LendBookRequest& request) override {
-    std::map<std::string, std::int64_t> lent;
-    lent[request.loan] = request.book_id;
-    co_return LendBookResponse::success(request.book_id == 1 ? http::Status::Ok : http::Status::Accepted, lent);
-  }
-  Task<GetShelfResponse> get_shelf(http::Request& http, const GetShelfRequest& request) override {
-    const auto* const who = http.get<std::string_view>();
-    co_return GetShelfResponse::ok("floor " + std::to_string(request.place.floor) + ", room " +
-                                   request.place.room.value_or("-") + (who != nullptr ? ", " + std::string(*who) : ""));
-  }
-};
-
-Task<> write_cover(http::BodyWriter& out, std::string name) {
-  for (int i = 0; i < 3; ++i) co_await out.write(name);
-}
-
-Task<> write_events(http::BodyWriter& out) { co_await out.write("data: 1\n\n"); }
-
-class Files final : public FilesMediaHandler {
- public:
-  Task<GetCoverResponse> get_cover(http::Request&, const GetCoverRequest& request) override {
-    if (request.name == "none") co_return GetCoverResponse::not_found();
-    GetCoverOkHeaders headers;
-    headers.e_tag = "\"1\"";
-    if (request.name == "whole") {
-      Buffer bytes;
-      bytes.append(std::string_view("\x89PNG\0\xff", 6));
-      co_return GetCoverResponse::ok("image/png", std::move(bytes), headers);
-    }
-    co_return GetCoverResponse::ok_stream("image/gif", headers, &write_cover, request.name);
-  }
-  Task<PutCoverResponse> put_cover(http::Request& http, const PutCoverRequest&) override {
-    std::int64_t count = 0;
-    while (true) {
-      const std::string_view chunk = co_await http.read_body();
-      if (chunk.empty()) break;
-      count += static_cast<std::int64_t>(chunk.size());
-    }
-    PutCoverOk answer;
-    answer.bytes = count;
-    co_return answer;
-  }
-  Task<AddNoteResponse> add_note(http::Request&, const AddNoteRequest& request) override {
-    if (!request.body) co_return AddNoteResponse::no_content();
-    co_return AddNoteResponse::ok(*request.body);
-  }
-  Task<AskNotesResponse> ask_notes(http::Request&, const AskNotesRequest&) override {
-    AskNotesNoContentHeaders headers;
-    headers.allow = "POST";
-    co_return AskNotesResponse::no_content(headers);
-  }
-  Task<WatchResponse> watch(http::Request&, const WatchRequest&) override {
-    co_return WatchResponse::ok_stream(&write_events);
-  }
-  Task<UploadResponse> upload(http::Request&, const UploadRequest& request) override {
-    Upload came;
-    came.title = request.body.title;
-    came.bytes = static_cast<std::int64_t>(request.body.file.size());
-    came.pages = request.body.pages;
-    if (request.body.tags) came.tags = *request.body.tags;
-    if (request.body.about) came.from = request.body.about->from;
-    co_return came;
-  }
-};
-
-class Operations final : public OperationsHandler {
- public:
-  Task<GetHealthResponse> get_health(http::Request&, const GetHealthRequest&) override { co_return GetHealthOk::Well; }
-};
+using namespace library_service;
 
 class Services : public io::testing::LoopTest {
  protected:
@@ -310,8 +111,8 @@ TEST_P(Services, read_parameters_of_every_place_and_form) {
 
 TEST_P(Services, tell_all_that_is_wrong_with_parameters) {
   EXPECT_EQ(wrong(get("/books?limit=51&genre=novel&genre=novel&genre=novel")),
-            R"(422 [{"parameter":"genre","detail":"must have at most 2 elements"},)"
-            R"({"parameter":"limit","detail":"must be from 1 to 50"}]})");
+            R"(422 [{"parameter":"genre","keyword":"maxItems","detail":"must have at most 2 elements"},)"
+            R"({"parameter":"limit","keyword":"maximum","detail":"must be from 1 to 50"}]})");
   EXPECT_EQ(get("/books?limit=x").status(), 400);
   EXPECT_EQ(get("/books?limit=").status(), 400);
   EXPECT_EQ(get("/books?limit=1&limit=2").status(), 400);
@@ -376,9 +177,9 @@ TEST_P(Services, read_a_body_as_json_and_as_a_form) {
   EXPECT_EQ(few.header("X-Expires"), std::nullopt);
   EXPECT_EQ(wrong(ask(http::Method::Post, "/books", writer, R"({"genre":"novel","pages":0,"authors":["a","a"]})",
                       "application/json")),
-            R"(422 [{"pointer":"/pages","detail":"must be at least 1"},)"
-            R"({"pointer":"/authors","detail":"must not have two equal elements"},)"
-            R"({"pointer":"/title","detail":"is required"}]})");
+            R"(422 [{"pointer":"/pages","keyword":"minimum","detail":"must be at least 1"},)"
+            R"({"pointer":"/authors","keyword":"uniqueItems","detail":"must not have two equal elements"},)"
+            R"({"pointer":"/title","keyword":"required","detail":"is required"}]})");
   EXPECT_EQ(
       ask(http::Method::Post, "/books", writer, "title=a&genre=novel&pages=x", "application/x-www-form-urlencoded")
           .status(),
@@ -451,6 +252,7 @@ TEST_P(Services, stream_bodies_both_ways) {
   EXPECT_EQ(ask(http::Method::Put, "/covers/a", reader, large, "image/png").body(), R"({"bytes":300000})");
   EXPECT_EQ(ask(http::Method::Put, "/covers/a", reader, "abc", "application/octet-stream").body(), R"({"bytes":3})");
   EXPECT_EQ(ask(http::Method::Put, "/covers/a", reader, "abc", "image/gif").status(), 415);
+  EXPECT_EQ(ask(http::Method::Put, "/covers/a", reader).status(), 400) << "a body is required";
 }
 
 TEST_P(Services, take_files_of_any_bytes_in_a_form) {
@@ -471,9 +273,9 @@ TEST_P(Services, take_files_of_any_bytes_in_a_form) {
   EXPECT_EQ(good.body(), "{\"bytes\":6,\"from\":1900,\"pages\":3,\"tags\":[\"a\",\"b\"],\"title\":\"Caf\xc3\xa9\"}");
   const std::string file = part("file", "x", "; filename=\"a\"");
   EXPECT_EQ(wrong(upload(part("title", "") + file + part("pages", "0") + part("other", "1"))),
-            R"(422 [{"field":"title","detail":"must have at least 1 character"},)"
-            R"({"field":"pages","detail":"must be at least 1"},)"
-            R"({"field":"other","detail":"is not a field of this object"}]})");
+            R"(422 [{"field":"title","keyword":"minLength","detail":"must have at least 1 character"},)"
+            R"({"field":"pages","keyword":"minimum","detail":"must be at least 1"},)"
+            R"({"field":"other","keyword":"additionalProperties","detail":"is not a field of this object"}]})");
   EXPECT_EQ(upload(title).status(), 422) << "the file is required";
   EXPECT_EQ(upload(file + part("title", "\xff")).status(), 422) << "a text is UTF-8";
   EXPECT_EQ(upload(title + title + file).status(), 422) << "one title";

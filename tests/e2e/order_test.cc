@@ -6,8 +6,10 @@
 #include <atomic>
 #include <thread>
 
+#include "api/api.h"
 #include "client.h"
 #include "data.h"
+#include "health.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/db/testing/trace_vfs.h"
 #include "keel/http/server/server.h"
@@ -42,11 +44,11 @@ class Order : public ::testing::TestWithParam<std::string> {
     EXPECT_TRUE(runtime->start());
     std::atomic<int> created = 0;
     {
-      Users users(database);
       Data data(database);
+      Health health;
+      Users users(database);
       http::Router router;
-      users.mount(router);
-      data.mount(router);
+      api::mount(router, data, health, users);
       http::ServerOptions options;
       options.address = Address::parse("127.0.0.1:0").value();
       options.access_log = false;

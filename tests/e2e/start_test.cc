@@ -52,7 +52,7 @@ TEST(Start, takes_less_than_60_ms_to_the_first_answer) {
   EXPECT_LT(best, 60_ms);
 }
 
-TEST(Start, leaves_an_idle_service_below_12_and_a_half_mb) {
+TEST(Start, leaves_an_idle_service_below_13500_kb) {
   if (!is_measured) GTEST_SKIP() << "a debug or sanitized build is not measured";
   for (const std::string engine : {"uring", "epoll"}) {
     if (!has_engine(engine)) continue;
@@ -68,8 +68,9 @@ TEST(Start, leaves_an_idle_service_below_12_and_a_half_mb) {
     std::printf("resident with 2 workers, %s, after one request: %.1f MB\n", engine.c_str(),
                 static_cast<double>(kib) / 1e3 * 1.024);
     EXPECT_GT(kib, 1000);
-    // 0.3 MB of them are libraries: each service has clients, which decode gzip, br and zstd.
-    EXPECT_LT(kib * 1024, 12'500'000);
+    // 0.3 MB of them are libraries: each service has clients, which decode gzip, br and zstd. Its contract brings
+    // another one, for patterns, and the page at /docs; an App has the client of PostgreSQL, used or not.
+    EXPECT_LT(kib * 1024, 13'500'000);
     EXPECT_EQ(service.stop(), 0);
   }
 }

@@ -24,8 +24,10 @@
 #include <string_view>
 #include <vector>
 
+#include "api/api.h"
 #include "data.h"
 #include "dice.h"
+#include "health.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/db/testing/sim_vfs.h"
 #include "keel/http/server/server.h"
@@ -296,7 +298,7 @@ class Customer {
     if (answer->status != 200) co_return ledger_.complain("a list got " + std::to_string(answer->status));
     std::string_view rest = answer->body;
     std::vector<const Person*> listed;
-    for (std::size_t at = rest.find("{\"id\":"); at != rest.npos; at = rest.find("{\"id\":")) {
+    for (std::size_t at = rest.find("{\"age\":"); at != rest.npos; at = rest.find("{\"age\":")) {
       rest.remove_prefix(at);
       const std::string_view item = rest.substr(0, rest.find('}') + 1);
       listed.push_back(saw_item(item, floors));
@@ -486,11 +488,11 @@ class World {
   }
 
   void serve(sim::Simulation& simulation, db::Session& session) {
-    Users users(session);
     Data data(session);
+    Health health;
+    Users users(session);
     http::Router router;
-    users.mount(router);
-    data.mount(router);
+    api::mount(router, data, health, users);
     std::optional<Secure> secure;
     if (wire_ == Wire::Tls) secure.emplace();
     http::ServerOptions options;

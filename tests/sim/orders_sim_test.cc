@@ -64,28 +64,29 @@ class Ledger {
     admin_.header("Authorization", "Bearer secret");
   }
 
-  void put(const Product& product) {
+  void put(const api::NewProduct& product) {
     for (int attempt = 0; attempt < 50; ++attempt) {
       if (admin_.put("/admin/products", json::write(product)).status() == 200) return;
     }
     ADD_FAILURE() << product.sku << " cannot be put";
   }
   void order(int number) {
-    NewOrder order{"customer " + std::to_string(number), {{"tea", 1 + number % 3}, {"cup", 1}}};
-    if (number % 7 == 0) order.lines = {{"odd", 1}};
+    api::NewOrder order{.customer = "customer " + std::to_string(number),
+                        .lines = {{1 + number % 3, "tea"}, {1, "cup"}}};
+    if (number % 7 == 0) order.lines = {{1, "odd"}};
     const http::TestResponse made = app_.post("/orders", json::write(order));
     if (made.status() == 201) {
-      const std::int64_t id = json::parse<Order>(made.body()).value().id;
+      const std::int64_t id = json::parse<api::Order>(made.body()).value().id;
       EXPECT_TRUE(orders_.emplace(id, order.customer).second);
       last_ = id;
     }
     asked_for_.emplace(order.customer, std::move(order));
   }
   void pay() {
-    if (app_.post(path_of_last() + "/payment", "").status() == 200) ended_[last_] = State::Paid;
+    if (app_.post(path_of_last() + "/payment", "").status() == 200) ended_[last_] = api::State::Paid;
   }
   void cancel() {
-    if (app_.post(path_of_last() + "/cancel", "").status() == 200) ended_[last_] = State::Cancelled;
+    if (app_.post(path_of_last() + "/cancel", "").status() == 200) ended_[last_] = api::State::Cancelled;
   }
   void send_picture(const std::string& picture) {
     pictures_.insert(picture);
@@ -102,23 +103,24 @@ class Ledger {
   // Everything is well again, and nothing waits: what must be there is, and nothing else.
   void settle(const PaymentsServer& payments) {
     std::map<std::string, std::int64_t> left{{"tea", plenty}, {"cup", plenty}, {"odd", plenty}};
-    std::map<std::int64_t, Order> rows;
+    std::map<std::int64_t, api::Order> rows;
     std::set<std::string> customers;
     const std::string lines = ask("/admin/orders.ndjson");
     for (std::size_t at = 0; at < lines.size(); at = lines.find('\n', at) + 1) {
-      Order order = json::parse<Order>(lines.substr(at, lines.find('\n', at) - at)).value();
+      api::Order order = json::parse<api::Order>(lines.substr(at, lines.find('\n', at) - at)).value();
       const std::string text = json::write(order);
       EXPECT_TRUE(was_asked_for(order)) << text;
       EXPECT_TRUE(customers.insert(order.customer).second) << "it is there twice: " << text;
       const auto charge = payments.charged.find(order.id);
-      if (order.state == State::Paid) {
+      if (order.state == api::State::Paid) {
         EXPECT_TRUE(charge != payments.charged.end() && charge->second == order.total_cents) << text;
-        for (const Line& line : order.lines) left[line.sku] -= line.quantity;
+        for (const api::Line& line : order.lines) left[line.sku] -= line.quantity;
       } else {
         EXPECT_TRUE(charge == payments.charged.end()) << "charged, and not paid: " << text;
-        EXPECT_TRUE(order.state != State::Open && order.state != State::Paying) << text;
-        EXPECT_EQ(order.state == State::Declined,
-                  order.total_cents == 402 && order.state != State::Cancelled && order.state != State::Expired)
+        EXPECT_TRUE(order.state != api::State::Open && order.state != api::State::Paying) << text;
+        EXPECT_EQ(order.state == api::State::Declined, order.total_cents == 402 &&
+                                                           order.state != api::State::Cancelled &&
+                                                           order.state != api::State::Expired)
             << text;
       }
       rows.emplace(order.id, std::move(order));
@@ -129,18 +131,18 @@ class Ledger {
     for (const auto& [id, state] : ended_) EXPECT_EQ(rows[id].state, state) << "an acknowledged end is gone: " << id;
     for (const auto& [id, cents] : payments.charged) EXPECT_TRUE(rows.contains(id)) << "a charge without an order";
     for (const auto& [sku, count] : left) {
-      EXPECT_EQ(json::parse<Product>(ask("/products/" + sku)).value().stock, count) << sku;
+      EXPECT_EQ(json::parse<api::Product>(ask("/products/" + sku)).value().stock, count) << sku;
     }
     EXPECT_TRUE(!has_picture_ || pictures_.contains(ask("/pictures/tea.png"))) << "not a picture that was sent";
   }
 
  private:
   std::string path_of_last() const { return "/orders/" + std::to_string(last_); }
-  bool was_asked_for(const Order& order) const {
+  bool was_asked_for(const api::Order& order) const {
     const auto asked = asked_for_.find(order.customer);
     if (asked == asked_for_.end() || asked->second.lines.size() != order.lines.size()) return false;
     for (std::size_t i = 0; i < order.lines.size(); ++i) {
-      const NewLine& line = asked->second.lines[i];
+      const api::NewLine& line = asked->second.lines[i];
       if (line.sku != order.lines[i].sku || line.quantity != order.lines[i].quantity) return false;
     }
     return true;
@@ -157,11 +159,11 @@ class Ledger {
 
   app::TestApp<Shop, Settings>& app_;
   http::TestClient admin_;
-  std::map<std::string, NewOrder> asked_for_;   // By customer: each orders once.
-  std::map<std::int64_t, std::string> orders_;  // Acknowledged: the customer, by id.
-  std::map<std::int64_t, State> ended_;         // Acknowledged ends.
-  std::set<std::string> pictures_;              // That may be there, and
-  bool has_picture_ = false;                    // whether one of them is for certain.
+  std::map<std::string, api::NewOrder> asked_for_;  // By customer: each orders once.
+  std::map<std::int64_t, std::string> orders_;      // Acknowledged: the customer, by id.
+  std::map<std::int64_t, api::State> ended_;        // Acknowledged ends.
+  std::set<std::string> pictures_;                  // That may be there, and
+  bool has_picture_ = false;                        // whether one of them is for certain.
   std::size_t pictures_kept_ = 0;
   std::int64_t last_ = 0;
 };
@@ -185,9 +187,9 @@ TEST(OrdersSimulation, holds_what_it_promises_under_40_seeds_of_faults) {
     app::TestApp<Shop, Settings> app(shop(app::TestAppOptions::faulty(seed)));
     app.peer("payments.example", payments.router());
     Ledger ledger(app);
-    ledger.put({"tea", "Green tea", 100, plenty});
-    ledger.put({"cup", "A cup", 250, plenty});
-    ledger.put({"odd", "What is declined", 402, plenty});
+    ledger.put({.name = "Green tea", .price_cents = 100, .sku = "tea", .stock = plenty});
+    ledger.put({.name = "A cup", .price_cents = 250, .sku = "cup", .stock = plenty});
+    ledger.put({.name = "What is declined", .price_cents = 402, .sku = "odd", .stock = plenty});
     for (int life = 0; life < 3; ++life) {
       app.crash_within(40 + 37 * seed % 120);
       for (int i = 0; i < 14 && app.has_power(); ++i) {
@@ -225,7 +227,8 @@ std::map<int, int> order_tea_at_once(app::TestApp<Shop, Settings>& app, int coun
   std::vector<http::TestCall> calls;
   for (int i = 0; i < count; ++i) {
     http::ClientRequest request(http::Method::Post, "/orders");
-    request.body(json::write(NewOrder{"customer " + std::to_string(i), {{"tea", 1}}}), "application/json");
+    request.body(json::write(api::NewOrder{.customer = "customer " + std::to_string(i), .lines = {{1, "tea"}}}),
+                 "application/json");
     calls.push_back(app.begin(std::move(request)));
   }
   std::map<int, int> statuses;
@@ -248,7 +251,7 @@ Tea count_tea(app::TestApp<Shop, Settings>& app) {
 TEST(OrdersSimulation, sells_50_of_50_to_160_at_once_in_virtual_and_in_real_time) {
   for (const bool real_time : {false, true}) {
     app::TestApp<Shop, Settings> app(shop({.real_time = real_time}));
-    Ledger(app).put({"tea", "Green tea", 100, 50});
+    Ledger(app).put({.name = "Green tea", .price_cents = 100, .sku = "tea", .stock = 50});
 
     const std::map<int, int> statuses = order_tea_at_once(app, 160);
 
@@ -269,7 +272,7 @@ TEST(OrdersSimulation, never_oversells_to_160_at_once_under_40_seeds_of_faults) 
   std::size_t power_losses = 0;
   for (std::uint64_t seed = 1; seed <= 40 && !::testing::Test::HasFailure(); ++seed) {
     app::TestApp<Shop, Settings> app(shop(app::TestAppOptions::faulty(seed)));
-    Ledger(app).put({"tea", "Green tea", 100, 50});
+    Ledger(app).put({.name = "Green tea", .price_cents = 100, .sku = "tea", .stock = 50});
     app.crash_within(1 + 58 * seed % 400);
 
     std::map<int, int> statuses = order_tea_at_once(app, 160);
