@@ -132,14 +132,19 @@ bool Reader<Format>::is_due() {
   }
 }
 
+// Where the head ends that is ahead; null when none is, which has been told.
+template <class Format>
+const char* Reader<Format>::take_head(Head& head) {
+  const char* const behind = Format::take(at_, end_, head);
+  if (behind == nullptr) malformed(why_no_head<Format>(at_, end_));
+  return behind;
+}
+
 template <class Format>
 Kind Reader<Format>::peek() {
   if (!is_due()) return Kind::None;
   Head head;
-  if (Format::take(at_, end_, head) == nullptr) {
-    malformed(why_no_head<Format>(at_, end_));
-    return Kind::None;
-  }
+  if (take_head(head) == nullptr) return Kind::None;
   if (head.token == Token::Tag && (head.number == tag_bignum || head.number == tag_negative_bignum))
     return Kind::Number;
   return kind_of(head.token);
@@ -149,11 +154,8 @@ template <class Format>
 bool Reader<Format>::begin(bool is_object) {
   if (!is_due()) return false;
   Head head;
-  const char* const behind = Format::take(at_, end_, head);
-  if (behind == nullptr) {
-    malformed(why_no_head<Format>(at_, end_));
-    return false;
-  }
+  const char* const behind = take_head(head);
+  if (behind == nullptr) return false;
   if (head.token != (is_object ? Token::Map : Token::Array)) {
     mismatch(is_object ? "expected an object" : "expected an array");
     return false;
@@ -216,11 +218,8 @@ bool Reader<Format>::take_key(std::string_view& key) {
     malformed(truncated);
     return false;
   }
-  const char* const behind = Format::take(at_, end_, head);
-  if (behind == nullptr) {
-    malformed(why_no_head<Format>(at_, end_));
-    return false;
-  }
+  const char* const behind = take_head(head);
+  if (behind == nullptr) return false;
   if (head.token != Token::Text) {
     if (head.token == Token::Break) {
       malformed("a break where a key is due");
@@ -318,11 +317,8 @@ bool Reader<Format>::take_text(std::uint64_t size, bool is_text, std::string_vie
 template <class Format>
 bool Reader<Format>::take_string(bool is_text, std::uint64_t& size) {
   Head head;
-  const char* const behind = Format::take(at_, end_, head);
-  if (behind == nullptr) {
-    malformed(why_no_head<Format>(at_, end_));
-    return false;
-  }
+  const char* const behind = take_head(head);
+  if (behind == nullptr) return false;
   if (head.token != (is_text ? Token::Text : Token::Bytes)) {
     mismatch(is_text ? "expected a string" : "expected bytes");
     return false;
@@ -354,11 +350,8 @@ template <class Format>
 bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude) {
   if (!is_due()) return false;
   Head head;
-  const char* behind = Format::take(at_, end_, head);
-  if (behind == nullptr) {
-    malformed(why_no_head<Format>(at_, end_));
-    return false;
-  }
+  const char* behind = take_head(head);
+  if (behind == nullptr) return false;
   is_negative = head.token == Token::Negative;
   magnitude = head.number;
   if (head.token == Token::Unsigned || head.token == Token::Negative) [[likely]] {
@@ -459,11 +452,8 @@ template <class Format>
 bool Reader<Format>::boolean() {
   if (!is_due()) return false;
   Head head;
-  const char* const behind = Format::take(at_, end_, head);
-  if (behind == nullptr) {
-    malformed(why_no_head<Format>(at_, end_));
-    return false;
-  }
+  const char* const behind = take_head(head);
+  if (behind == nullptr) return false;
   if (head.token != Token::Boolean) {
     mismatch("expected true or false");
     return false;
@@ -487,8 +477,7 @@ template <class Format>
 std::optional<std::uint64_t> Reader<Format>::try_tag() {
   if (!is_due()) return std::nullopt;
   Head head;
-  const char* const behind = Format::take(at_, end_, head);
-  if (behind == nullptr) malformed(why_no_head<Format>(at_, end_));
+  const char* const behind = take_head(head);
   if (behind == nullptr || head.token != Token::Tag) return std::nullopt;
   at_ = behind;
   return head.number;

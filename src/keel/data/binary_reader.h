@@ -29,7 +29,8 @@ namespace keel::binary {
 namespace internal {
 template <class Format>
 class Access;
-}
+struct Head;
+}  // namespace internal
 
 struct Cbor;
 struct MessagePack;
@@ -153,6 +154,7 @@ class Reader {
   };
 
   bool is_due();
+  const char* take_head(internal::Head& head);
   bool begin(bool is_object);
   bool step(bool is_object);
   bool take_key(std::string_view& key);
