@@ -25,6 +25,7 @@
 
 namespace keel::base64 {
 
+// The alphabet, and whether there is padding.
 enum class Form : std::uint8_t {
   Standard,          // + and /, padded with =: MIME, PEM, HTTP Basic.
   StandardUnpadded,  // + and /, without =.

@@ -12,6 +12,7 @@
 #include "keel/base/check.h"
 #include "keel/base/copy.h"
 #include "keel/data/internal/binary_heads.h"
+#include "keel/data/internal/binary_texts.h"
 #include "keel/data/utf8.h"
 
 namespace keel::binary {
@@ -564,7 +565,10 @@ std::string_view Reader<Format>::skip() {
   const int outer = depth_;
   bool is_open = false;
   do {
-    if (!skip_head(outer, is_open)) {
+    if (const char* const behind = internal::pass_short<Format>(at_, end_)) {
+      at_ = behind;
+      is_open = false;
+    } else if (!skip_head(outer, is_open)) {
       depth_ = outer;
       return {};
     }

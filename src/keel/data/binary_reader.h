@@ -54,6 +54,7 @@ struct Problem {
   const char* keyword = "";
 };
 
+// Bounds of what a reader accepts.
 struct ReaderOptions {
   int depth_max = 64;                              // Open objects and arrays, 1 to 64; deeper is a Syntax problem.
   std::size_t bytes_max = std::size_t{256} << 20;  // More is a Syntax problem before any of it is read.

@@ -20,6 +20,7 @@
 
 namespace keel::binary {
 
+// Reads a value of any shape.
 template <class Format>
 void read_binary(Reader<Format>& in, json::Value& value);
 // Not of what converts to a Value.

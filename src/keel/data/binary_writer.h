@@ -29,6 +29,7 @@
 
 namespace keel::binary {
 
+// Writes a document of `Format`, value by value.
 template <class Format>
 class Writer {
  public:

@@ -128,46 +128,6 @@ const char* append(Buffer& out, const char* at, const char* end) {
   return at;
 }
 
-// Without its escapes; false when it begins no token.
-bool next_token(std::string_view& pointer, std::string& token) {
-  if (pointer.empty() || pointer.front() != '/') return false;
-  const std::size_t end = pointer.find('/', 1);
-  token.clear();
-  for (std::size_t i = 1; i < pointer.size() && i < end; ++i) {
-    if (pointer[i] != '~') {
-      token += pointer[i];
-    } else if (++i < pointer.size() && (pointer[i] == '0' || pointer[i] == '1')) {
-      token += pointer[i] == '0' ? '~' : '/';
-    } else {
-      return false;
-    }
-  }
-  pointer.remove_prefix(end == pointer.npos ? pointer.size() : end);
-  return true;
-}
-
-bool enter(Reader& in, const std::string& token) {
-  if (in.peek() == binary::Kind::Object) {
-    in.begin_object();
-    while (const auto key = in.next_key()) {
-      if (*key == token) return true;
-      in.skip();
-    }
-    return false;
-  }
-  std::uint64_t index = 0;
-  const auto read = std::from_chars(token.data(), token.data() + token.size(), index);
-  const bool is_index =
-      read.ec == std::errc() && read.ptr == token.data() + token.size() && (token.size() == 1 || token.front() != '0');
-  if (in.peek() != binary::Kind::Array || !is_index) return false;
-  in.begin_array();
-  for (; in.next_element(); --index) {
-    if (index == 0) return true;
-    in.skip();
-  }
-  return false;
-}
-
 }  // namespace
 
 Result<std::string> diagnose(std::string_view bytes) {
@@ -178,24 +138,6 @@ Result<std::string> diagnose(std::string_view bytes) {
   Buffer out;
   append(out, bytes.data(), bytes.data() + bytes.size());
   return std::string(out.view());
-}
-
-Result<std::string_view> find(std::string_view bytes, std::string_view pointer) {
-  Arena arena;
-  Reader in(bytes, arena);
-  const std::string_view asked = pointer;
-  std::string token;
-  while (!pointer.empty()) {
-    if (!next_token(pointer, token)) {
-      return Error::text(Code::InvalidArgument, "\"" + std::string(asked) + "\" is no JSON Pointer");
-    }
-    const bool is_there = enter(in, token);
-    if (in.failed()) return in.error();
-    if (!is_there) return Error::text(Code::NotFound, std::string(asked) + " is missing");
-  }
-  const std::string_view value = in.skip();
-  if (in.failed()) return in.error();
-  return value;
 }
 
 }  // namespace keel::cbor

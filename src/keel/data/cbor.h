@@ -43,7 +43,9 @@
 
 namespace keel::cbor {
 
+// Reads a CBOR document, value by value.
 using Reader = binary::Reader<binary::Cbor>;
+// Writes a CBOR document, value by value.
 using Writer = binary::Writer<binary::Cbor>;
 using binary::ReaderOptions;
 

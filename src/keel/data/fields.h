@@ -58,6 +58,7 @@ template <class... Pairs>
 consteval FieldList<Pairs...> fields(Pairs... pairs) {
   return {{pairs...}};
 }
+// The fields of a struct that lists them by itself.
 template <class T>
 inline constexpr auto fields_of = std::false_type();
 

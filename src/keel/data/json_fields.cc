@@ -12,6 +12,7 @@
 #include "keel/data/base64.h"
 #include "keel/data/internal/json_cursor.h"
 #include "keel/data/internal/json_pen.h"
+#include "keel/data/internal/key_order.h"
 
 namespace keel::json::internal {
 namespace {
@@ -194,9 +195,9 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
   bool is_tagged = false;
   static constexpr Form others[64] = {};
   const Form* const forms = table.forms != nullptr ? table.forms : others;
-  std::size_t expected = 0;  // The one behind the last; the key behind the last name is empty, and never there.
+  KeyOrder order(&table, table.count);
   for (;;) {
-    std::size_t i = expected;
+    std::size_t i = order.expected();  // The key behind the last name is empty, and never there.
     if (!at.member(table, i)) [[unlikely]] {
       if (at.has_left()) break;
       at.give_back();
@@ -221,7 +222,7 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
       return refuse_second(in, wrong);
     }
     seen |= bit;
-    expected = i + 1;
+    order.came(i);
     if (at.value(forms[i], fields[i])) continue;
     at.give_back_value();
     const std::size_t before = wrong.size();

@@ -17,6 +17,7 @@ namespace internal {
 class Cursor;
 }
 
+// The kinds of JSON values; None at the end of the document.
 enum class Kind : std::uint8_t { Object, Array, String, Number, Boolean, Null, None };
 
 // What was wrong first, and where. `line` and `column` begin at 1; the column counts bytes.
@@ -33,6 +34,7 @@ struct Problem {
   const char* keyword = "";  // Of JSON Schema, a literal, or "": violations.h.
 };
 
+// Bounds of what a reader accepts.
 struct ReaderOptions {
   int depth_max = 128;  // Open objects and arrays, 1 to 128; deeper is a Syntax problem.
   // A longer text is a Syntax problem before any of it is read. It bounds what is made of the text: a Value
@@ -173,5 +175,10 @@ class Reader {
   // elements begun; doubled, plus 1 for arrays.
   std::uint64_t level_[depth_limit];
 };
+
+// The text of the value at a JSON Pointer (RFC 6901), without reading the rest into anything: "/lines/0/sku". Of a
+// member that occurs twice, the first. NotFound when there is none; InvalidArgument when what is passed on the way
+// there is malformed, which is all that is looked at. json::parse<T>() (json_parse.h) then reads what it gives.
+Result<std::string_view> find(std::string_view text, std::string_view pointer);
 
 }  // namespace keel::json

@@ -38,6 +38,7 @@
 
 namespace keel::json {
 
+// Collects the schemas of types, by name.
 class Schemas {
  public:
   static constexpr std::size_t probe_length = 100'000;

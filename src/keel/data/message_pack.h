@@ -21,7 +21,9 @@
 
 namespace keel::message_pack {
 
+// Reads a MessagePack document, value by value.
 using Reader = binary::Reader<binary::MessagePack>;
+// Writes a MessagePack document, value by value.
 using Writer = binary::Writer<binary::MessagePack>;
 using binary::ReaderOptions;
 
@@ -61,5 +63,8 @@ std::string write(const T& value) {
   message_pack::write(out, value);
   return std::string(out.view());
 }
+
+// As cbor::find.
+Result<std::string_view> find(std::string_view bytes, std::string_view pointer);
 
 }  // namespace keel::message_pack

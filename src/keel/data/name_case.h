@@ -18,6 +18,7 @@
 
 namespace keel {
 
+// How the names of fields are written outside of the program.
 enum class Case : std::uint8_t {
   AsDeclared,
   Snake,       // created_at

@@ -86,6 +86,7 @@ class CheckedField;
 template <class List>
 class CheckedElements;
 
+// Collects the violations of a struct in its rules().
 class Check {
  public:
   // What a rule is about within a field: nothing, the element at an index, or the value of a key.

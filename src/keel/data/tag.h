@@ -33,6 +33,7 @@ struct Tag {
   std::string_view value;
 };
 
+// The tag of a type: its member and value.
 template <class T>
 inline constexpr Tag tag_of = {};
 template <class T>

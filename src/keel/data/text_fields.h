@@ -47,6 +47,7 @@
 
 namespace keel {
 
+// A name and a text: a parameter of a query, or a field of a form.
 struct NamedText {
   std::string_view name;
   std::string_view text;

@@ -53,17 +53,18 @@ Uuid Uuid::v7(Host& host) {
 
 Result<Uuid> Uuid::parse(std::string_view text) noexcept {
   if (text.size() != text_size) return fail(Code::InvalidArgument, expected);
+  static constexpr std::uint8_t places[] = {0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
   std::array<std::byte, 16> bytes;
-  std::size_t at = 0;
   unsigned wrong = 0;
-  for (std::byte& byte : bytes) {
-    if (std::ranges::find(hyphens, at) != std::end(hyphens)) wrong |= text[at++] != '-';
-    const unsigned high = digit_values[static_cast<unsigned char>(text[at])];
-    const unsigned low = digit_values[static_cast<unsigned char>(text[at + 1])];
-    wrong |= (high | low) & 0xf0;
-    byte = static_cast<std::byte>(high << 4 | low);
-    at += 2;
+  for (const std::size_t at : hyphens) wrong |= text[at] != '-' ? 0x10u : 0u;
+#pragma GCC unroll 16
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    const unsigned high = digit_values[static_cast<unsigned char>(text[places[i]])];
+    const unsigned low = digit_values[static_cast<unsigned char>(text[places[i] + 1u])];
+    wrong |= high | low;
+    bytes[i] = static_cast<std::byte>(high << 4 | low);
   }
+  wrong &= 0xf0;
   if (wrong != 0) return fail(Code::InvalidArgument, expected);
   return Uuid(bytes);
 }

@@ -23,6 +23,7 @@
 
 namespace keel {
 
+// One thing that is wrong with a value: its place and a sentence.
 struct Violation {
   // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. Of a query or a form (text_fields.h) the name.
   std::string pointer;

@@ -59,12 +59,29 @@ consteval bool are_names_short(const std::string_view* names, std::size_t count,
   }
   return true;
 }
+// What can be read behind each key.
+inline constexpr std::size_t key_slack = 16;
 // Of all keys with their heads, or a few more.
 consteval std::size_t key_bytes(const std::string_view* names, std::size_t count) {
-  std::size_t bytes = 1;
+  std::size_t bytes = key_slack;
   for (std::size_t i = 0; i < count; ++i) bytes += names[i].size() + 2;
   return bytes;
 }
+
+template <class Format>
+constexpr std::size_t key_size(std::string_view name) {
+  char head[2] = {};
+  return Format::put_name(name.size(), head) + name.size();
+}
+
+// A key with its head, behind which key_slack more bytes can be read.
+struct Step {
+  const char* key = nullptr;
+  std::uint16_t size = 0;
+  std::uint8_t shift = 0;  // By how many bits the first eight bytes are more than the key.
+  std::uint8_t field = 0;
+};
+inline constexpr char no_key[key_slack + 1] = {'\xC1'};  // Is no text in any format.
 
 // The keys of a struct with their heads, and the order in which they are written: shorter ones first, those of one
 // length by their bytes (RFC 8949 §4.2.1).
@@ -84,37 +101,29 @@ struct Keys {
     }
     return made;
   }();
-  // The last is empty, and never there.
-  static constexpr std::array<std::string_view, count + 1> keys = [] {
-    std::array<std::string_view, count + 1> made{};
-    std::size_t begin = 0;
+  // In the order in which they are written; behind them one that no bytes begin with.
+  static constexpr std::array<Step, count + 1> steps = [] {
+    std::array<Step, count + 1> made{};
+    const char* key = text.data();
     for (std::size_t i = 0; i < count; ++i) {
-      char head[2] = {};
-      const std::size_t size = Format::put_name(Names::names[i].size(), head) + Names::names[i].size();
-      made[i] = {text.data() + begin, size};
-      begin += size;
+      const std::size_t size = key_size<Format>(Names::names[i]);
+      made[i] = {key, static_cast<std::uint16_t>(size), static_cast<std::uint8_t>(size < 8 ? 64 - 8 * size : 0),
+                 static_cast<std::uint8_t>(i)};
+      key += size;
     }
-    return made;
-  }();
-  static constexpr std::array<std::uint8_t, count + 1> sequence = [] {
-    std::array<std::uint8_t, count + 1> made{};
-    for (std::size_t i = 0; i < count; ++i) made[i] = static_cast<std::uint8_t>(i);
-    std::sort(made.begin(), made.end() - 1, [](std::uint8_t a, std::uint8_t b) {
-      const std::string_view one = Names::names[a];
-      const std::string_view other = Names::names[b];
+    std::sort(made.begin(), made.end() - 1, [](const Step& a, const Step& b) {
+      const std::string_view one = Names::names[a.field];
+      const std::string_view other = Names::names[b.field];
       return one.size() != other.size() ? one.size() < other.size() : one < other;
     });
+    made[count] = {no_key, 1, 56, static_cast<std::uint8_t>(count)};
     return made;
   }();
-  // Which field follows one in that order; of `count` the first.
-  static constexpr std::array<std::uint8_t, count + 1> next = [] {
+  // Where the step of a field is.
+  static constexpr std::array<std::uint8_t, count + 1> places = [] {
     std::array<std::uint8_t, count + 1> made{};
-    std::size_t before = count;
-    for (std::size_t i = 0; i < count; ++i) {
-      made[before] = sequence[i];
-      before = sequence[i];
-    }
-    made[before] = static_cast<std::uint8_t>(count);
+    for (std::size_t place = 0; place < count; ++place) made[steps[place].field] = static_cast<std::uint8_t>(place);
+    made[count] = static_cast<std::uint8_t>(count);
     return made;
   }();
 };
@@ -126,9 +135,9 @@ using WriteField = void (*)(Writer<Format>& out, const void* field);
 
 template <class Format>
 struct ReadTable {
-  const std::string_view* keys;
+  const Step* steps;
   const std::string_view* names;
-  const std::uint8_t* next;
+  const std::uint8_t* places;
   const std::uint8_t* slots;
   const ReadField<Format>* read;
   const Form* forms;
@@ -165,9 +174,8 @@ struct VariantTable {
 };
 template <class Format>
 struct WriteTable {
-  const std::string_view* keys;
+  const Step* steps;
   const std::string_view* names;
-  const std::uint8_t* sequence;
   const WriteField<Format>* write;
   const Form* forms;
   bool (*const* is_absent)(const void* field);  // Null where none can be; else null or a function for each field.
@@ -202,6 +210,13 @@ class Access {
   static bool read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
                          void* value, Violations& wrong);
 
+  // For what reads and writes without a table: a Record.
+  static const char*& position(In& in) noexcept { return in.at_; }
+  static const char* end(const In& in) noexcept { return in.end_; }
+  static Buffer& buffer(Out& out) noexcept { return out.out_; }
+  // Of a problem, which is forgotten: tells it again, of the value that is found there from `begin`.
+  static void tell_at(In& in, const char* begin, const char* where);
+
   static void write_object(Out& out, const WriteTable<Format>& table, void* const* fields, Tag tag = {});
   static void write_elements(Out& out, const ElementTable<Format>& table, const void* first, std::size_t count);
 
@@ -215,6 +230,9 @@ class Access {
   static std::string path_of(const In& in);
   static bool begin(In& in, bool is_object);
   static bool is_next(In& in, std::uint64_t& left);
+  static std::size_t take_other_key(In& in, const ReadTable<Format>& table, std::string_view tag, bool& is_tagged,
+                                    Violations& wrong);
+  static bool find_place(In& in, const char* where);
   struct Judge;
 };
 extern template class Access<Cbor>;
@@ -253,9 +271,9 @@ struct Readers<Format, T, keel::internal::TypeList<Field...>> {
     return function;
   }();
   using Names = json::internal::Names<T>;
-  static constexpr ReadTable<Format> table = {Keys<T, Format>::keys.data(),
+  static constexpr ReadTable<Format> table = {Keys<T, Format>::steps.data(),
                                               Names::names.data(),
-                                              Keys<T, Format>::next.data(),
+                                              Keys<T, Format>::places.data(),
                                               Names::slots.data(),
                                               read,
                                               forms,
@@ -404,9 +422,8 @@ struct Writers<Format, T, keel::internal::TypeList<Field...>> {
                                                        nullptr};
   static constexpr Form forms[] = {form_of<std::remove_const_t<Field>, Format>()..., Form::Other};
   static constexpr WriteTable<Format> table = {
-      Keys<T, Format>::keys.data(),
+      Keys<T, Format>::steps.data(),
       json::internal::Names<T>::names.data(),
-      Keys<T, Format>::sequence.data(),
       write,
       forms,
       (json::internal::is_patch<std::remove_const_t<Field>> || ...) ? is_absent : nullptr,

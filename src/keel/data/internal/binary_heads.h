@@ -89,6 +89,31 @@ struct Cbor {
     return head.number == internal::unknown_count ? take_long(at, end, head) : at + 1 + (1 << (low - 24));
   }
 
+  // Where a number, true, false or null ends; null when it is none. There are nine bytes.
+  [[gnu::always_inline]] static const char* pass_number(const char* at, unsigned first) noexcept {
+    if (first < 0x40) {
+      const unsigned low = first & 31;
+      return low < 24 ? at + 1 : low <= 27 ? at + 1 + (1u << (low - 24)) : nullptr;
+    }
+    if (first < 0xF4 || first == 0xF8 || first > 0xFB) return nullptr;
+    return first < 0xF8 ? at + 1 : at + 1 + (1u << (first - 0xF8));
+  }
+
+  // An integer that an int64 holds, where it is of the shortest forms; else null. There are nine bytes.
+  [[gnu::always_inline]] static const char* take_count(const char* at, std::uint64_t& number) noexcept {
+    const auto first = static_cast<std::uint8_t>(*at);
+    const unsigned low = first & 31;
+    if (first > 0x3A) return nullptr;
+    const std::uint64_t sign = -static_cast<std::uint64_t>(first >> 5);  // All ones, or none.
+    if (low < 24) {
+      number = low ^ sign;
+      return at + 1;
+    }
+    if (low > 26) return nullptr;
+    number = internal::big_endian<std::uint64_t>(at + 1) >> (64 - (8u << (low - 24))) ^ sign;
+    return at + 1 + (1u << (low - 24));
+  }
+
   static char* put(char* at, internal::Token token, std::uint64_t number) noexcept {
     const auto major = static_cast<unsigned>(token) << 5;
     if (number < 24) {
@@ -115,6 +140,12 @@ struct Cbor {
   static constexpr char true_byte = '\xF5';
   static constexpr char null_byte = '\xF6';
   static constexpr char double_byte = '\xFB';
+  // The first byte of what is empty, and how many lengths or counts have a head of that byte alone, one behind another.
+  static constexpr unsigned text_byte = 0x60;
+  static constexpr unsigned text_heads = 24;
+  static constexpr unsigned array_byte = 0x80;
+  static constexpr unsigned map_byte = 0xA0;
+  static constexpr unsigned container_heads = 24;
 
   // A head of a text of a compile-time name.
   static constexpr std::size_t put_name(std::size_t size, char* to) noexcept {
@@ -227,6 +258,22 @@ struct MessagePack {
     return at;
   }
 
+  [[gnu::always_inline]] static const char* pass_number(const char* at, unsigned first) noexcept {
+    if (first < 0x80 || first >= 0xE0 || first == 0xC0 || first == 0xC2 || first == 0xC3) return at + 1;
+    if (first < 0xCA || first > 0xD3) return nullptr;
+    return at + 1 + (first < 0xCC ? 4u << (first - 0xCA) : 1u << (first & 3));
+  }
+  [[gnu::always_inline]] static const char* take_count(const char* at, std::uint64_t& number) noexcept {
+    const auto first = static_cast<std::uint8_t>(*at);
+    if (first < 0x80 || first >= 0xE0) {
+      number = static_cast<std::uint64_t>(std::int64_t{static_cast<std::int8_t>(first)});
+      return at + 1;
+    }
+    if (first < 0xCC || first > 0xCE) return nullptr;
+    number = internal::big_endian<std::uint64_t>(at + 1) >> (64 - (8u << (first - 0xCC)));
+    return at + 1 + (1u << (first - 0xCC));
+  }
+
   static char* put(char* at, internal::Token token, std::uint64_t number) noexcept {
     using internal::Token;
     switch (token) {
@@ -272,6 +319,11 @@ struct MessagePack {
   static constexpr char true_byte = '\xC3';
   static constexpr char null_byte = '\xC0';
   static constexpr char double_byte = '\xCB';
+  static constexpr unsigned text_byte = 0xA0;
+  static constexpr unsigned text_heads = 32;
+  static constexpr unsigned array_byte = 0x90;
+  static constexpr unsigned map_byte = 0x80;
+  static constexpr unsigned container_heads = 16;
 
   static constexpr std::size_t put_name(std::size_t size, char* to) noexcept {
     if (size < 32) {

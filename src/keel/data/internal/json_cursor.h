@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -113,7 +114,7 @@ class Cursor {
       case Form::String: {
         std::string_view text;
         if (!take_string(at, end_, text)) return false;
-        *static_cast<std::string*>(to) = text;
+        put_string(text, *static_cast<std::string*>(to));
         break;
       }
       case Form::Boolean:
@@ -144,6 +145,19 @@ class Cursor {
     }
     at_ = at;
     return true;
+  }
+  // What is short without a call.
+  [[gnu::always_inline]] void put_string(std::string_view text, std::string& to) const {
+    constexpr std::size_t room = 15;  // Of any string, without the heap.
+    if (text.size() > room || end_ - text.data() < static_cast<std::ptrdiff_t>(room)) {
+      to = text;
+    } else {
+      to.resize_and_overwrite(room, [text](char* at, std::size_t) {
+        std::memcpy(at, text.data(), 8);
+        std::memcpy(at + room - 8, text.data() + room - 8, 8);
+        return text.size();
+      });
+    }
   }
   // Of a copy, so that the other one stays in registers; null when the Reader has to.
   [[gnu::noinline]] static const char* take_apart(Cursor at, Form form, void* to) {

@@ -410,8 +410,8 @@ int choose_by_value(Reader& in, std::string_view name, std::span<const std::stri
 // With an `otherwise` that is not -1 it is that when it has none of them.
 int choose_by_name(Reader& in, std::span<const std::string_view> names, int otherwise, Complaint expected,
                    Violations& wrong);
-// Whether an object is due that has members with several of the names. It is due again then.
-bool has_several(Reader& in, std::span<const std::string_view> names);
+// Whether an object is due that has members with several of the names, or with `least` of them. It is due again then.
+bool has_several(Reader& in, std::span<const std::string_view> names, std::size_t least = 2);
 // For the value that is due, which is of none of the kinds that it may have.
 [[gnu::cold]] void refuse_kind(Reader& in, const char* expected);
 

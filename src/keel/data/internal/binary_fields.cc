@@ -6,7 +6,7 @@
 #include <string>
 
 #include "keel/base/copy.h"
-#include "keel/data/internal/binary_numbers.h"
+#include "keel/data/internal/binary_texts.h"
 #include "keel/data/internal/json_names.h"
 #include "keel/data/internal/json_scan.h"
 #include "keel/data/utf8.h"
@@ -24,83 +24,122 @@ void append_name(std::string& pointer, std::string_view name) {
   }
 }
 
-// Texts are mostly short, and ASCII. The bytes go on up to `end`.
-[[gnu::always_inline]] inline bool is_text(std::string_view text, const char* end) noexcept {
-  constexpr std::uint64_t high_bits = 0x8080808080808080;
-  using json::internal::word_at;
-  const char* const at = text.data();
-  const std::size_t size = text.size();
-  std::uint64_t bits = 0;
-  if (size > 8) {
-    if (size > 32) return utf8::is_valid(text);
-    for (std::size_t i = 0; i + 8 < size; i += 8) bits |= word_at<std::uint64_t>(at + i);
-    bits |= word_at<std::uint64_t>(at + size - 8);
-  } else if (end - at >= 8 && std::endian::native == std::endian::little) {
-    bits = size == 0 ? 0 : word_at<std::uint64_t>(at) << (64 - 8 * size);
-  } else {
-    return utf8::is_valid(text);
+using json::internal::word_at;
+
+// Whether the bytes at `at` begin with the key, of which there are `room`.
+[[gnu::always_inline]] inline bool begins_with_key(const char* at, std::size_t room, const Step& step) noexcept {
+  if (room < 8 || std::endian::native != std::endian::little) [[unlikely]] {
+    return room >= step.size && std::memcmp(at, step.key, step.size) == 0;
   }
-  return (bits & high_bits) == 0 || utf8::is_valid(text);
+  if ((word_at<std::uint64_t>(at) ^ word_at<std::uint64_t>(step.key)) << step.shift != 0) return false;
+  if (step.size <= 8) return true;
+  if (step.size > room) return false;
+  for (std::size_t offset = 8; offset + 8u < step.size; offset += 8) {
+    if (word_at<std::uint64_t>(at + offset) != word_at<std::uint64_t>(step.key + offset)) return false;
+  }
+  return word_at<std::uint64_t>(at + step.size - 8) == word_at<std::uint64_t>(step.key + step.size - 8);
+}
+
+[[gnu::always_inline]] inline bool is_text_form(Form form) noexcept {
+  static_assert(static_cast<int>(Form::View) == 1 && static_cast<int>(Form::String) == 2);
+  return static_cast<unsigned>(form) - 1 < 2;
+}
+
+[[gnu::always_inline]] inline void set_text(Form form, void* to, const char* at, std::size_t size) {
+  if (form == Form::View) {
+    *static_cast<std::string_view*>(to) = {at, size};
+  } else {
+    static_cast<std::string*>(to)->assign(at, size);
+  }
 }
 
 // The value at this very byte where it has the common form of `form`; else null, and the Reader has to look.
 template <class Format>
-[[gnu::always_inline]] inline const char* take(const char* at, const char* end, Form form, void* to) noexcept {
+[[gnu::noinline]] const char* take_long(const char* at, const char* end, Form form, void* to) {
   if (form == Form::Other || at == end) return nullptr;
-  if (form == Form::Boolean) {
-    const auto value = static_cast<std::uint8_t>(*at ^ Format::false_byte);
-    if (value > 1) return nullptr;
-    *static_cast<bool*>(to) = value != 0;
-    return at + 1;
-  }
-  if (form == Form::Double && *at == Format::double_byte && end - at >= 9) {
-    *static_cast<double*>(to) = std::bit_cast<double>(big_endian<std::uint64_t>(at + 1));
-    return at + 9;
-  }
   Head head;
   at = Format::take(at, end, head);
   if (at == nullptr) return nullptr;
+  const bool is_signed = form == Form::Int64 || form == Form::Int32;
   switch (form) {
     case Form::View:
-    case Form::String: {
+    case Form::String:
       if (head.token != Token::Text || head.number > static_cast<std::uint64_t>(end - at)) return nullptr;
-      const std::string_view text(at, static_cast<std::size_t>(head.number));
-      if (!is_text(text, end)) return nullptr;
-      if (form == Form::View) {
-        *static_cast<std::string_view*>(to) = text;
-      } else {
-        *static_cast<std::string*>(to) = text;
-      }
-      return at + text.size();
-    }
+      if (!utf8::is_valid({at, static_cast<std::size_t>(head.number)})) return nullptr;
+      set_text(form, to, at, static_cast<std::size_t>(head.number));
+      return at + head.number;
+    case Form::Boolean:
+      if (head.token != Token::Boolean) return nullptr;
+      *static_cast<bool*>(to) = head.number != 0;
+      return at;
     case Form::Double:
       if (head.token != Token::Real) return nullptr;
       *static_cast<double*>(to) = std::bit_cast<double>(head.number);
       return at;
-    case Form::Uint64:
-      if (head.token != Token::Unsigned) return nullptr;
-      *static_cast<std::uint64_t*>(to) = head.number;
-      return at;
-    case Form::Uint32:
-      if (head.token != Token::Unsigned || head.number > std::numeric_limits<std::uint32_t>::max()) return nullptr;
-      *static_cast<std::uint32_t*>(to) = static_cast<std::uint32_t>(head.number);
-      return at;
-    case Form::Int64:
-    case Form::Int32: {
-      const std::uint64_t most = form == Form::Int64 ? std::uint64_t{std::numeric_limits<std::int64_t>::max()}
-                                                     : std::uint64_t{std::numeric_limits<std::int32_t>::max()};
-      if (head.number > most || head.token > Token::Negative) return nullptr;
-      const auto number = static_cast<std::int64_t>(head.token == Token::Negative ? ~head.number : head.number);
-      if (form == Form::Int64) {
-        *static_cast<std::int64_t*>(to) = number;
-      } else {
-        *static_cast<std::int32_t*>(to) = static_cast<std::int32_t>(number);
+    default:
+      break;
+  }
+  const std::uint64_t most = form == Form::Int64    ? std::uint64_t{std::numeric_limits<std::int64_t>::max()}
+                             : form == Form::Int32  ? std::uint64_t{std::numeric_limits<std::int32_t>::max()}
+                             : form == Form::Uint32 ? std::uint64_t{std::numeric_limits<std::uint32_t>::max()}
+                                                    : ~std::uint64_t{0};
+  if (head.number > most || head.token > (is_signed ? Token::Negative : Token::Unsigned)) return nullptr;
+  const std::uint64_t number = head.token == Token::Negative ? ~head.number : head.number;
+  if (form == Form::Int64 || form == Form::Uint64) {
+    std::memcpy(to, &number, sizeof number);
+  } else {
+    const auto narrow = static_cast<std::uint32_t>(number);
+    std::memcpy(to, &narrow, sizeof narrow);
+  }
+  return at;
+}
+
+// The same, without a call for what is common and has no fewer than take_room bytes ahead.
+constexpr std::size_t take_room = 9;
+template <class Format>
+[[gnu::always_inline]] inline const char* take(const char* at, const char* end, Form form, void* to) {
+  const auto room = static_cast<std::size_t>(end - at);
+  if (room < take_room) [[unlikely]]
+    return take_long<Format>(at, end, form, to);
+  if (is_text_form(form)) {
+    const std::size_t size = static_cast<std::uint8_t>(*at) - Format::text_byte;
+    if (size >= Format::text_heads || size >= room || !is_text(at + 1, size)) [[unlikely]]
+      return take_long<Format>(at, end, form, to);
+    set_text(form, to, at + 1, size);
+    return at + 1 + size;
+  }
+  switch (form) {
+    case Form::Other:
+      return nullptr;
+    case Form::Boolean: {
+      const auto value = static_cast<std::uint8_t>(*at ^ Format::false_byte);
+      if (value > 1) return nullptr;
+      *static_cast<bool*>(to) = value != 0;
+      return at + 1;
+    }
+    case Form::Double:
+      if (*at == Format::double_byte) {
+        *static_cast<double*>(to) = std::bit_cast<double>(big_endian<std::uint64_t>(at + 1));
+        return at + 9;
       }
-      return at;
+      if constexpr (std::is_same_v<Format, Cbor>) {
+        if (*at == '\xF9') {
+          *static_cast<double*>(to) = half(big_endian<std::uint16_t>(at + 1));
+          return at + 3;
+        }
+      }
+      break;
+    case Form::Int64: {
+      std::uint64_t number = 0;
+      const char* const behind = Format::take_count(at, number);
+      if (behind == nullptr) break;
+      std::memcpy(to, &number, sizeof number);
+      return behind;
     }
     default:
-      return nullptr;
+      break;
   }
+  return take_long<Format>(at, end, form, to);
 }
 
 template <class Format>
@@ -188,24 +227,27 @@ struct Access<Format>::Judge {
 
 // As begin_object() and begin_array().
 template <class Format>
-inline bool Access<Format>::begin(In& in, bool is_object) {
-  Head head;
-  const char* const at = in.at_ == in.end_ ? nullptr : Format::take(in.at_, in.end_, head);
-  if (at == nullptr || head.token != (is_object ? Token::Map : Token::Array) || in.depth_ >= in.depth_max_ ||
-      head.number > static_cast<std::uint64_t>(in.end_ - at) / (is_object ? 2 : 1)) [[unlikely]] {
+[[gnu::always_inline]] inline bool Access<Format>::begin(In& in, bool is_object) {
+  const char* const at = in.at_;
+  const std::size_t room = static_cast<std::size_t>(in.end_ - at);
+  std::uint64_t count = 0;
+  if (room == 0 ||
+      (count = static_cast<std::uint8_t>(*at) - (is_object ? Format::map_byte : Format::array_byte)) >=
+          Format::container_heads ||
+      in.depth_ >= in.depth_max_ || count * (is_object ? 2 : 1) >= room) [[unlikely]] {
     return is_object ? in.begin_object() : in.begin_array();
   }
-  in.value_ = in.at_;
-  in.at_ = at;
+  in.value_ = at;
+  in.at_ = at + 1;
   in.due_ = nullptr;
-  in.level_[in.depth_++] = {head.number, is_object ? 1u : 0u};
+  in.level_[in.depth_++] = {count, is_object ? 1u : 0u};
   return true;
 }
 
 // Whether another item is due in the container whose items began; false at its end, which is passed, and when the
 // bytes end.
 template <class Format>
-bool Access<Format>::is_next(In& in, std::uint64_t& left) {
+[[gnu::always_inline]] inline bool Access<Format>::is_next(In& in, std::uint64_t& left) {
   if (left != In::unknown) return left != 0 && left-- != 0;
   if (in.at_ == in.end_) {
     in.malformed("unexpected end of the bytes");
@@ -216,6 +258,35 @@ bool Access<Format>::is_next(In& in, std::uint64_t& left) {
   return false;
 }
 
+// The key of a member that is not the one expected: its field, the number of fields when it has been passed over, or
+// one more when there is none.
+template <class Format>
+[[gnu::noinline]] std::size_t Access<Format>::take_other_key(In& in, const ReadTable<Format>& table,
+                                                             std::string_view tag, bool& is_tagged, Violations& wrong) {
+  const int depth = in.depth_;
+  if (in.at_ != in.end_ && in.level_[depth - 1].left == In::unknown && *in.at_ == '\xFF') {
+    ++in.at_;
+    return table.count + 1u;
+  }
+  std::string_view key;
+  if (!in.take_key(key)) return table.count + 1u;
+  const std::size_t i = find(table, key);
+  if (i != table.count) return i;
+  const char* const at = in.at_;
+  const bool is_tag = !tag.empty() && key == tag;
+  if (is_tag && is_tagged) {
+    in.value_ = at;
+    in.fail_malformed("is given twice");
+    return table.count + 1u;
+  }
+  is_tagged = is_tagged || is_tag;
+  in.skip();
+  if (table.is_strict && !is_tag) {
+    in.refuse(Problem::Cause::Value, "is not a field of this object", at, "additionalProperties");
+  }
+  return in.failed() && !collect(in, at, depth, wrong) ? table.count + 1u : table.count;
+}
+
 template <class Format>
 void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* const* fields, const void* object,
                                  Violations& wrong, std::string_view tag) {
@@ -223,53 +294,29 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
   const int depth = in.depth_;
   Level& level = in.level_[depth - 1];
   std::uint64_t left = level.left;
-  const std::size_t violations = wrong.size();
+  const bool has_rules = table.rules != nullptr;
+  const std::size_t violations = has_rules ? wrong.size() : 0;
   std::uint64_t seen = 0;
   std::uint64_t wrong_ones = 0;
   bool is_tagged = false;
-  std::size_t last = table.count;
+  const Step* expected = table.steps;
   const char* at = in.at_;
   const char* const end = in.end_;
-  for (;;) {
-    if (left != In::unknown) [[likely]] {
-      if (left == 0) break;
-      --left;
-    } else {
-      in.at_ = at;
-      if (!is_next(in, left)) {
-        at = in.at_;
-        break;
-      }
-    }
+  // Where it is not known, what is left begins so high that only a break ends it.
+  for (; left != 0; --left) {
     const char* const key_at = at;
-    std::size_t i = table.next[last];
-    if (json::internal::begins_with(at, end, table.keys[i])) [[likely]] {
-      at += table.keys[i].size();
-    } else if (last + 1 < table.count && json::internal::begins_with(at, end, table.keys[last + 1])) {
-      i = last + 1;
-      at += table.keys[i].size();
+    const auto room = static_cast<std::size_t>(end - at);
+    std::size_t i = expected->field;
+    if (begins_with_key(at, room, *expected)) [[likely]] {
+      at += expected->size;
+      ++expected;
     } else {
       in.at_ = at;
-      std::string_view key;
-      if (!in.take_key(key)) break;
+      i = take_other_key(in, table, tag, is_tagged, wrong);
       at = in.at_;
-      i = find(table, key);
-      if (i == table.count) {
-        const bool is_tag = !tag.empty() && key == tag;
-        if (is_tag && is_tagged) {
-          in.value_ = at;
-          in.fail_malformed("is given twice");
-          break;
-        }
-        is_tagged = is_tagged || is_tag;
-        in.skip();
-        if (table.is_strict && !is_tag) {
-          in.refuse(Problem::Cause::Value, "is not a field of this object", at, "additionalProperties");
-        }
-        if (in.failed() && !collect(in, at, depth, wrong)) return;
-        at = in.at_;
-        continue;
-      }
+      if (i == table.count) continue;
+      if (i > table.count) break;
+      expected = table.steps + table.places[i] + 1;
     }
     const std::uint64_t bit = std::uint64_t{1} << i;
     if ((seen & bit) != 0) [[unlikely]] {
@@ -279,17 +326,16 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
       break;
     }
     seen |= bit;
-    last = i;
     if (const char* const behind = take<Format>(at, end, table.forms[i], fields[i])) [[likely]] {
       at = behind;
       continue;
     }
     in.at_ = at;
     level.place = static_cast<std::uint64_t>(key_at - in.begin_ + 1) << 1 | 1;
-    const std::size_t before = wrong.size();
+    const std::size_t before = has_rules ? wrong.size() : 0;
     table.read[i](in, fields[i], wrong);
     if (in.failed() && !collect(in, at, depth, wrong)) return;
-    if (wrong.size() != before) wrong_ones |= bit;
+    if (has_rules && wrong.size() != before) wrong_ones |= bit;
     at = in.at_;
   }
   if (in.failed()) return;
@@ -299,7 +345,7 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
   for (std::uint64_t missing = table.required & ~seen; missing != 0 && !in.failed(); missing &= missing - 1) {
     add_violation(in, table.names[std::countr_zero(missing)], "is required", wrong, {}, "required");
   }
-  if (table.rules == nullptr || in.failed()) return;
+  if (!has_rules || in.failed()) return;
   Judge judge{in, wrong};
   Check check(fields, {table.names, table.count}, seen & ~wrong_ones, wrong.size() == violations, Judge::tell, &judge);
   judge.check = &check;
@@ -335,18 +381,27 @@ void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* f
   Level& level = in.level_[depth - 1];
   std::uint64_t left = level.left;
   std::size_t count = 0;
-  for (; is_next(in, left); ++count) {
-    level.place += 2;
+  auto* element = static_cast<std::byte*>(first);
+  const Form form = table.form;
+  // What is common, without the Reader.
+  for (const char* at = in.at_; left != In::unknown && left != 0 && count < table.count;) {
+    const char* const behind = take<Format>(at, in.end_, form, element);
+    if (behind == nullptr) break;
+    in.at_ = at = behind;
+    --left;
+    ++count;
+    element += table.stride;
+  }
+  for (; is_next(in, left); ++count, element += table.stride) {
+    level.place = 2 * (std::uint64_t{count} + 1);
     const char* const at = in.at_;
-    void* const element = static_cast<std::byte*>(first) + count * table.stride;
-    if (count < table.count) {
-      if (const char* const behind = take<Format>(at, in.end_, table.form, element)) {
-        in.at_ = behind;
-        continue;
-      }
-      table.read(in, element, wrong);
-    } else {
+    if (count >= table.count) {
       in.skip();
+    } else if (const char* const behind = take<Format>(at, in.end_, form, element)) {
+      in.at_ = behind;
+      continue;
+    } else {
+      table.read(in, element, wrong);
     }
     if (in.failed() && !collect(in, at, depth, wrong)) return;
   }
@@ -466,93 +521,37 @@ bool Access<Format>::read_whole(std::string_view bytes, Arena& arena, ReaderOpti
   return wrong.empty();
 }
 
-namespace {
-
-// The value where it is written without a call; else null. There is room for 9 bytes, and for the text.
+// Goes to a value that begins at `where`, in what is due: true when it is there.
 template <class Format>
-[[gnu::always_inline]] inline char* put(char* at, Form form, const void* field) noexcept {
-  switch (form) {
-    case Form::Boolean:
-      *at = *static_cast<const bool*>(field) ? Format::true_byte : Format::false_byte;
-      return at + 1;
-    case Form::Int32:
-      return put_integer<Format>(at, *static_cast<const std::int32_t*>(field));
-    case Form::Int64:
-      return put_integer<Format>(at, *static_cast<const std::int64_t*>(field));
-    case Form::Uint32:
-      return Format::put(at, Token::Unsigned, *static_cast<const std::uint32_t*>(field));
-    case Form::Uint64:
-      return Format::put(at, Token::Unsigned, *static_cast<const std::uint64_t*>(field));
-    case Form::Double:
-      return put_double(Format(), at, *static_cast<const double*>(field));
-    default:
-      return nullptr;
+bool Access<Format>::find_place(In& in, const char* where) {
+  do {
+    if (in.at_ == where) return true;
+    in.peek();  // Passes over hints.
+    if (in.at_ == where) return true;
+  } while (in.peek() == Kind::Other && in.try_tag());
+  if (in.peek() == Kind::Object) {
+    in.begin_object();
+    while (in.next_key()) {
+      if (find_place(in, where)) return true;
+    }
+  } else if (in.peek() == Kind::Array) {
+    in.begin_array();
+    while (in.next_element()) {
+      if (find_place(in, where)) return true;
+    }
+  } else {
+    in.skip();
   }
-}
-
-}  // namespace
-
-template <class Format>
-void Access<Format>::write_object(Out& out, const WriteTable<Format>& table, void* const* fields, Tag tag) {
-  std::size_t count = table.count + (tag.name.empty() ? 0 : 1);
-  if (table.is_absent != nullptr) {
-    for (std::size_t i = 0; i < table.count; ++i) {
-      if (table.is_absent[i] != nullptr && table.is_absent[i](fields[i])) --count;
-    }
-  }
-  out.begin_object(count);
-  Buffer& to = out.out_;
-  for (std::size_t place = 0; place < table.count; ++place) {
-    const std::size_t i = table.sequence[place];
-    if (!tag.name.empty()) {
-      const std::string_view name = table.names[i];
-      if (tag.name.size() != name.size() ? tag.name.size() < name.size() : tag.name < name) {
-        out.key(tag.name).string(tag.value);
-        tag = {};
-      }
-    }
-    if (table.is_absent != nullptr && table.is_absent[i] != nullptr && table.is_absent[i](fields[i])) continue;
-    const std::string_view key = table.keys[i];
-    const Form form = table.forms[i];
-    std::string_view text;
-    if (form == Form::View) text = *static_cast<const std::string_view*>(fields[i]);
-    if (form == Form::String) text = *static_cast<const std::string*>(fields[i]);
-    char* const begin = to.reserve(key.size() + 9 + text.size());
-    copy_short(begin, key.data(), key.size());
-    char* at = begin + key.size();
-    if (form == Form::View || form == Form::String) {
-      if (text.size() > std::numeric_limits<std::uint32_t>::max()) [[unlikely]] {
-        to.commit(key.size());
-        out.string(text);
-        continue;
-      }
-      at = Format::put(at, Token::Text, text.size());
-      if (!text.empty()) copy_short(at, text.data(), text.size());
-      to.commit(static_cast<std::size_t>(at - begin) + text.size());
-      continue;
-    }
-    if (char* const behind = put<Format>(at, form, fields[i])) {
-      to.commit(static_cast<std::size_t>(behind - begin));
-      continue;
-    }
-    to.commit(key.size());
-    table.write[i](out, fields[i]);
-  }
-  if (!tag.name.empty()) out.key(tag.name).string(tag.value);
+  return in.failed();
 }
 
 template <class Format>
-void Access<Format>::write_elements(Out& out, const ElementTable<Format>& table, const void* first, std::size_t count) {
-  out.begin_array(count);
-  Buffer& to = out.out_;
-  for (const auto* at = static_cast<const std::byte*>(first); count > 0; --count, at += table.stride) {
-    char* const begin = to.reserve(9);
-    if (char* const behind = put<Format>(begin, table.form, at)) {
-      to.commit(static_cast<std::size_t>(behind - begin));
-    } else {
-      table.write(out, at);
-    }
-  }
+void Access<Format>::tell_at(In& in, const char* begin, const char* where) {
+  const Problem problem = in.failed() ? in.problem() : Problem{Problem::Cause::Value, "", 0};
+  in.message_ = nullptr;
+  in.at_ = begin;
+  if (find_place(in, where) && !in.failed()) in.refuse(problem.cause, problem.message, where, problem.keyword);
+  if (!in.failed()) in.refuse(problem.cause, problem.message, begin, problem.keyword);
 }
 
 template class Access<Cbor>;

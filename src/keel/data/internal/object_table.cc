@@ -6,6 +6,7 @@
 
 #include "keel/data/internal/json_cursor.h"
 #include "keel/data/internal/json_pen.h"
+#include "keel/data/internal/key_order.h"
 #include "keel/data/internal/object_table.h"
 #include "keel/data/json_value.h"
 #include "keel/data/timestamp.h"
@@ -154,6 +155,40 @@ Complaint complaint_of(const of::Limits& limits, Held held, const void* value) n
     return is_below || is_above ? Complaint{limits.message, keyword_of(held, is_below)} : Complaint();
   });
 }
+// Of at most 16 bytes.
+[[gnu::always_inline]] inline bool is_short_ascii(std::string_view text) noexcept {
+  constexpr std::uint64_t high_bits = 0x8080808080808080;
+  const char* const end = text.data() + text.size();
+  if (text.size() > 16) return false;
+  if (text.size() >= 8)
+    return ((word_at<std::uint64_t>(text.data()) | word_at<std::uint64_t>(end - 8)) & high_bits) == 0;
+  if (text.size() >= 4)
+    return ((word_at<std::uint32_t>(text.data()) | word_at<std::uint32_t>(end - 4)) & high_bits) == 0;
+  unsigned bytes = 0;
+  for (const char c : text) bytes |= static_cast<unsigned char>(c);
+  return bytes < 0x80;
+}
+// The common forms: false says nothing.
+[[gnu::always_inline]] inline bool is_surely_within(const of::Limits& limits, Form form, const void* value) noexcept {
+  switch (form) {
+    case Form::String: {
+      const auto& text = *static_cast<const std::string*>(value);
+      const auto size = static_cast<std::int64_t>(text.size());
+      if (size > limits.most || size < limits.least) return false;
+      return (size + 3) / 4 >= limits.least || is_short_ascii(text);  // A character is one to four bytes.
+    }
+    case Form::Int32: {
+      const auto number = *static_cast<const std::int32_t*>(value);
+      return limits.least <= number && number <= limits.most;
+    }
+    case Form::Int64: {
+      const auto number = *static_cast<const std::int64_t*>(value);
+      return limits.least <= number && number <= limits.most;
+    }
+    default:
+      return false;
+  }
+}
 [[gnu::cold]] void tell(Reader& in, Held held, Complaint why, Violations& wrong) {
   if (held == Held::Strings) {
     refuse_left(in, {}, why, wrong);
@@ -219,9 +254,9 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
   }
   const int depth = in.depth();
   std::uint64_t seen = 0;
-  std::size_t expected = 0;  // The one behind the last; the key behind the last name is empty, and never there.
+  KeyOrder order(&table, names.count);
   for (;;) {
-    std::size_t i = expected;
+    std::size_t i = order.expected();  // The key behind the last name is empty, and never there.
     if (!at.member(names, i)) [[unlikely]] {
       if (at.has_left()) break;
       at.give_back();
@@ -243,14 +278,14 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
       return refuse_second(in, wrong);
     }
     seen |= bit;
-    expected = i + 1;
+    order.came(i);
     const ObjectMember& member = table.members[i];
     void* const to = static_cast<std::byte*>(object) + member.offset;
     const Form form = form_of(member.held);
     if (form != Form::Other && (member.presence & how) <= of::optional) {
       void* const value = (member.presence & how) == of::present ? to : engage(member.held, member.presence, to);
       if (at.value(form, value)) {
-        if (member.limits == nullptr) continue;
+        if (member.limits == nullptr || is_surely_within(*member.limits, form, value)) continue;
         const Complaint why = complaint_of(*member.limits, member.held, value);
         if (!why) continue;
         at.give_back();
@@ -401,7 +436,7 @@ int choose_by_name(Reader& in, std::span<const std::string_view> names, int othe
   return -1;
 }
 
-bool has_several(Reader& in, std::span<const std::string_view> names) {
+bool has_several(Reader& in, std::span<const std::string_view> names, std::size_t least) {
   if (in.failed() || in.peek() != Kind::Object) return false;
   const Reader::Mark mark = in.mark();
   if (!in.begin_object()) return false;
@@ -410,7 +445,7 @@ bool has_several(Reader& in, std::span<const std::string_view> names) {
     found += std::find(names.begin(), names.end(), *key) != names.end() ? 1 : 0;
     in.skip();
   }
-  return !in.failed() && in.rewind(mark) && found > 1;
+  return !in.failed() && in.rewind(mark) && found >= least;
 }
 
 void refuse_kind(Reader& in, const char* expected) {

@@ -1,0 +1,43 @@
+// Texts of CBOR and MessagePack, most of which are short, and ASCII.
+
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "keel/data/internal/binary_heads.h"
+#include "keel/data/internal/json_scan.h"
+#include "keel/data/utf8.h"
+
+namespace keel::binary::internal {
+
+// Whether a text of which at least eight bytes can be read, with what follows it, is UTF-8; most are short, and ASCII.
+[[gnu::always_inline]] inline bool is_text(const char* at, std::size_t size) noexcept {
+  constexpr std::uint64_t high_bits = 0x8080808080808080;
+  std::uint64_t bits = 0;
+  if (size > 8) {
+    bits = json::internal::word_at<std::uint64_t>(at) | json::internal::word_at<std::uint64_t>(at + size - 8);
+    if (size > 16)
+      bits |= json::internal::word_at<std::uint64_t>(at + 8) | json::internal::word_at<std::uint64_t>(at + size - 16);
+  } else if constexpr (std::endian::native == std::endian::little) {
+    bits = size == 0 ? 0 : json::internal::word_at<std::uint64_t>(at) << (64 - 8 * size);
+  } else {
+    bits = high_bits;
+  }
+  return (bits & high_bits) == 0 || utf8::is_valid({at, size});
+}
+
+// Where a value ends that is a number, a short text or the like, without a look into it; else null, and it has to be
+// looked at.
+template <class Format>
+[[gnu::always_inline]] inline const char* pass_short(const char* at, const char* end) noexcept {
+  const auto room = static_cast<std::size_t>(end - at);
+  if (room < 9) return nullptr;
+  const auto first = static_cast<std::uint8_t>(*at);
+  const std::size_t size = first - Format::text_byte;
+  if (size < Format::text_heads) return size < room && is_text(at + 1, size) ? at + 1 + size : nullptr;
+  return Format::pass_number(at, first);
+}
+
+}  // namespace keel::binary::internal

@@ -1,0 +1,346 @@
+// keel/data/record.h — named, typed values for which there is no struct: what a message consists of.
+//
+//   Record reading;                                             // or Record reading(arena)
+//   KEEL_TRY_VOID(reading.set("device.id", Uuid::v7()));        // makes the record "device"
+//   KEEL_TRY_VOID(reading.set("samples", {21.5, 22.0}));
+//   KEEL_TRY_VOID(reading.append("samples", 22.5));
+//   KEEL_TRY(double last, reading.get<double>("samples[2]"));   // "samples[2] is missing"
+//   for (const Record::Field field : reading) use(field.name, field.value);
+//   std::string bytes = cbor::write(reading);                   // cbor.h, message_pack.h; json::write, json_write.h
+//   KEEL_TRY(Record again, cbor::parse<Record>(bytes));
+//
+// A field of a struct may be a Record. A struct becomes a Record and is made of one by record_fields.h, which is also
+// how a Record is checked against what is expected of it.
+//
+// Which one: a struct where the fields are known. A Record for messages whose fields only the application's users know,
+//           with bytes, times and integers of a width. A json::Value (json_value.h) for a document of JSON: it has the
+//           types of JSON, changes in place, and is written as it was read.
+// Paths:    "device.samples[2]". A name with '.', '[' or '\' in it is spelled with '\' before them. find() takes a name
+//           as it is.
+// Types:    set() keeps that of its argument: a std::uint16_t is a Uint16. get<T>() gives a number of any type as any
+//           other that holds it exactly, a string also as a Timestamp, a Uuid, 16 bytes also as a Uuid. The formats
+//           have no widths: what is read is an Int64, Uint64 or Double, of MessagePack also a Float. Equality is that
+//           of the numbers: 1 == 1.0.
+// Formats:  CBOR and MessagePack as cbor.h says of structs: deterministic, a field twice is malformed. A tag without a
+//           meaning here is passed over. JSON: bytes are base64url, times and UUIDs their text, NaN and the infinities
+//           null; they are read as strings.
+// Errors:   InvalidArgument with the path and both types: "samples[2]: is a string, not a double". A Record is nested
+//           at most 64 deep, more is InvalidArgument. A string of 4 GiB or an array of 2^31 elements is a Bug (bug.h).
+// Lifetime: with an arena all of it lies there and ends with it; a Record that is made or copied without one owns its
+//           memory. Views and references are valid until the Record is changed, moved or destroyed. Moving into a
+//           Record of another arena copies.
+// Threads:  a value.
+// Cost:     24 bytes for a value or a name with a text of at most 22 bytes; a longer text, an array and a record take
+//           one allocation each. A field is looked for one by one among 16, else by binary search in an index that is
+//           kept. Malformed bytes of CBOR and MessagePack take no memory, others up to 24 times their size (an array of
+//           small numbers), which bytes_max of ReaderOptions bounds.
+
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <initializer_list>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/arena.h"
+#include "keel/base/result.h"
+#include "keel/data/timestamp.h"
+#include "keel/data/uuid.h"
+
+namespace keel::json {
+class Reader;
+class Writer;
+}  // namespace keel::json
+namespace keel::binary {
+struct Cbor;
+struct MessagePack;
+template <class Format>
+class Reader;
+template <class Format>
+class Writer;
+}  // namespace keel::binary
+
+namespace keel {
+
+class Record {
+ public:
+  enum class Kind : std::uint8_t {
+    Null,
+    Boolean,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Uint8,
+    Uint16,
+    Uint32,
+    Uint64,
+    Float,
+    Double,
+    String,
+    Bytes,
+    Time,
+    Uuid,
+    Array,
+    Record,
+  };
+  // As messages name it: "int64", "record".
+  static std::string_view name_of(Kind kind) noexcept;
+
+  class Value;
+  struct Field;
+  class Input;
+  class Iterator;
+  static constexpr int depth_max = 64;
+
+  Record() noexcept = default;
+  explicit Record(Arena& arena) noexcept : arena_(&arena) {}
+  Record(const Record& other);
+  Record(const Record& other, Arena& arena);
+  Record(Record&& other) noexcept;
+  Record& operator=(const Record& other);
+  Record& operator=(Record&& other);
+  ~Record() {
+    if (arena_ == nullptr) release();
+  }
+
+  std::size_t size() const noexcept;
+  bool empty() const noexcept { return size() == 0; }
+  // The fields in the order in which they came.
+  Iterator begin() const noexcept;
+  Iterator end() const noexcept;
+  // Null when there is none. find() looks among the fields for a name, at() for a path.
+  const Value* find(std::string_view name) const noexcept;
+  const Value* at(std::string_view path) const;
+  bool contains(std::string_view path) const { return at(path) != nullptr; }
+  // What is there, as a T: bool, an integer, float, double, std::string_view, std::string, std::span<const std::byte>,
+  // Timestamp, Uuid. A number that T does not hold exactly: "age: 300 does not fit a uint8".
+  template <class T>
+  Result<T> get(std::string_view path) const;
+
+  // Puts a value there, in place of another. Records on the way are made; an element is one that is there, or the next.
+  Result<> set(std::string_view path, const Input& value);
+  // Behind the elements of an array, which is made when there is none.
+  Result<> append(std::string_view path, const Input& value);
+  // False when there was none. Elements behind it move forward.
+  bool remove(std::string_view path);
+  // Takes all fields of `other`, in place of those of the same name; where both are records, their fields.
+  void merge(const Record& other);
+  void clear() noexcept;
+
+  // For people: id: 7, raw: h'00ff', at: 2026-11-24T12:00:37Z, address: {city: "London"}. Names that are no plain words
+  // are quoted.
+  std::string text() const;
+
+  friend bool operator==(const Record& a, const Record& b);
+
+  friend void read_json(json::Reader& in, Record& record) { record.read(in); }
+  friend void write_json(json::Writer& out, const Record& record) { record.write(out); }
+  friend void read_binary(binary::Reader<binary::Cbor>& in, Record& record) { record.read(in); }
+  friend void read_binary(binary::Reader<binary::MessagePack>& in, Record& record) { record.read(in); }
+  friend void write_binary(binary::Writer<binary::Cbor>& out, const Record& record) { record.write(out); }
+  friend void write_binary(binary::Writer<binary::MessagePack>& out, const Record& record) { record.write(out); }
+
+ private:
+  struct Block;
+  struct Storage;
+  struct Forms;
+
+  void release() noexcept;
+  void read(json::Reader& in);
+  void read(binary::Reader<binary::Cbor>& in);
+  void read(binary::Reader<binary::MessagePack>& in);
+  void write(json::Writer& out) const;
+  void write(binary::Writer<binary::Cbor>& out) const;
+  void write(binary::Writer<binary::MessagePack>& out) const;
+
+  Block* fields_ = nullptr;  // Null while there are none.
+  Arena* arena_ = nullptr;   // Null: the heap.
+};
+
+// A value of a Record, and what is in it. It is changed through its Record.
+class Record::Value {
+ public:
+  Kind kind() const noexcept { return static_cast<Kind>(bytes_[0]); }
+  bool is_null() const noexcept { return kind() == Kind::Null; }
+  // Elements of an array, fields of a record; else 0.
+  std::size_t size() const noexcept;
+  // Of an array; else empty.
+  std::span<const Value> elements() const noexcept;
+  // The fields of a record; else none.
+  Iterator begin() const noexcept;
+  Iterator end() const noexcept;
+  const Value* find(std::string_view name) const noexcept;
+  const Value* at(std::string_view path) const;
+  template <class T>
+  Result<T> get(std::string_view path = {}) const;
+  friend bool operator==(const Value& a, const Value& b) { return are_equal(a, b); }
+
+ private:
+  friend class Record;
+  friend class Input;
+  friend class Iterator;
+
+  Value() noexcept { std::memset(bytes_, 0, sizeof bytes_); }
+  template <class T>
+  void set(Kind kind, const T& payload) noexcept {
+    static_assert(sizeof payload == 8 || sizeof payload == 16);
+    std::memset(bytes_, 0, sizeof bytes_);
+    bytes_[0] = static_cast<unsigned char>(kind);
+    std::memcpy(bytes_ + 8, &payload, sizeof payload);
+  }
+  template <class T>
+  T payload() const noexcept {
+    T value;
+    std::memcpy(&value, bytes_ + 8, sizeof value);
+    return value;
+  }
+  std::string_view text() const noexcept {  // Of a name, a string and bytes.
+    if (bytes_[1] <= short_max) return {reinterpret_cast<const char*>(bytes_ + 2), bytes_[1]};
+    std::uint32_t size = 0;
+    std::memcpy(&size, bytes_ + 4, sizeof size);
+    return {payload<const char*>(), size};
+  }
+  Block* block() const noexcept { return payload<Block*>(); }
+  static bool are_equal(const Value& a, const Value& b);
+  static const Value* resolve(const Block* fields, const Value* whole, std::string_view path);
+
+  static Result<const Value*> expect(const Block* fields, const Value* whole, std::string_view path);
+  // Of what expect() has found; `path` is for the message.
+  Result<bool> get_boolean(std::string_view path) const;
+  Result<std::int64_t> get_int64(std::string_view path, Kind kind, std::int64_t least, std::int64_t most) const;
+  Result<std::uint64_t> get_uint64(std::string_view path, Kind kind, std::uint64_t most) const;
+  Result<double> get_number(std::string_view path, Kind kind) const;
+  Result<std::string_view> get_string(std::string_view path) const;
+  Result<std::span<const std::byte>> get_bytes(std::string_view path) const;
+  Result<Timestamp> get_time(std::string_view path) const;
+  Result<keel::Uuid> get_uuid(std::string_view path) const;
+  template <class T>
+  Result<T> get_as(std::string_view path) const;
+
+  static constexpr std::size_t short_max = 22;
+  static constexpr unsigned char is_long = 0xFF;
+
+  // Kind; size of a short text, or is_long and at 4 that of a long one; at 2 a short text, or at 8 the rest.
+  alignas(8) unsigned char bytes_[24];
+};
+
+struct Record::Field {
+  std::string_view name;
+  const Value& value;
+};
+
+class Record::Iterator {
+ public:
+  Field operator*() const noexcept { return {at_[0].text(), at_[1]}; }
+  Iterator& operator++() noexcept {
+    at_ += 2;
+    return *this;
+  }
+  friend bool operator==(Iterator, Iterator) = default;
+
+ private:
+  friend class Record;
+  explicit Iterator(const Value* at) noexcept : at_(at) {}
+  const Value* at_;  // Name, value, name, value.
+};
+
+// What a value is set to; for arguments. Refers to what it is made of.
+class Record::Input {
+ public:
+  Input(std::nullptr_t) noexcept {}
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  Input(T value) noexcept {
+    static_assert(!std::same_as<T, char>, "a single character is no value of a Record: set a string or a number");
+    if constexpr (std::same_as<T, bool>) {
+      scalar_.set(Kind::Boolean, std::uint64_t{value});
+    } else if constexpr (std::floating_point<T>) {
+      scalar_.set(std::same_as<T, float> ? Kind::Float : Kind::Double, static_cast<double>(value));
+    } else {
+      constexpr int width = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+      constexpr Kind first = std::is_signed_v<T> ? Kind::Int8 : Kind::Uint8;
+      scalar_.set(static_cast<Kind>(static_cast<int>(first) + width),
+                  static_cast<std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>>(value));
+    }
+  }
+  template <class T>
+    requires(std::convertible_to<const T&, std::string_view> && !std::convertible_to<const T&, std::nullptr_t>)
+  Input(const T& text) noexcept : what_(What::Text), text_(text) {}
+  template <class T>
+    requires(std::convertible_to<const T&, std::span<const std::byte>>)
+  Input(const T& bytes) noexcept : what_(What::Bytes) {
+    const std::span<const std::byte> all = bytes;
+    text_ = {reinterpret_cast<const char*>(all.data()), all.size()};
+  }
+  Input(Timestamp time) noexcept { scalar_.set(Kind::Time, time); }
+  Input(const keel::Uuid& id) noexcept { scalar_.set(Kind::Uuid, id); }
+  Input(const Record& record) noexcept : what_(What::Record), record_(&record) {}
+  Input(const Value& value) noexcept : what_(What::Value), value_(&value) {}
+  Input(std::initializer_list<Input> elements) noexcept : what_(What::List), list_(elements) {}
+
+ private:
+  friend class Record;
+  enum class What : std::uint8_t { Scalar, Text, Bytes, Record, Value, List };
+  What what_ = What::Scalar;
+  Value scalar_;
+  std::string_view text_;
+  const Record* record_ = nullptr;
+  const Value* value_ = nullptr;
+  std::initializer_list<Input> list_;
+};
+
+template <class T>
+Result<T> Record::Value::get_as(std::string_view path) const {
+  if constexpr (std::same_as<T, bool>) {
+    return get_boolean(path);
+  } else if constexpr (std::same_as<T, float>) {
+    KEEL_TRY(const double number, get_number(path, Kind::Float));
+    return static_cast<float>(number);
+  } else if constexpr (std::same_as<T, double>) {
+    return get_number(path, Kind::Double);
+  } else if constexpr (std::integral<T> && !std::same_as<T, char>) {
+    constexpr int width = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+    constexpr Kind kind = static_cast<Kind>(static_cast<int>(std::is_signed_v<T> ? Kind::Int8 : Kind::Uint8) + width);
+    if constexpr (std::is_signed_v<T>) {
+      KEEL_TRY(const std::int64_t number,
+               get_int64(path, kind, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+      return static_cast<T>(number);
+    } else {
+      KEEL_TRY(const std::uint64_t number, get_uint64(path, kind, std::numeric_limits<T>::max()));
+      return static_cast<T>(number);
+    }
+  } else if constexpr (std::same_as<T, Timestamp>) {
+    return get_time(path);
+  } else if constexpr (std::same_as<T, keel::Uuid>) {
+    return get_uuid(path);
+  } else if constexpr (std::same_as<T, std::span<const std::byte>>) {
+    return get_bytes(path);
+  } else {
+    static_assert(std::same_as<T, std::string_view> || std::same_as<T, std::string>,
+                  "get() of a Record gives a bool, a number, a string, std::span<const std::byte>, a Timestamp or a "
+                  "Uuid; a struct is from_record<T>() (record_fields.h)");
+    KEEL_TRY(const std::string_view text, get_string(path));
+    return T(text);
+  }
+}
+template <class T>
+Result<T> Record::Value::get(std::string_view path) const {
+  KEEL_TRY(const Value* const value, expect(nullptr, this, path));
+  return value->get_as<T>(path);
+}
+template <class T>
+Result<T> Record::get(std::string_view path) const {
+  KEEL_TRY(const Value* const value, Value::expect(fields_, nullptr, path));
+  return value->get_as<T>(path);
+}
+
+}  // namespace keel

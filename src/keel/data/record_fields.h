@@ -1,0 +1,77 @@
+// keel/data/record_fields.h — a Record of a struct's fields, and a struct of a Record's: its schema at the boundary.
+//
+//   const Record record = to_record(reading);
+//   Violations wrong;
+//   Reading reading;
+//   if (!from_record(reading, record, arena, wrong)) return wrong.error();    // "/celsius must be from -90 to 60"
+//   KEEL_TRY(Reading reading, from_record<Reading>(record));
+//
+// The struct is described once (fields.h), with the names, optional fields and rules() that JSON and CBOR know of it: a
+// Record that is taken is one that the same bytes would have been taken for. All that is wrong is told, with its JSON
+// Pointer (violations.h).
+//
+// Errors:   as cbor::read and cbor::parse.
+// Lifetime: a struct with a std::string_view is made with an arena that lives as long.
+// Threads:  functions.
+// Cost:     one pass of CBOR for each direction (cbor.h), in memory of the thread's pool.
+
+#pragma once
+
+#include <string_view>
+
+#include "keel/base/arena.h"
+#include "keel/base/buffer.h"
+#include "keel/base/bug.h"
+#include "keel/base/result.h"
+#include "keel/data/cbor.h"
+#include "keel/data/record.h"
+
+namespace keel {
+namespace internal {
+
+// What has just been written of a struct, whose names are those of fields.
+inline void read_own_cbor(Record& record, std::string_view bytes) {
+  Arena arena;
+  Violations wrong;
+  const bool is_read = cbor::read(record, bytes, arena, wrong);
+  KEEL_EXPECT(is_read, "to_record() is asked for what is not written as an object of named fields");
+}
+
+}  // namespace internal
+
+// On the arena, or on the heap. Integers become Int64 or Uint64, floating-point numbers Double.
+template <class T>
+Record to_record(const T& value, Arena& arena) {
+  Buffer bytes;
+  cbor::write(bytes, value);
+  Record record(arena);
+  internal::read_own_cbor(record, bytes.view());
+  return record;
+}
+template <class T>
+Record to_record(const T& value) {
+  Buffer bytes;
+  cbor::write(bytes, value);
+  Record record;
+  internal::read_own_cbor(record, bytes.view());
+  return record;
+}
+
+// Puts what the Record says into `value`, which is T() before. False when something is wrong, which `wrong` then tells.
+template <class T>
+bool from_record(T& value, const Record& record, Arena& arena, Violations& wrong) {
+  Buffer bytes;
+  cbor::write(bytes, record);
+  return cbor::read(value, arena.copy(bytes.view()), arena, wrong);
+}
+template <class T>
+Result<T> from_record(const Record& record) {
+  static_assert(!json::internal::holds_views<T>(),
+                "a struct with a std::string_view is made with an arena that lives as long: from_record(value, record, "
+                "arena, wrong)");
+  Buffer bytes;
+  cbor::write(bytes, record);
+  return cbor::parse<T>(bytes.view());
+}
+
+}  // namespace keel
