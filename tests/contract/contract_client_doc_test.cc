@@ -71,7 +71,7 @@ TEST(Front, says_what_a_product_costs) {
   EXPECT_EQ(app.get("/prices/8").status(), 404);
 }
 
-// A service that is away, or answers what the contract does not have, is 503 and 502 for who asks the front.
+// A service that is away, or sends a response that the contract does not have, is 503 and 502 for clients of the front.
 TEST(Front, is_a_bad_gateway_where_the_other_service_keeps_no_contract) {
   app::TestApp<Front> app;
   http::Router other;

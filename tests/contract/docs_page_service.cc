@@ -1,5 +1,5 @@
 // What docs_page_test.py looks at: the documents of DOCUMENTS ("petstore=a.yaml petstore2=b.json"), each with its page
-// below its name, and operations that answer with what they were asked.
+// below its name, and operations that response with what they were asked.
 //
 //   GET /petstore/docs, /petstore/openapi.json
 //   *   /petstore/…                            {"method": …, "target": …, "fields": {…}, "body": …}

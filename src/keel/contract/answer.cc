@@ -31,20 +31,22 @@ void write_json(json::Writer& out, const Written& value) { value.write(out, valu
 
 }  // namespace
 
-http::Response Answer::json_of(http::Status status, const void* value,
-                               void (*write)(json::Writer& out, const void* value), std::string_view content_type) {
-  http::Response response = http::Response::json(status, Written{value, write});
-  if (content_type != "application/json") response.header("Content-Type", content_type);
-  return response;
+Answer::Answer(http::Status status) : response_(status) {}
+Answer::Answer(http::Status status, const void* value, Write write, std::string_view content_type)
+    : response_(http::Response::json(status, Written{value, write})) {
+  if (content_type != "application/json") response_.header("Content-Type", content_type);
 }
+Answer::Answer(http::Status status, std::string_view detail) : response_(http::refuse(status, detail)) {}
 
-void Answer::set_header_json(http::Response& response, std::string_view name, std::string_view json) {
+void Answer::set_header_text(std::string_view name, std::string_view text) { response_.header(name, text); }
+
+void Answer::set_header_json(std::string_view name, std::string_view json) {
   Arena arena;
   json::Reader in(json, arena);
   const auto is_text = [&] { return in.peek() == json::Kind::String; };
   const auto text = [&] { return is_text() ? in.string() : in.skip(); };
   if (in.peek() != json::Kind::Array) {
-    response.header(name, text());
+    response_.header(name, text());
     return;
   }
   std::string list;
@@ -57,7 +59,7 @@ void Answer::set_header_json(http::Response& response, std::string_view name, st
       list += in.skip();
     }
   }
-  response.header(name, list);
+  response_.header(name, list);
 }
 
 }  // namespace keel::contract

@@ -28,14 +28,20 @@ class Answer {
   http::Response response() && noexcept { return std::move(response_); }
 
  protected:
-  explicit Answer(http::Response&& response) noexcept : response_(std::move(response)) {}
+  using Write = void (*)(json::Writer& out, const void* value);
 
-  // A value as JSON, by the function that writes it.
+  explicit Answer(http::Response&& response) noexcept : response_(std::move(response)) {}
+  // One without content.
+  explicit Answer(http::Status status);
+  // A value as JSON, by the function that writes it: write_as<T, …> for a T. Not a template, as each response of each
+  // operation is made here.
+  Answer(http::Status status, const void* value, Write write, std::string_view content_type = "application/json");
+  // A problem of RFC 9457 that says no more than that.
+  Answer(http::Status status, std::string_view detail);
+
   template <class T, void (*write)(json::Writer& out, const T& value)>
-  static http::Response json(http::Status status, const T& value, std::string_view content_type) {
-    return json_of(
-        status, &value, [](json::Writer& out, const void* given) { write(out, *static_cast<const T*>(given)); },
-        content_type);
+  static void write_as(json::Writer& out, const void* value) {
+    write(out, *static_cast<const T*>(value));
   }
   // Of a response for several statuses, `least` to `most`: another one is a bug of the handler.
   static http::Status within(http::Status status, int least, int most) {
@@ -46,24 +52,23 @@ class Answer {
 
   // A field of the response. What is empty, and may be, is left out.
   template <class T>
-  static void set_header(http::Response& response, std::string_view name, const T& value) {
+  void set_header(std::string_view name, const T& value) {
     if constexpr (requires { value.has_value(); }) {
-      if (value.has_value()) set_header(response, name, *value);
+      if (value.has_value()) set_header(name, *value);
     } else if constexpr (std::convertible_to<const T&, std::string_view>) {
-      response.header(name, value);
+      set_header_text(name, value);
     } else {
-      set_header_json(response, name, json::write(value));
+      set_header_json(name, json::write(value));
     }
   }
 
   http::Response response_;
 
  private:
-  static http::Response json_of(http::Status status, const void* value,
-                                void (*write)(json::Writer& out, const void* value), std::string_view content_type);
+  void set_header_text(std::string_view name, std::string_view text);
   // As OpenAPI's style `simple`: a list's elements with commas between them, a string as it is. An element that could
   // be taken for something else, as it has a comma, is a quoted-string (RFC 9110 §5.6.4).
-  static void set_header_json(http::Response& response, std::string_view name, std::string_view json);
+  void set_header_json(std::string_view name, std::string_view json);
 };
 
 }  // namespace keel::contract

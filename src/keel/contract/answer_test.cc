@@ -26,14 +26,14 @@ struct Thing {
 class Answer : public contract::Answer {
  public:
   static Answer ok(const Thing& thing, std::string_view type = "application/json") {
-    return Answer(json<Thing, keel::json::write<Thing>>(Status::Ok, thing, type));
+    return {Status::Ok, &thing, &write_as<Thing, keel::json::write<Thing>>, type};
   }
   static Answer client_error(Status status) { return Answer(http::Response(within(status, 400, 499))); }
   template <class T>
   static Answer with_header(const T& value) {
-    http::Response response(Status::NoContent);
-    set_header(response, "X-Value", value);
-    return Answer(std::move(response));
+    Answer answer(Status::NoContent);
+    answer.set_header("X-Value", value);
+    return answer;
   }
 
  private:
@@ -90,7 +90,9 @@ struct Handler {
 int served_with(Handler handler) {
   http::Router router;
   const contract::Routes routes(router);
-  routes.serve<&Handler::answer>(http::Method::Get, "/a", handler);
+  static constexpr contract::Route route = {http::Method::Get, "/a", contract::call_of<&Handler::answer>};
+  static constexpr const contract::Route* all[] = {&route};
+  routes.serve(all, &handler);
   http::TestServer server(router);
   return server.get("/a").status();
 }

@@ -201,6 +201,7 @@ void refuse_made_in_call() noexcept {
                 "co_await client.list_products(request)");
 }
 
+// A security scheme of the contract, by its name.
 struct ClientScheme {
   std::string_view name;  // In the contract.
   Scheme scheme;

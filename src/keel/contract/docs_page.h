@@ -26,11 +26,13 @@
 
 namespace keel::contract {
 
+// The document of a contract, compressed, as generated code has it.
 struct Document {
   std::string_view json;
   std::string_view gzip = {};  // The same as a file of gzip; empty: it is sent as it is.
 };
 
+// Where the page and the document are served, and which pages may read the document.
 struct DocumentationOptions {
   std::string document_path = "/openapi.json";  // Empty: neither the document nor the page is served.
   std::string page_path = "/docs";              // Empty: there is no page.
@@ -41,6 +43,7 @@ struct DocumentationOptions {
   bool any_origin = false;
 };
 
+// Adds the routes of the document and of the page that shows it.
 void mount_documentation(http::Router& router, const Document& document, const DocumentationOptions& options = {});
 void mount_documentation(http::Group group, const Document& document, const DocumentationOptions& options = {});
 

@@ -13,6 +13,7 @@
 
 namespace keel::contract {
 
+// The formats of JSON Schema that are checked.
 enum class Format : std::uint8_t {
   None,                 // An annotation: every text is valid.
   Date,                 // RFC 3339 §5.6 full-date
@@ -39,6 +40,7 @@ enum class Format : std::uint8_t {
 // The format of this name, as documents write it ("date-time").
 Format format_of(std::string_view name) noexcept;
 
+// Whether `text` has the format.
 bool is_valid(Format format, std::string_view text) noexcept;
 
 // The message for a text that is not valid; a literal.

@@ -451,6 +451,20 @@ Result<> Input::read_body(bool (*read)(void*, std::string_view, Arena&, Violatio
   return request_.read_json(read, value, std::source_location::current());
 }
 
+Result<> receive(http::Request& request, const Asked& asked, void* to) {
+  Input in(request);
+  for (const Received& received : asked.parameters) {
+    received.take(in, received, static_cast<std::byte*>(to) + received.offset);
+  }
+  KEEL_TRY_VOID(in.finish());
+  if (asked.json != nullptr) return in.receive_body(*asked.json, static_cast<std::byte*>(to) + asked.json->offset);
+  return asked.body != nullptr ? asked.body(in, to) : Result<>();
+}
+Result<> Input::receive_body(const ReceivedBody& body, void* member) {
+  if (!body.is_required && request_.body().empty()) return {};
+  return read_body(body.read, body.room != nullptr ? body.room(member) : member);
+}
+
 Result<> Input::read_form(std::span<const Field> fields, Form others, ReadField read, void* value) {
   const std::span<Pair> pairs = request_.arena().array<Pair>(pairs_max);
   std::size_t count = 0;

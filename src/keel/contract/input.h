@@ -7,6 +7,12 @@
 //   KEEL_TRY_VOID(in.finish());
 //   KEEL_TRY_VOID(in.json<&read_new_order>(to.body));
 //
+// An operation has the same as constants, so that next to nothing is compiled for each, and receive() does it:
+//
+//   constexpr contract::Received parameters[] = {
+//       {limit, offsetof(ListOrdersRequest, limit), &contract::take_value<int>, &contract::checked<&check_limit>}};
+//   constexpr contract::Asked asked = {parameters};
+//
 // Parameters are serialised as OpenAPI's `style` and `explode` say (3.1.1 §4.8.12). Plain values are read as they are.
 // Others become the JSON that they stand for, and are read, and checked, as JSON is. So do the fields of a form.
 // Numbers are written as in JSON, alone as in a list: 16, 16.0 and 1.6e1 are one integer, 016 and +16 are none. An
@@ -42,6 +48,34 @@
 
 namespace keel::contract {
 
+class Input;
+
+// A parameter, and how it comes into what an operation is asked with.
+struct Received {
+  Parameter parameter;
+  std::size_t offset;                                               // Of its member.
+  void (*take)(Input& in, const Received& received, void* member);  // Those below.
+  Complaint (*check)(const void* value) = nullptr;                  // Of take_value(): checked<…>.
+  Form form =
+      Form::Text;  // Of a text, of an element of a list; of an object that of its members that are not `fields`.
+  std::span<const Field> fields = {};
+};
+// A body that is JSON.
+struct ReceivedBody {
+  std::size_t offset;
+  bool (*read)(void* value, std::string_view text, Arena& arena, Violations& wrong);  // body_reader<…>.
+  void* (*room)(void* member) = nullptr;  // room<…> where it need not be sent.
+  bool is_required = true;
+};
+// All that an operation is asked with.
+struct Asked {
+  std::span<const Received> parameters = {};
+  const ReceivedBody* json = nullptr;
+  Result<> (*body)(Input& in, void* to) = nullptr;  // Reads any other body.
+};
+// As Input::finish(), and of the body.
+Result<> receive(http::Request& request, const Asked& asked, void* to);
+
 class Input {
  public:
   explicit Input(http::Request& request) noexcept : request_(request) {}
@@ -51,11 +85,13 @@ class Input {
   // A text, a bool, a number, or what has a parse(); `check` tells why it is not as its schema says.
   template <class To, class T>
   void value(const Parameter& parameter, To& to, Complaint (*check)(const T&)) {
-    read_value<T>(parameter, to, check);
+    if (const T* const read = read_value<T>(parameter, to)) {
+      if (const Complaint why = check(*read)) reject(parameter, why);
+    }
   }
   template <class To>
   void value(const Parameter& parameter, To& to) {
-    read_value<typename internal::PlainOf<To>::Type>(parameter, to, nullptr);
+    read_value<typename internal::PlainOf<To>::Type>(parameter, to);
   }
   // Everything else that is one text.
   template <auto read, class To>
@@ -102,35 +138,50 @@ class Input {
   bool is_body(std::string_view media_type) const noexcept;
 
  private:
+  friend Result<> receive(http::Request& request, const Asked& asked, void* to);
+  template <class To>
+  friend void take_value(Input& in, const Received& received, void* member);
   using ReadField = internal::ReadField;
 
+  // Null when it was not sent, or cannot be read.
   template <class T, class To>
-  void read_value(const Parameter& parameter, To& to, Complaint (*check)(const T&)) {
+  const T* read_value(const Parameter& parameter, To& to) {
     const auto given = find(parameter);
-    if (!given) return;
+    if (!given) return nullptr;
     T& room = internal::room_in<T>(to);
+    Complaint why;
     if constexpr (std::same_as<T, bool>) {
-      if (*given != "true" && *given != "false") return refuse(parameter, {"expected true or false", "type"});
+      if (*given != "true" && *given != "false") why = {"expected true or false", "type"};
       room = *given == "true";
     } else if constexpr (TextValue<T>) {
       Result<T> parsed = T::parse(*given);
-      if (!parsed) return refuse(parameter, {T::expected, "format"});
-      room = *std::move(parsed);
+      if (parsed) {
+        room = *std::move(parsed);
+      } else {
+        why = {T::expected, "format"};
+      }
     } else if constexpr (std::integral<T>) {
       std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t> wide = 0;
-      Complaint why = read_integer(*given, wide);
+      why = read_integer(*given, wide);
       if (!why && !std::in_range<T>(wide)) why = {"number out of range", "format"};
-      if (why) return refuse_number(parameter, why);
+      if (why) {
+        refuse_number(parameter, why);
+        return nullptr;
+      }
       room = static_cast<T>(wide);
     } else if constexpr (std::floating_point<T>) {
-      if (const Complaint why = read_number(*given, room)) return refuse_number(parameter, why);
+      why = read_number(*given, room);
+      if (why) {
+        refuse_number(parameter, why);
+        return nullptr;
+      }
     } else {
-      if (!take_text(parameter, *given)) return;
+      if (!take_text(parameter, *given)) return nullptr;
       room = *given;
     }
-    if (check != nullptr) {
-      if (const Complaint why = check(room)) reject(parameter, why);
-    }
+    if (!why) return &room;
+    refuse(parameter, why);
+    return nullptr;
   }
 
   // As JSON has numbers, in lists and alone: no leading zero, no '+'.
@@ -150,6 +201,7 @@ class Input {
   void read_text(const Parameter& parameter, Form form, std::string_view text, ReadField read, void* value);
   void read_json(const Parameter& parameter, std::string_view json, ReadField read, void* value);
   Result<> read_body(bool (*read)(void*, std::string_view, Arena&, Violations&), void* value);
+  Result<> receive_body(const ReceivedBody& body, void* member);
   Result<> read_form(std::span<const Field> fields, Form others, ReadField read, void* value);
   Result<std::string_view> read_text_body();
   // It cannot be read, 400; it is not as its schema says, 422.
@@ -163,5 +215,48 @@ class Input {
   Violations unreadable_;
   Violations wrong_;
 };
+
+// For the constants: the functions above, each for a member of this type.
+template <class To>
+void take_value(Input& in, const Received& received, void* member) {
+  using T = typename internal::PlainOf<To>::Type;
+  const T* const value = in.read_value<T>(received.parameter, *static_cast<To*>(member));
+  if (value == nullptr || received.check == nullptr) return;
+  if (const Complaint why = received.check(value)) in.reject(received.parameter, why);
+}
+template <class To, auto read>
+void take_text(Input& in, const Received& received, void* member) {
+  in.text<read>(received.parameter, received.form, *static_cast<To*>(member));
+}
+template <class To, auto read>
+void take_list(Input& in, const Received& received, void* member) {
+  in.list<read>(received.parameter, received.form, *static_cast<To*>(member));
+}
+template <class To, auto read>
+void take_object(Input& in, const Received& received, void* member) {
+  in.object<read>(received.parameter, received.fields, received.form, *static_cast<To*>(member));
+}
+
+namespace internal {
+template <auto check>
+struct CheckBy;
+template <class T, Complaint (*check)(const T& value)>
+struct CheckBy<check> {
+  static Complaint call(const void* value) { return check(*static_cast<const T*>(value)); }
+};
+}  // namespace internal
+template <auto check>
+Complaint checked(const void* value) {
+  return internal::CheckBy<check>::call(value);
+}
+// Of a body.
+template <auto read>
+inline constexpr auto body_reader = &internal::ReadBy<read>::body;
+template <class To, auto read>
+void* room(void* member) {
+  return internal::ReadBy<read>::room(*static_cast<To*>(member));
+}
+// Of a body that its handler reads.
+inline Result<> take_streamed_body(Input& in, void*) { return in.streamed_body(); }
 
 }  // namespace keel::contract

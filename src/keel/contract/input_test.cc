@@ -91,7 +91,7 @@ TEST(ContractInput, reads_a_plain_value_and_tells_what_cannot_be_read_from_what_
   EXPECT_EQ(get(read, "/items?%6cimit=2%30"), "200 20");
   EXPECT_EQ(get(read, "/items?limit=0"),
             R"(422 {"type":"about:blank","title":"Unprocessable Content","status":422,)"
-            R"("detail":"the parameters are well-formed and not acceptable",)"
+            R"("detail":"the parameters have invalid values",)"
             R"("errors":[{"parameter":"limit","keyword":"minimum","detail":"must be from 1 to 100"}]})");
   EXPECT_EQ(get(read, "/items?limit=x"),
             R"(400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"the parameters cannot be read",)"
@@ -277,7 +277,7 @@ TEST(ContractInput, reads_objects_in_every_style) {
   EXPECT_EQ(get(read, "/items?c[r]=1&c[g]=2&c[g]=3").substr(0, 4), "400 ");
   EXPECT_EQ(get(read, "/items?c[r]=256&c[g]=2"),
             R"(422 {"type":"about:blank","title":"Unprocessable Content","status":422,)"
-            R"("detail":"the parameters are well-formed and not acceptable",)"
+            R"("detail":"the parameters have invalid values",)"
             R"("errors":[{"parameter":"c[r]","keyword":"maximum","detail":"must be at most 255"}]})");
   object.style = Style::Form;
   EXPECT_EQ(get(read, "/items?r=1&page=7&g=2"), "200 1 2 [] -");
@@ -306,7 +306,7 @@ TEST(ContractInput, reads_json_in_a_parameter) {
   EXPECT_EQ(get(read, "/items?f=%7B%22r%22:1").substr(0, 4), "400 ");
   EXPECT_EQ(get(read, "/items?f=%7B%22r%22:1%7D"),
             R"(422 {"type":"about:blank","title":"Unprocessable Content","status":422,)"
-            R"("detail":"the parameters are well-formed and not acceptable",)"
+            R"("detail":"the parameters have invalid values",)"
             R"("errors":[{"parameter":"f[g]","keyword":"required","detail":"is required"}]})");
 }
 

@@ -12,7 +12,9 @@
 
 namespace keel::contract {
 
+// Where a parameter stands.
 enum class Place : std::uint8_t { Path, Query, Header, Cookie };
+// How the value of a parameter is written (OpenAPI 3.1, 4.8.12).
 enum class Style : std::uint8_t { Simple, Label, Matrix, Form, SpaceDelimited, PipeDelimited, DeepObject };
 
 struct Parameter {

@@ -1,44 +1,69 @@
 #include "keel/contract/routes.h"
 
 #include "keel/base/arena.h"
+#include "keel/base/check.h"
+#include "keel/contract/answer.h"
+#include "keel/contract/input.h"
+#include "keel/contract/security.h"
+#include "keel/http/server/handler.h"
 
 namespace keel::contract {
 namespace {
 
 // What an operation is asked with, in the request's arena.
-class Asked {
+class Room {
  public:
-  Asked(const internal::Operation& operation, Arena& arena)
-      : operation_(operation), at_(arena.allocate(operation.size, operation.alignment)) {
-    operation_.make(at_);
+  Room(const internal::Call& call, Arena& arena) : call_(call), at_(arena.allocate(call.size, call.alignment)) {
+    call_.make(at_);
   }
-  Asked(const Asked&) = delete;
-  Asked& operator=(const Asked&) = delete;
-  ~Asked() { operation_.end(at_); }
+  Room(const Room&) = delete;
+  Room& operator=(const Room&) = delete;
+  ~Room() {
+    if (call_.end != nullptr) call_.end(at_);
+  }
   void* get() const noexcept { return at_; }
 
  private:
-  const internal::Operation& operation_;
+  const internal::Call& call_;
   void* at_;
 };
 
-Task<http::Response> serve_any(void* handler, const internal::Operation& operation, http::Request& http) {
-  const Asked asked(operation, http.arena());
-  if (operation.read != nullptr) co_await operation.read(http, asked.get());
-  keel::internal::AnyTask task = operation.call(handler, http, asked.get());
+Task<http::Response> serve_any(void* handler, const Route& operation, http::Request& http) {
+  const internal::Call& call = *operation.call;
+  const Room room(call, http.arena());
+  if (operation.asked != nullptr) co_await receive(http, *operation.asked, room.get());
+  keel::internal::AnyTask task = call.call(handler, http, room.get());
   co_await task;
-  co_return operation.take(task.promise());
+  co_return std::move(call.answer(task.promise())).response();
 }
 
 }  // namespace
 
-void Routes::add_operation(http::Method method, std::string_view pattern, void* handler,
-                           const internal::Operation& operation, const http::RouteOptions& options) const {
+void Routes::add_operation(const Route& operation, void* handler) const {
   http::Handler made;
   made.later = [handler, &operation](http::Request& request) { return serve_any(handler, operation, request); };
-  http::RouteOptions limited = options;
-  if (options.streams_body && streamed_bytes_max_) limited.body_bytes_max = streamed_bytes_max_;
-  http::Group(group_).add(method, pattern, std::move(made), limited);
+  http::RouteOptions options = {.streams_body = operation.streams_body,
+                                .consumes = {operation.consumes.begin(), operation.consumes.end()},
+                                .produces = {operation.produces.begin(), operation.produces.end()}};
+  if (options.streams_body && streamed_bytes_max_) options.body_bytes_max = streamed_bytes_max_;
+  http::Group(group_).add(operation.method, operation.pattern, std::move(made), options);
+}
+
+void Routes::serve(std::span<const Route* const> operations, void* handler) const {
+  for (const Route* const operation : operations) {
+    KEEL_CHECK(operation->security.empty(), "an operation that is not for everybody is served without verifiers");
+    add_operation(*operation, handler);
+  }
+}
+void Routes::serve(std::span<const Route* const> operations, void* handler, std::span<const Scheme> schemes,
+                   Verifiers& verifiers) const {
+  for (const Route* const operation : operations) {
+    if (operation->security.empty()) {
+      add_operation(*operation, handler);
+    } else {
+      with(Authorization(schemes, operation->security, verifiers)).add_operation(*operation, handler);
+    }
+  }
 }
 
 }  // namespace keel::contract

@@ -1,7 +1,13 @@
 // keel/contract/routes.h — where the routes of a contract go: for generated code.
 //
-//   void Products::add_routes(keel::contract::Routes routes);
-//   products.add_routes(router);                     // or a group, "/v1"
+//   constexpr keel::contract::Route get_product = {
+//       .method = keel::http::Method::Get,
+//       .pattern = "/products/{id}",
+//       .call = keel::contract::call_of<&ProductsHandler::get_product>,
+//       .asked = &get_product_asked,                 // input.h
+//       .produces = keel::contract::json_only,
+//   };
+//   routes.serve(operations, &handler);              // a list of pointers to such constants
 //
 // Errors:   those of http::Router::add(): a pattern that is malformed, or there already, is a bug and aborts.
 // Lifetime: a value that views the router.
@@ -13,52 +19,69 @@
 #include <cstddef>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
-#include "keel/base/result.h"
-#include "keel/http/server/handler.h"
+#include "keel/contract/scheme.h"
 #include "keel/http/server/router.h"
 #include "keel/task/task.h"
 
 namespace keel::contract {
+
+class Answer;
+struct Asked;
+class Verifiers;
+
 namespace internal {
 
-// What the coroutine that serves an operation does by its types. The coroutine is the same for all: one for each would
-// be most of what a contract takes to compile.
-struct Operation {
+// What the coroutine that serves an operation does by its types. The coroutine is the same for all, and what is here
+// does next to nothing: one for each would be most of what a contract takes to compile.
+struct Call {
   std::size_t size;  // Of what it is asked with.
   std::size_t alignment;
   void (*make)(void* request);
-  void (*end)(void* request) noexcept;
-  Result<> (*read)(http::Request& http, void* request);  // Or null.
+  void (*end)(void* request) noexcept;  // Null: there is nothing to do.
   keel::internal::AnyTask (*call)(void* handler, http::Request& http, const void* request);
-  http::Response (*take)(PromiseCore& promise);
+  Answer& (*answer)(PromiseCore& promise) noexcept;
 };
 
-template <auto operation, auto read>
-struct OperationOf;
-template <class R, class H, class Q, Task<R> (H::*operation)(http::Request&, const Q&), auto read>
-struct OperationOf<operation, read> {
-  using Handler = H;
-
+template <auto operation>
+struct CallOf;
+template <class R, class H, class Q, Task<R> (H::*operation)(http::Request&, const Q&)>
+struct CallOf<operation> {
   static void make(void* request) { ::new (request) Q(); }
   static void end(void* request) noexcept { static_cast<Q*>(request)->~Q(); }
-  static Result<> fill(http::Request& http, void* request) { return read(http, *static_cast<Q*>(request)); }
   static keel::internal::AnyTask call(void* handler, http::Request& http, const void* request) {
     return keel::internal::AnyTask((static_cast<H*>(handler)->*operation)(http, *static_cast<const Q*>(request)));
   }
-  static http::Response take(PromiseCore& promise) { return static_cast<Promise<R>&>(promise).take_value().response(); }
-  static constexpr auto reader() {
-    Result<> (*function)(http::Request&, void*) = nullptr;
-    if constexpr (read != nullptr) function = &fill;
-    return function;
-  }
-  static constexpr Operation table = {sizeof(Q), alignof(Q), &make, &end, reader(), &call, &take};
+  static Answer& answer(PromiseCore& promise) noexcept { return static_cast<Promise<R>&>(promise).value(); }
+  static constexpr Call table = {sizeof(Q), alignof(Q), &make, std::is_trivially_destructible_v<Q> ? nullptr : &end,
+                                 &call,     &answer};
 };
 
 }  // namespace internal
+
+// Of a member function of a handler, Task<GetProductResponse> (http::Request&, const GetProductRequest&).
+template <auto operation>
+inline constexpr const internal::Call* call_of = &internal::CallOf<operation>::table;
+
+// The media types of most bodies.
+inline constexpr std::string_view json_only[] = {"application/json"};
+
+// An operation, as a constant of the program.
+struct Route {
+  http::Method method;
+  std::string_view pattern;
+  const internal::Call* call;    // Its handler is of the type that this was made for.
+  const Asked* asked = nullptr;  // What its function is given (input.h); null: nothing that is sent.
+  bool streams_body = false;     // As http::RouteOptions has it, and these.
+  std::span<const std::string_view> consumes = {};
+  std::span<const std::string_view> produces = {};
+  std::span<const Alternative> security = {};  // Empty: it is for everybody.
+};
 
 class Routes {
  public:
@@ -77,13 +100,11 @@ class Routes {
     return routes;
   }
 
-  // An operation of the handler, which outlives the router: `read` fills what it is asked with.
-  template <auto operation, auto read = nullptr>
-  void serve(http::Method method, std::string_view pattern,
-             typename internal::OperationOf<operation, read>::Handler& handler,
-             const http::RouteOptions& options = {}) const {
-    add_operation(method, pattern, &handler, internal::OperationOf<operation, read>::table, options);
-  }
+  // Operations of a handler, which outlives the router.
+  void serve(std::span<const Route* const> operations, void* handler) const;
+  // Some of which are not for everybody (security.h).
+  void serve(std::span<const Route* const> operations, void* handler, std::span<const Scheme> schemes,
+             Verifiers& verifiers) const;
   // The same routes, with this around those that are added.
   template <class M>
   Routes with(M middleware) const {
@@ -95,8 +116,7 @@ class Routes {
   const http::Group& group() const noexcept { return group_; }
 
  private:
-  void add_operation(http::Method method, std::string_view pattern, void* handler, const internal::Operation& operation,
-                     const http::RouteOptions& options) const;
+  void add_operation(const Route& operation, void* handler) const;
 
   http::Group group_;
   std::optional<std::size_t> streamed_bytes_max_;

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <stdexcept>
 #include <string>
 
 #include "keel/contract/answer.h"
+#include "keel/contract/input.h"
 #include "keel/http/testing/test_server.h"
 #include "keel/task/timing.h"
 
@@ -31,11 +33,12 @@ class Reply : public contract::Answer {
  private:
   using Answer::Answer;
 };
-Result<> read(http::Request& request, Asked& to) {
-  to.path = request.path();
-  if (request.path().ends_with("bad")) return fail(Code::InvalidArgument, "bad");
+Result<> read(contract::Input& in, void* asked) {
+  if (in.is_body("text/bad")) return fail(Code::InvalidArgument, "bad");
+  static_cast<Asked*>(asked)->path = "read";
   return {};
 }
+constexpr contract::Asked reading = {.body = &read};
 
 struct Handler {
   std::string text;
@@ -63,6 +66,15 @@ struct Handler {
     co_return Reply::ok(text);
   }
 };
+// Serves one function.
+template <auto operation>
+void serve(const Routes& routes, contract::Route route, Handler& handler) {
+  static std::deque<contract::Route> kept;
+  route.call = contract::call_of<operation>;
+  const contract::Route* const all[] = {&kept.emplace_back(route)};
+  routes.serve(all, &handler);
+}
+contract::Route route(Method method, std::string_view pattern) { return {method, pattern, nullptr, &reading}; }
 struct Counting {
   using KeptAround = void;
   int* calls;
@@ -75,10 +87,10 @@ struct Counting {
 TEST(ContractRoutes, call_the_function_with_the_handler) {
   Handler handler{"one "};
   http::Router router;
-  Routes(router).serve<&Handler::answer, &read>(Method::Get, "/a/{id}", handler);
+  serve<&Handler::answer>(Routes(router), route(Method::Get, "/a/{id}"), handler);
   http::TestServer server(router);
 
-  EXPECT_EQ(server.get("/a/1").body(), "one /a/1");
+  EXPECT_EQ(server.get("/a/1").body(), "one read");
   EXPECT_EQ(server.post("/a/1").status(), 405);
   EXPECT_EQ(Asked::alive, 0);
 }
@@ -86,21 +98,21 @@ TEST(ContractRoutes, call_the_function_with_the_handler) {
 TEST(ContractRoutes, do_not_call_it_for_a_request_that_cannot_be_read) {
   Handler handler{"one "};
   http::Router router;
-  Routes(router).serve<&Handler::answer, &read>(Method::Get, "/{id}", handler);
+  serve<&Handler::answer>(Routes(router), route(Method::Post, "/{id}"), handler);
   http::TestServer server(router);
 
-  EXPECT_EQ(server.get("/bad").status(), 400);
+  EXPECT_EQ(server.post("/bad", "x", "text/bad").status(), 400);
   EXPECT_EQ(handler.calls, 0);
   EXPECT_EQ(Asked::alive, 0);
-  EXPECT_EQ(server.get("/good").status(), 200);
+  EXPECT_EQ(server.post("/good", "x", "text/good").status(), 200);
 }
 
 TEST(ContractRoutes, answer_an_error_and_an_exception_of_the_function) {
   Handler handler{""};
   http::Router router;
   const Routes routes(router);
-  routes.serve<&Handler::fails, &read>(Method::Get, "/fails", handler);
-  routes.serve<&Handler::throws, &read>(Method::Get, "/throws", handler);
+  serve<&Handler::fails>(routes, route(Method::Get, "/fails"), handler);
+  serve<&Handler::throws>(routes, route(Method::Get, "/throws"), handler);
   http::TestServer server(router);
 
   EXPECT_EQ(server.get("/fails").status(), 404);
@@ -111,7 +123,7 @@ TEST(ContractRoutes, answer_an_error_and_an_exception_of_the_function) {
 TEST(ContractRoutes, need_no_function_that_reads) {
   Handler handler{"one"};
   http::Router router;
-  Routes(router).serve<&Handler::answer>(Method::Get, "/a", handler);
+  serve<&Handler::answer>(router, {Method::Get, "/a", nullptr}, handler);
   http::TestServer server(router);
 
   EXPECT_EQ(server.get("/a").body(), "one");
@@ -120,9 +132,9 @@ TEST(ContractRoutes, need_no_function_that_reads) {
 TEST(ContractRoutes, stand_below_a_prefix_and_in_a_group) {
   Handler handler{""};
   http::Router router;
-  Routes(router).below("/v1").serve<&Handler::answer, &read>(Method::Get, "/a", handler);
-  Routes(router.group("/admin")).below("/v2").serve<&Handler::answer, &read>(Method::Get, "/a", handler);
-  Routes(router).below("").serve<&Handler::answer, &read>(Method::Get, "/b", handler);
+  serve<&Handler::answer>(Routes(router).below("/v1"), route(Method::Get, "/a"), handler);
+  serve<&Handler::answer>(Routes(router.group("/admin")).below("/v2"), route(Method::Get, "/a"), handler);
+  serve<&Handler::answer>(Routes(router).below(""), route(Method::Get, "/b"), handler);
   http::TestServer server(router);
 
   EXPECT_EQ(server.get("/v1/a").status(), 200);
@@ -135,10 +147,11 @@ TEST(ContractRoutes, have_a_limit_of_their_own_for_bodies_that_their_handler_rea
   Handler handler{""};
   http::Router router;
   const Routes routes = Routes(router).streaming(3).below("/v1");
-  constexpr http::RouteOptions streams = {.streams_body = true};
-  routes.serve<&Handler::reads, &read>(Method::Post, "/streamed", handler, streams);
-  routes.serve<&Handler::answer, &read>(Method::Post, "/whole", handler);
-  Routes(router).streaming(std::nullopt).serve<&Handler::reads, &read>(Method::Post, "/streamed", handler, streams);
+  contract::Route streamed = route(Method::Post, "/streamed");
+  streamed.streams_body = true;
+  serve<&Handler::reads>(routes, streamed, handler);
+  serve<&Handler::answer>(routes, route(Method::Post, "/whole"), handler);
+  serve<&Handler::reads>(Routes(router).streaming(std::nullopt), streamed, handler);
   http::TestServer server(router);
 
   EXPECT_EQ(server.post("/v1/streamed", "123").status(), 200);
@@ -152,8 +165,8 @@ TEST(ContractRoutes, with_a_middleware_leave_the_others_without_it) {
   Handler handler{""};
   http::Router router;
   const Routes routes(router);
-  routes.with(Counting{&calls}).serve<&Handler::answer, &read>(Method::Get, "/inside", handler);
-  routes.serve<&Handler::answer, &read>(Method::Get, "/outside", handler);
+  serve<&Handler::answer>(routes.with(Counting{&calls}), route(Method::Get, "/inside"), handler);
+  serve<&Handler::answer>(routes, route(Method::Get, "/outside"), handler);
   http::TestServer server(router);
 
   EXPECT_EQ(server.get("/outside").status(), 200);
@@ -165,7 +178,9 @@ TEST(ContractRoutes, with_a_middleware_leave_the_others_without_it) {
 TEST(ContractRoutes, take_the_options_of_a_route) {
   Handler handler{""};
   http::Router router;
-  Routes(router).serve<&Handler::answer, &read>(Method::Post, "/a", handler, {.consumes = {"application/json"}});
+  contract::Route taking = route(Method::Post, "/a");
+  taking.consumes = contract::json_only;
+  serve<&Handler::answer>(router, taking, handler);
   http::TestServer server(router);
 
   EXPECT_EQ(server.post("/a", "x", "text/plain").status(), 415);

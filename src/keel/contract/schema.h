@@ -35,6 +35,7 @@
 namespace keel::contract {
 
 struct Schema;
+// A list of schemas.
 using Schemas = std::span<const Schema* const>;
 
 // A number of a schema.
@@ -56,6 +57,7 @@ struct Number {
   double real = 0;
 };
 
+// A bound of a number.
 struct Limit {
   enum class Kind : std::uint8_t { None, Inclusive, Exclusive };
 
@@ -63,12 +65,14 @@ struct Limit {
   Number number = {};
 };
 
+// The keywords about numbers.
 struct NumberRules {
   Limit least = {};
   Limit most = {};
   Number multiple_of = {};  // 0: of anything.
 };
 
+// The keywords about strings.
 struct TextRules {
   std::size_t length_min = 0;
   std::size_t length_max = SIZE_MAX;
@@ -77,6 +81,7 @@ struct TextRules {
   Format format = Format::None;
 };
 
+// The keywords about arrays.
 struct ListRules {
   std::size_t count_min = 0;
   std::size_t count_max = SIZE_MAX;
@@ -89,11 +94,13 @@ struct ListRules {
   const Schema* unevaluated = nullptr;
 };
 
+// The schema of a property, by its name.
 struct Property {
   std::string_view name;
   const Schema* schema = nullptr;  // Null: of anything.
 };
 
+// The schema of the properties whose names match a pattern.
 struct PatternProperty {
   const Pattern* pattern;
   const Schema* schema = nullptr;  // Null: of anything.
@@ -106,6 +113,7 @@ struct Dependency {
   const Schema* schema = nullptr;
 };
 
+// The keywords about objects.
 struct ObjectRules {
   std::size_t count_min = 0;
   std::size_t count_max = SIZE_MAX;
@@ -118,6 +126,7 @@ struct ObjectRules {
   const Schema* unevaluated = nullptr;
 };
 
+// The keywords that combine schemas.
 struct Combination {
   Schemas all_of = {};  // And the target of a $ref.
   Schemas any_of = {};
@@ -177,5 +186,8 @@ bool check(const json::Value& value, const Schema& schema, Violations& wrong);
 // no room for a violation, `in` has failed. Cost: the value is read twice, and once into a json::Value, which has
 // allocations of its own.
 bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong);
+// The first of the schemas that the value fits which is due in `in`, and is due again afterwards; -1 when it fits none,
+// or is malformed.
+int choose_ahead(json::Reader& in, std::span<const Schema* const> schemas);
 
 }  // namespace keel::contract

@@ -94,4 +94,17 @@ bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong) {
   return false;
 }
 
+int choose_ahead(json::Reader& in, std::span<const Schema* const> schemas) {
+  if (in.failed()) return -1;
+  const json::Reader::Mark mark = in.mark();
+  json::Value value;
+  read_json(in, value);
+  if (in.failed() || !in.rewind(mark)) return -1;
+  for (std::size_t i = 0; i < schemas.size(); ++i) {
+    Violations ignored;
+    if (check(value, *schemas[i], ignored)) return static_cast<int>(i);
+  }
+  return -1;
+}
+
 }  // namespace keel::contract

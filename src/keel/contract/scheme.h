@@ -15,12 +15,15 @@ struct Scheme {
   Kind kind;
   std::string_view name;  // Of the header, the query's parameter or the cookie.
 };
+// A security scheme that a request needs, with the scopes.
 struct Requirement {
   std::uint8_t scheme;  // Index.
   std::span<const std::string_view> scopes;
 };
+// Requirements that a request needs together.
 using Alternative = std::span<const Requirement>;
 
+// The scopes of OAuth or OpenID Connect.
 using Scopes = std::span<const std::string_view>;
 
 // Schemes of one alternative.

@@ -101,8 +101,10 @@ Asked ask(std::span<const Alternative> alternatives, ClientRequest request) {
   http::Router router;
   router.use(challenges);
   const contract::Routes routes(router);
-  routes.with(contract::Authorization(schemes, alternatives, verifying))
-      .serve<&Handler::answer>(Method::Post, "/a", handler);
+  const contract::Route route = {
+      .method = Method::Post, .pattern = "/a", .call = contract::call_of<&Handler::answer>, .security = alternatives};
+  const contract::Route* const all[] = {&route};
+  routes.serve(all, &handler, schemes, verifying);
   http::TestServer server(router);
   const Instant begin = server.now();
   const http::TestResponse response = server.begin(std::move(request)).response();
@@ -149,7 +151,10 @@ std::size_t allocations_to_read(std::span<const Scheme> of, std::string_view nam
   http::Router router;
   router.use(counting);
   const contract::Routes routes(router);
-  routes.with(contract::Authorization(of, alternatives, verifier)).serve<&Handler::answer>(Method::Post, "/a", handler);
+  const contract::Route route = {
+      .method = Method::Post, .pattern = "/a", .call = contract::call_of<&Handler::answer>, .security = alternatives};
+  const contract::Route* const all[] = {&route};
+  routes.serve(all, &handler, of, verifier);
   http::TestServer server(router);
   for (int i = 0; i < 2; ++i) {
     ClientRequest request(Method::Post, "/a");

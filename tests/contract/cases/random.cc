@@ -269,21 +269,24 @@ class Author {
                                       : Json::object({{"type", list_of({Json("string"), Json("null")})}}));
     if (dice_.happens(50)) all.push_back(array(depth + 1));
     if (all.size() == 1 || dice_.happens(50)) all.push_back(object(depth + 1));
+    // Beside one that may take it as well: then a oneOf does not.
+    if (dice_.happens(30)) all.push_back(Json::object({{"type", Json("null")}}));
     return Json::object({{dice_.happens(50) ? "anyOf" : "oneOf", list_of(std::move(all))}});
   }
 
   // Objects that a required member tells apart, some of which have both.
   Json by_name(int depth) {
     std::vector<Json> all;
+    const bool is_any = dice_.happens(50);
     for (const std::string_view name : {"first", "second"}) {
       Json one = object(depth + 1);
       one["properties"][name] = scalar();
       Json required = list_of({Json(name)});
       one["required"] = std::move(required);
-      one["additionalProperties"] = Json(false);
+      if (!is_any) one["additionalProperties"] = Json(false);
       all.push_back(std::move(one));
     }
-    return Json::object({{"oneOf", list_of(std::move(all))}});
+    return Json::object({{is_any ? "anyOf" : "oneOf", list_of(std::move(all))}});
   }
 
   Json by_kind(int depth) {

@@ -307,6 +307,7 @@ class VariantText {
                     ") {") +
                indent + "  in_.skip();\n" + indent + "  return;\n" + indent + "}\n";
       }
+      out += by_fit(indent);
       const std::string otherwise = choice.otherwise == -1 ? "-1" : std::to_string(choice.cases.size());
       out += indent + "switch (choose_by_name(in_, names, " + otherwise + ", expected, wrong_)) {\n";
     }
@@ -324,6 +325,23 @@ class VariantText {
       if (is_any) out += indent + "    " + read_alternative(static_cast<int>(alternative));
     }
     return out + indent + "  default:\n" + indent + "    return;\n" + indent + "}\n";
+  }
+
+  // Of an object that more than one of them could be meant for.
+  std::string by_fit(const std::string& indent) const {
+    if (type_.ahead_of_each.empty()) return {};
+    std::vector<std::string> schemas;
+    for (const auto& [i, schema] : type_.ahead_of_each) schemas.push_back('&' + schema);
+    const std::string least = type_.choice.otherwise == -1 ? "" : ", 1";
+    std::string out = list(indent, "static constexpr const keel::contract::Schema* alternatives[] = ", schemas, ";");
+    out += indent + "if (" + std::string(library) + "has_several(in_, names" + least + ")) {\n" + indent +
+           "  switch (keel::contract::choose_ahead(in_, alternatives)) {\n";
+    for (std::size_t i = 0; i < schemas.size(); ++i) {
+      out += indent + "    case " + std::to_string(i) + ":\n" + indent + "      " +
+             read_alternative(static_cast<int>(type_.ahead_of_each[i].first));
+    }
+    return out + indent + "    default:\n" + indent + "      if (in_.failed()) return;\n" + indent + "  }\n" + indent +
+           "}\n";
   }
 
   std::string writer() const {

@@ -149,6 +149,39 @@ TEST(Everything, null_is_taken_where_an_alternative_takes_it) {
   EXPECT_FALSE(takes<everything::NullWithin>(R"({"any":true})"));
 }
 
+TEST(Everything, null_that_two_alternatives_of_oneOf_take_is_refused) {
+  using everything::NullTwice;
+  EXPECT_FALSE(takes<NullTwice>(R"({"twice":null})"));
+  EXPECT_TRUE(takes<NullTwice>(R"({"twice":"x"})"));
+  EXPECT_FALSE(takes<NullTwice>(R"({"any":null})"));
+  EXPECT_TRUE(takes<NullTwice>(R"({"any":["x"]})"));
+  EXPECT_FALSE(takes<NullTwice>(R"({"lists":null})"));
+  EXPECT_TRUE(takes<NullTwice>(R"({"lists":[1]})"));
+  EXPECT_FALSE(takes<NullTwice>(R"({"text":null})"));
+  EXPECT_TRUE(takes<NullTwice>(R"({"text":"abc"})"));
+  EXPECT_FALSE(takes<NullTwice>(R"({"text":"abcd"})"));
+  EXPECT_TRUE(takes<NullTwice>(R"({"once":null})"));
+  EXPECT_TRUE(takes<NullTwice>(R"({"once":"x"})"));
+}
+
+TEST(Everything, an_object_fits_anyOf_when_it_fits_one_of_those_that_it_names) {
+  using everything::AnyByName;
+  EXPECT_TRUE(takes<AnyByName>(R"({"first":1})"));
+  EXPECT_TRUE(takes<AnyByName>(R"({"first":1,"second":2})"));
+  EXPECT_TRUE(takes<AnyByName>(R"({"first":"x","second":2})"));
+  EXPECT_TRUE(takes<AnyByName>(R"({"first":1,"second":"x"})"));
+  EXPECT_FALSE(takes<AnyByName>(R"({"first":"x","second":"x"})"));
+  EXPECT_FALSE(takes<AnyByName>(R"({"first":"x"})"));
+  EXPECT_FALSE(takes<AnyByName>("{}"));
+  EXPECT_EQ(json::parse<AnyByName>(R"({"first":"x","second":2})")->index(), 1u);
+
+  using everything::AnyOrOpen;
+  EXPECT_EQ(json::parse<AnyOrOpen>(R"({"name":"x"})")->index(), 0u);
+  EXPECT_EQ(json::parse<AnyOrOpen>(R"({"name":1})")->index(), 1u);
+  EXPECT_TRUE(takes<AnyOrOpen>("{}"));
+  EXPECT_FALSE(takes<AnyOrOpen>(R"({"name":1,"number":"x"})"));
+}
+
 TEST(Everything, formats_of_small_integers_and_an_empty_constant_are_checked) {
   EXPECT_TRUE(takes<everything::Narrow>(R"({"small":-128,"text":""})"));
   EXPECT_TRUE(takes<everything::Narrow>(R"({"text":"full"})"));

@@ -95,31 +95,47 @@ std::string reader_of(const Type& type) {
   return "keel::contract::reader<" + (type.inner != nullptr ? type.inner->spelling : type.spelling) + ">(&read_json)";
 }
 std::string form_literal(std::string_view form) { return "keel::contract::Form::" + std::string(form); }
-std::string fields_of(const Type& type, const std::string& name, std::string& others) {
+std::string fields_of(const Type& type, const std::string& name, std::string& others, const std::string& indent) {
   const Type& inner = type.inner != nullptr ? *type.inner : type;
   const Type* const other = inner.element != nullptr ? inner.element : inner.others;
   others = form_literal(other != nullptr ? form_of(*other) : "Either");
   if (inner.members.empty()) return "";
-  std::string text = "  static constexpr keel::contract::Field " + name + "[] = {\n";
+  std::string text =
+      indent + (indent.empty() ? "" : "static ") + "constexpr keel::contract::Field " + name + "[] = {\n";
   for (const Member& member : inner.members) {
     const std::string_view form = member.type == nullptr ? "Either" : form_of(*member.type);
-    text += "      {" + literal(member.json) + ", " + form_literal(form) + "},\n";
+    text += indent + "    {" + literal(member.json) + ", " + form_literal(form) + "},\n";
   }
-  return text + "  };\n";
+  return text + indent + "};\n";
 }
 
-std::string parameter_constant(const Parameter& parameter, std::string& name) {
-  name = parameter.name + (parameter.name.ends_with('_') ? "parameter" : "_parameter");
+namespace {
+
+std::vector<std::string> values_of(const Parameter& parameter) {
   std::vector<std::string> values = {".name = " + literal(parameter.wire),
                                      ".place = keel::contract::Place::" + parameter.place,
                                      ".style = keel::contract::Style::" + parameter.style,
                                      parameter.explodes ? ".explodes = true" : ".explodes = false"};
-  if (parameter.is_required) values.push_back(".is_required = true");
+  if (parameter.is_required) values.emplace_back(".is_required = true");
   if (!parameter.in_route.empty()) values.push_back(".in_route = " + literal(parameter.in_route));
-  return list("  ", "static constexpr keel::contract::Parameter " + name + " = ", values, ";");
+  return values;
 }
 
-std::string alternatives_constant(const Security& security) {
+}  // namespace
+
+std::string parameter_initialiser(const Parameter& parameter, const std::string& indent) {
+  std::string text = list(indent, "", values_of(parameter), "");
+  text.pop_back();
+  return text.substr(indent.size());
+}
+std::string parameter_constant(const Parameter& parameter, std::string& name) {
+  name = parameter.name + (parameter.name.ends_with('_') ? "parameter" : "_parameter");
+  return list("  ", "static constexpr keel::contract::Parameter " + name + " = ", values_of(parameter), ";");
+}
+
+std::string alternatives_constant(const Security& security, const std::string& prefix) {
+  const std::string indent = prefix.empty() ? "  static " : "";
+  const std::string before = prefix.empty() ? "" : prefix + '_';
   std::string part;
   std::string list;
   for (std::size_t i = 0; i < security.alternatives.size(); ++i) {
@@ -129,9 +145,9 @@ std::string alternatives_constant(const Security& security) {
     for (std::size_t j = 0; j < alternative.size(); ++j) {
       std::string scopes = "{}";
       if (!alternative[j].scopes.empty()) {
-        scopes = "scopes_" + number + '_' + std::to_string(j + 1);
+        scopes = before + "scopes_" + number + '_' + std::to_string(j + 1);
         part +=
-            "  static constexpr std::string_view " + scopes + "[] = " + list_of_literals(alternative[j].scopes) + ";\n";
+            indent + "constexpr std::string_view " + scopes + "[] = " + list_of_literals(alternative[j].scopes) + ";\n";
       }
       if (j != 0) requirements += ", ";
       requirements += '{' + std::to_string(alternative[j].scheme) + ", " + scopes + '}';
@@ -141,10 +157,12 @@ std::string alternatives_constant(const Security& security) {
       list += "keel::contract::Alternative()";
       continue;
     }
-    part += "  static constexpr keel::contract::Requirement all_of_" + number + "[] = {" + requirements + "};\n";
-    list += "all_of_" + number;
+    const std::string all = before + "all_of_" + number;
+    part += indent + "constexpr keel::contract::Requirement " + all + "[] = {" + requirements + "};\n";
+    list += all;
   }
-  return part + "  static constexpr keel::contract::Alternative alternatives[] = {" + list + "};\n";
+  return part + indent + "constexpr keel::contract::Alternative " +
+         (prefix.empty() ? "alternatives" : before + "security") + "[] = {" + list + "};\n";
 }
 
 }  // namespace keel::gen

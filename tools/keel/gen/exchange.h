@@ -32,11 +32,15 @@ std::string header_structs(const Operation& operation);
 std::string reader_of(const Type& type);
 // "keel::contract::Form::Text".
 std::string form_literal(std::string_view form);
-// The constant `name`, which has the members by their names, or "" where there are none; `others` is their form.
-std::string fields_of(const Type& type, const std::string& name, std::string& others);
+// The constant `name`, which has the members by their names, or "" where there are none; `others` is the form of those
+// that it does not have. Inside a function, or without an indent outside of one.
+std::string fields_of(const Type& type, const std::string& name, std::string& others, const std::string& indent = "  ");
 // The constant of a parameter; its name is `name`.
 std::string parameter_constant(const Parameter& parameter, std::string& name);
-// The constant `alternatives`, with those that it consists of.
-std::string alternatives_constant(const Security& security);
+// Its value: "{.name = …}".
+std::string parameter_initialiser(const Parameter& parameter, const std::string& indent);
+// The constant `alternatives`, with those that it consists of. With a prefix they stand outside of a function, and the
+// first is "PREFIX_security".
+std::string alternatives_constant(const Security& security, const std::string& prefix = {});
 
 }  // namespace keel::gen

@@ -23,6 +23,9 @@ struct Made : Type {
   const openapi::Node* schema = nullptr;
   std::string ahead;             // The name of the Schema that a value is checked for before it is read; or "".
   std::string ahead_of_several;  // The same for an object that has what several alternatives require.
+  // Of an anyOf of objects that names tell apart: the Schemas of those, in the order of the alternatives, the first of
+  // which decides that an object fits where several could be meant.
+  std::vector<std::pair<std::size_t, std::string>> ahead_of_each;
 
   std::vector<std::string> enumerators;
   std::vector<std::string_view> wire_names;

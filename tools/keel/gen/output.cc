@@ -58,26 +58,25 @@ std::vector<Maker> makers_of(const Response& response, const std::string& of) {
     const bool is_optional = std::ranges::none_of(response.headers, &Header::is_required);
     if (!is_template && !response.headers.empty() && is_optional) maker.initialiser = " = {}";
     if (response.headers.empty()) {
-      maker.body = "return " + of + "(" + made + ");";
+      maker.body = "return " + of + '(' + made + ");";
     } else {
       const std::string inner = is_template ? "    " : "  ";
-      maker.body = "keel::http::Response response = " + made + ";\n";
+      maker.body = of + " answer(" + made + ");\n";
       for (const Header& header : response.headers) {
-        maker.body += inner + "set_header(response, " + literal(header.wire) + ", headers." + header.name + ");\n";
+        maker.body += inner + "answer.set_header(" + literal(header.wire) + ", headers." + header.name + ");\n";
       }
-      maker.body += inner + "return " + of + "(std::move(response));";
+      maker.body += inner + "return answer;";
     }
     makers.push_back(std::move(maker));
   };
-  if (response.contents.empty()) add(response.name, "", "keel::http::Response(" + status + ')');
+  if (response.contents.empty()) add(response.name, "", status);
   for (const Response::Content& content : response.contents) {
     if (content.type != nullptr) {
       const std::string media_type = is_wild(content.media_type) ? "application/json" : std::string(content.media_type);
-      if (content.is_problem)
-        add(content.name, "std::string_view detail", "keel::http::refuse(" + status + ", detail)");
+      if (content.is_problem) add(content.name, "std::string_view detail", status + ", detail");
       add(content.name, "const " + content.type->spelling + "& body",
-          "json<" + content.type->spelling + ", " + content.type->write + ">(" + status + ", body, " +
-              literal(media_type) + ')');
+          status + ", &body, &write_as<" + content.type->spelling + ", " + content.type->write + '>' +
+              (media_type == "application/json" ? "" : ", " + literal(media_type)));
       continue;
     }
     const bool has_wild_type = is_wild(content.media_type);
@@ -260,17 +259,16 @@ class Writing {
     files_.push_back({tag.file + ".h", before + text});
 
     std::string& part = part_of(tag.handler, tag.file + ".h");
+    std::vector<std::string> operations;
     part += "namespace routes {\n";
     for (const Operation& operation : tag.operations) {
-      std::vector<std::string> parameters = {"const keel::contract::Routes& routes", tag.handler + "& handler"};
-      if (has_security(operation)) parameters.push_back(security_ + "& security");
-      part += call("void " + operation.name, "(", parameters, ");");
+      part += "extern const keel::contract::Route " + operation.name + ";\n";
+      operations.push_back("&routes::" + operation.name);
     }
-    part += "}  // namespace routes\n\nvoid " + tag.handler + "::add_routes(" + arguments + ") {\n";
-    for (const Operation& operation : tag.operations) {
-      part += "  routes::" + operation.name + "(routes, *this" + (has_security(operation) ? ", security" : "") + ");\n";
-    }
-    part += "}\n\n";
+    part += "}  // namespace routes\n\nvoid " + tag.handler + "::add_routes(" + arguments + ") {\n" +
+            list("  ", "static constexpr const keel::contract::Route* operations[] = ", operations, ";") +
+            "  routes.serve(operations, this" +
+            (has_security(tag) ? ", " + security_ + "::schemes, security.verifiers()" : "") + ");\n}\n\n";
   }
 
   void write_response(std::string& text, const Operation& operation) {
@@ -298,32 +296,45 @@ class Writing {
     text += "\n private:\n  using Answer::Answer;\n};\n\n";
   }
 
-  void write_parameter(std::string& code, const Parameter& parameter) {
-    std::string name;
-    code += parameter_constant(parameter, name);
+  // A row of the table of what an operation is asked with; its constants go before it.
+  std::string received(std::string& before, const Operation& operation, const Parameter& parameter) const {
     const Type& type = *parameter.type;
     const Type& inner = type.inner != nullptr ? *type.inner : type;
-    const std::string to = "to." + parameter.name;
+    const std::string member = "decltype(" + operation.request + "::" + parameter.name + ')';
+    std::vector<std::string> row = {parameter_initialiser(parameter, "        "),
+                                    "offsetof(" + operation.request + ", " + parameter.name + ')'};
+    const auto take = [&](const std::string& what) {
+      row.push_back("&keel::contract::take_" + what + '<' + member + (what == "value" ? "" : ", " + reader_of(type)) +
+                    '>');
+    };
+    const auto put_form = [&](const std::string& form) { row.insert(row.end(), {"nullptr", form}); };
     if (parameter.is_json) {
-      code += "  in.text<" + reader_of(type) + ">(" + name + ", keel::contract::Form::Json, " + to + ");\n";
+      take("text");
+      put_form(form_literal("Json"));
     } else if (inner.shape == Shape::List) {
-      code += "  in.list<" + reader_of(type) + ">(" + name + ", " + form_literal(form_of(*inner.element)) + ", " + to +
-              ");\n";
+      take("list");
+      put_form(form_literal(form_of(*inner.element)));
     } else if (inner.shape == Shape::Struct || inner.shape == Shape::Map) {
       std::string others;
-      const std::string fields = fields_of(type, parameter.name + "_fields", others);
-      code += fields + "  in.object<" + reader_of(type) + ">(" + name + ", " +
-              (fields.empty() ? "{}" : parameter.name + "_fields") + ", " + others + ", " + to + ");\n";
+      const std::string name = operation.name + '_' + parameter.name + "_fields";
+      const std::string fields = fields_of(type, name, others, "");
+      before += fields;
+      take("object");
+      put_form(others);
+      if (!fields.empty()) row.push_back(name);
     } else if (!type.is_nullable &&
                (type.shape == Shape::Boolean || type.shape == Shape::Integer || type.shape == Shape::Number ||
                 type.shape == Shape::String || type.shape == Shape::Text)) {
-      code += "  in.value(" + name + ", " + to + (type.check.empty() ? "" : ", &" + type.check) + ");\n";
+      take("value");
+      if (!type.check.empty()) row.push_back("&keel::contract::checked<&" + type.check + '>');
     } else {
-      code += "  in.text<" + reader_of(type) + ">(" + name + ", " + form_literal(form_of(type)) + ", " + to + ");\n";
+      take("text");
+      put_form(form_literal(form_of(type)));
     }
+    return list("    ", "", row, ",");
   }
 
-  void write_body(std::string& code, const Body& body) {
+  void write_body(std::string& code, const Body& body) const {
     const std::string is_required = body.is_required ? "" : ", false";
     // The first is read where the type is not known.
     for (std::size_t i = body.contents.size(); i-- != 0;) {
@@ -350,16 +361,21 @@ class Writing {
     }
   }
 
-  std::string route_options(const Operation& operation) const {
-    std::string options;
-    const auto put = [&](const std::string& one) { options += (options.empty() ? "" : ", ") + one; };
-    if (operation.body.is_streamed()) put(".streams_body = true");
+  static void write_route_options(std::string& before, std::vector<std::string>& values, const Operation& operation) {
+    const auto put = [&](const std::string& name, const std::vector<std::string_view>& types) {
+      if (types.empty()) return;
+      const bool is_json = types.size() == 1 && types[0] == "application/json";
+      const std::string constant = operation.name + '_' + name;
+      if (!is_json) before += "constexpr std::string_view " + constant + "[] = " + list_of_literals(types) + ";\n";
+      values.push_back('.' + name + " = " + (is_json ? "keel::contract::json_only" : constant));
+    };
+    if (operation.body.is_streamed()) values.emplace_back(".streams_body = true");
     std::vector<std::string_view> consumes;
     for (const Body::Content& one : operation.body.contents) {
       consumes.push_back(one.media_type.substr(0, one.media_type.find(';')));
     }
     if (std::ranges::find(consumes, "*/*") != consumes.end()) consumes.clear();
-    if (!consumes.empty()) put(".consumes = " + list_of_literals(consumes));
+    put("consumes", consumes);
     std::vector<std::string_view> produces;
     for (const Response& response : operation.responses) {
       if (!is_success(response)) continue;
@@ -369,8 +385,7 @@ class Writing {
       }
     }
     if (std::ranges::any_of(produces, is_wild)) produces.clear();
-    if (!produces.empty()) put(".produces = " + list_of_literals(produces));
-    return options.empty() ? "" : ", {" + options + '}';
+    put("produces", produces);
   }
 
   void write_source(const Tag& tag, const Operation& operation) {
@@ -382,52 +397,56 @@ class Writing {
                 "  " + maker.body + "\n}\n";
       }
     }
-    const bool needs_stream = operation.body.is_streamed() && operation.body.is_required;
-    const bool has_input = !operation.parameters.empty() || needs_stream ||
-                           (operation.body.node != nullptr && !operation.body.is_streamed());
-    part += '\n';
-    if (has_input) {
-      part += "namespace {\n\n";
-      part += call("keel::Result<> receive_" + operation.name, "(",
-                   {"keel::http::Request& http", operation.request + "& to"}, ") {");
-      part += "  keel::contract::Input in(http);\n";
-      for (const Parameter& parameter : operation.parameters) write_parameter(part, parameter);
-      const bool has_body =
-          operation.body.node != nullptr && !operation.body.is_streamed() && !operation.body.contents.empty();
-      const bool has_both = (has_body || needs_stream) && !operation.parameters.empty();
-      if (has_both) part += "  KEEL_TRY_VOID(in.finish());\n";
-      if (has_body) {
-        write_body(part, operation.body);
-      } else if (needs_stream) {
-        part += "  return in.streamed_body();\n";
-      } else {
-        part += "  return in.finish();\n";
-      }
-      part += "}\n\n}  // namespace\n\n";
-    }
-    std::vector<std::string> parameters = {"const keel::contract::Routes& routes", tag.handler + "& handler"};
-    if (has_security(operation)) parameters.push_back(security_ + "& security");
-    part +=
-        "namespace routes {\n" + call("void " + operation.name, "(", parameters, ");") + "}  // namespace routes\n\n";
-    part += call("void routes::" + operation.name, "(", parameters, ") {");
-    std::vector<std::string> functions = {'&' + tag.handler + "::" + operation.name};
-    if (has_input) functions.push_back("&receive_" + operation.name);
-    std::string routes = "  routes.serve";
+    std::string before;
+    const std::string asked = write_asked(before, operation);
+    std::vector<std::string> values = {".method = keel::http::Method::" + pascal_of(operation.method),
+                                       ".pattern = " + literal(operation.pattern),
+                                       ".call = keel::contract::call_of<&" + tag.handler + "::" + operation.name + '>'};
+    if (!asked.empty()) values.push_back(".asked = &" + asked);
+    write_route_options(before, values, operation);
     if (has_security(operation)) {
-      part += alternatives_constant(operation.security);
-      part += "  const keel::contract::Authorization authorization(" + security_ +
-              "::schemes, alternatives, security.verifiers());\n";
-      routes = "  routes.with(authorization).serve";
+      before += alternatives_constant(operation.security, operation.name);
+      values.push_back(".security = " + operation.name + "_security");
     }
-    std::string line = call(routes, "<", functions, ">");
-    line.pop_back();
-    const std::size_t last = line.rfind('\n') + 1;
-    part += line.substr(0, last);
-    part += call(line.substr(last), "(",
-                 {"keel::http::Method::" + pascal_of(operation.method), literal(operation.pattern),
-                  "handler" + route_options(operation)},
-                 ");") +
-            "}\n\n";
+    part += '\n';
+    if (!before.empty()) part += "namespace {\n\n" + before + "\n}  // namespace\n\n";
+    part += "namespace routes {\nextern const keel::contract::Route " + operation.name + ";\n}  // namespace routes\n" +
+            list("", "constexpr keel::contract::Route routes::" + operation.name + " = ", values, ";") + '\n';
+  }
+
+  // The constant of what it is asked with; its name, or "" where it is asked with nothing.
+  std::string write_asked(std::string& before, const Operation& operation) const {
+    std::string rows;
+    for (const Parameter& parameter : operation.parameters) rows += received(before, operation, parameter);
+    const Body& body = operation.body;
+    std::vector<std::string> values;
+    if (!rows.empty()) {
+      before += "constexpr keel::contract::Received " + operation.name + "_parameters[] = {\n" + rows + "};\n";
+      values.push_back(".parameters = " + operation.name + "_parameters");
+    }
+    if (body.is_streamed()) {
+      if (body.is_required) values.emplace_back(".body = &keel::contract::take_streamed_body");
+    } else if (body.contents.size() == 1 && body.contents[0].kind == Body::Kind::Json) {
+      std::vector<std::string> row = {"offsetof(" + operation.request + ", body)",
+                                      "keel::contract::body_reader<" + reader_of(*body.type) + '>'};
+      if (!body.is_required) {
+        row.push_back("&keel::contract::room<decltype(" + operation.request + "::body), " + reader_of(*body.type) +
+                      '>');
+        row.emplace_back("false");
+      }
+      before += list("", "constexpr keel::contract::ReceivedBody " + operation.name + "_body = ", row, ";");
+      values.push_back(".json = &" + operation.name + "_body");
+    } else if (body.node != nullptr && !body.contents.empty()) {
+      before +=
+          call("keel::Result<> receive_" + operation.name, "(", {"keel::contract::Input& in", "void* asked"}, ") {") +
+          "  " + operation.request + "& to = *static_cast<" + operation.request + "*>(asked);\n";
+      write_body(before, body);
+      before += "}\n";
+      values.push_back(".body = &receive_" + operation.name);
+    }
+    if (values.empty()) return "";
+    before += list("", "constexpr keel::contract::Asked " + operation.name + "_asked = ", values, ";");
+    return operation.name + "_asked";
   }
 
   void write_mount(const std::string& document_source) {
@@ -487,6 +506,14 @@ class Writing {
     }
   }
 
+  // Whether the class of the verifiers is named there: another one may end like it.
+  bool names_security(std::string_view text) const {
+    const std::string word = security_ + "::";
+    for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+      if (at == 0 || text.substr(at - 1, 1).find_first_of(" &(<,") == 0) return true;
+    }
+    return false;
+  }
   void write_parts() {
     int number = 0;
     for (const Parts::Part& part : parts_.spread()) {
@@ -497,7 +524,7 @@ class Writing {
         const bool has_tables = (functions + part.text).find("schema_") != std::string::npos && !tables_.each().empty();
         if (has_tables) text += includes({"schemas.h"});
         text += includes({part.headers.begin(), part.headers.end()});
-        const bool is_secured = part.text.find(security_ + "::") != std::string::npos;
+        const bool is_secured = !contract_.schemes.empty() && names_security(part.text);
         if (is_secured && !part.headers.contains("security.h")) text += includes({"security.h"});
         // Of what a compiler may refuse, and GCC and Clang do not: a std::map has no standard layout.
         if (part.text.find("offsetof(") != std::string::npos) {

@@ -365,10 +365,9 @@ TEST(Output, of_an_object_in_a_parameter_knows_the_form_of_other_members) {
       "additionalProperties: {type: string}}}\n");
 
   EXPECT_EQ(output.problems, Lines());
-  EXPECT_TRUE(output.has("part_1.cc", "f_fields, keel::contract::Form::Text, to.f)") ||
-              output.has("part_2.cc", "f_fields, keel::contract::Form::Text, to.f)") ||
-              output.has("part_3.cc", "f_fields, keel::contract::Form::Text, to.f)") ||
-              output.has("part_4.cc", "f_fields, keel::contract::Form::Text, to.f)"));
+  const std::string row = "        keel::contract::Form::Text,\n        a_f_fields,\n";
+  EXPECT_TRUE(output.has("part_1.cc", row) || output.has("part_2.cc", row) || output.has("part_3.cc", row) ||
+              output.has("part_4.cc", row));
 }
 
 TEST(Output, has_no_page_at_a_path_of_the_contract) {

@@ -179,9 +179,8 @@ class Maker {
       if (kinds != any_kind && (kinds & null_kind) != 0) ++nulls;
       if (kinds == null_kind) continue;
       const Node* const target = &core_of(document_, *one);
-      const bool is_known = std::any_of(alternatives.begin(), alternatives.end(),
-                                        [&](const Node* other) { return &core_of(document_, *other) == target; });
-      if (!is_known) alternatives.push_back(one);
+      const auto is_same = [&](const Node* other) { return &core_of(document_, *other) == target; };
+      if (std::ranges::none_of(alternatives, is_same)) alternatives.push_back(one);
     }
     const bool has_null =
         (nulls == 1 || (nulls > 1 && combination.list->key == "anyOf")) && (facets.kinds & null_kind) != 0;
@@ -207,7 +206,10 @@ class Maker {
     if (alternatives.size() == 1 && facets.has_any({"unevaluatedProperties"})) return any(core);
     const Node* const base = base_of(facets, combination, alternatives);
     if (alternatives.size() == 1) {
-      return with_null(get(base == nullptr ? *alternatives[0] : merge({base, alternatives[0]}), name));
+      const Made* const one = get(base == nullptr ? *alternatives[0] : merge({base, alternatives[0]}), name);
+      // Where it takes null, and so does another of a oneOf, or the schema around them does not, null is none.
+      if (one == nullptr || has_null) return with_null(one);
+      return one->shape != Shape::Any ? &value_type(*one) : nulls == 0 ? one : any(core);
     }
     together &= static_cast<Kinds>(~null_kind);
     for (const Kinds group : {boolean_kind, string_kind, static_cast<Kinds>(integer_kind | number_kind)}) {
@@ -226,8 +228,7 @@ class Maker {
       if (!facets.values || facets.values->empty()) return std::nullopt;
       for (const Node* const value : *facets.values) {
         if (!value->is(Kind::String)) return std::nullopt;
-        const bool is_known =
-            std::any_of(values.begin(), values.end(), [&](const Node* other) { return other->text == value->text; });
+        const bool is_known = std::ranges::any_of(values, [&](const Node* it) { return it->text == value->text; });
         if (!is_known) values.push_back(value);
       }
     }
@@ -287,6 +288,7 @@ class Maker {
     for (const Kinds group : {string_kind, static_cast<Kinds>(integer_kind | number_kind)}) {
       is_ahead = join(alternatives, group) || is_ahead;
     }
+    const std::vector<const Node*> alone = alternatives;
     if (base != nullptr && alternatives.size() == count) {
       for (const Node*& one : alternatives) one = &merge({base, one});
     } else if (base != nullptr) {
@@ -316,6 +318,13 @@ class Maker {
     const Made* const made = variant_of(core, alternatives, *choice, is_ahead, name);
     if (made != nullptr && is_by_name && combination.list->key == "oneOf" && !is_ahead) {
       state_.named.at(made->name)->ahead_of_several = ahead_of(core);
+    }
+    // The first that it has the name of need not be the one that an object fits.
+    if (made != nullptr && is_any && choice->way == Choice::Way::Name) {
+      for (std::size_t i = 0; i < alone.size(); ++i) {
+        if ((kinds_meant(document_, *alone[i]) & object_kind) == 0) continue;
+        state_.named.at(made->name)->ahead_of_each.emplace_back(i, ahead_of(core_of(document_, *alone[i])));
+      }
     }
     return made;
   }
@@ -429,9 +438,8 @@ class Maker {
   const Made* enumeration(const Node& core, const Facets::Nodes& values, const std::string& name) {
     Made& type = add_named(Shape::Enum, core, name);
     for (const Node* const value : values) {
-      if (std::find(type.wire_names.begin(), type.wire_names.end(), value->text) == type.wire_names.end()) {
-        type.wire_names.push_back(value->text);
-      }
+      if (std::ranges::find(type.wire_names, value->text) != type.wire_names.end()) continue;
+      type.wire_names.push_back(value->text);
     }
     type.enumerators = distinct(type.wire_names, pascal_of);
     type.read = std::string(library) + "read_value<" + type.name + '>';
@@ -562,9 +570,8 @@ class Maker {
     Facets::Nodes telling;
     for (const Node* const node : nodes) {
       const Node* const core = &core_of(document_, *node);
-      const bool is_new = std::none_of(telling.begin(), telling.end(),
-                                       [&](const Node* other) { return &core_of(document_, *other) == core; });
-      if (!says_nothing(*core) && is_new) telling.push_back(node);
+      const auto is_same = [&](const Node* other) { return &core_of(document_, *other) == core; };
+      if (!says_nothing(*core) && std::ranges::none_of(telling, is_same)) telling.push_back(node);
     }
     if (telling.empty() && !nodes.empty()) telling.push_back(nodes[0]);
     member.schema = telling.empty() ? owner.schema : nodes[0];

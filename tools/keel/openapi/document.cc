@@ -83,7 +83,7 @@ Result<std::string> read_regular_file(const std::string& path) {
   std::array<char, 16 * 1024> part;
   while (const std::size_t size = std::fread(part.data(), 1, part.size(), file.get())) {
     text.append(part.data(), size);
-    if (text.size() > file_bytes_max) break;  // parse_source() refuses it.
+    if (text.size() > file_bytes_max) break;  // parse_source() rejects it.
   }
   if (std::ferror(file.get()) != 0) return Error::from_errno("read", errno);
   return text;

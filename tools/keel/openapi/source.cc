@@ -346,7 +346,7 @@ class YamlBuilder : public YAML::EventHandler {
   std::map<YAML::anchor_t, Node*> anchors_;
 };
 
-// Reads on after the first document to refuse a second one.
+// Reads on after the first document to reject a second one.
 class NoSecond : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
