@@ -96,12 +96,20 @@ class FunctionRef<R(A...)> {
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, FunctionRef> && std::is_invocable_r_v<R, F&, A...>)
   FunctionRef(F&& f) noexcept
-      : object_(const_cast<void*>(static_cast<const void*>(&f))), call_([](void* object, A... a) -> R {
-          return static_cast<R>((*static_cast<std::remove_reference_t<F>*>(object))(std::forward<A>(a)...));
+      : object_(address_of(f)), call_([](void* object, A... a) -> R {
+          return static_cast<R>((*reinterpret_cast<std::remove_reference_t<F>*>(object))(std::forward<A>(a)...));
         }) {}
   R operator()(A... arguments) const { return call_(object_, std::forward<A>(arguments)...); }
 
  private:
+  template <class F>
+  static void* address_of(F& f) noexcept {
+    if constexpr (std::is_function_v<F>) {
+      return reinterpret_cast<void*>(&f);  // As POSIX has it.
+    } else {
+      return const_cast<void*>(static_cast<const void*>(&f));
+    }
+  }
   void* object_;
   R (*call_)(void*, A...);
 };

@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <map>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "keel/base/ascii.h"
@@ -47,6 +50,7 @@ int version_of(std::string_view name) {
   return version;
 }
 
+constexpr std::string_view migration_databases[] = {"sqlite", "postgres"};
 constexpr std::string_view down_suffix = ".down.sql";
 constexpr std::string_view no_transaction = "-- keel: no transaction";
 
@@ -83,12 +87,45 @@ Result<> write_new_file(const std::string& path, std::string_view text) {
   return {};
 }
 
-Result<std::vector<Migration>> read_folder(const std::string& folder) {
+// "0001_users" of 0001_users.sql, 0001_users.postgres.sql, 0001_users.down.sql and 0001_users.sqlite.down.sql.
+struct FileName {
+  std::string_view stem;
+  std::string_view database;  // That it is for alone; "": any.
+  bool is_down = false;
+};
+FileName file_name(std::string_view name) {
+  FileName parts;
+  const auto take = [&](std::string_view suffix) {
+    if (!name.ends_with(suffix)) return false;
+    name.remove_suffix(suffix.size());
+    return true;
+  };
+  parts.is_down = take(down_suffix);
+  if (!parts.is_down) take(".sql");
+  for (const std::string_view database : migration_databases) {
+    if (!name.ends_with(database)) continue;
+    const std::string_view stem = name.substr(0, name.size() - database.size());
+    if (stem.size() < 7 || !stem.ends_with('.')) continue;
+    parts.database = database;
+    name = stem.substr(0, stem.size() - 1);
+    break;
+  }
+  parts.stem = name;
+  return parts;
+}
+
+// The files of one number and name: those for any database, and those for the one.
+struct Versions {
+  std::optional<Migration> common;
+  std::optional<Migration> own;
+  std::string other;  // One for another database.
+};
+
+Result<std::map<std::string, Versions>> read_files(const std::string& folder, std::string_view database, bool is_down) {
   std::error_code error;
   fs::directory_iterator files(folder, error);
   if (error) return refuse(Code::NotFound, "migrations: {}: {}", folder, error.message());
-  std::vector<Migration> found;
-  std::vector<Migration> downs;
+  std::map<std::string, Versions> found;
   for (const fs::directory_entry& file : files) {
     Migration migration;
     migration.name = file.path().filename().string();
@@ -98,16 +135,22 @@ Result<std::vector<Migration>> read_folder(const std::string& folder) {
       return refuse(Code::InvalidArgument, "migrations: {}: files are named NNNN_name.sql, from 0001",
                     file.path().string());
     }
-    KEEL_TRY(migration.text, read_file(file.path().string()).because("migrations: " + file.path().string()));
-    if (migration.name.ends_with(down_suffix)) {
-      downs.push_back(std::move(migration));
+    const FileName name = file_name(migration.name);
+    if (name.is_down != is_down) continue;
+    Versions& versions = found[std::string(name.stem)];
+    if (!name.database.empty() && name.database != database) {
+      versions.other = migration.name;
       continue;
     }
+    KEEL_TRY(migration.text, read_file(file.path().string()).because("migrations: " + file.path().string()));
     migration.checksum = checksum_of(migration.text);
     migration.has_transaction = !has_no_transaction(migration.text);
-    found.push_back(std::move(migration));
+    (name.database.empty() ? versions.common : versions.own) = std::move(migration);
   }
-  std::sort(found.begin(), found.end(), [](const Migration& a, const Migration& b) { return a.name < b.name; });
+  return found;
+}
+
+Result<> check_numbers(const std::vector<Migration>& found, const std::string& folder) {
   for (std::size_t i = 0; i < found.size(); ++i) {
     const int expected = static_cast<int>(i) + 1;
     if (found[i].version == expected) continue;
@@ -122,15 +165,41 @@ Result<std::vector<Migration>> read_folder(const std::string& folder) {
                   "migrations: {} follows number {:04}: {:04} is missing; files are numbered without gaps",
                   found[i].name, expected - 1, expected);
   }
-  for (Migration& down : downs) {
-    const std::string up = down.name.substr(0, down.name.size() - down_suffix.size()) + ".sql";
-    const auto of = std::ranges::find(found, up, &Migration::name);
+  return {};
+}
+
+Result<std::vector<Migration>> read_folder(const std::string& folder, std::string_view database) {
+  KEEL_TRY(auto ups, read_files(folder, database, false));
+  std::vector<Migration> found;
+  for (auto& [stem, versions] : ups) {
+    if (versions.own || versions.common) {
+      found.push_back(versions.own ? *std::move(versions.own) : *std::move(versions.common));
+    } else if (!database.empty()) {
+      return refuse(Code::InvalidArgument,
+                    "migrations: {} is for another database, and there is no {}.{}.sql: write it; it may be a comment "
+                    "alone",
+                    versions.other, stem, database);
+    } else {
+      found.push_back({});
+      found.back().name = versions.other;
+      found.back().version = version_of(versions.other);
+    }
+  }
+  KEEL_TRY_VOID(check_numbers(found, folder));
+  KEEL_TRY(auto downs, read_files(folder, database, true));
+  for (auto& [stem, versions] : downs) {
+    const auto of = std::ranges::find_if(found, [&](const Migration& up) { return file_name(up.name).stem == stem; });
+    const std::string& name = versions.own      ? versions.own->name
+                              : versions.common ? versions.common->name
+                                                : versions.other;
     if (of == found.end()) {
       return refuse(Code::InvalidArgument,
-                    "migrations: {} undoes {}, which is not there: name it like the file that it undoes", down.name,
-                    up);
+                    "migrations: {} undoes {}.sql, which is not there: name it like the file that it undoes", name,
+                    stem);
     }
-    if (has_no_transaction(down.text)) {
+    if (!versions.own && !versions.common) continue;
+    Migration down = versions.own ? *std::move(versions.own) : *std::move(versions.common);
+    if (!down.has_transaction) {
       return refuse(Code::InvalidArgument, "migrations: {}: what undoes a file is one transaction: leave \"{}\" out",
                     down.name, no_transaction);
     }
@@ -168,7 +237,7 @@ Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>&
     if (agrees && !changed) agrees = std::move(changed);
     if (!agrees) return;
     if (version < 1 || static_cast<std::size_t>(version) > migrations.size() ||
-        migrations[static_cast<std::size_t>(version) - 1].name != name) {
+        file_name(migrations[static_cast<std::size_t>(version) - 1].name).stem != file_name(name).stem) {
       agrees = missing_file(name, version, migrations);
       return;
     }
@@ -296,6 +365,7 @@ auto prepared(MigrationTarget& target, F work) -> decltype(work()) {
 }  // namespace
 
 MigrationTarget::~MigrationTarget() = default;
+std::string_view MigrationTarget::database() const { return {}; }
 Result<> MigrationTarget::forget(const Migration&) {
   return fail(Code::Unsupported, "this database does not undo migrations");
 }
@@ -306,7 +376,7 @@ Result<bool> MigrationTarget::run_step(const Migration&, int&) {
 Result<int> MigrationTarget::steps_done(const Migration&) { return 0; }
 
 Result<Migrated> migrate(MigrationTarget& target, const std::string& folder, int last) {
-  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
+  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder, target.database()));
   const int count = static_cast<int>(migrations.size());
   if (last < 0 || last > count) {
     return refuse(Code::InvalidArgument, "migrations: {} has no file number {:04}: its last is {:04}", folder, last,
@@ -325,7 +395,7 @@ Result<Migrated> migrate(MigrationTarget& target, const std::string& folder, int
 }
 
 Result<Migrated> migrate_down(MigrationTarget& target, const std::string& folder, int count) {
-  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
+  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder, target.database()));
   return prepared(target, [&]() -> Result<Migrated> {
     Migrated migrated;
     Result<bool> more = true;
@@ -339,7 +409,7 @@ Result<Migrated> migrate_down(MigrationTarget& target, const std::string& folder
 }
 
 Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder) {
-  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
+  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder, target.database()));
   return prepared(target, [&]() -> Result<Migrated> {
     int version = 0;
     KEEL_TRY(const bool is_undone, undo_last(target, migrations, true, version));
@@ -352,7 +422,7 @@ Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder
 }
 
 Result<std::vector<MigrationStatus>> migration_status(MigrationTarget& target, const std::string& folder) {
-  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
+  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder, target.database()));
   return prepared(target, [&]() -> Result<std::vector<MigrationStatus>> {
     std::vector<MigrationStatus> all;
     Result<> looked = [&]() -> Result<> {
@@ -375,8 +445,12 @@ Result<std::vector<MigrationStatus>> migration_status(MigrationTarget& target, c
   });
 }
 
+Result<std::vector<Migration>> read_migrations(const std::string& folder, std::string_view database) {
+  return read_folder(folder, database);
+}
+
 Result<int> count_migrations(const std::string& folder) {
-  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder));
+  KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder, {}));
   return static_cast<int>(migrations.size());
 }
 

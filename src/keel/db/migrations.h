@@ -8,6 +8,9 @@
 // Beside 0002_orders.sql there may be 0002_orders.down.sql, which undoes it, in one transaction too. It has no
 // checksum: it may be written and mended later.
 //
+// Where databases differ, 0001_users.postgres.sql is applied to PostgreSQL in the place of 0001_users.sql, and
+// 0001_users.sqlite.sql to SQLite; 0001_users.postgres.down.sql undoes it. The number is there for each of them.
+//
 // A file whose first line is `-- keel: no transaction` runs one statement after the other, each in a transaction of its
 // own with the note that it has run; one that takes none (`vacuum`) is noted behind it, and may run twice. A process
 // that was killed leaves it half applied, and the next migrate() continues with the statement that is missing. Edited
@@ -36,11 +39,13 @@
 
 namespace keel::db {
 
+// What a call has done: the number of files, and the version that is reached.
 struct Migrated {
   int applied = 0;  // By this call, or undone.
   int version = 0;  // Reached.
 };
 
+// A file of the folder: its number, name and text.
 struct Migration {
   int version = 0;
   std::string name;  // The file's.
@@ -69,6 +74,9 @@ struct MigrationStatus {
 class MigrationTarget {
  public:
   virtual ~MigrationTarget();
+
+  // "sqlite", "postgres": takes the files that are for this database alone. Empty: none of them.
+  virtual std::string_view database() const;
 
   virtual Result<> prepare() = 0;
   virtual Result<> finish() = 0;
@@ -113,6 +121,9 @@ Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder
 
 // All files, in order. The database is not changed.
 Result<std::vector<MigrationStatus>> migration_status(MigrationTarget& target, const std::string& folder);
+
+// The files of the folder that are for `database` ("sqlite", "postgres"), in order, without a database.
+Result<std::vector<Migration>> read_migrations(const std::string& folder, std::string_view database);
 
 // The files of the folder, without a database: how many there are, or what is wrong with their names.
 Result<int> count_migrations(const std::string& folder);

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -24,6 +25,9 @@ class Notebook final : public MigrationTarget {
   std::string refused;  // The file that does not run: "bad", at `refused_line`.
   int refused_line = 0;
 
+  std::string kind;
+
+  std::string_view database() const override { return kind; }
   Result<> prepare() override { return note("prepare"); }
   Result<> finish() override { return note("finish"); }
   Result<> begin() override { return note("begin"); }
@@ -128,6 +132,36 @@ TEST_F(MigrationTargets, are_taken_to_the_version_that_is_asked_for) {
             "migrations: " + folder.path() + " has no file number 0003: its last is 0002");
   EXPECT_EQ(migrate(target, folder.path())->version, 2);
   EXPECT_EQ(migrate(target, folder.path(), 1)->version, 2) << "it undoes nothing";
+}
+
+TEST_F(MigrationTargets, take_the_files_that_are_for_their_database_in_the_place_of_the_common_ones) {
+  folder.write("0002_orders.postgres.sql", "orders of postgres");
+  folder.write("0002_orders.sqlite.down.sql", "no orders of sqlite");
+  folder.write("0003_more.sqlite.sql", "more of sqlite");
+
+  target.kind = "sqlite";
+  ASSERT_EQ(error(), "none");
+  EXPECT_NE(std::ranges::find(target.notes, "run orders"), target.notes.end());
+  EXPECT_EQ(target.applied[2].name, "0003_more.sqlite.sql");
+  EXPECT_EQ(read_migrations(folder.path(), "sqlite").value()[1].down_text, "no orders of sqlite");
+
+  target = {};
+  target.kind = "postgres";
+  EXPECT_EQ(error(),
+            "migrations: 0003_more.sqlite.sql is for another database, and there is no 0003_more.postgres.sql: write "
+            "it; it may be a comment alone");
+  folder.write("0003_more.postgres.sql", "-- nothing");
+  ASSERT_EQ(error(), "none");
+  EXPECT_EQ(target.applied[1].name, "0002_orders.postgres.sql");
+  EXPECT_EQ(read_migrations(folder.path(), "postgres").value()[1].down_name, "");
+  EXPECT_EQ(count_migrations(folder.path()).value(), 3);
+}
+
+TEST_F(MigrationTargets, may_get_a_file_of_their_own_with_the_same_text_later) {
+  target.kind = "sqlite";
+  ASSERT_EQ(error(), "none");
+  folder.write("0001_users.sqlite.sql", "users");
+  EXPECT_EQ(error(), "none") << "the number and the text are the same";
 }
 
 TEST(NewMigration, is_the_next_file) {

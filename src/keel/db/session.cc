@@ -1,6 +1,10 @@
 #include "keel/db/session.h"
 
+#include <algorithm>
+
 #include "keel/base/bug.h"
+#include "keel/base/host.h"
+#include "keel/task/timing.h"
 
 namespace keel::db {
 
@@ -9,6 +13,16 @@ Session::~Session() = default;
 Task<std::size_t> Session::stream_rows(Sql sql, Arguments, FunctionRef<Task<>(Rows&)>) {
   Error error = Error::text(Code::Unsupported, "this database gives all rows of a result together: use query_many()");
   co_return std::unexpected(std::move(error).during(sql.text(), sql.place()));
+}
+
+bool Session::may_retry(const Error&) const noexcept { return false; }
+
+// A random time, below a bound that doubles with each attempt: those that met each other do not meet again.
+Task<> Session::pause(int attempts, RetryOptions retry) {
+  const std::int64_t most = std::max<std::int64_t>(
+      std::min(retry.pause_max.count_ns(), retry.pause_min.count_ns() << std::min(attempts, 20)), 1);
+  const std::uint64_t random = Host::current().random() % static_cast<std::uint64_t>(most);
+  co_await sleep_for(Duration::nanoseconds(static_cast<std::int64_t>(random)));
 }
 
 void Queries::is_moved_from(std::source_location place) {

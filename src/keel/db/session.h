@@ -30,6 +30,14 @@
 //   const auto booked = co_await attempt(book(transaction, seat));
 //   if (booked) co_await point.release();            // destroyed without it: what was done since is undone
 //
+// Isolation, and transactions that only read. Where the database gives up a transaction because of another one,
+// transact() runs the body again from its beginning:
+//
+//   auto move = [&](db::Transaction& transaction) -> Task<> { co_await transaction.execute(…); };
+//   co_await session.transact({.isolation = db::Isolation::Serializable}, move);
+//   // One snapshot for all its queries:
+//   auto report = co_await session.begin({.isolation = db::Isolation::RepeatableRead, .read_only = true});
+//
 // A back end derives from Session and implements its virtual functions; the typed calls pack their arguments into one
 // flat array and stand on those. Each back end has a folder below db/ and a header that says what it adds.
 //
@@ -64,6 +72,7 @@
 #include <utility>
 #include <vector>
 
+#include "keel/base/time.h"
 #include "keel/db/row.h"
 #include "keel/db/sql.h"
 #include "keel/db/value.h"
@@ -89,9 +98,35 @@ template <class T>
 }
 }  // namespace internal
 
+// The outcome of execute(): changed rows, and the last inserted id.
 struct Written {
   std::int64_t changes = 0;         // Rows inserted, updated or deleted by the statement itself.
   std::int64_t last_insert_id = 0;  // 0 when it inserted nothing.
+};
+
+// What a transaction sees of others. A database may give a stronger one than was asked for: SQLite has Serializable.
+enum class Isolation : std::uint8_t {
+  Default,         // What the database is set to.
+  ReadCommitted,   // Each statement sees what was committed when it began.
+  RepeatableRead,  // All see what was committed when the first one began. Conflict: a row to be changed was changed.
+  Serializable,    // As if transactions ran one after another. Conflict: there is no such order.
+};
+
+// How a transaction runs beside others.
+struct TransactionOptions {
+  Isolation isolation = Isolation::Default;
+  // It changes nothing: a statement that would fails with FailedPrecondition. It waits for no writer, and no writer
+  // waits for it.
+  bool read_only = false;
+  // With Serializable and read_only: its first statement may wait until no Conflict is possible any more.
+  bool deferrable = false;
+};
+
+// Of transact(): how often it tries, and the longest pause between two tries, which is random and grows from pause_min.
+struct RetryOptions {
+  int attempts_max = 10;
+  Duration pause_min = 2_ms;
+  Duration pause_max = 200_ms;
 };
 
 // The typed calls, of a Session and of a Transaction alike: a function that takes Queries& runs in either.
@@ -222,7 +257,27 @@ class Session : public Queries {
  public:
   virtual ~Session();
 
-  virtual Task<Transaction> begin() = 0;
+  // `place` is for what is logged about the transaction.
+  Task<Transaction> begin(TransactionOptions options = {},
+                          std::source_location place = std::source_location::current()) {
+    return begin_transaction(options, place);
+  }
+
+  // Awaits `body`, Task<T>(Transaction&), commits what it has done, and gives its T; its error rolls back. When the
+  // database has given up the transaction because of another one (a serialisation failure, a deadlock), at the commit
+  // as well, `body` is called again from its beginning, with a new transaction: what it does beside it happens again.
+  // After attempts_max calls that Conflict is the result. A commit whose outcome is unknown is not repeated. SQLite
+  // never gives one up.
+  template <class F>
+    requires std::is_invocable_v<F&, Transaction&>
+  std::invoke_result_t<F&, Transaction&> transact(TransactionOptions options, F&& body, RetryOptions retry = {},
+                                                  std::source_location place = std::source_location::current());
+  template <class F>
+    requires std::is_invocable_v<F&, Transaction&>
+  std::invoke_result_t<F&, Transaction&> transact(F&& body,
+                                                  std::source_location place = std::source_location::current()) {
+    return transact(TransactionOptions(), body, {}, place);
+  }
 
   // Awaits `on_rows`, Task<>(std::span<const T>), with the next rows, mapped by read_as<T> (row.h), until there are
   // none, and gives their number. The rows are valid until `on_rows` completes; its error ends the stream. A database
@@ -238,11 +293,21 @@ class Session : public Queries {
  private:
   template <class T>
   Task<std::size_t> stream_as(Sql sql, Arguments arguments, FunctionRef<Task<>(std::span<const T>)> on_rows);
+  template <class T>
+  Task<T> transact_as(TransactionOptions options, FunctionRef<Task<T>(Transaction&)> body, RetryOptions retry,
+                      std::source_location place);
+  template <class T>
+  Task<T> transact_once(TransactionOptions options, FunctionRef<Task<T>(Transaction&)> body,
+                        std::source_location place);
+  static Task<> pause(int attempts, RetryOptions retry);
   friend class Queries;
   friend class Savepoint;
   friend class Transaction;
   // A back end implements these. `transaction` is 0, or the number of one that begin() gave; `savepoint` is the number
-  // of one that savepoint() gave.
+  // of one that savepoint() gave; `place` is the call that began it, for what is logged about it.
+  virtual Task<Transaction> begin_transaction(TransactionOptions options, std::source_location place) = 0;
+  // Whether all of a transaction that failed with it may succeed when it is done again.
+  virtual bool may_retry(const Error& error) const noexcept;
   virtual Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
                                        std::uint64_t transaction) = 0;
   virtual Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) = 0;
@@ -358,6 +423,48 @@ Task<std::size_t> Session::stream_as(Sql sql, Arguments arguments, FunctionRef<T
   auto pass = [&batch, on_rows](Rows& rows) { return internal::pass_on<T>(rows, batch, on_rows); };
   const std::size_t count = co_await stream_rows(sql, std::move(arguments), pass);
   co_return count;
+}
+
+template <class F>
+  requires std::is_invocable_v<F&, Transaction&>
+std::invoke_result_t<F&, Transaction&> Session::transact(TransactionOptions options, F&& body, RetryOptions retry,
+                                                         std::source_location place) {
+  static_assert(
+      requires { typename std::invoke_result_t<F&, Transaction&>::promise_type; },
+      "transact() awaits its body, as Task<T>(db::Transaction&)");
+  static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
+                "a body that captures by value is named on the line before: auto body = [...] { ... }; "
+                "co_await session.transact(options, body)");
+  return transact_as<typename std::invoke_result_t<F&, Transaction&>::Value>(options, body, retry, place);
+}
+template <class T>
+Task<T> Session::transact_as(TransactionOptions options, FunctionRef<Task<T>(Transaction&)> body, RetryOptions retry,
+                             std::source_location place) {
+  for (int attempts = 1;; ++attempts) {
+    Result<T> done = co_await attempt(transact_once<T>(options, body, place));
+    if (done || attempts >= retry.attempts_max || !may_retry(done.error())) {
+      if constexpr (std::is_void_v<T>) {
+        co_await std::move(done);
+        co_return;
+      } else {
+        co_return std::move(done);
+      }
+    }
+    co_await pause(attempts, retry);
+  }
+}
+template <class T>
+Task<T> Session::transact_once(TransactionOptions options, FunctionRef<Task<T>(Transaction&)> body,
+                               std::source_location place) {
+  Transaction transaction = co_await begin(options, place);
+  if constexpr (std::is_void_v<T>) {
+    co_await body(transaction);
+    co_await transaction.commit(place);
+  } else {
+    T value = co_await body(transaction);
+    co_await transaction.commit(place);
+    co_return std::move(value);
+  }
 }
 
 }  // namespace keel::db

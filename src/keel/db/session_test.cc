@@ -14,16 +14,16 @@ namespace {
 
 class Notebook final : public Session {
  public:
-  Task<Transaction> begin() override {
-    notes.push_back("begin");
-    co_return Transaction(*this, ++begun_);
-  }
-
   std::vector<std::string> notes;
   int rows = 0;  // That each query finds: 1, "row 1"; 2, "row 2"; ….
   Result<> outcome;
 
  private:
+  Task<Transaction> begin_transaction(TransactionOptions options, std::source_location) override {
+    notes.push_back(options.read_only ? "begin read only" : "begin");
+    co_return Transaction(*this, ++begun_);
+  }
+  bool may_retry(const Error& error) const noexcept override { return error.code() == Code::Conflict; }
   Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
                                std::uint64_t transaction) override {
     note(sql, arguments, transaction);
@@ -229,6 +229,57 @@ TEST_F(Sessions, what_a_commit_fails_with_is_told) {
   session.outcome = fail(Code::Conflict, "a deferred key");
 
   EXPECT_EQ(loop.run(commits(session)).error().message(), "a deferred key");
+}
+
+Task<int> transacts(Session& session, int& calls, int conflicts) {
+  auto body = [&](Transaction& transaction) -> Task<int> {
+    co_await transaction.execute("delete from t");
+    if (++calls <= conflicts) co_return fail(Code::Conflict, "another one was faster");
+    co_return calls;
+  };
+  co_return co_await session.transact({.read_only = true}, body, {.attempts_max = 3, .pause_max = 1_ms});
+}
+
+TEST_F(Sessions, transact_commits_what_the_body_did_and_gives_its_value) {
+  int calls = 0;
+
+  EXPECT_EQ(loop.run(transacts(session, calls, 0)).value(), 1);
+
+  EXPECT_EQ(session.notes, Notes({"begin read only", "1: delete from t", "commit 1", "roll back 1"}));
+}
+
+TEST_F(Sessions, transact_runs_the_body_again_from_its_beginning) {
+  int calls = 0;
+
+  EXPECT_EQ(loop.run(transacts(session, calls, 1)).value(), 2);
+
+  EXPECT_EQ(session.notes, Notes({"begin read only", "1: delete from t", "roll back 1", "begin read only",
+                                  "2: delete from t", "commit 2", "roll back 2"}));
+}
+
+TEST_F(Sessions, transact_gives_up_after_attempts_max) {
+  int calls = 0;
+
+  const auto done = loop.run(transacts(session, calls, 100));
+
+  EXPECT_EQ(done.error().code(), Code::Conflict);
+  EXPECT_EQ(calls, 3);
+}
+
+TEST_F(Sessions, transact_does_not_repeat_what_another_error_ended) {
+  session.outcome = fail(Code::Unavailable, "whether it happened is unknown");
+  int calls = 0;
+
+  EXPECT_EQ(loop.run(transacts(session, calls, 0)).error().code(), Code::Unavailable);
+  EXPECT_EQ(calls, 1);
+}
+
+Task<> does_nothing(Transaction&) { co_return; }
+
+TEST_F(Sessions, transact_takes_a_function_as_well) {
+  EXPECT_TRUE(loop.run(session.transact(does_nothing)));
+
+  EXPECT_EQ(session.notes, Notes({"begin", "commit 1", "roll back 1"}));
 }
 
 TEST(Streams, are_unsupported_by_a_back_end_that_has_none) {

@@ -38,8 +38,10 @@
 
 namespace keel::db {
 
+// The largest number of parameters of a statement.
 inline constexpr int parameters_max = 99;
 
+// A parameter in the text of a statement: its number or its name.
 struct Placeholder {
   std::size_t offset;     // Of its `$`.
   std::string_view name;  // What stands behind that: "1", "sku".
@@ -198,7 +200,9 @@ concept Text = !std::is_array_v<T> && std::is_convertible_v<const T&, std::strin
 // The place of a call, as a default argument of a consteval constructor in an awaited expression: GCC 14 takes no
 // object there, and Clang gives the bare pointer to std::source_location alone.
 #ifdef __clang__
+// The type of a place in the source.
 #define KEEL_PLACE std::source_location
+// A last parameter that gets the place of the caller.
 #define KEEL_CALLER std::source_location place = std::source_location::current()
 #else
 #define KEEL_PLACE const void*  // All that a std::source_location holds.

@@ -30,6 +30,7 @@
 
 namespace keel::db {
 
+// The kinds of values of SQLite.
 enum class ValueKind : std::uint8_t { Null, Integer, Real, Text, Blob };
 
 struct Value {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,8 @@
 #include "keel/db/sqlite/database.h"
 #include "keel/db/testing/folder.h"
 #include "keel/db/testing/own_loop.h"
+#include "keel/observe/metric.h"
+#include "keel/task/scope.h"
 
 namespace keel::db::postgres::both_test {
 namespace {
@@ -52,9 +55,9 @@ class Both : public ::testing::TestWithParam<bool> {
                                            (is_postgres ? "bigint" : "integer") +
                                            " not null references accounts (id), text text not null)" + strict + ";\n");
     if (is_postgres) {
-      server_ = std::make_unique<testing::RealServer>();
+      empty_the_server();
       DatabaseOptions options;
-      options.url = server_->url();
+      options.url = server().url();
       options.uses_environment = false;
       options.migrations = folder_.path();
       auto opened = Database::open(std::move(options));
@@ -74,6 +77,21 @@ class Both : public ::testing::TestWithParam<bool> {
     loop_.reset();
     database_.reset();
   }
+  static testing::RealServer& server() {
+    static testing::RealServer one;
+    return one;
+  }
+  // Of what another test has left.
+  static void empty_the_server() {
+    db::testing::OwnLoop loop;
+    DatabaseOptions options;
+    options.url = server().url();
+    options.uses_environment = false;
+    const auto database = Database::make(std::move(options)).value();
+    EXPECT_TRUE(loop.run(database->run_script("drop schema public cascade; create schema public")));
+    database->detach(loop.loop);
+    while (!database->is_detached()) loop.turn();
+  }
   template <class T>
   Result<T> run(Task<T>&& task) {
     return loop_->run(std::move(task));
@@ -85,7 +103,6 @@ class Both : public ::testing::TestWithParam<bool> {
 
   db::testing::Folder folder_;
   db::testing::Folder data_;
-  std::unique_ptr<testing::RealServer> server_;
   std::unique_ptr<db::Database> database_;
   std::unique_ptr<db::testing::OwnLoop> loop_;
 };
@@ -173,6 +190,133 @@ Task<> transact(Session& session) {
   co_await expect(!over && over.error().code() == Code::Conflict, "it is over");
 }
 TEST_P(Both, undo_and_commit_alike) { expect_success(transact(*database_)); }
+
+Task<> report(Session& session) {
+  co_await add(session, "ada", 100);
+  Transaction transaction = co_await session.begin({.isolation = Isolation::RepeatableRead, .read_only = true});
+  const auto before = co_await transaction.query_one<std::int64_t>("select cast(sum(cents) as bigint) from accounts");
+  co_await session.execute("update accounts set cents = 7");
+  const auto after = co_await transaction.query_one<std::int64_t>("select cast(sum(cents) as bigint) from accounts");
+  co_await expect(before == 100 && after == 100, "all queries have one snapshot");
+  const Result<Written> written = co_await attempt(transaction.execute("update accounts set cents = 8"));
+  co_await expect(!written && written.error().code() == Code::FailedPrecondition, "it changes nothing");
+  {
+    Savepoint point = co_await transaction.savepoint();
+    const auto rows = co_await transaction.query_many<std::int64_t>("select cents from accounts");
+    co_await expect(rows.size() == 1, "and goes on");
+    co_await point.release();
+    const Result<> again = co_await attempt(point.release());
+    co_await expect(!again && again.error().code() == Code::Conflict, "a savepoint ends once");
+  }
+  co_await transaction.commit();
+  const Result<> twice = co_await attempt(transaction.commit());
+  co_await expect(!twice && twice.error().code() == Code::Conflict, "so does a transaction");
+  const auto over = co_await attempt(transaction.query_many<std::int64_t>("select cents from accounts"));
+  co_await expect(!over && over.error().code() == Code::Conflict, "and its statements");
+  const std::int64_t now = co_await sum(session);
+  co_await expect(now == 7, "others have written meanwhile");
+}
+TEST_P(Both, have_one_snapshot_in_a_transaction_that_reads) { expect_success(report(*database_)); }
+
+Task<> every_level(Session& session) {
+  co_await add(session, "ada", 0);
+  for (const Isolation isolation :
+       {Isolation::Default, Isolation::ReadCommitted, Isolation::RepeatableRead, Isolation::Serializable}) {
+    for (const bool deferrable : {false, true}) {
+      Transaction transaction = co_await session.begin({.isolation = isolation, .deferrable = deferrable});
+      co_await transaction.execute("update accounts set cents = cents + 1");
+      co_await transaction.commit();
+      Transaction reading =
+          co_await session.begin({.isolation = isolation, .read_only = true, .deferrable = deferrable});
+      co_await reading.query_one<std::int64_t>("select cents from accounts");
+    }
+  }
+  const std::int64_t after = co_await sum(session);
+  co_await expect(after == 8, "each has written");
+}
+TEST_P(Both, take_each_isolation) { expect_success(every_level(*database_)); }
+
+// Each adds what it has read: without isolation one of two is lost.
+Task<> increment(Session& session, int& calls) {
+  auto body = [&](Transaction& transaction) -> Task<std::int64_t> {
+    ++calls;
+    const auto cents = co_await transaction.query_one<std::int64_t>("select cents from accounts");
+    co_await transaction.execute("update accounts set cents = $1", cents + 1);
+    co_return cents;
+  };
+  co_await session.transact({.isolation = Isolation::Serializable}, body, {.attempts_max = 100});
+}
+Task<> increment_all(Session& session, int& calls) {
+  co_await add(session, "ada", 0);
+  Scope scope;
+  for (int i = 0; i < 20; ++i) scope.spawn(increment(session, calls));
+  co_await scope.join();
+  const std::int64_t after = co_await sum(session);
+  co_await expect(after == 20, "no increment is lost");
+}
+TEST_P(Both, run_a_transaction_again_that_met_another_one) {
+  int calls = 0;
+
+  expect_success(increment_all(*database_, calls));
+
+  const PoolStats pool = database_->pool();
+  EXPECT_GT(pool.connections, 1u);
+  EXPECT_GT(pool.waits, 0u);
+  EXPECT_GT(pool.wait_time, Duration());
+  EXPECT_EQ(pool.waiting, 0u);
+  EXPECT_EQ(pool.timeouts, 0u);
+  if (GetParam()) {
+    EXPECT_GT(calls, 20);
+  } else {
+    EXPECT_EQ(calls, 20);
+  }
+}
+
+Task<> fail_in_it(Session& session) {
+  co_await add(session, "ada", 5);
+  auto body = [](Transaction& transaction) -> Task<> {
+    co_await transaction.execute("update accounts set cents = 6");
+    co_await fail(Code::OutOfRange, "no");
+  };
+  const Result<> failed = co_await attempt(session.transact(body));
+  co_await expect(!failed && failed.error().code() == Code::OutOfRange, "the error is the body's");
+  const std::int64_t after = co_await sum(session);
+  co_await expect(after == 5, "and what it did is undone");
+}
+TEST_P(Both, roll_back_a_transaction_whose_body_fails) { expect_success(fail_in_it(*database_)); }
+
+Task<> stream_all(Session& session) {
+  for (int i = 0; i < 40; ++i) {
+    const std::string owner = "owner " + std::to_string(i);
+    co_await add(session, owner, i);
+  }
+  std::int64_t next = 10;
+  auto on_rows = [&](std::span<const Account> accounts) -> Task<> {
+    for (const Account& account : accounts) co_await expect(account.cents == next++, "in order");
+  };
+  const std::size_t count =
+      co_await session.stream<Account>("select * from accounts where cents >= $1 order by cents", on_rows, 10);
+  co_await expect(count == 30 && next == 40, "all rows");
+  const auto written = co_await attempt(session.stream<Account>("delete from accounts returning *", on_rows));
+  co_await expect(!written && written.error().code() == Code::InvalidArgument, "no writes");
+}
+TEST_P(Both, have_the_same_metrics_of_their_connections) {
+  metrics::Registry registry;
+  const auto exposed = database_->expose(registry);
+  std::set<std::string> names;
+  metrics::Reading reading;
+  auto keep = [&](std::span<const metrics::Family> families) {
+    for (const metrics::Family& family : families) names.insert(family.name);
+  };
+  registry.read(reading, keep);
+
+  for (const char* name : {"db_connections", "db_connections_in_use", "db_waiting", "db_waits_total",
+                           "db_wait_seconds_total", "db_wait_timeouts_total", "db_transactions_expired_total"}) {
+    EXPECT_TRUE(names.contains(name)) << name;
+  }
+}
+
+TEST_P(Both, stream_rows) { expect_success(stream_all(*database_)); }
 
 }  // namespace
 }  // namespace keel::db::postgres::both_test

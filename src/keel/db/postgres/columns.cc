@@ -14,9 +14,11 @@ Result<Columns> Columns::make(const RowDescription& description, bool is_describ
   Columns columns;
   columns.types_.reserve(static_cast<std::size_t>(description.columns()));
   columns.formats_.reserve(static_cast<std::size_t>(description.columns()));
+  columns.ways_.reserve(static_cast<std::size_t>(description.columns()));
   for (const ColumnDescription& column : description) {
     columns.types_.push_back(column.type);
     columns.formats_.push_back(is_described ? format_of(column.type) : column.format);
+    columns.ways_.push_back(way_of(column.type, columns.formats_.back()));
     columns.names_.append(column.name).push_back('\0');
   }
   return columns;
@@ -35,32 +37,83 @@ bool Columns::operator==(const Columns& other) const noexcept {
   return types_ == other.types_ && formats_ == other.formats_ && names_ == other.names_;
 }
 
+Columns::Way Columns::way_of(Oid type, Format format) noexcept {
+  if (format == Format::Text) return Way::Other;
+  switch (type) {
+    case oid::text:
+    case oid::varchar:
+    case oid::bpchar:
+    case oid::name:
+    case oid::json:
+      return Way::Text;
+    case oid::int8:
+      return Way::Integer8;
+    case oid::int4:
+      return Way::Integer4;
+    default:
+      return Way::Other;
+  }
+}
+
+Result<> Columns::append_other(int column, std::string_view bytes, NewRow& row, std::size_t text_max) {
+  Result<Value> value = decode(type(column), formats_[static_cast<std::size_t>(column)], bytes, scratch_);
+  if (!value) [[unlikely]]
+    return std::move(value).error().because("column '" + std::string(name(column)) + "'");
+  if (scratch_.size() > text_max) [[unlikely]] {
+    return Error(Code::ResourceExhausted, "the text of a row is more than 1 MiB and 16 times its bytes")
+        .from_environment();
+  }
+  row.append(*value);
+  return {};
+}
+
 Result<> Columns::append(std::string_view body, Rows& rows) {
-  KEEL_TRY(DataRow cells, DataRow::read(body));
-  if (cells.columns() != count()) [[unlikely]] {
+  const char* at = body.data();
+  const char* const end = at + body.size();
+  if (body.size() < 2 || wire::load<std::uint16_t>(at) != types_.size()) [[unlikely]] {
+    KEEL_TRY(const DataRow cells, DataRow::read(body));
     return wire::broken("the server sent a row of " + std::to_string(cells.columns()) + " columns, and described " +
                         std::to_string(count()));
   }
+  at += 2;
   // What a few bytes of a numeric are as text may be large: bounded by what came.
   const std::size_t text_max = std::max<std::size_t>(1024 * 1024, 16 * body.size());
   scratch_.clear();
   NewRow row(rows, count());
   for (int i = 0; i < count(); ++i) {
-    KEEL_TRY(const Cell cell, cells.next());
-    if (cell.is_null) {
+    if (end - at < 4) [[unlikely]]
+      return DataRow::malformed();
+    const auto size = wire::load<std::int32_t>(at);
+    at += 4;
+    if (size < 0) {
+      if (size != -1) [[unlikely]]
+        return DataRow::malformed();
       row.append(Value());
       continue;
     }
-    Result<Value> value = decode(type(i), formats_[static_cast<std::size_t>(i)], cell.bytes, scratch_);
-    if (!value) [[unlikely]]
-      return std::move(value).error().because("column '" + std::string(name(i)) + "'");
-    if (scratch_.size() > text_max) [[unlikely]] {
-      return Error(Code::ResourceExhausted, "the text of a row is more than 1 MiB and 16 times its bytes")
-          .from_environment();
+    if (size > end - at) [[unlikely]]
+      return DataRow::malformed();
+    const std::string_view bytes(at, static_cast<std::size_t>(size));
+    at += size;
+    switch (ways_[static_cast<std::size_t>(i)]) {
+      case Way::Text:
+        row.append(Value(bytes));
+        continue;
+      case Way::Integer8:
+        if (size != 8) break;
+        row.append(Value(wire::load<std::int64_t>(bytes.data())));
+        continue;
+      case Way::Integer4:
+        if (size != 4) break;
+        row.append(Value(std::int64_t{wire::load<std::int32_t>(bytes.data())}));
+        continue;
+      case Way::Other:
+        break;
     }
-    row.append(*value);
+    KEEL_TRY_VOID(append_other(i, bytes, row, text_max));
   }
-  KEEL_TRY_VOID(cells.end());
+  if (at != end) [[unlikely]]
+    return DataRow::malformed();
   row.end();
   return {};
 }

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -55,9 +56,14 @@ class Columns {
   bool operator==(const Columns& other) const noexcept;
 
  private:
+  // How a column is read: the usual types here, the others by decode() of types.h.
+  enum class Way : std::uint8_t { Text, Integer8, Integer4, Other };
   static Result<Columns> make(const RowDescription& description, bool is_described);
+  static Way way_of(Oid type, Format format) noexcept;
+  Result<> append_other(int column, std::string_view bytes, NewRow& row, std::size_t text_max);
 
   std::vector<Oid> types_;
+  std::vector<Way> ways_;
   std::vector<Format> formats_;
   std::string names_;  // Each ended by a zero byte.
   Buffer scratch_;

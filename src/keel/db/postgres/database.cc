@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <atomic>
+#include <algorithm>
 #include <mutex>
 #include <utility>
 
@@ -10,9 +10,11 @@
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/db/postgres/database_metrics.h"
+#include "keel/db/postgres/error.h"
 #include "keel/db/postgres/internal/call.h"
 #include "keel/db/postgres/internal/one_loop.h"
 #include "keel/db/postgres/internal/pool.h"
+#include "keel/db/postgres/internal/state.h"
 #include "keel/db/postgres/internal/statement_text.h"
 #include "keel/db/postgres/migrations.h"
 #include "keel/exec/thread_pool.h"
@@ -25,16 +27,6 @@ using internal::Call;
 using internal::Pool;
 
 namespace {
-
-std::atomic<std::uint64_t> databases_made{0};
-
-// The pool that this thread used last. Databases are numbered and never reuse a number.
-struct RecentPool {
-  std::uint64_t database = 0;
-  const io::Loop* loop = nullptr;
-  Pool* pool = nullptr;
-};
-constinit thread_local RecentPool recent_pool;
 
 Result<> check_options(const DatabaseOptions& options) {
   struct Bound {
@@ -57,44 +49,17 @@ Result<> check_options(const DatabaseOptions& options) {
   return {};
 }
 
+std::string text_of(TransactionOptions options) {
+  constexpr std::string_view levels[] = {"", " isolation level read committed", " isolation level repeatable read",
+                                         " isolation level serializable"};
+  std::string text("begin");
+  text += levels[static_cast<std::size_t>(options.isolation)];
+  if (options.read_only) text += " read only";
+  if (options.deferrable) text += " deferrable";
+  return text;
+}
+
 }  // namespace
-
-struct Database::State {
-  struct Owned {
-    const io::Loop* loop;
-    std::unique_ptr<Pool> pool;
-  };
-
-  // Of the calling thread's loop, made at its first use.
-  Result<Pool*> pool() {
-    io::Loop* const loop = io::Loop::current();
-    if (recent_pool.database == number && recent_pool.loop == loop && loop != nullptr) [[likely]]
-      return recent_pool.pool;
-    if (loop == nullptr) {
-      return fail(Code::FailedPrecondition,
-                  "PostgreSQL is asked by tasks on a loop; this one is elsewhere: resume_on its worker first");
-    }
-    return pool_of(*loop);
-  }
-  Result<Pool*> pool_of(io::Loop& loop);
-  // Null: it has none.
-  Pool* known(const io::Loop* loop) {
-    std::lock_guard lock(mutex);
-    for (const Owned& owned : pools) {
-      if (owned.loop == loop) return owned.pool.get();
-    }
-    return nullptr;
-  }
-
-  internal::Settings settings;
-  std::string where;
-  const std::uint64_t number = ++databases_made;
-  std::atomic<std::uint64_t> transactions{0};
-  std::atomic<bool> is_closing{false};
-  std::unique_ptr<ThreadPool> lookups;
-  mutable std::mutex mutex;
-  std::vector<Owned> pools;
-};
 
 Result<Pool*> Database::State::pool_of(io::Loop& loop) {
   Pool* pool = known(&loop);
@@ -108,7 +73,7 @@ Result<Pool*> Database::State::pool_of(io::Loop& loop) {
     }
     pool->begin();
   }
-  recent_pool = {number, &loop, pool};
+  internal::recent_pool = {number, &loop, pool};
   return pool;
 }
 
@@ -232,6 +197,44 @@ Task<std::size_t> Database::query_rows(Sql sql, Arguments arguments, FunctionRef
   co_return call.rows.count();
 }
 
+Task<std::size_t> Database::stream_rows(Sql sql, Arguments arguments, FunctionRef<Task<>(Rows&)> on_rows) {
+  constexpr std::size_t bytes_at_once = 64 * 1024;
+  Pool* const pool = co_await state_->pool();
+  const Transaction transaction = co_await begin_unbounded("begin read only");
+  Rows rows;
+  std::size_t count = 0;
+  std::size_t rows_max = 16;  // A row may be large: as many as seem to have 64 KiB, once some have come.
+  bool has_more = true;
+  for (bool is_first = true; has_more; is_first = false) {
+    Call call(*pool, Call::Kind::Fetch, number_of(transaction));
+    call.sql = sql;
+    call.values = arguments.values();
+    call.is_first = is_first;
+    call.rows_max = static_cast<std::uint32_t>(rows_max);
+    std::swap(call.rows, rows);
+    call.rows.clear();
+    Result<> fetched = co_await attempt(call);
+    if (!fetched) co_return internal::failure_of_reading(std::move(fetched).error());
+    std::swap(call.rows, rows);
+    has_more = call.has_more;
+    if (rows.count() == 0) break;
+    count += rows.count();
+    const std::size_t fit = bytes_at_once / (rows.bytes() / rows.count() + 1) + 1;
+    rows_max = std::min(fit, 4 * rows_max);
+    co_await on_rows(rows);
+  }
+  co_return count;
+}
+
+Task<Transaction> Database::begin_unbounded(std::string_view begin) {
+  Pool* const pool = co_await state_->pool();
+  Call call(*pool, Call::Kind::Begin);
+  call.script = begin;
+  call.is_unbounded = true;
+  co_await call;
+  co_return Transaction(*this, call.transaction());
+}
+
 Task<Written> Database::execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) {
   Pool* const pool = co_await state_->pool();
   Call call(*pool, Call::Kind::Execute, transaction);
@@ -241,13 +244,17 @@ Task<Written> Database::execute_values(Sql sql, Arguments arguments, std::uint64
   co_return call.written;
 }
 
-Task<Transaction> Database::begin() {
+Task<Transaction> Database::begin_transaction(TransactionOptions options, std::source_location place) {
   Pool* const pool = co_await state_->pool();
+  const std::string begin = text_of(options);
   Call call(*pool, Call::Kind::Begin);
-  call.script = "begin";
+  call.script = begin;
+  call.place = place;
   co_await call;
   co_return Transaction(*this, call.transaction());
 }
+
+bool Database::may_retry(const Error& error) const noexcept { return is_retryable(error); }
 
 Task<> Database::commit(std::uint64_t transaction) {
   Pool* const pool = co_await state_->pool();
@@ -298,12 +305,40 @@ Task<> Database::script(std::string script, std::uint64_t transaction) {
   co_await call;
 }
 
+Task<Notifications> Database::listen(std::string channel) {
+  Pool* const pool = co_await state_->pool();
+  if (options().pooler) {
+    co_return fail(
+        Code::Unsupported,
+        "a pooler that changes sessions forgets who listens: listen by a Database whose URL is the server's");
+  }
+  Notifications notifications(std::make_unique<internal::Listening>(*pool));
+  co_await notifications.add(std::move(channel));
+  co_return std::move(notifications);
+}
+
 Task<> Database::check_reads() {
   auto ignore = [](const Row&) {};
   co_await query("select 1", ignore);
 }
 
 Task<> Database::check_writes() { co_return; }
+
+PoolStats Database::pool() const {
+  const DatabaseStats now = stats();
+  return {.connections = now.connections,
+          .in_use = now.in_use,
+          .waiting = now.waiting,
+          .waits = now.waits,
+          .wait_time = now.wait_time,
+          .timeouts = now.timeouts};
+}
+
+void Database::watch(Function<void()> on_change) {
+  std::lock_guard lock(state_->mutex);
+  KEEL_CHECK(state_->pools.empty(), "a database is watched before a loop is attached");
+  state_->settings.on_outage = std::move(on_change);
+}
 
 std::vector<metrics::GaugeFunction> Database::expose(metrics::Registry& registry) {
   return postgres::expose(*this, registry);
@@ -328,6 +363,7 @@ DatabaseStats Database::stats() const {
     stats.connects += counters.connects.get();
     stats.connect_failures += counters.connect_failures.get();
     stats.lost += counters.lost.get();
+    stats.retired += counters.retired.get();
     stats.reads += counters.reads.get();
     stats.writes += counters.writes.get();
     stats.groups += counters.groups.get();

@@ -24,6 +24,9 @@
 // its statements fail with DeadlineExceeded. Before each of its statements a savepoint is set, in the same packet, so
 // that the transaction goes on after one that fails.
 //
+// stream() and the two copies have a connection, and the snapshot of a read-only transaction, until they end; hold_max
+// does not apply to them. A connection is made again when it is `max_age` old and nothing is under way on it.
+//
 // Values:    types.h has the types. Named parameters ($sku) are sent as $1, $2, ….
 // Result,
 // ownership: those of db/session.h. Written::last_insert_id is the first column of the first row of an insert that is
@@ -54,6 +57,8 @@
 #include "keel/base/function.h"
 #include "keel/base/time.h"
 #include "keel/db/database.h"
+#include "keel/db/postgres/copy.h"
+#include "keel/db/postgres/notifications.h"
 #include "keel/io/address.h"
 
 namespace keel {
@@ -62,6 +67,7 @@ class Executor;
 
 namespace keel::db::postgres {
 
+// Where the server is, and the bounds of connections, waiting and time.
 struct DatabaseOptions {
   // Where the server is and as whom to speak to it: a URI or key=value pairs (options.h).
   std::string url = {};
@@ -80,19 +86,29 @@ struct DatabaseOptions {
   // The server ends a statement that takes longer (statement_timeout), and one that says nothing for cancel_grace more
   // is taken to be gone. Zero: as the server has it, and one that vanishes is found out by TCP alone.
   Duration statement_timeout = 60_s;
+  // A connection is closed and made again when it is this old, at a random time up to a fifth earlier, and when nothing
+  // is under way on it. Zero: never.
+  Duration max_age = 30_min;
+  // A transaction that is open for longer is a line of the log at level warn, with the call that began it. Zero: none.
+#ifdef NDEBUG
+  Duration held_warning = {};
+#else
+  Duration held_warning = 1_s;
+#endif
   Duration cancel_grace = 5_s;  // How long the answer to a statement may take after it was cancelled.
   // A pooler stands before the server that gives each transaction another session (pgbouncer in transaction mode):
   // statements are sent unnamed, and parsed each time.
   bool pooler = false;
   // After a failure it is tried again at a random time between these two, three times as long as before at most.
   Duration reconnect_min = 20_ms;
-  Duration reconnect_max = 1_s;
+  Duration reconnect_max = 500_ms;
   // Looks up host names, and whatever else blocks; null: a thread of its own. In a simulation its pool.
   Executor* executor = nullptr;
   // Host names to addresses; empty: the system's.
   Function<Result<std::vector<Address>>(const std::string& host)> look_up = {};
 };
 
+// The counters of a database.
 struct DatabaseStats {
   std::uint64_t connections = 0;  // Now.
   std::uint64_t in_use = 0;       // Of these: a statement or a transaction is under way.
@@ -104,6 +120,7 @@ struct DatabaseStats {
   std::uint64_t connects = 0;     // Sessions begun.
   std::uint64_t connect_failures = 0;
   std::uint64_t lost = 0;          // Sessions that ended while they were in use.
+  std::uint64_t retired = 0;       // Sessions closed because of max_age.
   std::uint64_t reads = 0;         // Statements completed.
   std::uint64_t writes = 0;        // The same.
   std::uint64_t groups = 0;        // Syncs that these took.
@@ -134,17 +151,45 @@ class Database final : public db::Database {
   bool is_detached() const override;
   bool is_idle() const override;
 
-  Task<Transaction> begin() override;
-
   // Several statements in one text, without parameters; their rows are dropped. One transaction, unless the text says
   // something else, as "create database". InvalidArgument: within a transaction, a text that begins or ends one.
   Task<> run_script(std::string script);
   Task<> run_script(Transaction& transaction, std::string script);
 
+  // What others notify on `channel`, from when this completes (notifications.h).
+  Task<Notifications> listen(std::string channel);
+
+  // Rows of T into the columns of `table` ("lines", "sales.lines") that its fields name, by COPY: all of them, or none.
+  // Awaits `body`, Task<>(CopyRows<T>&) (copy.h), and then the server, and gives the number of rows. An error of the
+  // body gives the COPY up. It is a transaction of its own, to which hold_max and statement_timeout do not apply, or a
+  // part of one.
+  template <class T, class F>
+    requires std::is_invocable_v<F&, CopyRows<T>&>
+  Task<std::size_t> copy_in(std::string_view table, F&& body) {
+    return copy_in_as<T>(internal::copy_text(table, Fields<T>::names), body, 0);
+  }
+  template <class T, class F>
+    requires std::is_invocable_v<F&, CopyRows<T>&>
+  Task<std::size_t> copy_in(Transaction& transaction, std::string_view table, F&& body) {
+    return copy_in_as<T>(internal::copy_text(table, Fields<T>::names), body, number_of(transaction));
+  }
+  // What stream() does, by COPY: faster for many rows, without parameters. The server sends no faster than `on_rows`
+  // takes. Unsupported: a column of a type that types.h reads as text; the message names it.
+  template <class T, class F>
+  Task<std::size_t> copy_out(SqlFor<0> sql, F&& on_rows) {
+    return copy_out_as<T>(sql, on_rows, 0);
+  }
+  template <class T, class F>
+  Task<std::size_t> copy_out(Transaction& transaction, SqlFor<0> sql, F&& on_rows) {
+    return copy_out_as<T>(sql, on_rows, number_of(transaction));
+  }
+
   Task<> check_reads() override;
   // Success: whether writes are taken, each says by itself.
   Task<> check_writes() override;
 
+  PoolStats pool() const override;
+  void watch(Function<void()> on_change) override;
   std::vector<metrics::GaugeFunction> expose(metrics::Registry& registry) override;
   DatabaseStats stats() const;
   const DatabaseOptions& options() const noexcept;
@@ -156,15 +201,38 @@ class Database final : public db::Database {
   friend class Migrating;
   explicit Database(std::unique_ptr<State> state);
 
+  Task<Transaction> begin_transaction(TransactionOptions options, std::source_location place) override;
   Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
                                std::uint64_t transaction) override;
+  bool may_retry(const Error& error) const noexcept override;
   Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) override;
   Task<> commit(std::uint64_t transaction) override;
   void roll_back(std::uint64_t transaction) noexcept override;
   Task<Savepoint> savepoint(std::uint64_t transaction) override;
   Task<> release(std::uint64_t transaction, std::uint64_t savepoint) override;
   void roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept override;
+  Task<std::size_t> stream_rows(Sql sql, Arguments arguments, FunctionRef<Task<>(Rows&)> on_rows) override;
+  // Without hold_max.
+  Task<Transaction> begin_unbounded(std::string_view begin);
   Task<> script(std::string script, std::uint64_t transaction);
+  template <class T>
+  Task<std::size_t> copy_in_as(std::string sql, FunctionRef<Task<>(CopyRows<T>&)> body, std::uint64_t transaction) {
+    auto pass = [body](CopySink& sink) { return pass_sink<T>(sink, body); };
+    co_return co_await copy_rows_in(std::move(sql), pass, transaction);
+  }
+  template <class T>
+  static Task<> pass_sink(CopySink& sink, FunctionRef<Task<>(CopyRows<T>&)> body) {
+    CopyRows<T> rows(sink);
+    co_await body(rows);
+  }
+  template <class T>
+  Task<std::size_t> copy_out_as(Sql sql, FunctionRef<Task<>(std::span<const T>)> on_rows, std::uint64_t transaction) {
+    std::vector<T> batch;
+    auto pass = [&batch, on_rows](Rows& rows) { return db::internal::pass_on<T>(rows, batch, on_rows); };
+    co_return co_await copy_rows_out(sql, pass, transaction);
+  }
+  Task<std::size_t> copy_rows_in(std::string sql, FunctionRef<Task<>(CopySink&)> body, std::uint64_t transaction);
+  Task<std::size_t> copy_rows_out(Sql sql, FunctionRef<Task<>(Rows&)> on_rows, std::uint64_t transaction);
 
   std::unique_ptr<State> state_;
 };

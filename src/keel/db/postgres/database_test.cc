@@ -360,6 +360,27 @@ TEST_P(DatabaseTest, connects_again_after_the_server_was_killed) {
   EXPECT_EQ(integer("select 2"), 2);
 }
 
+TEST_P(DatabaseTest, tells_whoever_watches_of_an_outage_and_of_its_end) {
+  testing::RealServer server;
+  DatabaseOptions options;
+  options.url = server.url();
+  open(std::move(options));
+  int changes = 0;
+  database_->watch([&] { ++changes; });
+  EXPECT_EQ(integer("select 1"), 1);
+  EXPECT_EQ(changes, 0);
+
+  server.kill();
+  const Instant killed = now();
+  EXPECT_TRUE(until([&] { return changes == 1; }));
+  EXPECT_LT(now() - killed, 2_s);
+  EXPECT_FALSE(run(database_->check_reads()));
+  server.start();
+
+  EXPECT_TRUE(until([&] { return changes == 2; }));
+  EXPECT_TRUE(run(database_->check_reads()));
+}
+
 struct Load {
   bool is_over = false;
   std::set<std::int64_t> acknowledged;

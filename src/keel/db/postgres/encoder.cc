@@ -33,12 +33,16 @@ void append_empty(Buffer& out, char type) { end_message(out, begin_message(out, 
 
 bool has_zero(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
-Result<> check_no_zero(std::string_view text, const char* what) {
-  if (!has_zero(text)) [[likely]]
-    return {};
+[[gnu::cold, gnu::noinline]] Error zero_in(const char* what) {
   return Error::text(Code::InvalidArgument,
                      std::string(what) + " has a zero byte, which would end it before its end: take it out")
       .from_environment();
+}
+
+Result<> check_no_zero(std::string_view text, const char* what) {
+  if (!has_zero(text)) [[likely]]
+    return {};
+  return zero_in(what);
 }
 
 Error too_large(std::size_t bytes_max) {
@@ -65,11 +69,6 @@ class Unfinished {
   const std::size_t start_;
   bool is_finished_ = false;
 };
-
-void append_zero_ended(Buffer& out, std::string_view text) {
-  const char* end = wire::store_text(out.reserve(text.size() + 1), text);
-  end_message(out, end);
-}
 
 }  // namespace
 
@@ -162,33 +161,38 @@ Result<> Encoder::bind(std::string_view portal, std::string_view statement, std:
               "each value has its type, and a statement at most 65535 of them");
   std::size_t body = portal.size() + 1 + statement.size() + 1 + 6 + 6 * values.size() + 2 * results.size();
   for (const Value& value : values) body += value.kind >= ValueKind::Text ? value.size : 0;
-  KEEL_TRY_VOID(check(body, portal));
-  KEEL_TRY_VOID(check_no_zero(statement, "a name"));
+  if (body > message_bytes_max_ - length_size) [[unlikely]]
+    return too_large(message_bytes_max_);
+  if (has_zero(portal) || has_zero(statement)) [[unlikely]]
+    return zero_in("a name");
 
   Unfinished message(out_);
-  begin_message(out_, 'B', body);  // Room for most of what comes; its length is written at the end.
-  out_.commit(type_size + length_size);
-  append_zero_ended(out_, portal);
-  append_zero_ended(out_, statement);
+  // Room for most of what comes; its length is written at the end.
+  char* at = begin_message(out_, 'B', body + 8 * values.size());
+  at = wire::store_text(at, portal);
+  at = wire::store_text(at, statement);
   const auto count = static_cast<std::uint16_t>(values.size());
-  wire::append(out_, count);
-  const std::size_t formats_at = out_.size();
-  out_.reserve(2 * values.size());
-  out_.commit(2 * values.size());
-  wire::append(out_, count);
+  at = wire::store(at, count);
+  const auto formats_at = static_cast<std::size_t>(at - out_.data());
+  at = wire::store(at + 2 * values.size(), count);
+  end_message(out_, at);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::size_t size_at = out_.size();
     wire::append(out_, std::int32_t{-1});
     Format format = Format::Binary;
-    if (values[i].kind != ValueKind::Null) {
+    if (values[i].kind == ValueKind::Integer && types[i] == oid::int8) {
+      wire::append(out_, values[i].integer);
+      wire::store(out_.data() + size_at, std::int32_t{8});
+    } else if (values[i].kind != ValueKind::Null) {
       KEEL_TRY(format, encode(values[i], types[i], static_cast<int>(i) + 1, out_));
       if (message.size() - type_size > message_bytes_max_) return too_large(message_bytes_max_);
       wire::store(out_.data() + size_at, static_cast<std::int32_t>(out_.size() - size_at - 4));
     }
     wire::store(out_.data() + formats_at + 2 * i, static_cast<std::uint16_t>(format));
   }
-  wire::append(out_, static_cast<std::uint16_t>(results.size()));
-  for (const Format format : results) wire::append(out_, static_cast<std::uint16_t>(format));
+  at = wire::store(out_.reserve(2 + 2 * results.size()), static_cast<std::uint16_t>(results.size()));
+  for (const Format format : results) at = wire::store(at, static_cast<std::uint16_t>(format));
+  end_message(out_, at);
   if (message.size() - type_size > message_bytes_max_) return too_large(message_bytes_max_);
   wire::store(out_.data() + message.start() + type_size, static_cast<std::uint32_t>(message.size() - type_size));
   message.finish();

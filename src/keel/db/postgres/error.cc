@@ -37,6 +37,7 @@ ServerError::ServerError(const ErrorResponse& response)
     : sqlstate(response.sqlstate),
       detail(response.detail),
       hint(response.hint),
+      where(response.where),
       schema(response.schema),
       table(response.table),
       column(response.column),
@@ -57,6 +58,10 @@ Error error_of(const ErrorResponse& response) {
   add(", constraint ", response.constraint);
   add(", table ", response.table);
   add(", column ", response.column);
+  // Of a COPY: the line, without its value.
+  if (response.where.starts_with("COPY ")) {
+    text.append(", ").append(response.where.substr(0, response.where.find_first_of(":\n")));
+  }
   if (!response.sqlstate.empty()) text.append(" (").append(response.sqlstate).append(")");
   if (response.position > 0) text.append(" at character ").append(std::to_string(response.position));
   if (!response.hint.empty()) text.append(". Hint: ").append(response.hint);

@@ -37,8 +37,10 @@
 
 namespace keel::db::postgres {
 
+// The Code that stands for an SQLSTATE.
 Code code_of(std::string_view sqlstate) noexcept;
 
+// The Error for an error response of the server.
 Error error_of(const ErrorResponse& response);
 
 // What error_of() keeps of the server's error (Error::details()).
@@ -50,6 +52,7 @@ class ServerError : public Error::Details {
   std::string sqlstate;
   std::string detail;
   std::string hint;
+  std::string where;  // The context: "COPY lines, line 3, column quantity: "many"".
   std::string schema;
   std::string table;
   std::string column;

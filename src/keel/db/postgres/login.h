@@ -34,8 +34,10 @@
 
 namespace keel::db::postgres {
 
+// Whether SCRAM binds the login to the TLS connection.
 enum class ChannelBinding : std::uint8_t { Disable, Prefer, Require };
 
+// User, password and what of the login is required.
 struct LoginOptions {
   std::string_view user;
   std::string_view database = {};  // Empty: the server takes one that is called as the user is.

@@ -18,6 +18,24 @@ constexpr std::size_t column_size = 4 + 2 + 4 + 2 + 4 + 2;  // Behind its name.
 
 bool is_format(std::uint16_t number) noexcept { return number <= 1; }
 
+// Whether a tag ends in the number of rows that the statement changed.
+bool counts_rows(std::string_view tag) noexcept {
+  switch (tag.empty() ? '\0' : tag[0]) {
+    case 'I':
+      return tag.starts_with("INSERT ");
+    case 'U':
+      return tag.starts_with("UPDATE ");
+    case 'D':
+      return tag.starts_with("DELETE ");
+    case 'M':
+      return tag.starts_with("MERGE ");
+    case 'C':
+      return tag.starts_with("COPY ");
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 Result<RowDescription> RowDescription::read(std::string_view body) {
@@ -62,6 +80,8 @@ Result<DataRow> DataRow::read(std::string_view body) {
   return DataRow(cursor.rest(), columns);
 }
 
+Error DataRow::malformed() { return is_malformed("DataRow"); }
+
 Result<Cell> DataRow::next() {
   if (left_ == 0 || rest_.size() < 4) [[unlikely]]
     return is_malformed("DataRow");
@@ -104,11 +124,7 @@ Result<CommandComplete> CommandComplete::read(std::string_view body) {
   CommandComplete complete;
   complete.tag = cursor.take_text();
   if (!cursor.is_whole()) return is_malformed("CommandComplete");
-  bool counts = false;
-  for (const std::string_view verb : {"INSERT ", "UPDATE ", "DELETE ", "MERGE ", "COPY "}) {
-    counts = counts || complete.tag.starts_with(verb);
-  }
-  if (!counts) return complete;
+  if (!counts_rows(complete.tag)) return complete;
   const std::string_view digits = complete.tag.substr(complete.tag.rfind(' ') + 1);
   bool is_number = !digits.empty();
   for (const char c : digits) {

@@ -31,6 +31,7 @@
 
 namespace keel::db::postgres {
 
+// A column of a result, as RowDescription has it.
 struct ColumnDescription {
   std::string_view name;
   Oid table = 0;            // Where it is a column of a table; else 0.
@@ -74,6 +75,7 @@ class RowDescription {
   int columns_;
 };
 
+// A value of a row; null or bytes.
 struct Cell {
   std::string_view bytes;
   bool is_null = false;
@@ -89,6 +91,9 @@ class DataRow {
   Result<Cell> next();
   // After the last column: nothing may follow it.
   Result<> end() const;
+
+  // What those give for a row whose counts and lengths are not its bytes.
+  static Error malformed();
 
  private:
   DataRow(std::string_view rest, int columns) noexcept : rest_(rest), columns_(columns), left_(columns) {}
@@ -158,6 +163,7 @@ struct BackendKeyData {
   std::uint32_t secret = 0;
 };
 
+// The state of the transaction, as ReadyForQuery has it.
 enum class TransactionStatus : char { Idle = 'I', InTransaction = 'T', Failed = 'E' };
 
 // 'Z'.

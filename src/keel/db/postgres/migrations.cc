@@ -1,8 +1,12 @@
 #include "keel/db/postgres/migrations.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "keel/base/host.h"
 #include "keel/db/postgres/error.h"
 #include "keel/db/postgres/internal/one_loop.h"
 #include "keel/db/postgres/internal/statement_text.h"
@@ -12,18 +16,18 @@ namespace {
 
 class Target final : public MigrationTarget {
  public:
-  Target(Database& database, internal::OneLoop& loop) noexcept : database_(database), loop_(loop) {}
+  Target(Database& database, internal::OneLoop& loop, Duration lock_max) noexcept
+      : database_(database), loop_(loop), lock_max_(lock_max) {}
+
+  std::string_view database() const override { return "postgres"; }
 
   Result<> prepare() override { return {}; }
   Result<> finish() override { return {}; }
 
   Result<> begin() override {
-    transaction_.reset();
-    KEEL_TRY(Transaction begun, loop_.run(database_.begin()));
-    transaction_.emplace(std::move(begun));
+    KEEL_TRY_VOID(wait_for_lock([this] { return try_begin(); }));
     return loop_.run(database_.run_script(
         *transaction_,
-        "select pg_advisory_xact_lock(7308327812017350002);"
         "create table if not exists keel_migrations (version integer primary key, name text not null, "
         "checksum text not null, applied_at bigint not null)"));
   }
@@ -49,38 +53,185 @@ class Target final : public MigrationTarget {
     return {};
   }
   Result<> run(const Migration& migration, int& line) override {
-    const std::string_view control = internal::find_transaction_control(migration.text);
-    if (!control.empty()) {
-      line = 1;
-      for (const char* at = migration.text.data(); at != control.data(); ++at) line += *at == '\n' ? 1 : 0;
-      return Error::text(Code::InvalidArgument,
-                         "a migration is one transaction: leave out '" + std::string(control) + '\'');
-    }
-    Result<> done = loop_.run(database_.run_script(*transaction_, migration.text));
-    if (done) return done;
-    if (const ServerError* const error = server_error(done.error())) {
-      line = internal::line_of(migration.text, error->position);
-    }
-    // Whatever is wrong with it, the file is what has to be corrected.
-    if (done.error().code() == Code::Internal) return std::move(done).error().as(Code::InvalidArgument);
-    return done;
+    KEEL_TRY_VOID(refuse_control(migration.text, line));
+    return in_script(loop_.run(database_.run_script(*transaction_, migration.text)), migration.text, 1, line);
   }
   Result<> record(const Migration& migration, std::int64_t applied_at) override {
+    if (!migration.has_transaction) {
+      KEEL_TRY(const int steps, steps_done(migration));
+      if (steps != 0) {
+        KEEL_TRY_VOID(
+            loop_.run(transaction_->execute("delete from keel_migration_steps where version = $1", migration.version)));
+      }
+    }
     KEEL_TRY_VOID(loop_.run(transaction_->execute(
         "insert into keel_migrations (version, name, checksum, applied_at) values ($1, $2, $3, $4)", migration.version,
         migration.name, migration.checksum, applied_at)));
     return {};
   }
 
+  Result<> forget(const Migration& migration) override {
+    KEEL_TRY_VOID(
+        loop_.run(transaction_->execute("delete from keel_migrations where version = $1", migration.version)));
+    return {};
+  }
+  Result<std::int64_t> applied_at(const Migration& migration) override {
+    std::int64_t at = 0;
+    auto keep = [&](const Row& row) { at = row.integer(0); };
+    KEEL_TRY_VOID(loop_.run(
+        transaction_->query("select applied_at from keel_migrations where version = $1", keep, migration.version)));
+    return at;
+  }
+
+  Result<bool> run_step(const Migration& migration, int& line) override {
+    KEEL_TRY_VOID(wait_for_lock([this] { return try_lock(); }));
+    Result<bool> done = [&]() -> Result<bool> {
+      KEEL_TRY_VOID(begin());
+      KEEL_TRY(const bool has_run, step(migration, line));
+      KEEL_TRY_VOID(commit());
+      return has_run;
+    }();
+    KEEL_TRY_VOID(roll_back());
+    Result<> unlocked = unlock();
+    if (done && !unlocked) return std::move(unlocked).error();
+    return done;
+  }
+  Result<int> steps_done(const Migration& migration) override {
+    bool is_there = false;
+    auto found = [&](const Row& row) { is_there = row.boolean(0); };
+    KEEL_TRY_VOID(loop_.run(transaction_->query("select to_regclass('keel_migration_steps') is not null", found)));
+    if (!is_there) return 0;
+    int done = 0;
+    Result<> agrees;
+    auto keep = [&](const Row& row) {
+      done = static_cast<int>(row.integer(0));
+      if (row.text(1) == migration.checksum) return;
+      agrees =
+          Error::text(Code::FailedPrecondition,
+                      fmt::format("has changed since the first {} of its statements ran: bring it back as it was, as "
+                                  "with git checkout, and continue with keel migrate up",
+                                  done));
+    };
+    KEEL_TRY_VOID(loop_.run(transaction_->query("select done, checksum from keel_migration_steps where version = $1",
+                                                keep, migration.version)));
+    KEEL_TRY_VOID(std::move(agrees));
+    return done;
+  }
+
  private:
+  // Without a transaction between two attempts.
+  template <class F>
+  Result<> wait_for_lock(F attempt) {
+    const Instant until = Host::system().now() + lock_max_;
+    while (true) {
+      KEEL_TRY(const bool has_lock, attempt());
+      if (has_lock) return {};
+      if (Host::system().now() >= until) {
+        return Error::text(Code::Unavailable, "migrations: the database is locked: another program applies migrations");
+      }
+      Host::system().sleep(lock_pause);
+    }
+  }
+  Result<bool> try_begin() {
+    transaction_.reset();
+    KEEL_TRY(Transaction begun, loop_.run(database_.begin()));
+    transaction_.emplace(std::move(begun));
+    bool has_lock = false;
+    auto keep = [&](const Row& row) { has_lock = row.boolean(0); };
+    KEEL_TRY_VOID(loop_.run(transaction_->query("select pg_try_advisory_xact_lock(7308327812017350002)", keep)));
+    if (!has_lock) transaction_.reset();
+    return has_lock;
+  }
+  // Of the session, which is the only one.
+  Result<bool> try_lock() {
+    transaction_.reset();
+    bool has_lock = false;
+    auto keep = [&](const Row& row) { has_lock = row.boolean(0); };
+    KEEL_TRY_VOID(loop_.run(database_.query("-- volatile\nselect pg_try_advisory_lock(7308327812017350002)", keep)));
+    return has_lock;
+  }
+  Result<> unlock() { return loop_.run(database_.run_script("select pg_advisory_unlock(7308327812017350002)")); }
+
+  static Result<> refuse_control(const std::string& text, int& line) {
+    const std::string_view control = internal::find_transaction_control(text);
+    if (control.empty()) return {};
+    line = line_at(text, control.data());
+    return Error::text(Code::InvalidArgument,
+                       "a migration is one transaction: leave out '" + std::string(control) + '\'');
+  }
+  static int line_at(const std::string& text, const char* at) {
+    return 1 + static_cast<int>(std::count(text.data(), at, '\n'));
+  }
+  static Result<> in_script(Result<> done, std::string_view script, int first_line, int& line) {
+    if (done) return done;
+    if (const ServerError* const error = server_error(done.error())) {
+      const int within = internal::line_of(script, error->position);
+      if (within != 0) line = first_line + within - 1;
+    }
+    // Whatever is wrong with it, the file is what has to be corrected.
+    if (done.error().code() == Code::Internal) return std::move(done).error().as(Code::InvalidArgument);
+    return done;
+  }
+
+  // Within a transaction, which a statement that takes none ends first.
+  Result<bool> step(const Migration& migration, int& line) {
+    KEEL_TRY_VOID(refuse_control(migration.text, line));
+    KEEL_TRY(const std::int64_t applied, applied_at(migration));
+    if (applied != 0) return false;
+    KEEL_TRY(const int done, steps_done(migration));
+    const std::vector<std::string_view> parts = internal::statements_of(migration.text);
+    if (static_cast<std::size_t>(done) >= parts.size()) return false;
+    const std::string_view part = parts[static_cast<std::size_t>(done)];
+    line = line_at(migration.text, part.data());
+    const internal::AloneFacts facts = internal::alone_facts_of(part);
+    if (facts.is_alone) {
+      KEEL_TRY_VOID(roll_back());
+      KEEL_TRY_VOID(run_alone(part, facts, line));
+      KEEL_TRY_VOID(begin());
+    } else {
+      KEEL_TRY_VOID(in_script(loop_.run(database_.run_script(*transaction_, std::string(part))), part, line, line));
+    }
+    KEEL_TRY_VOID(loop_.run(database_.run_script(
+        *transaction_,
+        "create table if not exists keel_migration_steps (version integer primary key, name text not null, "
+        "checksum text not null, done integer not null)")));
+    KEEL_TRY_VOID(loop_.run(
+        transaction_->execute("insert into keel_migration_steps (version, name, checksum, done) values ($1, $2, $3, 1) "
+                              "on conflict (version) do update set done = keel_migration_steps.done + 1",
+                              migration.version, migration.name, migration.checksum)));
+    return true;
+  }
+  Result<> run_alone(std::string_view statement, const internal::AloneFacts& facts, int& line) {
+    if (!facts.is_repeatable) {
+      return fail(Code::InvalidArgument,
+                  "has to be such that it can run again after an interruption: create it `if not exists`, drop it "
+                  "`if exists`");
+    }
+    if (!facts.index.empty()) {
+      bool is_invalid = false;
+      auto found = [&](const Row&) { is_invalid = true; };
+      const std::string index(facts.index);
+      KEEL_TRY_VOID(
+          loop_.run(database_.query("select 1 from pg_index i join pg_class c on c.oid = i.indexrelid where "
+                                    "c.relname = lower($1) and not i.indisvalid and "
+                                    "pg_table_is_visible(c.oid)",
+                                    found, index)));
+      if (is_invalid) KEEL_TRY_VOID(loop_.run(database_.run_script("drop index concurrently if exists " + index)));
+    }
+    return in_script(loop_.run(database_.run_script(std::string(statement))), statement, line, line);
+  }
+
+  static constexpr Duration lock_pause = 100_ms;
+
   Database& database_;
   internal::OneLoop& loop_;
+  const Duration lock_max_;
   std::optional<Transaction> transaction_;
 };
 
-}  // namespace
-
-Result<Migrated> migrate(DatabaseOptions options) {
+// Runs `work` on a connection of its own.
+template <class F>
+auto on_target(DatabaseOptions options, Duration lock_max, F work) -> decltype(work(std::declval<Target&>(), "")) {
   const std::string folder = std::move(options.migrations);
   options.migrations.clear();
   options.connections = 1;
@@ -89,13 +240,32 @@ Result<Migrated> migrate(DatabaseOptions options) {
   options.wait_max = 1_h;
   KEEL_TRY(const std::unique_ptr<internal::OneLoop> loop, internal::OneLoop::make());
   KEEL_TRY(const std::unique_ptr<Database> database, Database::make(std::move(options)));
-  Result<Migrated> migrated = [&] {
-    Target target(*database, *loop);
-    return db::migrate(target, folder);
+  auto done = [&] {
+    Target target(*database, *loop, lock_max);
+    return work(target, folder);
   }();
   database->detach(loop->loop());
   loop->turn_until([&] { return database->is_detached(); });
-  return migrated;
+  return done;
+}
+
+}  // namespace
+
+Result<Migrated> migrate(DatabaseOptions options, int last, Duration lock_max) {
+  return on_target(std::move(options), lock_max,
+                   [&](Target& target, const std::string& folder) { return db::migrate(target, folder, last); });
+}
+Result<Migrated> migrate_down(DatabaseOptions options, int count, Duration lock_max) {
+  return on_target(std::move(options), lock_max,
+                   [&](Target& target, const std::string& folder) { return db::migrate_down(target, folder, count); });
+}
+Result<Migrated> migrate_redo(DatabaseOptions options, Duration lock_max) {
+  return on_target(std::move(options), lock_max,
+                   [&](Target& target, const std::string& folder) { return db::migrate_redo(target, folder); });
+}
+Result<std::vector<MigrationStatus>> migration_status(DatabaseOptions options, Duration lock_max) {
+  return on_target(std::move(options), lock_max,
+                   [&](Target& target, const std::string& folder) { return db::migration_status(target, folder); });
 }
 
 }  // namespace keel::db::postgres

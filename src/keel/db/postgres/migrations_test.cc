@@ -4,6 +4,9 @@
 
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 #include "keel/db/postgres/internal/database_test.h"
 #include "keel/db/testing/folder.h"
@@ -40,6 +43,23 @@ class PostgresMigrations : public ::testing::Test {
     DatabaseOptions options = at_server();
     options.migrations = folder_.path();
     return migrate(std::move(options));
+  }
+
+  static DatabaseOptions options_of(const DatabaseOptions& from) {
+    DatabaseOptions options;
+    options.url = from.url;
+    options.uses_environment = false;
+    options.migrations = from.migrations;
+    return options;
+  }
+  // "done", or the error.
+  std::string run(const std::string& script) {
+    db::testing::OwnLoop loop;
+    auto database = Database::make(at_server()).value();
+    const auto ran = loop.run(database->run_script(script));
+    database->detach(loop.loop);
+    while (!database->is_detached()) loop.turn();
+    return ran ? "done" : ran.error().describe();
   }
 
   db::testing::Folder folder_;
@@ -79,6 +99,105 @@ TEST_F(PostgresMigrations, are_one_transaction_each) {
   ASSERT_FALSE(applied);
   EXPECT_EQ(applied.error().message(),
             "migrations: 0001_ends.sql:2: a migration is one transaction: leave out 'commit'");
+}
+
+TEST_F(PostgresMigrations, are_undone_done_again_and_looked_at) {
+  folder_.write("0001_a.sql", "create table a (id int);");
+  folder_.write("0001_a.down.sql", "drop table a;");
+  folder_.write("0002_b.sql", "create table b (id int);");
+  folder_.write("0002_b.down.sql", "drop table b;");
+  folder_.write("0003_c.sql", "create table c (id int);");
+  DatabaseOptions options = at_server();
+  options.migrations = folder_.path();
+
+  EXPECT_EQ(migrate(options_of(options), 2)->version, 2);
+  const auto files = migration_status(options_of(options));
+  ASSERT_TRUE(files) << files.error().describe();
+  EXPECT_TRUE((*files)[1].is_applied && (*files)[1].has_down && (*files)[1].applied_at > 0);
+  EXPECT_FALSE((*files)[2].is_applied);
+  EXPECT_EQ(migrate_redo(options_of(options))->version, 2);
+  EXPECT_EQ(migrate_down(options_of(options), 2)->applied, 2);
+  EXPECT_EQ(apply()->applied, 3);
+  const auto refused = migrate_down(options_of(options));
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message().starts_with("migrations: 0003_c.sql cannot be undone"));
+}
+
+TEST_F(PostgresMigrations, take_what_runs_in_no_transaction_and_go_on_where_they_stopped) {
+  folder_.write("0001_a.sql", "create table a (id int); insert into a values (1), (1);");
+  const std::string head = "-- keel: no transaction\ninsert into a values (2);\n";
+  folder_.write("0002_b.sql", head + "create index concurrently by_id on a (id);\n");
+  const auto unrepeatable = apply();
+  ASSERT_FALSE(unrepeatable);
+  EXPECT_EQ(unrepeatable.error().message(),
+            "migrations: 0002_b.sql:3: has to be such that it can run again after an interruption: create it `if not "
+            "exists`, drop it `if exists`");
+  const auto changed = [&] {
+    folder_.write("0002_b.sql", head + "create index concurrently if not exists by_id on a (id);\n");
+    return apply();
+  }();
+  ASSERT_FALSE(changed);
+  EXPECT_NE(changed.error().message().find("0002_b.sql: has changed since the first 1 of its statements ran"),
+            std::string::npos)
+      << changed.error().describe();
+}
+
+// What a build of an index that was interrupted leaves is no index; `if not exists` alone would keep it.
+TEST_F(PostgresMigrations, make_an_index_anew_that_was_left_invalid) {
+  folder_.write("0001_a.sql", "create table a (id int); insert into a values (1), (1);");
+  folder_.write("0002_b.sql",
+                "-- keel: no transaction\ncreate unique index concurrently if not exists by_id on a (id);\n"
+                "vacuum a;\n");
+  const auto failed = apply();
+  ASSERT_FALSE(failed);
+  EXPECT_TRUE(failed.error().message().starts_with("migrations: 0002_b.sql:2: ")) << failed.error().describe();
+  EXPECT_EQ(run("delete from a"), "done");
+  const auto resumed = apply();
+  ASSERT_TRUE(resumed) << resumed.error().describe();
+  EXPECT_EQ(resumed->version, 2);
+  EXPECT_NE(run("insert into a values (3), (3)"), "done") << "the index is there, and valid";
+}
+
+TEST_F(PostgresMigrations, wait_for_another_program_no_longer_than_is_said) {
+  folder_.write("0001_a.sql", "create table a (id int);");
+  DatabaseOptions options = at_server();
+  options.migrations = folder_.path();
+  db::testing::OwnLoop loop;
+  auto other = Database::make(at_server()).value();
+  Transaction holding = loop.run(other->begin()).value();
+  ASSERT_TRUE(loop.run(other->run_script(holding, "select pg_advisory_xact_lock(7308327812017350002)")));
+  Result<Migrated> waited = fail(Code::Internal, "");
+  std::thread([&] { waited = migrate(options_of(options), 0, 50_ms); }).join();
+  ASSERT_FALSE(waited);
+  EXPECT_EQ(waited.error().code(), Code::Unavailable) << waited.error().describe();
+  EXPECT_TRUE(loop.run(holding.commit()));
+  other->detach(loop.loop);
+  while (!other->is_detached()) loop.turn();
+}
+
+TEST_F(PostgresMigrations, are_applied_once_by_programs_that_start_together) {
+  for (int i = 1; i < 8; ++i) {
+    const std::string n = std::to_string(i);
+    folder_.write("000" + n + "_n.sql", (i % 2 == 0 ? "-- keel: no transaction\n" : "") +
+                                            std::string("create table n") + n + " (id int primary key); insert into n" +
+                                            n + " values (1);");
+  }
+  std::vector<std::thread> starters;
+  std::vector<std::string> results(3);
+  for (std::string& result : results) {
+    starters.emplace_back([this, &result] {
+      const auto migrated = apply();
+      result = migrated ? "version " + std::to_string(migrated->version) : migrated.error().describe();
+    });
+  }
+  for (std::thread& starter : starters) starter.join();
+  for (const std::string& result : results) EXPECT_EQ(result, "version 7");
+}
+
+TEST_F(PostgresMigrations, are_of_a_database_that_others_back_up) {
+  db::testing::OwnLoop loop;
+  auto database = Database::make(at_server()).value();
+  EXPECT_EQ(loop.run(database->backup("copy.db")).error().code(), Code::Unsupported);
 }
 
 TEST_F(PostgresMigrations, are_applied_by_open_which_says_where_it_failed) {

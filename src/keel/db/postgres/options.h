@@ -50,6 +50,7 @@
 
 namespace keel::db::postgres {
 
+// Whether and how the connection is encrypted (libpq's sslmode).
 enum class SslMode : std::uint8_t {
   Disable,     // No TLS.
   Prefer,      // TLS where the server has it; its certificate is not looked at. Nothing keeps anybody from listening.
@@ -58,8 +59,10 @@ enum class SslMode : std::uint8_t {
   VerifyFull,  // Of the host's name as well: the mode for networks that others use.
 };
 
+// Which of several servers is wanted (libpq's target_session_attrs).
 enum class TargetSession : std::uint8_t { Any, ReadWrite, ReadOnly, Primary, Standby, PreferStandby };
 
+// Host and port of a server.
 struct ServerAddress {
   std::string host;     // A name, an IP address, or the folder of a Unix socket; what a certificate is compared with.
   std::string address;  // hostaddr: the IP address, where that is given beside the name; else empty.
@@ -71,6 +74,7 @@ struct ServerAddress {
   bool operator==(const ServerAddress&) const = default;
 };
 
+// The parameters of a connection.
 struct ConnectOptions {
   std::vector<ServerAddress> servers;  // At least one; tried in order.
   std::string user;
@@ -109,6 +113,7 @@ struct ConnectOptions {
 struct ProcessEnvironment {
   std::optional<std::string> operator()(const char* name) const;
 };
+// The variables of this process.
 inline constexpr ProcessEnvironment process_environment;
 
 }  // namespace keel::db::postgres

@@ -30,16 +30,6 @@ void Pipeline::skip_to_sync() noexcept {
   is_skipping_ = steps_.empty();
 }
 
-Answer Pipeline::answer(bool is_last) noexcept {
-  const Answer answer{first_, steps_.front(), is_last};
-  if (is_last) {
-    steps_.pop_front();
-    ++first_;
-    phase_ = Phase::Begin;
-  }
-  return answer;
-}
-
 Answer Pipeline::go_on(Phase phase) noexcept {
   phase_ = phase;
   return answer(false);

@@ -35,8 +35,10 @@ namespace keel::db::postgres {
 
 // What was sent and is answered. Flush, and what COPY sends, are not.
 enum class Step : std::uint8_t { Parse, Bind, DescribeStatement, DescribePortal, Execute, Close, Sync, Query };
+// The name of a step, for messages.
 std::string_view to_string(Step step) noexcept;
 
+// The step that a message of the server belongs to.
 struct Answer {
   static constexpr std::uint64_t no_step = ~std::uint64_t{0};
 
@@ -59,6 +61,27 @@ class Pipeline {
   // For each message since the ReadyForQuery that ended the login.
   Result<Answer> receive(MessageType type);
 
+  // The short way of receive() for the usual messages: true when this one is an answer to the Bind, or the Execute,
+  // that is in front. False: receive() says what it is.
+  bool receive_usual(MessageType type) noexcept {
+    if (is_broken_ || steps_.empty()) return false;
+    const Step step = steps_.front();
+    const bool is_row = type == MessageType::DataRow;
+    if (step == Step::Execute) {
+      if ((!is_row && type != MessageType::CommandComplete) || phase_ > Phase::Rows || phase_ == Phase::Parameters) {
+        return false;
+      }
+    } else if (step != Step::Bind || type != MessageType::BindComplete) {
+      return false;
+    }
+    if (is_row) {
+      phase_ = Phase::Rows;
+    } else {
+      answer(true);
+    }
+    return true;
+  }
+
   // Steps that are not answered. 0: the server has nothing to do.
   std::size_t waiting() const noexcept { return steps_.size(); }
   std::size_t room() const noexcept { return steps_.capacity() - steps_.size(); }
@@ -69,7 +92,15 @@ class Pipeline {
 
  private:
   enum class Phase : std::uint8_t { Begin, Parameters, Rows, CopyIn, CopyOut, CopyOutDone, Between, Failed };
-  Answer answer(bool is_last) noexcept;
+  Answer answer(bool is_last) noexcept {
+    const Answer answer{first_, steps_.front(), is_last};
+    if (is_last) {
+      steps_.pop_front();
+      ++first_;
+      phase_ = Phase::Begin;
+    }
+    return answer;
+  }
   Result<Answer> no_answer(MessageType type);
   Result<Answer> receive_rows(MessageType type);
   Result<Answer> receive_query(MessageType type);

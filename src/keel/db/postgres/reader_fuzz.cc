@@ -20,13 +20,18 @@ struct Seen {
   bool has_failed = false;
 };
 
-Seen read_in_pieces(std::string_view bytes, std::size_t piece) {
+Seen read_in_pieces(std::string_view bytes, std::size_t piece, bool goes_short = false) {
   Seen seen;
   Reader reader({.message_bytes_max = 1 << 20});
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     const std::string part(bytes.substr(at, piece));  // In memory of its own.
     std::string_view rest = part;
     while (true) {
+      Message message{};
+      if (goes_short && reader.next_whole(rest, message)) {
+        seen.messages.push_back(static_cast<char>(message.type) + std::string(message.body));
+        continue;
+      }
       const auto next = reader.next(rest);
       if (!next) {
         KEEL_CHECK(reader.next(rest).is_err(), "an error stays");
@@ -93,17 +98,25 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Seen whole = read_in_pieces(bytes, std::max<std::size_t>(bytes.size(), 1));
   const Seen single = read_in_pieces(bytes, 1);
   const Seen some = read_in_pieces(bytes, data[0] % 13 + 2);
+  const Seen shorter = read_in_pieces(bytes, data[0] % 61 + 5, true);
   KEEL_CHECK(whole.messages == single.messages && whole.messages == some.messages, "however it is cut");
+  KEEL_CHECK(whole.messages == shorter.messages && whole.has_failed == shorter.has_failed, "whichever way is taken");
   KEEL_CHECK(whole.has_failed == single.has_failed && whole.has_failed == some.has_failed, "however it is cut");
 
   Pipeline pipeline;
-  for (int i = 1; i < 10; ++i) KEEL_CHECK(pipeline.add(static_cast<Step>(data[i] % 8)).is_ok(), "there is room");
+  Pipeline other;  // Takes the short way where there is one.
+  for (int i = 1; i < 10; ++i) {
+    KEEL_CHECK(pipeline.add(static_cast<Step>(data[i] % 8)).is_ok(), "there is room");
+    KEEL_CHECK(other.add(static_cast<Step>(data[i] % 8)).is_ok(), "there is room");
+  }
   bool is_broken = false;
   std::uint64_t last = 0;
   for (const std::string& message : whole.messages) {
     const auto type = static_cast<MessageType>(message[0]);
     look_at(type, message.substr(1));
     const auto answer = pipeline.receive(type);
+    const bool is_taken = other.receive_usual(type) || other.receive(type).is_ok();
+    KEEL_CHECK(is_taken == answer.is_ok() && other.waiting() == pipeline.waiting(), "whichever way is taken");
     if (type != MessageType::NoticeResponse && is_broken) KEEL_CHECK(answer.is_err(), "an error stays");
     is_broken = is_broken || answer.is_err();
     if (!answer || answer->is_asynchronous()) continue;

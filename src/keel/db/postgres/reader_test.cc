@@ -22,12 +22,17 @@ std::string message(char type, std::string_view body) {
 }
 
 // Each message as its type and body; or the error at the end.
-std::vector<std::string> read_all(Reader& reader, std::string_view bytes, std::size_t piece) {
+std::vector<std::string> read_all(Reader& reader, std::string_view bytes, std::size_t piece, bool goes_short = false) {
   std::vector<std::string> all;
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     const std::string part(bytes.substr(at, piece));  // In memory of its own.
     std::string_view rest = part;
     while (true) {
+      Message short_one{};
+      if (goes_short && reader.next_whole(rest, short_one)) {
+        all.push_back(static_cast<char>(short_one.type) + std::string(short_one.body));
+        continue;
+      }
       const Result<std::optional<Message>> next = reader.next(rest);
       if (!next) {
         all.emplace_back(next.error().message());
@@ -55,7 +60,27 @@ TEST(PostgresReader, gives_the_same_messages_however_the_bytes_are_cut) {
     Reader reader;
     EXPECT_EQ(read_all(reader, some_messages, piece), expected) << piece;
     EXPECT_FALSE(reader.is_within_message()) << piece;
+    Reader other;
+    EXPECT_EQ(read_all(other, some_messages, piece, true), expected) << piece;
   }
+}
+
+TEST(PostgresReader, leaves_what_is_not_whole_or_not_right_to_the_long_way) {
+  Reader reader({.message_bytes_max = 100});
+  for (const std::string& bytes :
+       {message('D', std::string(10, 'x')).substr(0, 14), "D\0\0\0"s, "D\0\0\0\3xx"s, "C\xff\xff\xff\xffxxxx"s,
+        message('D', std::string(97, 'x')), message('2', "x"), message('Z', "I"), message('q', "")}) {
+    std::string_view rest = bytes;
+    Message one{};
+    EXPECT_FALSE(reader.next_whole(rest, one)) << bytes;
+    EXPECT_EQ(rest, bytes);
+  }
+  std::string_view longest;
+  const std::string row = message('D', std::string(96, 'x'));
+  longest = row;
+  Message one{};
+  EXPECT_TRUE(reader.next_whole(longest, one));
+  EXPECT_EQ(one.body.size(), 96u);
 }
 
 TEST(PostgresReader, does_not_copy_a_message_that_came_whole) {

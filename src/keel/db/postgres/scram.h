@@ -41,6 +41,7 @@
 
 namespace keel::db::postgres {
 
+// User, password and channel binding of a login by SCRAM-SHA-256.
 struct ScramOptions {
   std::string_view password = {};
   // Within the messages only: PostgreSQL does not look at it, and takes the user of the startup message.

@@ -1,9 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "keel/db/postgres/database.h"
 #include "keel/db/postgres/internal/database_test.h"
+#include "keel/observe/log.h"
+#include "keel/observe/log_record.h"
+#include "keel/observe/log_ring.h"
 #include "keel/task/timing.h"
 
 namespace keel::db::postgres::transaction_test {
@@ -147,6 +151,28 @@ TEST_P(PostgresTransaction, is_rolled_back_when_it_takes_too_long) {
   EXPECT_EQ(database_->stats().expired, 1u);
 }
 
+TEST_P(PostgresTransaction, that_is_held_for_long_is_logged_with_the_call_that_began_it) {
+  if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  DatabaseOptions options;
+  options.hold_max = 200_ms;
+  options.held_warning = 50_ms;
+  open_accounts(std::move(options));
+  log::Reader reader(false);
+  reader.drain([](const log::Record&) {});
+  Result<> used;
+
+  ASSERT_TRUE(run(hold_for_long(*database_, used)));
+
+  std::vector<std::string> places;
+  reader.drain([&](const log::Record& record) {
+    if (record.component() != "db" || record.level() != Level::Warn) return;
+    record.for_each([&](const log::FieldView& field) { places.emplace_back(field.text); });
+  });
+  ASSERT_EQ(places.size(), 2u);  // Open for long, and rolled back.
+  EXPECT_EQ(places[0], places[1]);
+  EXPECT_NE(places[0].find("transaction_test.cc:"), std::string::npos) << places[0];
+}
+
 Task<> sleep_in_it(Session& session, Result<>& used) {
   Transaction transaction = co_await session.begin();
   co_await transaction.execute("update accounts set cents = 3 where id = 1");
@@ -167,6 +193,104 @@ TEST_P(PostgresTransaction, goes_on_after_a_statement_that_was_cancelled) {
   ASSERT_FALSE(used);
   EXPECT_EQ(used.error().code(), Code::DeadlineExceeded) << used.error().describe();
   EXPECT_EQ(cents(), 5);
+}
+
+// Deadlines that pass while rows come.
+Task<> query_in_haste(Session& session, int& wrong, int& late) {
+  Transaction transaction = co_await session.begin();
+  for (int i = 1; i <= 40; ++i) {
+    std::size_t rows = 0;
+    auto count = [&rows](const Row&) { ++rows; };
+    const auto found = co_await attempt(
+        with_timeout(Duration::microseconds(i * 250), transaction.query("select generate_series(1, 20000)", count)));
+    if (found && (*found != 20'000 || rows != 20'000)) ++wrong;
+    if (!found) ++late;
+  }
+}
+
+TEST_P(PostgresTransaction, gives_all_rows_or_an_error_when_the_deadline_passes_while_they_come) {
+  open_accounts();
+  int wrong = 0;
+  int late = 0;
+
+  const auto done = run(query_in_haste(*database_, wrong, late));
+
+  EXPECT_TRUE(done) << done.error().describe();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_GT(late, 0);
+}
+
+// Two tasks that each lock what the other one wants.
+Task<> lock_both(Session& session, std::int64_t first, std::int64_t second, int& calls) {
+  auto body = [&](Transaction& transaction) -> Task<> {
+    const bool is_again = ++calls > 2;
+    co_await transaction.execute("update accounts set cents = cents + 1 where id = $1", first);
+    if (!is_again) co_await sleep_for(100_ms);
+    co_await transaction.execute("update accounts set cents = cents + 1 where id = $1", second);
+  };
+  co_await session.transact(body);
+}
+Task<> deadlock(Session& session, int& calls) {
+  Scope scope;
+  scope.spawn(lock_both(session, 1, 2, calls));
+  scope.spawn(lock_both(session, 2, 1, calls));
+  co_await scope.join();
+}
+
+TEST_P(PostgresTransaction, is_run_again_after_a_deadlock) {
+  DatabaseOptions options;
+  options.connections = 3;
+  options.url = testing::shared_server().url("&options=-cdeadlock_timeout%3D50ms");
+  open_accounts(std::move(options));
+  int calls = 0;
+
+  const auto done = run(deadlock(*database_, calls));
+
+  EXPECT_TRUE(done) << done.error().describe();
+  EXPECT_GE(calls, 3);
+  EXPECT_EQ(cents(), 102);
+  EXPECT_EQ(integer("select cents from accounts where id = 2"), 2);
+}
+
+Task<> conflict_always(Database& database, int& calls) {
+  auto body = [&](Transaction& transaction) -> Task<> {
+    ++calls;
+    co_await transaction.query_one<std::int64_t>("select cents from accounts where id = 1");
+    co_await database.execute("update accounts set cents = cents + 1 where id = 1");
+    co_await transaction.execute("update accounts set cents = 0 where id = 1");
+  };
+  co_await database.transact({.isolation = Isolation::RepeatableRead}, body,
+                             {.attempts_max = 3, .pause_min = 1_ms, .pause_max = 2_ms});
+}
+
+TEST_P(PostgresTransaction, is_run_again_a_bounded_number_of_times) {
+  open_accounts();
+  int calls = 0;
+
+  const auto done = run(conflict_always(*database_, calls));
+
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().code(), Code::Conflict);
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(cents(), 103);
+}
+
+Task<std::string> level(Session& session, TransactionOptions options) {
+  Transaction transaction = co_await session.begin(options);
+  co_return co_await transaction.query_one<std::string>(
+      "select current_setting('transaction_isolation') || ' ' || current_setting('transaction_read_only') || ' ' || "
+      "current_setting('transaction_deferrable')");
+}
+
+TEST_P(PostgresTransaction, has_the_options_that_it_was_begun_with) {
+  open_accounts();
+
+  EXPECT_EQ(run(level(*database_, {})).value(), "read committed off off");
+  EXPECT_EQ(run(level(*database_, {.isolation = Isolation::RepeatableRead})).value(), "repeatable read off off");
+  EXPECT_EQ(run(level(*database_, {.read_only = true})).value(), "read committed on off");
+  EXPECT_EQ(
+      run(level(*database_, {.isolation = Isolation::Serializable, .read_only = true, .deferrable = true})).value(),
+      "serializable on on");
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ Error error_of(sqlite3* handle, int code) {
 }
 
 Connection::Connection(sqlite3* handle, const ConnectionOptions& options)
-    : handle_(handle), statements_(*this, options.statements_max) {
+    : handle_(handle), wal_(handle, options.checkpoint_pages), statements_(*this, options.statements_max) {
   set_busy_timeout(options.busy_timeout);
 }
 
@@ -173,7 +173,6 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
   sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);
   sqlite3_db_config(handle, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
-  sqlite3_wal_autocheckpoint(handle, options.checkpoint_pages);
   std::string settings = "pragma foreign_keys=on; pragma mmap_size=0; pragma temp_store=memory; pragma cache_size=-";
   settings += std::to_string(std::max(options.cache_kib, 64));
   settings += options.synchronous == Synchronous::Full     ? "; pragma synchronous=full"

@@ -22,20 +22,24 @@
 #include "keel/base/time.h"
 #include "keel/db/sqlite/statement.h"
 #include "keel/db/sqlite/statement_cache.h"
+#include "keel/db/sqlite/wal_watch.h"
 
 namespace keel::db::sqlite {
 
+// Whether a connection may write.
 enum class Access : std::uint8_t {
   ReadWrite,  // Creates the file when it is missing.
   ReadOnly,   // Every attempt to write fails.
 };
 
+// When a commit is on the disk.
 enum class Synchronous : std::uint8_t {
   Off,     // A crash of the machine may corrupt the file: for tests and imports.
   Normal,  // A crash of the machine may lose the last commits.
   Full,    // What was committed is on disk.
 };
 
+// File, access and limits of a connection.
 struct ConnectionOptions {
   // The file; ":memory:" is for tests of one connection. A new one, with its WAL and index, has mode 0600; one that is
   // there keeps its mode.
@@ -45,8 +49,9 @@ struct ConnectionOptions {
   Duration busy_timeout = 5_s;  // How long to wait for another process's lock.
   int cache_kib = 4096;         // Pages kept per connection: more memory, fewer reads.
   int statements_max = 128;     // Prepared statements kept.
-  int checkpoint_pages = 1000;  // A commit that leaves more pages in the WAL moves them to the file.
-  const char* vfs = nullptr;    // A registered VFS: tests.
+  // A commit that leaves as many pages in the WAL moves them to the file (wal_watch.h). 0: none does.
+  int checkpoint_pages = 1000;
+  const char* vfs = nullptr;  // A registered VFS: tests.
 };
 
 class Connection {
@@ -113,6 +118,7 @@ class Connection {
   void interrupt() noexcept;
   // Moves the WAL into the file and empties it. Unavailable while a reader holds it.
   Result<> checkpoint();
+  const WalWatch& wal() const noexcept { return wal_; }
 
   sqlite3* handle() const noexcept { return handle_; }
 
@@ -122,6 +128,7 @@ class Connection {
   Result<> sync_wal();
 
   sqlite3* handle_;
+  WalWatch wal_;
   StatementCache statements_;
   Duration busy_timeout_;
   bool counts_steps_ = false;

@@ -4,15 +4,14 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <atomic>
 #include <mutex>
 #include <utility>
 
 #include "keel/base/check.h"
+#include "keel/db/sqlite/backup.h"
 #include "keel/db/sqlite/database_metrics.h"
+#include "keel/db/sqlite/internal/state.h"
 #include "keel/db/sqlite/migrations.h"
-#include "keel/db/sqlite/reader.h"
-#include "keel/exec/thread_pool.h"
 #include "keel/io/loop.h"
 #include "keel/observe/log.h"
 #include "keel/observe/metric.h"
@@ -22,16 +21,6 @@
 
 namespace keel::db::sqlite {
 namespace {
-
-std::atomic<std::uint64_t> databases_opened{0};
-
-// The reader that this thread used last. Databases are numbered and never reuse a number.
-struct Recent {
-  std::uint64_t database = 0;
-  const void* owner = nullptr;
-  Reader* reader = nullptr;
-};
-constinit thread_local Recent recent;
 
 // What the one who asked for `sql`, or without a text for something else, is told of its failure.
 Error failure_of(const Sql& sql, Error&& error) noexcept {
@@ -57,90 +46,11 @@ void warn_of_others(const DatabaseOptions& options) {
 
 }  // namespace
 
-struct Database::State {
-  struct OwnedReader {
-    const void* owner;  // A loop, or an address that is one thread's.
-    std::unique_ptr<Reader> reader;
-  };
-
-  explicit State(const DatabaseOptions& o) : options(o), number(++databases_opened) {}
-
-  ConnectionOptions connection_options(Access access) const {
-    return {.path = options.path,
-            .access = access,
-            .synchronous = options.synchronous,
-            .busy_timeout = options.busy_timeout,
-            .cache_kib = options.cache_kib,
-            .statements_max = options.statements_max,
-            .checkpoint_pages = options.checkpoint_pages,
-            .vfs = options.vfs};
-  }
-
-  Result<Reader*> reader_of(io::Loop* loop);
-  // Null: the calling thread has no reader yet, or not for this loop.
-  Result<Reader*> reader() {
-    io::Loop* loop = io::Loop::current();
-    const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &recent;
-    if (recent.database == number && recent.owner == owner) [[likely]]
-      return recent.reader;
-    return reader_of(loop);
-  }
-
-  // Hands a long read to the threads or the executor. False: too many wait.
-  bool post_read(Job& job) noexcept;
-
-  const DatabaseOptions options;
-  const std::uint64_t number;
-  std::unique_ptr<Writer> writer;
-  std::unique_ptr<ThreadPool> pool;  // Null: the executor.
-  std::atomic<bool> closed{false};
-
-  mutable std::mutex mutex;
-  std::vector<OwnedReader> readers;
-  std::vector<std::unique_ptr<Connection>> pool_connections;  // Free ones.
-  std::uint64_t pool_reads = 0;
-  std::size_t executor_reads = 0;  // Posted to the executor and not ended.
-  std::uint64_t executor_refused = 0;
-};
-
-bool Database::State::post_read(Job& job) noexcept {
-  if (pool != nullptr) return pool->try_post(job);
-  std::lock_guard lock(mutex);
-  if (executor_reads >= options.pool_queued_max) {
-    ++executor_refused;
-    return false;
-  }
-  ++executor_reads;
-  options.executor->post(job);
-  return true;
-}
-
-Result<Reader*> Database::State::reader_of(io::Loop* loop) {
-  if (closed.load(std::memory_order_acquire)) return fail(Code::Unavailable, "the database is closed");
-  const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &recent;
-  {
-    std::lock_guard lock(mutex);
-    for (OwnedReader& owned : readers) {
-      if (owned.owner != owner) continue;
-      recent = {number, owner, owned.reader.get()};
-      return owned.reader.get();
-    }
-  }
-  KEEL_TRY(std::unique_ptr<Connection> connection, Connection::open(connection_options(Access::ReadOnly)));
-  auto made = std::make_unique<Reader>(std::move(connection), *writer, loop, options.loop_steps_max,
-                                       options.loop_rows_bytes_max, options.buffer_bytes);
-  Reader* reader = made.get();
-  std::lock_guard lock(mutex);
-  readers.push_back({owner, std::move(made)});
-  recent = {number, owner, reader};
-  return reader;
-}
-
 // One statement that a task waits for: on the loop at once, on the pool, or on the writer.
 class DatabaseCall final : public Leaf {
  public:
   using Value = void;
-  enum class Kind : std::uint8_t { Query, Execute, Body, Begin, Commit, Savepoint, Release, Fetch };
+  enum class Kind : std::uint8_t { Query, Execute, Body, Begin, Commit, Savepoint, Release, Fetch, BeginRead };
 
   // A statement that gives its rows a part at a time.
   struct Stream {
@@ -173,7 +83,7 @@ class DatabaseCall final : public Leaf {
   bool start() noexcept {
     const Span* const span = context().span();
     if (span != nullptr) stages_ = span->stages;
-    if (kind_ == Kind::Fetch) return !push_read();
+    if (kind_ == Kind::Fetch || kind_ == Kind::BeginRead || is_in_read()) return !push_read();
     if (kind_ != Kind::Query) return !push_write();
     if (write_.transaction != 0) {
       write_.rows = &rows;
@@ -225,11 +135,13 @@ class DatabaseCall final : public Leaf {
   Sql sql{""};
   std::span<const db::Value> values;
   FunctionRef<Result<>(Connection&)>* body = nullptr;
-  Stream* stream = nullptr;  // Of Fetch, whose rows are there.
+  Stream* stream = nullptr;                 // Of Fetch, whose rows are there.
+  FunctionRef<Result<>()>* step = nullptr;  // Of Fetch: what is done instead, without a connection.
   Rows rows;
   Written written() const noexcept { return write_.written; }
   std::uint64_t transaction() const noexcept { return write_.transaction; }
   std::uint64_t savepoint() const noexcept { return write_.savepoint; }
+  void begun_at(std::source_location place) noexcept { write_.place = place; }
 
  private:
   struct Arrived : ::keel::Job {
@@ -266,6 +178,8 @@ class DatabaseCall final : public Leaf {
       result_ = fail(Code::Unavailable, "the database is closed");
       return false;
     }
+    posted_ = Host::current().now();
+    has_waited_ = state_.is_pool_busy();
     if (state_.post_read(read_)) return true;
     result_ = fail(Code::ResourceExhausted, "the queue of reads is full");
     return false;
@@ -304,6 +218,7 @@ class DatabaseCall final : public Leaf {
   Result<> read_on_pool() noexcept {
     if (stages_ != nullptr) begun_ = Host::current().now();
     try {
+      if (step != nullptr) return (*step)();
       return read_on_pool_connection();
     } catch (const std::bad_alloc&) {
       return Error::from_exception();
@@ -313,8 +228,15 @@ class DatabaseCall final : public Leaf {
     std::unique_ptr<Connection> connection;
     {
       std::lock_guard lock(state_.mutex);
+      if (has_waited_) {
+        ++state_.pool_waits;
+        state_.pool_wait_time = state_.pool_wait_time + (Host::current().now() - posted_);
+      }
       if (cancelled_) return fail(Code::Cancelled, "the query was cancelled before it began");
-      if (stream != nullptr && stream->connection != nullptr) {
+      if (is_in_read()) {
+        KEEL_TRY(connection, state_.read_transactions.take(write_.transaction));
+        running_ = connection.get();
+      } else if (stream != nullptr && stream->connection != nullptr) {
         connection = std::move(stream->connection);
         running_ = connection.get();
       } else if (!state_.pool_connections.empty()) {
@@ -326,11 +248,16 @@ class DatabaseCall final : public Leaf {
     if (connection == nullptr) {
       KEEL_TRY(connection, Connection::open(state_.connection_options(Access::ReadOnly)));
       std::lock_guard lock(state_.mutex);
+      ++state_.pool_opened;
       if (cancelled_) return fail(Code::Cancelled, "the query was cancelled before it began");
       running_ = connection.get();
     }
     Result<> result = [&]() -> Result<> {
       try {
+        if (kind_ == Kind::BeginRead) {
+          KEEL_TRY(write_.transaction, state_.read_transactions.begin(connection));
+          return {};
+        }
         return stream != nullptr ? fetch_on(*connection) : run_on(*connection);
       } catch (const std::bad_alloc&) {
         return Error::from_exception();
@@ -339,9 +266,12 @@ class DatabaseCall final : public Leaf {
     std::lock_guard lock(state_.mutex);
     running_ = nullptr;
     if (result) ++state_.pool_reads;
+    if (is_in_read() && kind_ != Kind::BeginRead) {
+      connection = state_.read_transactions.give_back(write_.transaction, std::move(connection));
+    }
     if (stream != nullptr) {
       stream->connection = std::move(connection);
-    } else {
+    } else if (connection != nullptr) {
       state_.pool_connections.push_back(std::move(connection));
     }
     return result;
@@ -362,11 +292,16 @@ class DatabaseCall final : public Leaf {
   }
   Result<> run_on(Connection& connection) {
     KEEL_TRY(StatementCache::Entry * entry, connection.statements().find(sql));
+    if (is_in_read() && !entry->statement.is_readonly()) {
+      return fail(Code::FailedPrecondition, "the transaction is read-only, and the statement writes");
+    }
     rows.clear();
     KEEL_TRY_VOID(entry->statement.run(values, rows, state_.options.rows_bytes_max));
     entry->statement.name_columns(rows);
     return {};
   }
+
+  bool is_in_read() const noexcept { return ReadTransactions::has(write_.transaction); }
 
   static void cancel(Leaf& leaf) noexcept {
     auto& call = static_cast<DatabaseCall&>(leaf);
@@ -392,6 +327,8 @@ class DatabaseCall final : public Leaf {
   Arrived arrived_;
   Read read_;
   Write write_;
+  Instant posted_;           // To the pool.
+  bool has_waited_ = false;  // All its threads were at work.
   bool on_writer_ = false;
   bool cancelled_ = false;         // Under the state's lock.
   Connection* running_ = nullptr;  // Under the state's lock.
@@ -441,6 +378,7 @@ void Database::close() noexcept {
     std::lock_guard lock(state.mutex);
     state.pool_connections.clear();
   }
+  state.read_transactions.clear();
   state.writer->stop();
 }
 
@@ -482,6 +420,26 @@ Task<std::size_t> Database::stream_rows(Sql sql, Arguments arguments, FunctionRe
     co_await on_rows(stream.rows);
   }
   co_return count;
+}
+
+Task<> Database::backup(std::string path) {
+  std::unique_ptr<Backup> copy;
+  bool is_done = false;
+  auto copy_some = [&]() -> Result<> {
+    if (copy == nullptr) {
+      KEEL_TRY(copy, Backup::begin({.source = state_->options.path, .target = path, .vfs = state_->options.vfs}));
+    }
+    KEEL_TRY(is_done, copy->step());
+    return {};
+  };
+  FunctionRef<Result<>()> step = copy_some;
+  while (!is_done) {
+    DatabaseCall call(*state_, DatabaseCall::Kind::Fetch);
+    call.step = &step;
+    co_await call;
+  }
+  std::lock_guard lock(state_->mutex);
+  ++state_->backups;
 }
 
 Result<std::size_t> Database::read_values_now(Sql sql, std::span<const Value> values,
@@ -533,32 +491,57 @@ Task<> Database::try_write() {
   co_await transact(touch);
 }
 
-Task<Transaction> Database::begin() {
-  DatabaseCall call(*state_, DatabaseCall::Kind::Begin);
+Task<Transaction> Database::begin_transaction(TransactionOptions options, std::source_location place) {
+  DatabaseCall call(*state_, options.read_only ? DatabaseCall::Kind::BeginRead : DatabaseCall::Kind::Begin);
+  call.begun_at(place);
   co_await call;
   co_return Transaction(*this, call.transaction());
 }
 
 Task<> Database::commit(std::uint64_t transaction) {
+  if (ReadTransactions::has(transaction)) {
+    if (!state_->read_transactions.is_open(transaction)) co_await fail(Code::Conflict, "the transaction is over");
+    roll_back(transaction);
+    co_return;
+  }
   DatabaseCall call(*state_, DatabaseCall::Kind::Commit, transaction);
   co_await call;
 }
 
-void Database::roll_back(std::uint64_t transaction) noexcept { state_->writer->drop(transaction); }
+void Database::roll_back(std::uint64_t transaction) noexcept {
+  if (!ReadTransactions::has(transaction)) return state_->writer->drop(transaction);
+  std::unique_ptr<Connection> connection = state_->read_transactions.end(transaction);
+  if (connection == nullptr) return;
+  std::lock_guard lock(state_->mutex);
+  if (!state_->closed) state_->pool_connections.push_back(std::move(connection));
+}
 
 Task<Savepoint> Database::savepoint(std::uint64_t transaction) {
+  if (ReadTransactions::has(transaction)) {
+    const std::uint64_t made = co_await state_->read_transactions.savepoint(transaction);
+    co_return Savepoint(*this, transaction, made);
+  }
   DatabaseCall call(*state_, DatabaseCall::Kind::Savepoint, transaction);
   co_await call;
   co_return Savepoint(*this, transaction, call.savepoint());
 }
 
 Task<> Database::release(std::uint64_t transaction, std::uint64_t savepoint) {
+  if (ReadTransactions::has(transaction)) {
+    const bool released = state_->read_transactions.release(transaction, savepoint);
+    if (!released) co_await fail(Code::Conflict, "the savepoint is over");
+    co_return;
+  }
   DatabaseCall call(*state_, DatabaseCall::Kind::Release, transaction, savepoint);
   co_await call;
 }
 
 void Database::roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept {
-  state_->writer->drop(transaction, savepoint);
+  if (ReadTransactions::has(transaction)) {
+    state_->read_transactions.release(transaction, savepoint);
+  } else {
+    state_->writer->drop(transaction, savepoint);
+  }
 }
 
 std::vector<metrics::GaugeFunction> Database::expose(metrics::Registry& registry) {
@@ -566,36 +549,5 @@ std::vector<metrics::GaugeFunction> Database::expose(metrics::Registry& registry
 }
 
 const DatabaseOptions& Database::options() const noexcept { return state_->options; }
-
-DatabaseStats Database::stats() const {
-  DatabaseStats stats;
-  {
-    std::lock_guard lock(state_->mutex);
-    stats.pool_reads = state_->pool_reads;
-    stats.pool_queued = state_->executor_reads;
-    stats.pool_refused = state_->executor_refused;
-    stats.readers = static_cast<int>(state_->readers.size());
-    for (const State::OwnedReader& owned : state_->readers) {
-      stats.loop_reads += owned.reader->reads.get();
-      stats.budget_exceeded += owned.reader->budget_exceeded.get();
-      stats.known_long += owned.reader->known_long.get();
-      stats.snapshots += owned.reader->snapshots.get();
-      stats.snapshots_renewed += owned.reader->snapshots_renewed.get();
-    }
-  }
-  if (state_->pool != nullptr) {
-    stats.pool_queued = state_->pool->queued();
-    stats.pool_refused = state_->pool->refused();
-  }
-  stats.writer = state_->writer->stats();
-  return stats;
-}
-
-bool Database::is_idle() const {
-  if (!state_->writer->is_idle()) return false;
-  if (state_->pool != nullptr) return state_->pool->queued() == 0 && state_->pool->running() == 0;
-  std::lock_guard lock(state_->mutex);
-  return state_->executor_reads == 0;
-}
 
 }  // namespace keel::db::sqlite

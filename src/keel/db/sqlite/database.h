@@ -18,8 +18,13 @@
 // statements fail with DeadlineExceeded. They run on the writer's thread. An error ends the transaction where SQLite
 // rolls it back (`on conflict rollback`, an I/O error, a full disk).
 //
+// Its isolation is serializable, whatever was asked for. A read-only transaction does not have the writer: its
+// statements run on the pool, on a connection of its own in the snapshot of its beginning, for as long as it is open;
+// at most 64 are. The WAL cannot be emptied meanwhile.
+//
 // stream() reads on the pool, 64 KiB of rows at a time, with a connection of its own and one snapshot until its end;
-// the WAL cannot be emptied meanwhile. It takes statements that read, and no part in a transaction.
+// the WAL cannot be emptied meanwhile. It takes statements that read, and no part in a transaction. backup() copies
+// 1 MiB at a time on the pool, from one snapshot too (backup.h).
 //
 // Result, errors, ownership, cancellation: those of db/session.h. The codes of single statements are those of
 //            sqlite/connection.h; besides, ResourceExhausted (queue or pool full, result too large), Unavailable
@@ -42,6 +47,7 @@
 
 namespace keel::db::sqlite {
 
+// File, pools and limits of a database.
 struct DatabaseOptions {
   // The file, made with mode 0600; its folder exists. In memory is not offered: connections share it.
   std::string path = "data/app.db";
@@ -68,6 +74,7 @@ struct DatabaseOptions {
   Executor* executor = nullptr;
 };
 
+// The counters of a database.
 struct DatabaseStats {
   std::uint64_t loop_reads = 0;         // Completed on the loop that asked.
   std::uint64_t budget_exceeded = 0;    // Begun there and interrupted.
@@ -78,6 +85,7 @@ struct DatabaseStats {
   std::size_t pool_queued = 0;          // Waiting for the pool now.
   std::uint64_t pool_refused = 0;       // Not run because too many waited for it.
   int readers = 0;                      // Connections of loops and threads.
+  std::uint64_t backups = 0;            // Copies that were made.
   WriterStats writer;
 };
 
@@ -105,13 +113,16 @@ class Database final : public db::Database {
   // committed when it returns success, else rolled back. It must be quick, because all writes wait for it, and may be
   // called twice: when a group is lost, after the first call was rolled back.
   Task<> transact(FunctionRef<Result<>(Connection&)> body);
-
-  Task<Transaction> begin() override;
+  using Session::transact;
 
   Task<> check_reads() override;
   Task<> check_writes() override;
   // Commits something that changes nothing: whether the disk takes writes.
   Task<> try_write();
+
+  PoolStats pool() const override;
+  void watch(Function<void()> on_change) override;
+  Task<> backup(std::string path) override;
 
   std::vector<metrics::GaugeFunction> expose(metrics::Registry& registry) override;
   DatabaseStats stats() const;
@@ -123,6 +134,7 @@ class Database final : public db::Database {
   struct State;
   explicit Database(std::unique_ptr<State> state);
 
+  Task<Transaction> begin_transaction(TransactionOptions options, std::source_location place) override;
   Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
                                std::uint64_t transaction) override;
   Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) override;

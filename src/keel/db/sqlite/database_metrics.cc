@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "keel/db/pool_metrics.h"
 #include "keel/db/sqlite/database.h"
 
 namespace keel::db::sqlite {
@@ -31,6 +32,12 @@ constexpr Measure measures[] = {
      [](const S& s, const O&) { return s.writer.expired; }},
     {total, "db_disk_errors_total", "I/O errors and full disks",
      [](const S& s, const O&) { return s.writer.disk_errors; }},
+    {total, "db_checkpoints_total", "Times that all of the write-ahead log was moved into the file",
+     [](const S& s, const O&) { return s.writer.checkpoints; }},
+    {gauge, "db_wal_pages", "Pages in the write-ahead log after the last commit",
+     [](const S& s, const O&) { return s.writer.wal_pages; }},
+    {total, "db_backups_total", "Copies of the database that were made",
+     [](const S& s, const O&) { return s.backups; }},
     {total, "db_loop_reads_total", "Reads completed on the worker that asked",
      [](const S& s, const O&) { return s.loop_reads; }},
     {total, "db_pool_reads_total", "Reads completed on the database pool",
@@ -53,7 +60,7 @@ constexpr Measure measures[] = {
 }  // namespace
 
 std::vector<metrics::GaugeFunction> expose(const Database& database, metrics::Registry& registry) {
-  std::vector<metrics::GaugeFunction> exposed;
+  std::vector<metrics::GaugeFunction> exposed = expose_pool(database, registry);
   for (const Measure& measure : measures) {
     auto read = [&database, of = measure.of] { return static_cast<double>(of(database.stats(), database.options())); };
     exposed.push_back(measure.kind == metrics::Kind::Counter ? registry.counter(measure.name, measure.help, {}, read)

@@ -49,9 +49,14 @@ TEST(DatabaseMetrics, count_what_was_read_and_written) {
 
   auto values = values_of(registry);
 
-  EXPECT_EQ(exposed.size(), 15u);
+  EXPECT_EQ(exposed.size(), 24u);
+  EXPECT_EQ(values.at("db_connections"), 2);  // The loop's, and the writer's.
+  EXPECT_EQ(values.at("db_waiting"), 0);
   EXPECT_EQ(values.at("db_writes_total"), 1);
   EXPECT_EQ(values.at("db_write_groups_total"), 1);
+  EXPECT_GE(values.at("db_wal_pages"), 2);
+  EXPECT_EQ(values.at("db_checkpoints_total"), 0);
+  EXPECT_EQ(values.at("db_backups_total"), 0);
   EXPECT_EQ(values.at("db_loop_reads_total"), 1);
   EXPECT_EQ(values.at("db_snapshots_total"), 1);
   EXPECT_EQ(values.at("db_reads_queued"), 0);

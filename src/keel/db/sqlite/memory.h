@@ -10,6 +10,7 @@
 
 namespace keel::db::sqlite {
 
+// Makes SQLite allocate from the pools of the threads; call it before SQLite is used.
 void use_pool_memory() noexcept;
 
 }  // namespace keel::db::sqlite

@@ -15,6 +15,8 @@ class Target final : public MigrationTarget {
  public:
   explicit Target(Connection& connection) noexcept : connection_(connection) {}
 
+  std::string_view database() const override { return "sqlite"; }
+
   // Tables can be built anew only while foreign keys are off, and that cannot change within a transaction.
   Result<> prepare() override { return connection_.run_script("pragma foreign_keys=off"); }
   Result<> finish() override { return connection_.run_script("pragma foreign_keys=on"); }

@@ -23,6 +23,7 @@ namespace keel::db::sqlite {
 
 class Connection;
 
+// The operations of db/migrations.h on a connection.
 Result<Migrated> migrate(Connection& connection, const std::string& folder, int last = 0);
 Result<Migrated> migrate_down(Connection& connection, const std::string& folder, int count = 1);
 Result<Migrated> migrate_redo(Connection& connection, const std::string& folder);

@@ -23,6 +23,7 @@ struct sqlite3_stmt;
 
 namespace keel::db::sqlite {
 
+// The default bound of the memory for rows.
 inline constexpr std::size_t rows_bytes_max_default = 64u << 20;
 
 class Statement {

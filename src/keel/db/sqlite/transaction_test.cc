@@ -52,6 +52,47 @@ Task<> ask_inside(Database& database) {
   EXPECT_EQ(missing.error().code(), Code::NotFound);
 }
 
+Task<> report(Database& database, std::size_t count) {
+  std::vector<Transaction> open;
+  for (std::size_t i = 0; i < count; ++i) open.push_back(co_await database.begin({.read_only = true}));
+  const auto one_more = co_await attempt(database.begin({.read_only = true}));
+  EXPECT_EQ(one_more.error().code(), Code::ResourceExhausted);
+  co_await add(database, "alice");
+  for (Transaction& transaction : open) {
+    const auto names = co_await transaction.query_many<std::string>("select name from users");
+    EXPECT_EQ(names, Names());
+  }
+  open.clear();
+  Transaction again = co_await database.begin({.read_only = true});
+  const auto names = co_await again.query_many<std::string>("select name from users");
+  EXPECT_EQ(names, Names({"alice"}));
+}
+
+TEST_F(SqliteTransaction, that_only_reads_holds_no_writer_and_their_number_is_bounded) {
+  run(report(*database, 64));
+
+  EXPECT_EQ(database->pool().in_use, 0u);
+}
+
+Task<> cancel_in_it(Database& database) {
+  Transaction transaction = co_await database.begin({.read_only = true});
+  auto ignore = [](const Row&) {};
+  const auto late = co_await attempt(with_timeout(
+      20_ms, transaction.query("with recursive n(x) as (select 1 union all select x + 1 from n) select count(*) from n",
+                               ignore)));
+  EXPECT_EQ(late.error().code(), Code::DeadlineExceeded);
+  const auto names = co_await transaction.query_many<std::string>("select name from users");
+  EXPECT_EQ(names, Names());
+  const auto written = co_await attempt(add(transaction, "alice"));
+  EXPECT_EQ(written.error().code(), Code::FailedPrecondition);
+}
+
+TEST_F(SqliteTransaction, that_only_reads_goes_on_after_a_query_that_was_cancelled) {
+  run(cancel_in_it(*database));
+
+  EXPECT_EQ(stored(), Names());
+}
+
 TEST_F(SqliteTransaction, has_all_typed_calls_and_sees_its_own_changes) {
   run(ask_inside(*database));
 

@@ -1,5 +1,6 @@
 #include "keel/db/sqlite/writer.h"
 
+#include <fmt/core.h>
 #include <sqlite3.h>
 
 #include <algorithm>
@@ -109,6 +110,7 @@ bool Writer::push(Write& write) noexcept {
       return false;
     }
     write.locked_until = Host::current().now() + lock_timeout_;
+    write.has_waited = !sleeping_ || holds_;
     queue_.push_back(write);
     ++stats_.queued;
   }
@@ -227,14 +229,21 @@ void Writer::step(Lock& lock) noexcept {
   lock.lock();
 }
 
+void Writer::take_from_queue(Write& write) noexcept {
+  mark_begun(write);
+  --stats_.queued;
+  if (!write.has_waited) return;
+  ++stats_.waits;
+  stats_.wait_time = stats_.wait_time + (Host::current().now() - (write.locked_until - lock_timeout_));
+}
+
 // True: it is one that begins an interactive transaction.
 bool Writer::take_group(Writes& group) noexcept {
   for (int i = 0; i < options_.group_max && !queue_.empty(); ++i) {
     const bool begins = queue_.front().kind == Write::Kind::Begin;
     if (begins && i > 0) break;
     Write* write = queue_.pop_front();
-    mark_begun(*write);
-    --stats_.queued;
+    take_from_queue(*write);
     group.push_back(*write);
     if (begins) return true;
   }
@@ -247,8 +256,9 @@ void Writer::wait_for_lock(Lock& lock, const Error& error) noexcept {
   Writes late;
   while (!queue_.empty() && queue_.front().locked_until <= now) {
     Write* write = queue_.pop_front();
-    mark_begun(*write);
-    --stats_.queued;
+    write->has_waited = true;
+    take_from_queue(*write);
+    ++stats_.late;
     late.push_back(*write);
   }
   if (queue_.empty()) {
@@ -369,7 +379,23 @@ void Writer::count_disk_error() noexcept {
   if (begins) {
     log_.error("the disk does not take writes: they are refused, and tried again as they come",
                log::field("reason", disk_error_));
+    disk_has_changed();
   }
+}
+
+void Writer::watch(Function<void()> on_change) noexcept {
+  std::lock_guard lock(mutex_);
+  on_change_ = std::move(on_change);
+}
+
+void Writer::disk_has_changed() noexcept {
+  const Function<void()>* on_change = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    if (!stats_.disk_fails) log_.info(writes_again);
+    if (on_change_) on_change = &on_change_;
+  }
+  if (on_change != nullptr) (*on_change)();
 }
 
 void Writer::roll_back() noexcept {
@@ -452,6 +478,7 @@ void Writer::begin_hold(Write& begin) noexcept {
   if (executor_ != nullptr) Host::current().start_timer(timer_, hold_until_);
   {
     std::lock_guard lock(mutex_);
+    held_place_ = begin.place;
     held_ = ++transactions_begun;
     holds_ = true;
     dropped_ = false;
@@ -476,7 +503,12 @@ void Writer::step_held(Lock& lock) noexcept {
       undo_to = std::exchange(undo_to_, 0);
     }
   }
+  const bool has_expired = write == nullptr && !dropped_;
   lock.unlock();
+  if (has_expired) {
+    log_.warn("a transaction is rolled back, because it kept all other writes waiting for hold_max",
+              log::field("begun_at", fmt::format("{}:{}", held_place_.file_name(), held_place_.line())));
+  }
   if (write == nullptr || !serve_held(*write, undo_to)) end_hold();
   lock.lock();
 }
@@ -542,14 +574,20 @@ void Writer::commit_held(Write& write) noexcept {
       std::lock_guard lock(mutex_);
       ++stats_.transactions;
       ++stats_.groups;
+      note_wal();
       recovers = std::exchange(stats_.disk_fails, false);
     }
-    if (recovers) log_.info(writes_again);
+    if (recovers) disk_has_changed();
   } else {
     roll_back();
     if (outcome == Outcome::DiskFailed) count_disk_error();
   }
   finish(write);
+}
+
+void Writer::note_wal() noexcept {
+  stats_.wal_pages = connection_->wal().pages();
+  stats_.checkpoints = connection_->wal().checkpoints();
 }
 
 void Writer::acknowledge(Writes& group, std::uint64_t committed) noexcept {
@@ -560,11 +598,12 @@ void Writer::acknowledge(Writes& group, std::uint64_t committed) noexcept {
     stats_.writes += committed;
     if (committed != 0) {
       ++stats_.groups;
+      note_wal();
       recovers = std::exchange(stats_.disk_fails, false);
     }
     stats_.group_max = std::max(stats_.group_max, committed);
   }
-  if (recovers) log_.info(writes_again);
+  if (recovers) disk_has_changed();
   finish_all(group);
 }
 

@@ -25,6 +25,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <source_location>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,7 @@
 
 namespace keel::db::sqlite {
 
+// A write in the queue of the writer.
 struct Write : Link {
   enum class Kind : std::uint8_t { Statement, Body, Begin, Commit, Savepoint, Release };
   enum class State : std::uint8_t { Idle, Queued, Begun };
@@ -53,6 +55,8 @@ struct Write : Link {
   std::uint64_t transaction = 0;     // Of Begin: out. Of others: the interactive transaction they belong to, or 0.
   std::uint64_t savepoint = 0;       // Of Savepoint: out. Of Release: which one.
   const Context* context = nullptr;  // Of the task that waits for it, if one does.
+  bool has_waited = false;           // The writer's: it was busy.
+  std::source_location place;        // Of Begin: the call.
   Instant locked_until;              // The writer's: when it has waited long enough for another process's lock.
   Executor* home = nullptr;
   Job* done = nullptr;  // Posted to `home`.
@@ -62,12 +66,14 @@ struct Write : Link {
   Result<> result;
 };
 
+// Bounds of the queue, of groups and of transactions.
 struct WriterOptions {
   std::size_t queued_max = 8192;  // Writes that may wait; more are refused with ResourceExhausted.
   int group_max = 512;            // Writes per commit: larger groups save fsyncs and make each write wait longer.
   Duration hold_max = 1_s;        // How long an interactive transaction keeps the writer from all others; at most 1 h.
 };
 
+// The counters of a writer.
 struct WriterStats {
   std::uint64_t writes = 0;        // Writes acknowledged as committed.
   std::uint64_t refused = 0;       // Not queued, because the queue was full.
@@ -80,6 +86,11 @@ struct WriterStats {
   std::uint64_t transactions = 0;  // Interactive ones that were committed.
   std::uint64_t expired = 0;       // Interactive ones that held the writer for too long.
   std::size_t queued = 0;          // Waiting now.
+  std::uint64_t waits = 0;         // Writes that found the writer at work, or the lock with another process,
+  Duration wait_time;              // and for how long they waited, together.
+  std::uint64_t late = 0;          // Writes that did not get the lock in time.
+  std::uint64_t wal_pages = 0;     // In the WAL after the last commit.
+  std::uint64_t checkpoints = 0;   // That moved all of the WAL into the file.
 };
 
 class Writer {
@@ -110,6 +121,9 @@ class Writer {
 
   // Rises with each commit, after it and before any of its writes is acknowledged: a read that begins later sees it.
   std::uint64_t committed() const noexcept { return committed_.load(std::memory_order_acquire); }
+  // `on_change` is called on the writer's thread when the disk begins to fail, and when it takes writes again. Once,
+  // before it matters.
+  void watch(Function<void()> on_change) noexcept;
   WriterStats stats() const noexcept;
   // Nothing is queued, runs or holds it.
   bool is_idle() const noexcept;
@@ -126,6 +140,7 @@ class Writer {
   bool has_work() const noexcept;
   void step(Lock& lock) noexcept;
   bool take_group(Writes& group) noexcept;
+  void take_from_queue(Write& write) noexcept;
   void wait_for_lock(Lock& lock, const Error& error) noexcept;
   void commit_group(Writes& group) noexcept;
   void commit_alone(Writes& group) noexcept;
@@ -147,7 +162,9 @@ class Writer {
   Result<> run_statement(Write& write);
   Outcome outcome_of_error() noexcept;
   void count_disk_error() noexcept;
+  void disk_has_changed() noexcept;
   void roll_back() noexcept;
+  void note_wal() noexcept;
   void acknowledge(Writes& group, std::uint64_t committed) noexcept;
   void fail_all(Writes& group, const Error& error) noexcept;
   void finish(Write& write) noexcept;
@@ -163,6 +180,7 @@ class Writer {
   Member<Job, Writer, &Writer::run_job> job_{*this};
   Member<Timer, Writer, &Writer::on_timer> timer_{*this};  // On an executor; a thread waits.
   Instant hold_until_;
+  std::source_location held_place_;  // The call that began the interactive transaction.
   Result<> commit_error_;
   std::string disk_error_;  // What SQLite said when the disk failed last.
 
@@ -178,7 +196,8 @@ class Writer {
   std::uint64_t expired_ = 0;              // The last one that held it for too long.
   std::vector<std::uint64_t> savepoints_;  // Of the interactive transaction, the innermost last.
   std::uint64_t savepoints_begun_ = 0;
-  std::uint64_t undo_to_ = 0;  // The outermost one that was dropped since the last statement; 0: none.
+  std::uint64_t undo_to_ = 0;   // The outermost one that was dropped since the last statement; 0: none.
+  Function<void()> on_change_;  // Set once.
   bool stopping_ = false;
   bool sleeping_ = false;  // The thread waits, or no job is posted: wake() is needed.
   WriterStats stats_;

@@ -1,6 +1,7 @@
 #include "keel/db/postgres/internal/call.h"
 
 #include "keel/base/host.h"
+#include "keel/db/postgres/error.h"
 #include "keel/db/postgres/internal/connection.h"
 #include "keel/db/postgres/internal/pool.h"
 #include "keel/observe/span.h"
@@ -14,6 +15,13 @@ Error failure_of(const Sql& sql, Error&& error) noexcept {
   }
   if (!sql.text().empty()) error = std::move(error).during(sql.text(), sql.place());
   return std::move(error);
+}
+
+Error failure_of_reading(Error&& error) {
+  const ServerError* const server = server_error(error);
+  if (server == nullptr || server->sqlstate != "25006") return std::move(error);
+  return Error(Code::InvalidArgument, "the statement writes: only one that reads gives its rows a part at a time")
+      .during(error.statement(), error.place());
 }
 
 bool Call::start() noexcept {

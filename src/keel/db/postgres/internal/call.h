@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -24,12 +25,13 @@ class StageClock;
 namespace keel::db::postgres::internal {
 
 class Connection;
+struct Copy;
 class Pool;
 
 class Call final : public Leaf, public Link {
  public:
   using Value = void;
-  enum class Kind : std::uint8_t { Query, Execute, Begin, Commit, Script };
+  enum class Kind : std::uint8_t { Query, Execute, Begin, Commit, Script, Fetch, CopyIn, CopyOut };
 
   Call(Pool& pool, Kind kind, std::uint64_t transaction = 0) noexcept
       : Leaf(&cancel), pool_(pool), kind_(kind), transaction_(transaction) {}
@@ -39,11 +41,27 @@ class Call final : public Leaf, public Link {
 
   Sql sql{""};
   std::span<const db::Value> values;
-  std::string_view script;  // Of Begin and Script: what is sent.
+  std::string_view script;     // Of Begin, Script and CopyIn: what is sent.
+  std::source_location place;  // Of Begin: the call that began it.
+  bool is_unbounded = false;   // Of Begin: hold_max does not end it.
+  std::uint32_t rows_max = 0;  // Of Fetch: how many of the portal's rows.
+  bool is_first = false;       // Of Fetch: it makes the portal.
+  bool has_more = false;       // Of Fetch, after it.
+  Copy* copy = nullptr;        // Of CopyIn and CopyOut: begun when the call completes.
   Rows rows;
   Written written;
 
   Kind kind() const noexcept { return kind_; }
+  // It has a statement that is prepared.
+  bool has_statement() const noexcept {
+    return kind_ == Kind::Query || kind_ == Kind::Execute || kind_ == Kind::Fetch || kind_ == Kind::CopyOut;
+  }
+  // It has no portal yet.
+  bool binds() const noexcept { return kind_ != Kind::Fetch || is_first; }
+  // It leaves as a Query, and is a group by itself.
+  bool is_simple() const noexcept {
+    return kind_ == Kind::Script || kind_ == Kind::Commit || kind_ == Kind::CopyIn || kind_ == Kind::CopyOut;
+  }
   std::uint64_t transaction() const noexcept { return transaction_; }
 
   // For the pool and its connections.
@@ -80,5 +98,7 @@ class Call final : public Leaf, public Link {
 
 // What the one who asked for `sql` is told of its failure.
 Error failure_of(const Sql& sql, Error&& error) noexcept;
+// What a statement of a read-only transaction that is not its caller's has failed with.
+Error failure_of_reading(Error&& error);
 
 }  // namespace keel::db::postgres::internal

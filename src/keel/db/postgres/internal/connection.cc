@@ -74,6 +74,7 @@ void Connection::send(std::span<Call* const> calls) {
   group_error_.reset();
   phase_ = Phase::Preparing;
   is_committing_ = calls.front()->kind() == Call::Kind::Commit;
+  is_copy_ = calls.front()->kind() == Call::Kind::CopyIn || calls.front()->kind() == Call::Kind::CopyOut;
   for (Call* const call : calls) {
     call->connection = this;
     call->note_sent();
@@ -86,7 +87,7 @@ void Connection::send(std::span<Call* const> calls) {
 // Sends what comes next of the group. When nothing is left to be sent, the group is over.
 void Connection::advance() {
   Call* const first = slots_.front().call;
-  const bool has_sql = first == nullptr || first->kind() == Call::Kind::Query || first->kind() == Call::Kind::Execute;
+  const bool has_sql = first == nullptr || first->has_statement();
   if (has_sql && ask_for_statements()) {
     phase_ = Phase::Preparing;
     flush();
@@ -110,12 +111,17 @@ void Connection::close_statements() {
 bool Connection::ask_for_statements() {
   asked_.clear();
   at_ = 0;
+  Statement* last = nullptr;
   for (Slot& slot : slots_) {
     if (slot.call == nullptr) continue;
     if (slot.statement == nullptr) {
-      slot.statement = &statements_.find(slot.call->sql);
+      // Those of a group are often one statement.
+      const bool is_same = last != nullptr && last->text.data() == slot.call->sql.text().data() &&
+                           last->text.size() == slot.call->sql.text().size();
+      slot.statement = is_same ? last : &statements_.find(slot.call->sql);
       ++slot.statement->users;
     }
+    last = slot.statement;
     if (slot.statement->is_described || slot.statement->is_asked_for) continue;
     slot.statement->is_asked_for = true;
     asked_.push_back({.statement = slot.statement, .error = std::nullopt});
@@ -146,8 +152,8 @@ bool Connection::ask_for_statements() {
 bool Connection::encode(Slot& slot) {
   Call& call = *slot.call;
   Encoder encoder(scratch_);
-  if (call.kind() == Call::Kind::Script || call.kind() == Call::Kind::Commit) {
-    Result<> encoded = encoder.query(call.script);
+  if (call.is_simple()) {
+    Result<> encoded = call.kind() == Call::Kind::CopyOut ? encode_copy(*slot.statement) : encoder.query(call.script);
     if (encoded) return true;
     fail_slot(slot, std::move(encoded).error());
     return false;
@@ -162,9 +168,13 @@ bool Connection::encode(Slot& slot) {
         Error::text(Code::Internal, fmt::format("the statement has {} parameters for the server, and {} arguments",
                                                 statement.parameters.size(), call.values.size()));
   }
-  if (encoded && !is_named) encoded = encoder.parse({}, statement.sent(), statement.parameters);
-  if (encoded) encoded = encoder.bind({}, name, call.values, statement.parameters, statement.columns.formats());
-  if (encoded) encoded = encoder.execute({});
+  // A Query ends the unnamed portal.
+  const std::string_view portal = call.kind() == Call::Kind::Fetch ? "keel" : "";
+  if (call.binds()) {
+    if (encoded && !is_named) encoded = encoder.parse({}, statement.sent(), statement.parameters);
+    if (encoded) encoded = encoder.bind(portal, name, call.values, statement.parameters, statement.columns.formats());
+  }
+  if (encoded) encoded = encoder.execute(portal, call.rows_max);
   if (encoded) return true;
   scratch_.resize(before);
   fail_slot(slot, std::move(encoded).error());
@@ -183,14 +193,18 @@ void Connection::execute_slots() {
     }
   }
   if (count == 0) return;
-  const Call::Kind kind = [&] {
+  const Call* const call = [&]() -> const Call* {
     for (const Slot& slot : slots_) {
-      if (slot.call != nullptr) return slot.call->kind();
+      if (slot.call != nullptr) return slot.call;
     }
-    return Call::Kind::Query;
+    return nullptr;
   }();
-  const bool is_simple = kind == Call::Kind::Script || kind == Call::Kind::Commit;
-  if (transaction_.number != 0 && kind != Call::Kind::Commit) send_prologue(take_prologue());
+  const bool is_simple = call != nullptr && call->is_simple();
+  const bool binds = call == nullptr || call->binds();
+  // The savepoint before the first part of a portal stands for all of them.
+  if (transaction_.number != 0 && (call == nullptr || call->kind() != Call::Kind::Commit) && binds) {
+    send_prologue(take_prologue());
+  }
   if (!is_simple) close_statements();
   out_.append(scratch_.view());
   if (scratch_.capacity() > kept_bytes) scratch_.release();
@@ -200,8 +214,8 @@ void Connection::execute_slots() {
       add_step(Step::Query);
       continue;
     }
-    if (!is_named) add_step(Step::Parse);
-    add_step(Step::Bind);
+    if (!is_named && binds) add_step(Step::Parse);
+    if (binds) add_step(Step::Bind);
     add_step(Step::Execute);
   }
   if (!is_simple) {
@@ -216,6 +230,13 @@ void Connection::execute_slots() {
 
 Result<> Connection::receive(std::string_view bytes) {
   while (true) {
+    Message whole{};
+    if (reader_.next_whole(bytes, whole)) {
+      const bool is_usual = phase_ == Phase::Executing && !is_in_prologue_ && pipeline_->receive_usual(whole.type);
+      if (is_usual && whole.type == MessageType::BindComplete) continue;
+      KEEL_TRY_VOID(is_usual ? receive_slot(whole) : receive(whole));
+      continue;
+    }
     KEEL_TRY(const std::optional<Message> message, reader_.next(bytes));
     if (!message) return {};
     KEEL_TRY_VOID(receive(*message));
@@ -279,7 +300,8 @@ Result<> Connection::receive_slot(const Message& message) {
   Call* const call = slot->call;
   switch (message.type) {
     case MessageType::DataRow: {
-      if (call == nullptr || call->is_too_large || call->is_cancelled || slot->statement == nullptr) return {};
+      // Of one that is cancelled as well: when the server completes it nevertheless, that is its result.
+      if (call == nullptr || call->is_too_large || slot->statement == nullptr) return {};
       if (call->kind() == Call::Kind::Execute && call->rows.count() != 0) return {};
       KEEL_TRY_VOID(slot->statement->columns.append(message.body, call->rows));
       if (call->rows.bytes() > pool_.settings().options.rows_bytes_max) {
@@ -292,6 +314,7 @@ Result<> Connection::receive_slot(const Message& message) {
     }
     case MessageType::CommandComplete: {
       KEEL_TRY(const CommandComplete complete, CommandComplete::read(message.body));
+      if (copy_ != nullptr) copy_->count = complete.changes;
       if (call != nullptr) {
         call->written.changes = complete.changes;
         if (call->kind() == Call::Kind::Commit) {  // The last tag counts: "rollback to" may precede "commit".
@@ -305,12 +328,18 @@ Result<> Connection::receive_slot(const Message& message) {
       if (slot->statement != nullptr) finish_slot(*slot);
       return {};
     }
+    case MessageType::PortalSuspended:
+      if (call != nullptr) call->has_more = true;
+      finish_slot(*slot);
+      return {};
     case MessageType::EmptyQueryResponse:
       if (slot->statement != nullptr) finish_slot(*slot);
       return {};
     case MessageType::CopyInResponse:
     case MessageType::CopyOutResponse:
-      return Error(Code::Unsupported, "COPY with the client is not offered: insert rows, or read them, by statements");
+      return begin_copy(*slot, message);
+    case MessageType::CopyData:
+      return receive_copy(message.body);
     default:
       return {};
   }
@@ -325,7 +354,7 @@ void Connection::finish_slot(Slot& slot) {
   Call* const call = slot.call;
   if (call == nullptr) return;
   const Columns& columns = slot.statement->columns;
-  if (call->kind() == Call::Kind::Query) {
+  if (call->kind() == Call::Kind::Query || call->kind() == Call::Kind::Fetch) {
     columns.name(call->rows);
   } else if (call->written.changes != 0 && call->rows.count() != 0) {
     auto keep = [call](const Row& row) {
@@ -456,6 +485,7 @@ void Connection::finish_group() {
     call->finish(std::move(result));
     pool_.call_over();
   }
+  if (copy_ != nullptr) end_copy(failed ? Result<>(group_error_->clone()) : Result<>());
   // A COMMIT ends the transaction, whatever came of it.
   if (is_commit || is_committing_) transaction_over();
   group_over();
@@ -487,6 +517,9 @@ void Connection::lose(const Error& reason) noexcept {
   syncs_ = 0;
   cancels_ = 0;
   release_statements();
+  if (copy_ != nullptr && copy_->columns != nullptr) {  // They are of a statement.
+    std::exchange(copy_->columns, nullptr)->name(copy_->rows);
+  }
   statements_.forget();
   asked_.clear();
   out_.clear();
@@ -496,6 +529,10 @@ void Connection::lose(const Error& reason) noexcept {
   slots_.clear();
   slots_.reserve(slots.size());
   if (is_transaction) transaction_over();
+  if (copy_ != nullptr) {
+    end_copy(Error::text(Code::Unavailable, "the connection to the database was lost: " + reason.describe())
+                 .from_environment());
+  }
   for (Slot& slot : slots) {
     Call* const call = slot.call;
     if (call == nullptr) continue;

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <source_location>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,6 +29,7 @@
 #include "keel/base/member.h"
 #include "keel/base/wheel.h"
 #include "keel/db/postgres/internal/call.h"
+#include "keel/db/postgres/internal/copy.h"
 #include "keel/db/postgres/internal/statements.h"
 #include "keel/db/postgres/message.h"
 #include "keel/db/postgres/options.h"
@@ -58,7 +60,7 @@ class Connection {
   bool is_connected() const noexcept { return phase_ != Phase::Down; }
   // Connected, and nothing and no transaction is under way.
   bool is_free() const noexcept {
-    return phase_ == Phase::Idle && transaction_.number == 0 && !is_ending_ && !is_held_by_cancel();
+    return phase_ == Phase::Idle && transaction_.number == 0 && !is_ending_ && !is_old_ && !is_held_by_cancel();
   }
   bool is_in_use() const noexcept { return is_connected() && !is_free(); }
 
@@ -67,8 +69,8 @@ class Connection {
 
   // --- a transaction
 
-  // `begin` is the SQL that begins it; it leaves with the first statement.
-  void begin_transaction(std::uint64_t number, std::string_view begin);
+  // `begin` has the SQL that begins it; it leaves with the first statement.
+  void begin_transaction(std::uint64_t number, const Call& begin);
   std::uint64_t transaction() const noexcept { return transaction_.number; }
   void submit(Call& call) noexcept;
   void roll_back() noexcept;
@@ -78,6 +80,17 @@ class Connection {
 
   // The task of `call`, which was sent, has ended.
   void cancel(Call& call) noexcept;
+
+  // --- a COPY that has begun (connection_copy.cc)
+
+  // Whether more may be sent now.
+  bool has_copy_room() const noexcept;
+  void send_copy(std::string_view bytes);
+  void finish_copying_in();
+  // Its rows were taken.
+  void resume_reading() noexcept;
+  // Nobody waits for it any more: the server ends it.
+  void leave_copy() noexcept;
 
  private:
   enum class Phase : std::uint8_t { Down, Idle, Preparing, Executing, Ending };
@@ -109,17 +122,13 @@ class Connection {
     bool wants_roll_back = false;
     std::vector<std::uint64_t> savepoints;
     std::uint64_t next_savepoint = 1;
+    std::source_location place;  // The call that began it; line 0: a stream or a COPY.
   };
 
   // --- tasks
   Task<> keep();
   Task<> live();
   Task<> serve(Stream& stream);
-  Task<Stream> connect();
-  Task<Stream> connect_to(ServerAddress server);
-  Task<Stream> dial(ServerAddress server);
-  Task<Stream> put_tls_over(Stream plain, std::string host);
-  Task<> log_in(Stream& stream, ServerAddress server);
   Task<> read_all(Stream& stream);
   Task<> write_all(Stream& stream);
   Task<> cancel_all(Stream& stream);
@@ -152,6 +161,13 @@ class Connection {
   void lose(const Error& reason) noexcept;
   Slot* current_slot() noexcept { return at_ < slots_.size() ? &slots_[at_] : nullptr; }
 
+  // --- a COPY
+  Result<> encode_copy(const Statement& statement);
+  Result<> begin_copy(Slot& slot, const Message& message);
+  Result<> receive_copy(std::string_view bytes);
+  void end_copy(Result<>&& result) noexcept;
+  bool is_paused() const noexcept;
+
   // --- a transaction
   std::string take_prologue();
   void leave_mark();
@@ -159,6 +175,10 @@ class Connection {
   void send_roll_back() noexcept;
   void next() noexcept;
   void hold_expired() noexcept;
+  void held_long() noexcept;
+  void is_free_again() noexcept;
+  void is_aged() noexcept;
+  void retire() noexcept;
 
   Pool& pool_;
   const int index_;
@@ -186,10 +206,20 @@ class Connection {
   Open transaction_;
   List<Call> own_;  // Statements of the transaction that wait for the one before.
   Member<Timer, Connection, &Connection::hold_expired> hold_{*this};
+  Member<Timer, Connection, &Connection::held_long> long_{*this};
+
+  Member<Timer, Connection, &Connection::is_aged> age_{*this};
+  bool is_old_ = false;       // It is closed when nothing is under way, and made again.
+  bool is_retiring_ = false;  // It is being closed for that.
 
   // A server that says nothing for longer than a statement may take is gone.
   Member<Timer, Connection, &Connection::is_silent> silence_{*this};
   Instant heard_;
+
+  Copy* copy_ = nullptr;       // It has begun, and somebody waits for it.
+  Event may_read_;             // Its rows were taken.
+  bool is_copy_ = false;       // The group is one.
+  bool is_copy_sent_ = false;  // All of it, or that there will not be more.
 
   Stream* stream_ = nullptr;  // While it is connected.
   Buffer out_;

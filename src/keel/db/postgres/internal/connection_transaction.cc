@@ -1,4 +1,7 @@
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "keel/base/host.h"
@@ -6,14 +9,25 @@
 #include "keel/db/postgres/internal/connection.h"
 #include "keel/db/postgres/internal/pool.h"
 #include "keel/io/loop.h"
+#include "keel/observe/log.h"
 
 namespace keel::db::postgres::internal {
+namespace {
 
-void Connection::begin_transaction(std::uint64_t number, std::string_view begin) {
+std::string text_of(const std::source_location& place) { return fmt::format("{}:{}", place.file_name(), place.line()); }
+
+}  // namespace
+
+void Connection::begin_transaction(std::uint64_t number, const Call& begin) {
   transaction_ = Open();
   transaction_.number = number;
-  transaction_.pending = begin;
+  transaction_.pending = begin.script;
   pool_.counters().transactions.add();
+  if (begin.is_unbounded) return;
+  transaction_.place = begin.place;
+  if (const Duration limit = pool_.settings().options.held_warning; limit > Duration()) {
+    pool_.loop().start_timer(long_, pool_.loop().now() + limit);
+  }
   pool_.loop().start_timer(hold_, pool_.loop().now() + pool_.settings().options.hold_max);
 }
 
@@ -45,7 +59,7 @@ void Connection::submit(Call& call) noexcept {
 
 // What is done next on a connection that has nothing to do.
 void Connection::next() noexcept {
-  if (transaction_.number == 0) return pool_.is_free_again();
+  if (transaction_.number == 0) return is_free_again();
   if (transaction_.wants_roll_back) return send_roll_back();
   while (phase_ == Phase::Idle && transaction_.number != 0) {
     Call* call = own_.pop_front();
@@ -55,7 +69,7 @@ void Connection::next() noexcept {
         transaction_over();
         call->finish({});
         pool_.call_over();
-        return pool_.is_free_again();
+        return is_free_again();
       }
       leave_mark();
       commit_ = std::move(transaction_.pending) + ";commit";
@@ -69,6 +83,7 @@ void Connection::next() noexcept {
 
 void Connection::transaction_over() noexcept {
   if (hold_.is_running()) pool_.loop().stop_timer(hold_);
+  if (long_.is_running()) pool_.loop().stop_timer(long_);
   const std::uint64_t number = std::exchange(transaction_.number, 0);
   if (transaction_.is_expired) pool_.expired(number);
   transaction_ = Open();
@@ -86,7 +101,7 @@ void Connection::roll_back() noexcept {
 void Connection::send_roll_back() noexcept {
   if (!transaction_.has_begun) {
     transaction_over();
-    return pool_.is_free_again();
+    return is_free_again();
   }
   ++groups_;
   is_answered_.reset();
@@ -130,11 +145,41 @@ void Connection::roll_back_to(std::uint64_t savepoint) noexcept {
   transaction_.pending += ";rollback to savepoint s" + name + ";release savepoint s" + name;
 }
 
+void Connection::held_long() noexcept {
+  log::Logger("db").warn("a transaction is open for longer than held_warning: commit it sooner, or let it go",
+                         log::field("begun_at", text_of(transaction_.place)));
+}
+
+// --- the age of the connection
+
+void Connection::is_free_again() noexcept {
+  if (is_old_) return retire();
+  pool_.is_free_again();
+}
+
+void Connection::is_aged() noexcept {
+  const bool was_free = is_free();
+  is_old_ = true;
+  if (was_free) retire();
+}
+
+// Nothing is under way: says goodbye, and keep() connects again.
+void Connection::retire() noexcept {
+  if (is_retiring_ || is_ending_) return;
+  is_retiring_ = true;
+  pool_.counters().retired.add();
+  Encoder(out_).terminate();
+  flush();
+}
+
 // The transaction has had its time.
 void Connection::hold_expired() noexcept {
   transaction_.is_expired = true;
   transaction_.wants_roll_back = true;
   pool_.counters().expired.add();
+  log::Logger("db").warn("a transaction is rolled back, because it had its connection for hold_max",
+                         log::field("begun_at", text_of(transaction_.place)));
+  if (copy_ != nullptr) return leave_copy();
   if (phase_ == Phase::Idle && !is_held_by_cancel()) return next();
   // A statement is under way.
   cancels_ = groups_;

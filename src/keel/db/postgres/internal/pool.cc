@@ -28,6 +28,7 @@ Pool::Pool(const Settings& settings, io::Loop& loop, std::atomic<std::uint64_t>&
       close_(*this, [](Job& job) noexcept {
         Pool& pool = static_cast<Posted&>(job).pool;
         pool.is_closing_ = true;
+        pool.listenings_.for_each([](Listening& listening) { listening.close(); });
         pool.schedule();
       }) {
   group_.reserve(settings.options.group_max);
@@ -36,7 +37,10 @@ Pool::Pool(const Settings& settings, io::Loop& loop, std::atomic<std::uint64_t>&
   }
 }
 
-Pool::~Pool() { KEEL_CHECK(waiting_.empty() && again_.empty(), "a database outlives its tasks"); }
+Pool::~Pool() {
+  KEEL_CHECK(listenings_.empty(), "Notifications end before their database");
+  KEEL_CHECK(waiting_.empty() && again_.empty(), "a database outlives its tasks");
+}
 
 void Pool::begin() {
   for (const auto& connection : connections_) connection->begin();
@@ -59,8 +63,7 @@ void Pool::submit(Call& call) noexcept {
     if (call.transaction() != 0) {
       Connection* const connection = find(call.transaction());
       if (connection == nullptr) return why_over(call.transaction());
-      call.is_read =
-          call.kind() == Call::Kind::Query || call.kind() == Call::Kind::Execute ? facts(call.sql).is_read : false;
+      call.is_read = call.has_statement() && facts(call.sql).is_read;
       connection->submit(call);
       return {};
     }
@@ -73,7 +76,7 @@ void Pool::submit(Call& call) noexcept {
       counters_.refused.add();
       return fail(Code::ResourceExhausted, "as many statements wait for a connection to the database as may");
     }
-    if (call.kind() == Call::Kind::Query || call.kind() == Call::Kind::Execute) {
+    if (call.has_statement()) {
       const TextFacts& known = facts(call.sql);
       call.is_read = known.is_read;
       call.is_group = known.is_group && !known.is_read;
@@ -160,7 +163,7 @@ void Pool::dispatch() {
                                               [&](const auto& one) { return one.get() == connection; }) -
                                  connections_.begin());
     const std::uint64_t number = (numbers_.fetch_add(1, std::memory_order_relaxed) + 1) << 8 | index;
-    connection->begin_transaction(number, first.script);
+    connection->begin_transaction(number, first);
     first.set_transaction(number);
     first.note_sent();
     first.finish({});
@@ -226,8 +229,10 @@ void Pool::fail_waiting(const Error& why) noexcept {
 
 void Pool::connected(Connection&) noexcept {
   counters_.connects.add();
-  if (unreachable_) log::Logger("db").info("the database is reached again");
+  const bool is_again = unreachable_.has_value();
+  if (is_again) log::Logger("db").info("the database is reached again");
   unreachable_.reset();
+  if (is_again && settings_.on_outage) settings_.on_outage();
   schedule();
 }
 
@@ -243,6 +248,7 @@ void Pool::disconnected(const Error* why) noexcept {
   // Once for an outage, on each worker.
   if (was_reached) log::Logger("db").warn("the database cannot be reached; it is tried again", *why);
   fail_waiting(*unreachable_);
+  if (was_reached && settings_.on_outage) settings_.on_outage();
 }
 
 void Pool::send_again(Call& call) noexcept {
@@ -256,6 +262,9 @@ void Pool::end_if_done() noexcept {
   for (const auto& connection : connections_) {
     if (connection->is_free() || !connection->is_connected()) connection->end();
   }
+  bool is_listened_to = false;
+  listenings_.for_each([&](Listening& listening) { is_listened_to = is_listened_to || listening.is_used(); });
+  if (is_listened_to) return;
   // None was begun, or all have ended by now.
   if (std::all_of(connections_.begin(), connections_.end(), [](const auto& one) { return one->has_ended(); })) {
     has_ended_.store(true, std::memory_order_release);

@@ -23,6 +23,7 @@
 #include "keel/db/postgres/database.h"
 #include "keel/db/postgres/internal/call.h"
 #include "keel/db/postgres/internal/connection.h"
+#include "keel/db/postgres/internal/listening.h"
 #include "keel/db/postgres/internal/statement_text.h"
 #include "keel/exec/executor.h"
 #include "keel/net/resolver.h"
@@ -41,11 +42,12 @@ struct Settings {
   std::string passwords;                  // The text of the file of passwords.
   std::optional<tls::ClientContext> tls;  // None: sslmode=disable.
   Executor* lookups = nullptr;
+  Function<void()> on_outage;  // Set before the first pool.
 };
 
 struct PoolCounters {
   SingleWriterCounter size, in_use, waiting, waits, wait_ns, timeouts, refused, connects, connect_failures, lost, reads,
-      writes, groups, repeated, failures, cancels, prepared, transactions, expired, notifications;
+      writes, groups, repeated, failures, cancels, prepared, transactions, expired, retired;
 };
 
 class Pool {
@@ -69,6 +71,9 @@ class Pool {
   bool is_idle() const noexcept { return calls_.get() == 0; }
   // Any thread: close() has come to its end, or nothing was begun.
   bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
+
+  // One that is closed with the pool, and ends before it.
+  void add(Listening& listening) noexcept { listenings_.push_back(listening); }
 
   void submit(Call& call) noexcept;
   void withdraw(Call& call) noexcept;
@@ -110,6 +115,7 @@ class Pool {
   PoolCounters counters_;
   SingleWriterCounter calls_;
   std::vector<std::unique_ptr<Connection>> connections_;
+  List<Listening> listenings_;
   List<Call> again_;
   List<Call> waiting_;
   std::size_t waiting_count_ = 0;

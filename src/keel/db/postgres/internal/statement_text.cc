@@ -81,6 +81,7 @@ class Scan {
   }
 
   std::string_view found;
+  std::size_t offset() const noexcept { return at_; }  // Behind what was found.
 
  private:
   bool has(char c, std::size_t after) const noexcept { return at_ + after < text_.size() && text_[at_ + after] == c; }
@@ -193,6 +194,56 @@ std::string_view find_transaction_control(std::string_view script) noexcept {
     }
   }
   return {};
+}
+
+std::vector<std::string_view> statements_of(std::string_view script) {
+  std::vector<std::string_view> statements;
+  Scan scan(script);
+  constexpr std::size_t none = std::string_view::npos;
+  std::size_t begin = none;
+  const auto add = [&](std::size_t end) {
+    if (begin != none) statements.push_back(script.substr(begin, end - begin));
+    begin = none;
+  };
+  for (Scan::What what = scan.next(); what != Scan::What::End; what = scan.next()) {
+    if (what == Scan::What::Semicolon) {
+      add(scan.offset() - 1);
+    } else if (begin == none && what != Scan::What::Comment) {
+      begin = scan.offset() - (what == Scan::What::Word ? scan.found.size() : 1);
+    }
+  }
+  add(script.size());
+  return statements;
+}
+
+AloneFacts alone_facts_of(std::string_view statement) noexcept {
+  constexpr std::size_t words_max = 8;
+  std::array<std::string_view, words_max> words{};
+  Scan scan(statement);
+  std::size_t count = 0;
+  for (Scan::What what = scan.next(); what != Scan::What::End && count < words_max; what = scan.next()) {
+    if (what == Scan::What::Word) words[count++] = scan.found;
+  }
+  const auto is = [&](std::size_t at, std::string_view word) { return at < count && same_word(words[at], word); };
+  const auto at_of = [&](std::string_view word) {
+    std::size_t at = 0;
+    while (at < count && !is(at, word)) ++at;
+    return at;
+  };
+  AloneFacts facts;
+  const bool makes = is(0, "create") || is(0, "drop") || is(0, "alter");
+  const bool is_global = is(1, "database") || is(1, "tablespace") || is(1, "subscription") || is(1, "system");
+  const std::size_t concurrently = at_of("concurrently");
+  facts.is_alone = is(0, "vacuum") || (is(0, "reindex") && (is_global || concurrently != count)) ||
+                   (makes && is_global) || (makes && concurrently != count);
+  if (!facts.is_alone || concurrently == count || is(0, "reindex")) return facts;
+  const bool has_if = is(concurrently + 1, "if");
+  facts.is_repeatable = has_if;
+  if (is(0, "create")) {
+    const std::size_t name = concurrently + 1 + (has_if ? 3u : 0u);
+    if (name < count && !is(name, "on")) facts.index = words[name];
+  }
+  return facts;
 }
 
 int line_of(std::string_view text, int position) noexcept {

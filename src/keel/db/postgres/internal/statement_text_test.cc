@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string_view>
+#include <vector>
+
 #include <string>
 
 namespace keel::db::postgres::internal::statement_text_test {
@@ -40,6 +43,43 @@ TEST(StatementText, finds_what_begins_or_ends_a_transaction) {
   EXPECT_EQ(find_transaction_control("create table begin_at (a int); select 'commit'"), "");
   EXPECT_EQ(find_transaction_control("create function f() returns int language plpgsql as $$begin return 1; end$$"),
             "");
+}
+
+TEST(StatementText, is_cut_at_the_semicolons_between_statements) {
+  using Parts = std::vector<std::string_view>;
+  EXPECT_EQ(statements_of("-- a;\nselect ';' ; /* ; */ create function f() as $$;$$;\n"),
+            Parts({"select ';' ", "create function f() as $$;$$"}));
+  EXPECT_EQ(statements_of("select 1"), Parts({"select 1"}));
+  EXPECT_EQ(statements_of(" -- nothing\n;;"), Parts());
+}
+
+TEST(StatementText, is_cut_within_its_bytes_wherever_it_ends) {
+  const std::string script =
+      "select $a$;$a$, e'\\';', \"x;\" /* /* ; */ */; -- ;\ncreate index concurrently \"a\" on b;$$";
+  for (std::size_t size = 0; size <= script.size(); ++size) {
+    const std::string part = script.substr(0, size);  // In memory of its own.
+    const char* end = part.data();
+    for (const std::string_view statement : statements_of(part)) {
+      EXPECT_GE(statement.data(), end);
+      end = statement.data() + statement.size();
+      EXPECT_LE(end, part.data() + size);
+      static_cast<void>(alone_facts_of(statement));
+    }
+  }
+}
+
+TEST(StatementText, tells_what_runs_in_no_transaction) {
+  EXPECT_FALSE(alone_facts_of("create index a on b (c)").is_alone);
+  EXPECT_FALSE(alone_facts_of("create table concurrently_made (a int)").is_alone);
+  EXPECT_TRUE(alone_facts_of("VACUUM full a").is_alone);
+  EXPECT_TRUE(alone_facts_of("alter system set a = 1").is_alone);
+  EXPECT_TRUE(alone_facts_of("reindex table concurrently a").is_alone);
+  const AloneFacts made = alone_facts_of("create unique index concurrently if not exists a_b on a (b)");
+  EXPECT_TRUE(made.is_alone && made.is_repeatable);
+  EXPECT_EQ(made.index, "a_b");
+  EXPECT_FALSE(alone_facts_of("create index concurrently a_b on a (b)").is_repeatable);
+  EXPECT_FALSE(alone_facts_of("drop index concurrently a_b").is_repeatable);
+  EXPECT_EQ(alone_facts_of("create index concurrently on a (b)").index, "");
 }
 
 TEST(StatementText, has_lines_that_are_counted_by_characters) {

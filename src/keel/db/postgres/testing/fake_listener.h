@@ -42,28 +42,57 @@ class FakeListener {
   }
 
  private:
+  static constexpr std::uint64_t all = ~std::uint64_t{0};
+
   Task<> speak(Stream stream) {
     FakeOptions options = options_;
     options.seed = Host::current().random();
     FakeServer server(database_, options);
-    std::uint64_t left = cut_after_ == 0 ? ~std::uint64_t{0} : Host::current().random() % (2 * cut_after_);
+    std::uint64_t left = cut_after_ == 0 ? all : Host::current().random() % (2 * cut_after_);
+    std::uint64_t left_in = all;
+    if (cut_after_ != 0 && Host::current().random() % 2 == 0) left_in = std::exchange(left, all);
+    Event has_output;
+    server.set_on_output([&] { has_output.set(); });
+    Scope writing;
+    writing.spawn(write_all(server, stream, has_output, left), OnError::Ignore);
     while (true) {
-      const Chunk chunk = co_await stream.receive();
-      if (chunk.empty()) co_return;
-      server.receive(chunk);
+      const Result<Chunk> chunk = co_await attempt(stream.receive());
+      if (!chunk || chunk->empty()) break;
+      server.receive(std::string_view(*chunk).substr(0, left_in));
+      if (chunk->size() > left_in) {  // What that makes of it happens, and nobody hears of it.
+        ++cuts_;
+        break;
+      }
+      if (left_in != all) left_in -= chunk->size();
+      has_output.set();
+    }
+    writing.stop();
+    static_cast<void>(co_await attempt(writing.join()));
+    server.set_on_output({});
+  }
+
+  // What the server says, also when nothing has come: a notification.
+  Task<> write_all(FakeServer& server, Stream& stream, Event& has_output, std::uint64_t left) {
+    while (true) {
+      co_await has_output.wait();
+      has_output.reset();
       while (!server.output().empty()) {
         const std::string out(server.output().view().substr(0, left));
         const bool is_cut = out.size() < server.output().size();
         server.output().clear();
-        left -= out.size();
+        if (left != all) left -= out.size();
         if (!out.empty()) co_await stream.write(out);
         if (is_cut) {
           ++cuts_;
+          stream.shutdown();
           co_return;
         }
         server.refill();
       }
-      if (server.is_closed()) co_return;
+      if (server.is_closed()) {
+        stream.shutdown();
+        co_return;
+      }
     }
   }
 

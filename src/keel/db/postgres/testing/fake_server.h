@@ -47,11 +47,13 @@ namespace keel::db::postgres::testing {
 using FakeValue = std::optional<std::string>;
 using FakeRow = std::vector<FakeValue>;
 
+// A column of a result: its name and type.
 struct FakeColumn {
   std::string name;
   Oid type = oid::text;
 };
 
+// An error response.
 struct FakeError {
   std::string sqlstate;
   std::string message;
@@ -67,6 +69,7 @@ struct FakeStatement {
   std::optional<FakeError> error = std::nullopt;
 };
 
+// The response to a statement: rows, or an error.
 struct FakeResult {
   std::vector<FakeRow> rows = {};
   std::string tag = {};  // Empty: "SELECT n" for the rows.
@@ -135,6 +138,7 @@ enum class Fault : std::uint8_t {
   ClosesMidway,       // The connection ends within a DataRow.
 };
 
+// How the server behaves at the login and after it.
 struct FakeOptions {
   // By user; none: each is let in without one (trust).
   std::map<std::string, std::string> passwords = {};

@@ -24,6 +24,7 @@
 
 namespace keel::db::postgres::testing {
 
+// The settings of the server that is started.
 struct RealServerOptions {
   // Of postgresql.conf: "max_connections=20".
   std::vector<std::string> settings = {};

@@ -1,0 +1,21 @@
+// keel/db/pool_metrics.h — how full a database's connections are, under the same names for every database.
+//
+// Lifetime: `database` and `registry` outlive what is returned.
+
+#pragma once
+
+#include <vector>
+
+namespace keel::metrics {
+class GaugeFunction;
+class Registry;
+}  // namespace keel::metrics
+
+namespace keel::db {
+
+class Database;
+
+// db_connections, db_connections_in_use, db_waiting, db_waits_total, db_wait_seconds_total, db_wait_timeouts_total.
+std::vector<metrics::GaugeFunction> expose_pool(const Database& database, metrics::Registry& registry);
+
+}  // namespace keel::db

@@ -1,0 +1,104 @@
+// keel/db/postgres/copy.h — the rows of a COPY into a table, for the body of Database::copy_in().
+//
+//   Task<> fill(db::postgres::CopyRows<Line>& rows) {
+//     while (const auto line = co_await next_line()) co_await rows.write(*line);
+//   }
+//   const std::size_t count = co_await database.copy_in<Line>("lines", fill);
+//
+// Result:    write() completes when the row is copied into a buffer that is sent 64 KiB at a time; no faster than the
+//            server takes it, so that memory is bounded.
+// Errors:    of write(): the server's, when it has ended the COPY meanwhile: with the line of the row, counted from 1
+//            ("COPY lines, line 3, column quantity"). InvalidArgument: a text with a zero byte, with the line as well.
+//            After an error nothing is copied, whatever the body does.
+// Threads:   the loop of the COPY; one write at a time.
+// Lifetime:  the body's.
+// Cost:      no heap in steady state.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/data/fields.h"
+#include "keel/db/session.h"
+#include "keel/db/value.h"
+#include "keel/task/task.h"
+
+namespace keel::db::postgres {
+
+class Database;
+namespace internal {
+struct Copy;
+}
+
+// The same without types.
+class CopySink {
+ public:
+  CopySink(const CopySink&) = delete;
+  CopySink& operator=(const CopySink&) = delete;
+
+  // Encodes one row. What it returns is awaited before the next row.
+  Task<> write(std::span<const Value> values) {
+    append(values);
+    return settle();
+  }
+
+ private:
+  friend class Database;
+  template <class T>
+  friend class CopyRows;
+  explicit CopySink(internal::Copy& copy) noexcept : copy_(copy) {}
+  void append(std::span<const Value> values);
+  Task<> settle();
+  Task<> send();
+  Task<> finish();
+
+  internal::Copy& copy_;
+  Buffer rows_;
+  std::int64_t line_ = 0;
+  Result<> failed_;
+};
+
+// Takes the rows of a copy_in().
+template <class T>
+class CopyRows {
+ public:
+  explicit CopyRows(CopySink& sink) noexcept : sink_(sink) {}
+
+  Task<> write(const T& row) {
+    append(row);
+    return sink_.settle();
+  }
+  Task<> write(std::span<const T> rows) {
+    for (const T& row : rows) {
+      append(row);
+      co_await sink_.settle();
+    }
+  }
+  // For the compiler's message about a struct that is made in the call.
+  template <db::internal::MadeInCall A>
+  Task<> write(A&&) {
+    db::internal::refuse_made_in_call<A>();
+  }
+
+ private:
+  void append(const T& row) {
+    Fields<T>::visit(row, [&](const auto&... field) {
+      static_assert((StatementArgument<std::remove_cvref_t<decltype(field)>> && ...),
+                    "each field of a row is something that a column holds (db/sql.h)");
+      with_values([&](std::span<const Value> values) { sink_.append(values); }, field...);
+    });
+  }
+  CopySink& sink_;
+};
+
+namespace internal {
+// "copy "lines" ("sku", "quantity") from stdin"; a point in `table` stands between a schema and its table.
+std::string copy_text(std::string_view table, std::span<const std::string_view> columns);
+}  // namespace internal
+
+}  // namespace keel::db::postgres

@@ -1,0 +1,46 @@
+// keel/db/postgres/copy_reader.h — the rows in what COPY … TO STDOUT (FORMAT BINARY) sends, cut anywhere.
+//
+//   CopyReader reader;
+//   KEEL_TRY_VOID(reader.receive(message.body, columns, rows));     // for each CopyData
+//   if (!reader.is_at_end()) …                                      // after CommandComplete: it was cut
+//
+// Result:   rows are appended to `rows` as Columns::append() appends those of a DataRow, whose form a tuple has.
+// Errors:   Protocol, from_environment(): what comes is no binary COPY, has another number of columns, or goes on after
+//           its end. ResourceExhausted: a tuple is larger than `tuple_bytes_max`.
+// Threads:  one.
+// Cost:     a copy of each row into `rows`, and one of a tuple that is cut.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/db/postgres/columns.h"
+#include "keel/db/row.h"
+
+namespace keel::db::postgres {
+
+class CopyReader {
+ public:
+  explicit CopyReader(std::size_t tuple_bytes_max = 64u << 20) noexcept : tuple_bytes_max_(tuple_bytes_max) {}
+
+  Result<> receive(std::string_view bytes, Columns& columns, Rows& rows);
+  // The trailer has come.
+  bool is_at_end() const noexcept { return phase_ == Phase::Ended; }
+
+ private:
+  enum class Phase : std::uint8_t { Header, Extension, Tuples, Ended };
+  // How much of `bytes` is one part (the header, its extension, a tuple, the trailer); 0: it is not whole yet.
+  Result<std::size_t> size_of_part(std::string_view bytes) const;
+  Result<> take_part(std::string_view part, Columns& columns, Rows& rows);
+
+  std::size_t tuple_bytes_max_;
+  Phase phase_ = Phase::Header;
+  std::size_t extension_ = 0;  // Bytes of it.
+  Buffer held_;                // The beginning of a part that is not whole.
+};
+
+}  // namespace keel::db::postgres

@@ -1,0 +1,25 @@
+// keel/db/postgres/copy_text.h — a row as COPY … FROM STDIN takes it in its text format.
+//
+//   KEEL_TRY_VOID(append_copy_row(buffer, values));          // "1\tada\t\\N\n"
+//
+// The server reads each text as it reads a literal of the column's type: an integer as a boolean is 0 or 1, a blob is
+// bytea in hex.
+//
+// Errors:   InvalidArgument: a text with a zero byte, which PostgreSQL does not store; the column's number is named.
+//           ResourceExhausted: a value is larger than the server takes. `to` is then as before.
+// Cost:     a pass over each text; no allocation but that of `to`.
+
+#pragma once
+
+#include <span>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/db/value.h"
+
+namespace keel::db::postgres {
+
+// Appends one row as COPY's text format has it.
+Result<> append_copy_row(Buffer& to, std::span<const Value> values);
+
+}  // namespace keel::db::postgres

@@ -1,0 +1,74 @@
+// keel/db/sqlite/backup.h — copies an SQLite database while it is written to.
+//
+//   KEEL_TRY(auto backup, Backup::begin({.source = "data/app.db", .target = "/backups/app.db"}));
+//   for (bool is_done = false; !is_done;) KEEL_TRY(is_done, backup->step());
+//
+// The copy is of one moment: the snapshot that begin() takes and keeps, so writers go on and a copy never begins anew.
+// Until it is done the WAL of the source cannot be emptied, and grows with what is written. The copy is made beside the
+// target, as target.part, and takes its name when all of it is on the disk: the target is the whole copy, or what was
+// there before. It has mode 0600. Database::backup() (db/database.h) runs the steps on the database's pool.
+//
+// Errors:   those of sqlite/connection.h: NotFound: there is no source. InvalidArgument: the target is the source.
+//           ResourceExhausted: no room. Unavailable: it cannot be read or written. The part is removed.
+// Threads:  one at a time; each step may be another one.
+// Cost:     a step reads and writes `pages` pages, the last one syncs as well. Blocks.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "keel/base/result.h"
+
+struct sqlite3;
+struct sqlite3_backup;
+
+namespace keel::db::sqlite {
+
+class Connection;
+
+// What is copied, where to, and in how large steps.
+struct BackupOptions {
+  std::string source;
+  std::string target;
+  int pages = 256;            // At each step: 1 MiB of usual pages.
+  const char* vfs = nullptr;  // A registered one, in tests: then the target is written under its own name.
+};
+
+class Backup {
+ public:
+  static Result<std::unique_ptr<Backup>> begin(const BackupOptions& options);
+  ~Backup();
+  Backup(const Backup&) = delete;
+  Backup& operator=(const Backup&) = delete;
+
+  // Looks at the part, which is whole and closed, before it takes its name; the error is that of the last step.
+  using Check = Result<> (*)(const std::string& part);
+  void check_with(Check check) noexcept { check_ = check; }
+
+  // True: the copy is there. Not called again after that, or after an error.
+  Result<bool> step();
+
+  // Of the snapshot, known after the first step; and how many of them are copied.
+  std::int64_t pages() const noexcept { return pages_; }
+  std::int64_t copied() const noexcept { return copied_; }
+
+ private:
+  explicit Backup(const BackupOptions& options);
+  Result<> open();
+  Result<> finish();
+  void close() noexcept;
+
+  const BackupOptions options_;
+  const std::string part_;
+  std::unique_ptr<Connection> source_;
+  sqlite3* copy_ = nullptr;
+  sqlite3_backup* backup_ = nullptr;
+  std::int64_t pages_ = 0;
+  std::int64_t copied_ = 0;
+  Check check_ = nullptr;
+  bool is_made_ = false;  // The part is there, and goes again.
+};
+
+}  // namespace keel::db::sqlite

@@ -1,0 +1,90 @@
+// keel/db/sqlite/internal/state.h — what a Database has: its writer, the readers of loops, and the connections of the
+// pool.
+
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "keel/db/sqlite/database.h"
+#include "keel/db/sqlite/read_transactions.h"
+#include "keel/db/sqlite/reader.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/io/loop.h"
+
+namespace keel::db::sqlite {
+namespace internal {
+
+inline std::atomic<std::uint64_t> databases_opened{0};
+
+// The reader that this thread used last. Databases are numbered and never reuse a number.
+struct Recent {
+  std::uint64_t database = 0;
+  const void* owner = nullptr;
+  Reader* reader = nullptr;
+};
+inline constinit thread_local Recent recent;
+
+}  // namespace internal
+
+struct Database::State {
+  struct OwnedReader {
+    const void* owner;  // A loop, or an address that is one thread's.
+    std::unique_ptr<Reader> reader;
+  };
+
+  explicit State(const DatabaseOptions& o) : options(o), number(++internal::databases_opened) {}
+
+  ConnectionOptions connection_options(Access access) const {
+    return {.path = options.path,
+            .access = access,
+            .synchronous = options.synchronous,
+            .busy_timeout = options.busy_timeout,
+            .cache_kib = options.cache_kib,
+            .statements_max = options.statements_max,
+            .checkpoint_pages = options.checkpoint_pages,
+            .vfs = options.vfs};
+  }
+
+  Result<Reader*> reader_of(io::Loop* loop);
+  // Null: the calling thread has no reader yet, or not for this loop.
+  Result<Reader*> reader() {
+    io::Loop* loop = io::Loop::current();
+    const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &internal::recent;
+    if (internal::recent.database == number && internal::recent.owner == owner) [[likely]]
+      return internal::recent.reader;
+    return reader_of(loop);
+  }
+
+  bool is_pool_busy() const noexcept {
+    if (pool != nullptr) return pool->running() >= std::max(options.pool_size, 1);
+    std::lock_guard lock(mutex);
+    return executor_reads != 0;
+  }
+  // Hands a long read to the threads or the executor. False: too many wait.
+  bool post_read(Job& job) noexcept;
+
+  const DatabaseOptions options;
+  const std::uint64_t number;
+  std::unique_ptr<Writer> writer;
+  std::unique_ptr<ThreadPool> pool;  // Null: the executor.
+  std::atomic<bool> closed{false};
+
+  mutable std::mutex mutex;
+  std::vector<OwnedReader> readers;
+  std::vector<std::unique_ptr<Connection>> pool_connections;  // Free ones.
+  ReadTransactions read_transactions;
+  std::uint64_t pool_opened = 0;  // Connections of the pool, free or not.
+  std::uint64_t pool_waits = 0;   // Reads that found all its threads at work,
+  Duration pool_wait_time;        // and for how long they waited.
+  std::uint64_t pool_reads = 0;
+  std::uint64_t backups = 0;
+  std::size_t executor_reads = 0;  // Posted to the executor and not ended.
+  std::uint64_t executor_refused = 0;
+};
+
+}  // namespace keel::db::sqlite

@@ -1,0 +1,106 @@
+#include "keel/db/sqlite/read_transactions.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace keel::db::sqlite {
+namespace {
+
+void end_on(Connection& connection) noexcept {
+  if (!connection.is_autocommit()) static_cast<void>(connection.run_script("rollback").has_value());
+}
+
+}  // namespace
+
+Result<std::uint64_t> ReadTransactions::begin(std::unique_ptr<Connection>& connection) {
+  if (count() >= transactions_max) {
+    return fail(Code::ResourceExhausted, "as many read-only transactions are open as may");
+  }
+  // The first read takes the snapshot.
+  if (Result<> begun = connection->run_script("begin; select count(*) from sqlite_schema"); !begun) {
+    end_on(*connection);
+    return std::move(begun).error();
+  }
+  std::lock_guard lock(mutex_);
+  const std::uint64_t number = bit | ++begun_;
+  open_[number].connection = std::move(connection);
+  return number;
+}
+
+ReadTransactions::Open* ReadTransactions::find(std::uint64_t transaction) noexcept {
+  const auto found = open_.find(transaction);
+  return found == open_.end() || found->second.has_ended ? nullptr : &found->second;
+}
+
+Result<std::unique_ptr<Connection>> ReadTransactions::take(std::uint64_t transaction) {
+  std::lock_guard lock(mutex_);
+  Open* const open = find(transaction);
+  if (open == nullptr || open->connection == nullptr) return fail(Code::Conflict, "the transaction is over");
+  return std::move(open->connection);
+}
+
+std::unique_ptr<Connection> ReadTransactions::give_back(std::uint64_t transaction,
+                                                        std::unique_ptr<Connection> connection) {
+  {
+    std::lock_guard lock(mutex_);
+    if (Open* const open = find(transaction)) {
+      open->connection = std::move(connection);
+      return nullptr;
+    }
+    open_.erase(transaction);
+  }
+  end_on(*connection);
+  return connection;
+}
+
+std::unique_ptr<Connection> ReadTransactions::end(std::uint64_t transaction) noexcept {
+  std::unique_ptr<Connection> connection;
+  {
+    std::lock_guard lock(mutex_);
+    Open* const open = find(transaction);
+    if (open == nullptr) return nullptr;
+    if (open->connection == nullptr) {
+      open->has_ended = true;
+      return nullptr;
+    }
+    connection = std::move(open->connection);
+    open_.erase(transaction);
+  }
+  end_on(*connection);
+  return connection;
+}
+
+bool ReadTransactions::is_open(std::uint64_t transaction) const noexcept {
+  std::lock_guard lock(mutex_);
+  return const_cast<ReadTransactions*>(this)->find(transaction) != nullptr;
+}
+
+Result<std::uint64_t> ReadTransactions::savepoint(std::uint64_t transaction) {
+  std::lock_guard lock(mutex_);
+  Open* const open = find(transaction);
+  if (open == nullptr) return fail(Code::Conflict, "the transaction is over");
+  open->savepoints.push_back(open->next_savepoint);
+  return open->next_savepoint++;
+}
+
+bool ReadTransactions::release(std::uint64_t transaction, std::uint64_t savepoint) noexcept {
+  std::lock_guard lock(mutex_);
+  Open* const open = find(transaction);
+  if (open == nullptr) return false;
+  const auto found = std::find(open->savepoints.begin(), open->savepoints.end(), savepoint);
+  if (found == open->savepoints.end()) return false;
+  open->savepoints.erase(found, open->savepoints.end());
+  return true;
+}
+
+std::size_t ReadTransactions::count() const noexcept {
+  std::lock_guard lock(mutex_);
+  return open_.size();
+}
+
+void ReadTransactions::clear() noexcept {
+  std::lock_guard lock(mutex_);
+  open_.clear();
+}
+
+}  // namespace keel::db::sqlite

@@ -1,0 +1,60 @@
+// keel/db/sqlite/read_transactions.h — the read-only transactions of a database: each has a connection and its
+// snapshot.
+//
+// A statement takes the connection, runs on the pool, and gives it back. Savepoints have nothing to undo: they are only
+// counted.
+//
+// Errors:   Conflict: the transaction, or its savepoint, is over. ResourceExhausted: transactions_max are open.
+// Threads:  any.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "keel/db/sqlite/connection.h"
+
+namespace keel::db::sqlite {
+
+class ReadTransactions {
+ public:
+  static constexpr std::size_t transactions_max = 64;
+
+  // By its number: those of the writer are small.
+  static bool has(std::uint64_t transaction) noexcept { return (transaction & bit) != 0; }
+
+  // Begins one on `connection`, which stays the caller's when it fails. Its snapshot is that of now.
+  Result<std::uint64_t> begin(std::unique_ptr<Connection>& connection);
+  // For one statement; then give_back().
+  Result<std::unique_ptr<Connection>> take(std::uint64_t transaction);
+  // Gives the connection to the caller when the transaction was ended meanwhile.
+  std::unique_ptr<Connection> give_back(std::uint64_t transaction, std::unique_ptr<Connection> connection);
+  // Ends it. Null: it is over, or a statement has the connection and gives it back.
+  std::unique_ptr<Connection> end(std::uint64_t transaction) noexcept;
+  bool is_open(std::uint64_t transaction) const noexcept;
+  Result<std::uint64_t> savepoint(std::uint64_t transaction);
+  // False: it is over.
+  bool release(std::uint64_t transaction, std::uint64_t savepoint) noexcept;
+  std::size_t count() const noexcept;
+  // Ends all.
+  void clear() noexcept;
+
+ private:
+  struct Open {
+    std::unique_ptr<Connection> connection;  // Null: a statement has it.
+    bool has_ended = false;
+    std::vector<std::uint64_t> savepoints = {};
+    std::uint64_t next_savepoint = 1;
+  };
+  static constexpr std::uint64_t bit = std::uint64_t{1} << 63;
+  Open* find(std::uint64_t transaction) noexcept;
+
+  mutable std::mutex mutex_;
+  std::map<std::uint64_t, Open> open_;
+  std::uint64_t begun_ = 0;
+};
+
+}  // namespace keel::db::sqlite

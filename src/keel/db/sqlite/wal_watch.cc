@@ -1,0 +1,41 @@
+#include "keel/db/sqlite/wal_watch.h"
+
+#include <sqlite3.h>
+
+#include "keel/observe/log.h"
+
+namespace keel::db::sqlite {
+
+WalWatch::WalWatch(sqlite3* handle, int checkpoint_pages) noexcept : checkpoint_pages_(checkpoint_pages) {
+  sqlite3_wal_hook(handle, &on_commit, this);
+}
+
+int WalWatch::on_commit(void* watch, sqlite3* handle, const char* database, int pages) noexcept {
+  auto& self = *static_cast<WalWatch*>(watch);
+  self.pages_.store(static_cast<std::uint64_t>(pages), std::memory_order_relaxed);
+  if (self.checkpoint_pages_ <= 0) return SQLITE_OK;
+  self.note_length(pages);
+  if (pages < self.checkpoint_pages_) return SQLITE_OK;
+  int in_log = -1;
+  int moved = -1;
+  // The commit has happened, whatever comes of this.
+  const int code = sqlite3_wal_checkpoint_v2(handle, database, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+  if (code == SQLITE_OK && in_log >= 0 && in_log == moved) self.checkpoints_.fetch_add(1, std::memory_order_relaxed);
+  return SQLITE_OK;
+}
+
+void WalWatch::note_length(int pages) noexcept {
+  const bool is_long = pages >= checkpoint_pages_ * long_factor;
+  if (is_long && !is_long_) {
+    is_long_ = true;
+    log::Logger("db").warn(
+        "the write-ahead log is long: a snapshot that is held keeps it from being emptied, as of a stream, a backup, "
+        "or a reader of another process",
+        log::field("pages", pages));
+  } else if (is_long_ && pages < checkpoint_pages_) {
+    is_long_ = false;
+    log::Logger("db").info("the write-ahead log is short again", log::field("pages", pages));
+  }
+}
+
+}  // namespace keel::db::sqlite
