@@ -1,5 +1,5 @@
 # keel_sql(TARGET MIGRATIONS folder [QUERIES file... [NAMESPACE queries] [CONTRACT document]]
-#   [DATABASE sqlite] [SOURCES file... | NO_SOURCES])
+#   [DATABASE sqlite] [LOCK file] [SOURCES file... | NO_SOURCES])
 #   Checks the SQL statements in the C++ sources of TARGET against the migrations of the folder, with the program keel
 #   (keel sql --help says what it finds): when TARGET is built, before it is compiled, and as the test TARGET_sql. A
 #   statement that is wrong fails both, with its file, line and column. SOURCES are further files, such as headers
@@ -7,12 +7,15 @@
 #   QUERIES are files of SQL queries, for which typed functions are generated and added to TARGET (keel gen sql --help says
 #   what they are): of users.sql "queries/users.h". They are generated when TARGET is built, and again when a query or a
 #   migration has changed. CONTRACT is the OpenAPI document that the program's types in them are made of, for messages.
+#   DATABASE postgres, or DATABASE sqlite postgres: what the queries are for. What PostgreSQL says of them is in the file
+#   LOCK (queries.lock beside the migrations), which belongs into the repository; the target TARGET_sql_prepare asks a
+#   server and writes it. Statements in C++ sources are checked for SQLite, where that is one of the databases.
 #   NO_SOURCES: the C++ sources have no SQL, and are not checked.
 function(keel_sql target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_SOURCES" "MIGRATIONS;DATABASE;NAMESPACE;CONTRACT" "SOURCES;QUERIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_SOURCES" "MIGRATIONS;NAMESPACE;CONTRACT;LOCK" "SOURCES;QUERIES;DATABASE")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_MIGRATIONS)
     message(FATAL_ERROR "expected: keel_sql(TARGET MIGRATIONS folder [QUERIES file... [NAMESPACE name] [CONTRACT document]] "
-      "[DATABASE sqlite] [SOURCES file... | NO_SOURCES])")
+      "[DATABASE sqlite] [LOCK file] [SOURCES file... | NO_SOURCES])")
   endif()
   if(NOT arg_DATABASE)
     set(arg_DATABASE sqlite)
@@ -27,8 +30,8 @@ function(keel_sql target)
   get_target_property(folder ${target} SOURCE_DIR)
   list(FILTER sources INCLUDE REGEX "\\.(cc|cpp|cxx|c\\+\\+|h|hh|hpp|hxx|ipp|inl)$")
   if(arg_QUERIES)
-    keel_sql_queries(${target} ${arg_MIGRATIONS} ${arg_DATABASE} "${arg_NAMESPACE}" "${arg_CONTRACT}" "${migrations}"
-      "${arg_QUERIES}")
+    keel_sql_queries(${target} ${arg_MIGRATIONS} "${arg_DATABASE}" "${arg_NAMESPACE}" "${arg_CONTRACT}" "${migrations}"
+      "${arg_QUERIES}" "${arg_LOCK}")
     set(may_be_none --allow-none)
   else()
     set(may_be_none "")
@@ -40,7 +43,7 @@ function(keel_sql target)
   endforeach()
   # Sources that this build generates are checked by what makes them.
   list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_BINARY_DIR}/")
-  if(arg_NO_SOURCES OR (arg_QUERIES AND NOT sources))
+  if(arg_NO_SOURCES OR (arg_QUERIES AND NOT sources) OR NOT sqlite IN_LIST arg_DATABASE)
     return()
   endif()
   if(NOT TARGET keel::keel AND NOT KEEL_TOOLS)
@@ -48,7 +51,7 @@ function(keel_sql target)
   endif()
 
   set(stamp ${CMAKE_CURRENT_BINARY_DIR}/${target}_sql.checked)
-  set(check $<TARGET_FILE:keel::keel> sql check --migrations ${arg_MIGRATIONS} --database ${arg_DATABASE} ${may_be_none}
+  set(check $<TARGET_FILE:keel::keel> sql check --migrations ${arg_MIGRATIONS} --database sqlite ${may_be_none}
     ${sources})
   add_custom_command(OUTPUT ${stamp} COMMAND ${check} COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
     DEPENDS ${sources} ${migrations} $<TARGET_FILE:keel::keel> COMMENT "Checking the SQL of ${target}" VERBATIM)
@@ -58,7 +61,7 @@ function(keel_sql target)
 endfunction()
 
 # The part of keel_sql() that generates.
-function(keel_sql_queries target migrations database space contract migration_files queries)
+function(keel_sql_queries target migrations databases space contract migration_files queries lock)
   if(TARGET keel_gen_sql_alone)
     set(program keel_gen_sql_alone)
     set(generate $<TARGET_FILE:keel_gen_sql_alone>)
@@ -91,6 +94,22 @@ function(keel_sql_queries target migrations database space contract migration_fi
     set(options --contract ${contract})
     cmake_path(ABSOLUTE_PATH contract NORMALIZE)
     list(APPEND paths ${contract})
+  endif()
+  string(REPLACE ";" "," database "${databases}")
+  if(postgres IN_LIST databases)
+    if(NOT lock)
+      cmake_path(GET migrations PARENT_PATH lock)
+      string(APPEND lock /queries.lock)
+    endif()
+    cmake_path(ABSOLUTE_PATH lock NORMALIZE)
+    cmake_path(RELATIVE_PATH lock BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE short_lock)
+    list(APPEND options --lock ${short_lock} --prepare-by "cmake --build ${CMAKE_BINARY_DIR} --target ${target}_sql_prepare")
+    file(GLOB lock_file CONFIGURE_DEPENDS ${lock})
+    list(APPEND paths ${lock_file})
+    add_custom_target(${target}_sql_prepare WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+      COMMAND ${generate} --migrations ${migrations} --database ${database} --prepare --lock ${short_lock} ${files}
+      COMMENT "Asking PostgreSQL about the queries of ${target}" VERBATIM)
+    add_dependencies(${target}_sql_prepare ${program})
   endif()
   # The stamp says that it has run; a file whose text is the same keeps its time, and is not compiled again.
   add_custom_command(OUTPUT ${out}/generated BYPRODUCTS ${sources}

@@ -170,6 +170,15 @@ function(keel_unite_library target)
   endif()
 endfunction()
 
+# A library of a tool, except the sources APART. Nothing measures it: everywhere.
+function(keel_unite_tool target)
+  if(KEEL_UNITE_LIBRARY)
+    keel_unite(${target})
+    keel_collect_garbage_late(${target})
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
+endfunction()
+
 # The program of all tests of a folder, once all of them are known.
 function(keel_test_program program)
   get_directory_property(sources KEEL_TEST_SOURCES)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/command.h"
+#include "backup/command.h"
 #include "cert/command.h"
 #include "dev/command.h"
 #include "gen/command.h"
@@ -34,6 +35,7 @@ constexpr Command commands[] = {
     {"cert", "makes a certificate for development", &keel::cert::run_command},
     {"migrate", "applies the migrations of a database, undoes them, and says what is applied",
      &keel::migrate::run_command},
+    {"backup", "copies an SQLite database while a service uses it", &keel::backup::run_command},
     {"sql", "checks the SQL of C++ sources against the migrations", &keel::sql::run_command},
     {"api", "says what is wrong with an OpenAPI document, and what a change of it breaks", &keel::api::run_command},
     {"gen", "writes the C++ of an OpenAPI document, or of SQL queries", &generate},

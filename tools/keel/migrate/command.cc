@@ -3,25 +3,23 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "keel/base/result.h"
 #include "keel/data/json_write.h"
 #include "keel/data/timestamp.h"
-#include "keel/db/sqlite/connection.h"
-#include "keel/db/sqlite/migrations.h"
+#include "keel/db/migrations.h"
+#include "migrate/target.h"
 
 namespace keel::migrate {
 namespace {
 
 using db::Migrated;
 using db::MigrationStatus;
-using db::sqlite::Connection;
 
 constexpr int was_done = 0;
 constexpr int was_refused = 1;
@@ -37,11 +35,14 @@ A service does the first by itself when it starts and has database.migrations.
   up       applies those that are not applied, each once
   down     undoes the last one, or several (--steps)
   redo     undoes the last one and applies it again; it may have been edited
-  check    applies and undoes all files in a database in memory; and where the database is there, finds out
-           whether it agrees with them. Changes nothing.
+  check    applies and undoes all files in a database that is gone afterwards (SQLite: in memory; PostgreSQL: one of
+           KEEL_SCRATCH_POSTGRES_URL, or of Debian's programs); and where the database is there, finds out whether
+           it agrees with them. Changes nothing.
   new      makes the next file: keel migrate new add_orders [--down]
 
-  --database FILE    the SQLite database (default: data/app.db); up makes it
+  --database PLACE   the SQLite database, a file, which up makes; or a PostgreSQL database, postgres://user@host/name,
+                     with the password in PGPASSWORD or .pgpass. Default: what KEEL_DATABASE__TYPE and
+                     KEEL_DATABASE__URL or KEEL_DATABASE__PATH say, as to a service; else data/app.db
   --migrations DIR   the folder (default: db/migrations)
   --to N             up: no further than file number N
   --steps N          down: how many (default: 1)
@@ -49,13 +50,15 @@ A service does the first by itself when it starts and has database.migrations.
   --timeout SEC      how long to wait for another process that writes (default: 5)
   --json             prints one JSON object, errors too
 
+0002_orders.postgres.sql is applied to PostgreSQL in the place of 0002_orders.sql, and so for sqlite.
+
 A file is applied in one transaction with the note of it, and processes that start together wait for each
 other. One whose first line is "-- keel: no transaction" runs statement by statement; when it was
 interrupted, up continues with the next one.
 
 Ends with 0 when it was done, with 1 when a file or the database does not allow it (edited, missing or wrong
 files, nothing to undo it with; check: a file that is not applied), and with 2 when a file cannot be opened, the
-database stays locked, or the command line is wrong.
+server cannot be reached, the database stays locked, or the command line is wrong.
 )";
 
 struct Options {
@@ -79,6 +82,20 @@ Result<int> number_of(const std::string& option, std::string_view text, int leas
   if (error == std::errc() && end == text.data() + text.size() && number >= least && number <= most) return number;
   return wrong_use(option + ' ' + std::string(text) + ": expected a number from " + std::to_string(least) + " to " +
                    std::to_string(most));
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// As a service takes its settings.
+void take_environment(Options& options) {
+  const bool is_postgres = variable("KEEL_DATABASE__TYPE") == "postgres";
+  const std::string place = variable(is_postgres ? "KEEL_DATABASE__URL" : "KEEL_DATABASE__PATH");
+  if (place.empty()) return;
+  options.database = place;
+  options.has_database = true;
 }
 
 Result<Options> parse(const std::vector<std::string>& arguments) {
@@ -125,6 +142,7 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
       return wrong_use(argument + ": is not expected; keel migrate --help says what is");
     }
   }
+  if (!options.has_database) take_environment(options);
   if (options.action == "new" && options.name.empty())
     return wrong_use("expected: keel migrate new NAME, such as add_orders");
   return options;
@@ -155,19 +173,6 @@ std::string counted(int count, const char* noun) {
   return std::to_string(count) + ' ' + noun + (count == 1 ? "" : "s");
 }
 
-// The database; null when there is none and it is not to be made.
-Result<std::unique_ptr<Connection>> open(const Options& options, bool makes) {
-  std::error_code error;
-  if (!std::filesystem::exists(options.database, error)) {
-    if (!makes) return std::unique_ptr<Connection>();
-    const auto folder = std::filesystem::path(options.database).parent_path();
-    if (!folder.empty() && std::filesystem::create_directories(folder, error)) {
-      std::filesystem::permissions(folder, std::filesystem::perms::owner_all, error);
-    }
-  }
-  return Connection::open({.path = options.database, .busy_timeout = Duration::seconds(options.timeout_sec)});
-}
-
 Report report_of(const std::vector<MigrationStatus>& files) {
   Report report;
   report.pending = 0;
@@ -182,20 +187,13 @@ Report report_of(const std::vector<MigrationStatus>& files) {
   return report;
 }
 
-Result<Report> look(const Options& options) {
-  KEEL_TRY(auto connection, open(options, false));
-  if (connection != nullptr) {
-    KEEL_TRY(const auto files, db::sqlite::migration_status(*connection, options.migrations));
-    return report_of(files);
-  }
-  // As an empty database has it.
-  KEEL_TRY(auto empty, Connection::open({.path = ":memory:", .synchronous = db::sqlite::Synchronous::Off}));
-  KEEL_TRY(const auto files, db::sqlite::migration_status(*empty, options.migrations));
+Result<Report> look(const Options& options, Target& target) {
+  KEEL_TRY(const auto files, target.status(options.migrations));
   return report_of(files);
 }
 
-Result<Report> status(const Options& options) {
-  KEEL_TRY(Report report, look(options));
+Result<Report> status(const Options& options, Target& target) {
+  KEEL_TRY(Report report, look(options, target));
   if (options.is_json) return report;
   for (const FileReport& file : *report.migrations) {
     const std::string state = file.applied_at ? "applied " + std::string(std::string_view(file.applied_at->text()))
@@ -204,74 +202,58 @@ Result<Report> status(const Options& options) {
                                                      : "not applied";
     std::printf("%-40s %s%s\n", file.name.c_str(), state.c_str(), file.down ? "" : ", cannot be undone");
   }
-  std::printf("keel migrate: %s is at version %04d, %s not applied\n", options.database.c_str(), report.version,
+  std::printf("keel migrate: %s is at version %04d, %s not applied\n", target.name().c_str(), report.version,
               counted(*report.pending, "file").c_str());
   return report;
 }
 
-Result<Report> up(const Options& options) {
+Result<Report> up(const Options& options, Target& target) {
   KEEL_TRY_VOID(db::count_migrations(options.migrations));  // No database is made for a folder that is wrong.
-  KEEL_TRY(auto connection, open(options, true));
-  KEEL_TRY(const Migrated migrated, db::sqlite::migrate(*connection, options.migrations, options.last));
+  KEEL_TRY(const Migrated migrated, target.up(options.migrations, options.last));
   Report report;
   report.version = migrated.version;
   report.applied = migrated.applied;
   if (!options.is_json) {
     std::printf("keel migrate: %s applied, %s is at version %04d\n", counted(migrated.applied, "file").c_str(),
-                options.database.c_str(), migrated.version);
+                target.name().c_str(), migrated.version);
   }
   return report;
 }
 
-Result<Report> undo(const Options& options) {
-  KEEL_TRY(auto connection, open(options, false));
-  if (connection == nullptr) return Error::text(Code::NotFound, options.database + ": there is no such database");
+Result<Report> undo(const Options& options, Target& target) {
   const bool is_redo = options.action == "redo";
   Report report;
   Migrated migrated;
   if (is_redo) {
-    KEEL_TRY(migrated, db::sqlite::migrate_redo(*connection, options.migrations));
+    KEEL_TRY(migrated, target.redo(options.migrations));
     report.applied = migrated.applied;
   } else {
-    KEEL_TRY(migrated, db::sqlite::migrate_down(*connection, options.migrations, options.steps));
+    KEEL_TRY(migrated, target.down(options.migrations, options.steps));
   }
   report.undone = migrated.applied;
   report.version = migrated.version;
   if (!options.is_json) {
     std::printf("keel migrate: %s %s, %s is at version %04d\n", counted(migrated.applied, "file").c_str(),
-                is_redo ? "applied anew" : "undone", options.database.c_str(), migrated.version);
+                is_redo ? "applied anew" : "undone", target.name().c_str(), migrated.version);
   }
   return report;
 }
 
-// Applies all in memory, and undoes those at the end that can be undone, and applies them again.
-Result<> rehearse(const Options& options) {
-  KEEL_TRY(auto connection, Connection::open({.path = ":memory:", .synchronous = db::sqlite::Synchronous::Off}));
-  KEEL_TRY_VOID(db::sqlite::migrate(*connection, options.migrations));
-  KEEL_TRY(const auto files, db::sqlite::migration_status(*connection, options.migrations));
-  for (std::size_t i = files.size(); i-- != 0 && files[i].has_down;) {
-    KEEL_TRY_VOID(db::sqlite::migrate_down(*connection, options.migrations));
-  }
-  KEEL_TRY_VOID(db::sqlite::migrate(*connection, options.migrations));
-  return {};
-}
-
-Result<Report> check(const Options& options) {
-  KEEL_TRY_VOID(rehearse(options));
-  std::error_code error;
-  const bool is_there = std::filesystem::exists(options.database, error);
+Result<Report> check(const Options& options, Target& target) {
+  KEEL_TRY_VOID(target.rehearse(options.migrations));
+  const bool is_there = target.exists();
   if (!is_there && options.has_database) {
-    return Error::text(Code::NotFound, options.database + ": there is no such database");
+    return Error::text(Code::NotFound, target.name() + ": there is no such database");
   }
-  KEEL_TRY(Report report, look(options));
+  KEEL_TRY(Report report, look(options, target));
   if (is_there && *report.pending != 0) {
     return Error::text(Code::FailedPrecondition, counted(*report.pending, "file") + " of " + options.migrations +
-                                                     " not applied to " + options.database +
+                                                     " not applied to " + target.name() +
                                                      ": keel migrate up applies them");
   }
   if (!options.is_json) {
     std::printf("keel migrate: %s of %s good%s\n", counted(static_cast<int>(report.migrations->size()), "file").c_str(),
-                options.migrations.c_str(), is_there ? (", and applied to " + options.database).c_str() : "");
+                options.migrations.c_str(), is_there ? (", and applied to " + target.name()).c_str() : "");
   }
   return report;
 }
@@ -285,10 +267,12 @@ Result<Report> make_new(const Options& options) {
 }
 
 Result<Report> run(const Options& options) {
-  if (options.action == "status") return status(options);
-  if (options.action == "up") return up(options);
-  if (options.action == "check") return check(options);
-  return options.action == "new" ? make_new(options) : undo(options);
+  if (options.action == "new") return make_new(options);
+  KEEL_TRY(const auto target, make_target(options.database, Duration::seconds(options.timeout_sec)));
+  if (options.action == "status") return status(options, *target);
+  if (options.action == "up") return up(options, *target);
+  if (options.action == "check") return check(options, *target);
+  return undo(options, *target);
 }
 
 }  // namespace

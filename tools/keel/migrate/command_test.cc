@@ -2,14 +2,23 @@
 
 #include "migrate/command.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
 
+#include "keel/base/host.h"
+#include "keel/db/postgres/testing/real_server.h"
 #include "keel/db/testing/folder.h"
+#include "postgres/link.h"
 
 namespace keel::migrate::migrate_command_test {
 namespace {
@@ -131,6 +140,109 @@ TEST_F(MigrateCommand, wrong_use_ends_with_2_and_one_line) {
   expect("down --database none.db", 2, "keel migrate: none.db: there is no such database\n");
   expect("up --migrations none", 2, "keel migrate: migrations: none: No such file or directory\n");
   expect("up --to 3", 1, "keel migrate: migrations: db/migrations has no file number 0003: its last is 0002\n");
+}
+
+// The same commands on a PostgreSQL server.
+class MigrateOnPostgres : public MigrateCommand {
+ protected:
+  using RealServer = db::postgres::testing::RealServer;
+  using Link = tool::PostgresLink;
+
+  void SetUp() override {
+    if (!RealServer::is_installed()) GTEST_SKIP() << RealServer::missing;
+    static RealServer server;
+    // In these tests names have no spaces, and the program is asked as a service is.
+    setenv("KEEL_DATABASE__TYPE", "postgres", 1);
+    setenv("KEEL_DATABASE__URL", server.url().c_str(), 1);
+    setenv("KEEL_SCRATCH_POSTGRES_URL", server.url().c_str(), 1);
+    link_ = Link::open(server.url()).value();
+    empty();
+    folder_.write("db/migrations/0001_users.sql", "create table users (id integer primary key);\n");
+    where_ = "keel@" + server.folder() + ":5432/postgres";
+  }
+  void TearDown() override {
+    for (const char* const name : {"KEEL_DATABASE__TYPE", "KEEL_DATABASE__URL", "KEEL_SCRATCH_POSTGRES_URL"}) {
+      unsetenv(name);
+    }
+  }
+  void empty() { EXPECT_TRUE(link_->query("drop schema public cascade; create schema public")); }
+  std::string value(const std::string& sql) {
+    const auto rows = link_->query(sql);
+    return !rows ? rows.error().describe() : rows->empty() ? "nothing" : (*rows)[0][0];
+  }
+  // `keel migrate up`, which is killed after this long.
+  void start_and_kill(Duration after) const {
+    const pid_t child = fork();
+    if (child == 0) {
+      const int none = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+      dup2(none, 1);
+      dup2(none, 2);
+      if (chdir(folder_.path().c_str()) == 0) execl(KEEL_PROGRAM, "keel", "migrate", "up", nullptr);
+      _exit(127);
+    }
+    Host::system().sleep(after);
+    ::kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+  }
+
+  std::unique_ptr<Link> link_;
+  std::string where_;
+};
+
+TEST_F(MigrateOnPostgres, applies_undoes_looks_and_checks) {
+  folder_.write("db/migrations/0002_orders.postgres.sql", "create table orders (id bigint primary key);\n");
+  const Ran status = keel("status");
+  EXPECT_EQ(status.code, 0) << status.out;
+  EXPECT_NE(status.out.find("0002_orders.postgres.sql                 not applied\n"), std::string::npos) << status.out;
+  EXPECT_NE(status.out.find("/postgres is at version 0000, 2 files not applied\n"), std::string::npos) << status.out;
+  EXPECT_EQ(value("select to_regclass('keel_migrations') is null"), "t") << "status makes nothing";
+  EXPECT_EQ(keel("up --to 1").code, 0);
+  EXPECT_EQ(keel("check").code, 1) << "one is not applied";
+  EXPECT_EQ(keel("up").code, 0);
+  EXPECT_EQ(value("select pg_typeof(id)::text from (select max(id) as id from orders) as o"), "bigint");
+  const Ran check = keel("check");
+  EXPECT_EQ(check.code, 0) << check.out;
+  EXPECT_EQ(value("select count(*) from pg_database where datname like 'keel_scratch%'"), "0");
+  EXPECT_EQ(keel("redo").code, 0);
+  EXPECT_EQ(keel("down").code, 0);
+  EXPECT_EQ(value("select to_regclass('orders') is null"), "t");
+  EXPECT_EQ(keel("down").code, 1) << "it has no file for that";
+  const Ran unreachable = keel("status --database postgres://keel:secret@127.0.0.1:1/shop");
+  EXPECT_EQ(unreachable.code, 2);
+  EXPECT_NE(unreachable.out.find("127.0.0.1:1"), std::string::npos) << unreachable.out;
+  EXPECT_EQ(unreachable.out.find("secret"), std::string::npos) << unreachable.out;
+}
+
+// Killed at one moment after the other; whatever was there then is finished by the next start.
+TEST_F(MigrateOnPostgres, resumes_after_it_was_killed_at_any_time) {
+  folder_.write("db/migrations/0002_orders.sql",
+                "create table orders (id integer primary key, n integer);\n"
+                "insert into orders select i, 0 from generate_series(1, 2000) as i;\n");
+  folder_.write("db/migrations/0003_more.sql",
+                "-- keel: no transaction\nupdate orders set n = n + 1;\n"
+                "create index concurrently if not exists orders_by_n on orders (n);\nvacuum orders;\n"
+                "update orders set n = n + 1;\n");
+  folder_.write("db/migrations/0004_last.sql", "update orders set n = n + 1;\ncreate table last (id integer);\n");
+  const char* const wanted = std::getenv("KEEL_MIGRATION_KILLS");
+  const int kills = wanted == nullptr ? 20 : std::atoi(wanted);
+  std::map<std::string, int> found;  // How often a version was reached when it was killed.
+  for (int i = 0; i < kills && !HasFailure(); ++i) {
+    empty();
+    start_and_kill(Duration::microseconds(5'000 + 120'000 * static_cast<std::int64_t>(i) / kills));
+    const bool has_table = value("select to_regclass('keel_migrations') is not null") == "t";
+    ++found[has_table ? value("select coalesce(max(version), 0) from keel_migrations") : "0"];
+    const Ran resumed = keel("up --timeout 60");
+    EXPECT_EQ(resumed.code, 0) << resumed.out;
+    EXPECT_EQ(value("select string_agg(version::text, ' ' order by version) from keel_migrations"), "1 2 3 4");
+    EXPECT_EQ(value("select min(n) || ' ' || max(n) || ' ' || count(*) from orders"), "3 3 2000")
+        << "each statement once";
+    EXPECT_EQ(value("select indisvalid from pg_index where indexrelid = 'orders_by_n'::regclass"), "t");
+    EXPECT_EQ(value("select count(*) from keel_migration_steps"), "0");
+  }
+  std::printf("killed %d times, at version", kills);
+  for (const auto& [version, times] : found) std::printf(" %s (%d)", version.c_str(), times);
+  std::printf(", and migrated from each\n");
 }
 
 TEST_F(MigrateCommand, helps_itself) {

@@ -383,8 +383,10 @@ class QueryReading {
       field.name = column.name;
       field.is_optional = column.is_nullable;
       std::string type = column.type;
+      bool is_said = false;
       for (const Query::Typed& typed : query_.column_types) {
         if (!is_same_name(typed.name, column.name)) continue;
+        is_said = true;
         type = typed.type;
         field.place = typed.place;
         used.insert(typed.name);
@@ -393,6 +395,7 @@ class QueryReading {
       for (const auto& [name, is_optional] : query_.nullable) {
         if (is_same_name(name, column.name)) field.is_optional = is_optional;
       }
+      if (!is_said && !column.conflict.empty()) error(query_.place, column.conflict);
       const bool is_named = is_identifier(column.name);
       if (type.empty()) {
         error(query_.place, "the type of column " + std::to_string(i + 1) + ", " + column.name +
@@ -559,6 +562,10 @@ Catalog make_catalog(const std::vector<std::size_t>& sources, Checker& checker, 
       const auto [known, is_new] = names.emplace(query.name, query.place);
       if (!is_new) {
         problems.add(query.place, query.name + " is there already, at " + problems.describe(known->second));
+        continue;
+      }
+      if (!checker.choose(query.database)) {
+        problems.add(query.database_place, "-- database: " + query.database + " is none of those that are checked");
         continue;
       }
       auto function = QueryReading(query, checker, problems).read();

@@ -23,6 +23,9 @@ class Checker {
   virtual ~Checker() = default;
   virtual int migrations() const noexcept = 0;  // How many were applied.
   virtual std::optional<Mistake> check(const Statement& statement) = 0;
+  // What follows is for this database ("sqlite", "postgres") alone; "" is all that are asked. False: it is none of
+  // them.
+  virtual bool choose(std::string_view database) { return database.empty(); }
   // The parameters and columns of a statement. A mistake: it does not run, and `to` is as before.
   virtual std::optional<Mistake> describe(std::string_view text, Described& to) = 0;
   // What the values of a column are is said by its author, and no longer by its declaration. A mistake: there is no

@@ -24,6 +24,7 @@ struct Described {
     bool is_nullable = true;  // Where it is not known that it is not.
     std::string table;        // Where its values are, when it is a column of a table.
     std::string column;
+    std::string conflict;  // Databases give it other types: which, and the cure, unless its type is said.
   };
   std::vector<Parameter> parameters;  // In the order in which they first come.
   std::vector<Column> columns;        // None: the statement gives no rows.

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -12,10 +13,13 @@
 
 #include "gen/names.h"
 #include "keel/base/result.h"
+#include "sql/both_checker.h"
 #include "sql/catalog.h"
 #include "sql/contract_places.h"
+#include "sql/postgres_checker.h"
 #include "sql/query_writer.h"
 #include "sql/sqlite_checker.h"
+#include "sql/verdicts.h"
 #include "sql/words.h"
 
 namespace keel::sql {
@@ -29,10 +33,11 @@ constexpr int gen_was_wrong = 2;
 
 constexpr std::string_view gen_help =
     R"(keel gen sql --migrations DIR --out FOLDER [--namespace NAME] [--contract DOCUMENT]
-             [--database sqlite] [--check] FILE...
+             [--database NAMES] [--lock FILE] [--check] FILE...
+keel gen sql --migrations DIR --database postgres --prepare [--lock FILE] [--server URL] FILE...
 
 Writes the C++ of SQL queries: for each a function whose parameters and rows have the types that the
-database says. Every statement is prepared on a database in memory that has the migrations of DIR.
+database says. Every statement is prepared on a database that has the migrations of DIR.
 CMake's keel_sql(TARGET QUERIES FILE... MIGRATIONS DIR) calls it.
 
     -- name: find_user :optional User
@@ -47,13 +52,24 @@ CMake's keel_sql(TARGET QUERIES FILE... MIGRATIONS DIR) calls it.
                        Only those that change are written; generated ones that are left over are removed.
   --namespace NAME     of the code (default: queries); of shop::queries the last part is the folder
   --contract DOCUMENT  the OpenAPI document that types of the program are made of: messages have their places in it
-  --database sqlite    what the statements are for; sqlite is the only one and the default
+  --database NAMES     what the statements are for: sqlite (default), postgres, or sqlite,postgres, where each
+                       statement has to run on both
   --check              writes nothing; ends with 1 when a file is not as it would be written
 
-docs/sql.md says what else the files may have: types, optional blocks, orders.
+SQLite is asked in memory. What PostgreSQL says is in a file that belongs into the repository, so that this needs
+no server; it fails when a migration or a statement has changed since that was written:
+
+  --lock FILE          the file (default: queries.lock beside DIR)
+  --prepare            asks a PostgreSQL and writes the file, in a database that is made for it and removed. With
+                       --check it writes nothing, and ends with 1 when the file is not what the server says.
+  --server URL         where it is (default: KEEL_SCRATCH_POSTGRES_URL, or Debian's programs, of which one is started
+                       in a temporary folder)
+  --prepare-by TEXT    the command that messages name in place of this one
+
+docs/queries.md says what else the files may have: types, optional blocks, orders.
 
 Ends with 0 when the files are there, with 1 when a query has a mistake, which is printed with file,
-line and column, with 2 when a file cannot be read or written, or the command line is wrong.
+line and column, with 2 when a file cannot be read or written, no PostgreSQL can be had, or the command line is wrong.
 )";
 
 struct GenArguments {
@@ -62,8 +78,16 @@ struct GenArguments {
   std::string space = "queries";
   std::string database = "sqlite";
   std::string contract;
+  std::string lock;
+  std::string server;
+  std::string prepare_by;
   bool is_check = false;
+  bool is_prepare = false;
   std::vector<std::string> files;
+
+  bool has_database(std::string_view name) const {
+    return (',' + database + ',').find(',' + std::string(name) + ',') != std::string::npos;
+  }
 };
 
 bool is_namespace(std::string_view names) {
@@ -85,27 +109,41 @@ Result<GenArguments> parse_gen(const std::vector<std::string>& arguments) {
       parsed.is_check = true;
       continue;
     }
+    if (argument == "--prepare") {
+      parsed.is_prepare = true;
+      continue;
+    }
     if (!argument.starts_with('-')) {
       parsed.files.push_back(argument);
       continue;
     }
-    std::string* const value = argument == "--migrations"  ? &parsed.migrations
-                               : argument == "--out"       ? &parsed.out
-                               : argument == "--namespace" ? &parsed.space
-                               : argument == "--database"  ? &parsed.database
-                               : argument == "--contract"  ? &parsed.contract
-                                                           : nullptr;
+    std::string* const value = argument == "--migrations"   ? &parsed.migrations
+                               : argument == "--out"        ? &parsed.out
+                               : argument == "--namespace"  ? &parsed.space
+                               : argument == "--database"   ? &parsed.database
+                               : argument == "--contract"   ? &parsed.contract
+                               : argument == "--lock"       ? &parsed.lock
+                               : argument == "--server"     ? &parsed.server
+                               : argument == "--prepare-by" ? &parsed.prepare_by
+                                                            : nullptr;
     if (value == nullptr) return refuse(argument + ": there is no such option; keel gen sql --help lists them");
     if (i + 1 == arguments.size()) return refuse(argument + ": needs a value");
     *value = arguments[++i];
   }
   if (parsed.migrations.empty())
     return refuse("--migrations DIR is missing: the folder that the service migrates from");
-  if (parsed.out.empty()) return refuse("--out FOLDER is missing: where the files go");
+  if (parsed.out.empty() && !parsed.is_prepare) return refuse("--out FOLDER is missing: where the files go");
   if (!is_namespace(parsed.space)) {
     return refuse("--namespace " + parsed.space + ": expected names with '::' between them");
   }
-  if (parsed.database != "sqlite") return refuse("--database " + parsed.database + ": expected sqlite");
+  if (parsed.database != "sqlite" && parsed.database != "postgres" && parsed.database != "sqlite,postgres") {
+    return refuse("--database " + parsed.database + ": expected sqlite, postgres, or sqlite,postgres");
+  }
+  const bool is_of_server = parsed.is_prepare || !parsed.lock.empty();
+  if (is_of_server && !parsed.has_database("postgres")) {
+    return refuse("--prepare and --lock are for --database postgres");
+  }
+  if (parsed.lock.empty()) parsed.lock = (fs::path(parsed.migrations) / "..").lexically_normal() / "queries.lock";
   if (parsed.files.empty()) return refuse("no FILE is named: expected files of queries, such as db/queries/users.sql");
   return parsed;
 }
@@ -174,6 +212,86 @@ int write_files(const GenArguments& arguments, const std::vector<Generated>& fil
   return gen_is_good;
 }
 
+// What is run when a verdict is missing.
+std::string prepare_command(const GenArguments& arguments) {
+  if (!arguments.prepare_by.empty()) return arguments.prepare_by;
+  std::string command = "keel gen sql --prepare --database " + arguments.database + " --migrations " +
+                        arguments.migrations + " --lock " + arguments.lock;
+  for (const std::string& file : arguments.files) command += ' ' + file;
+  return command;
+}
+
+int say(const Error& error) {
+  std::fprintf(stderr, "keel gen: %s\n", error.describe().c_str());
+  return error.code() == Code::FailedPrecondition ? gen_is_bad : gen_was_wrong;
+}
+
+// Of the file of verdicts; without one, and with --prepare, there are none yet.
+Result<Verdicts> read_lock(const GenArguments& arguments) {
+  if (arguments.is_prepare) {
+    Verdicts none;
+    KEEL_TRY(none.migrations, checksums_of(arguments.migrations));
+    return none;
+  }
+  const auto text = read_regular_file(arguments.lock);
+  if (!text) {
+    return Error::text(Code::FailedPrecondition, arguments.lock + " is not there, which has what PostgreSQL says of " +
+                                                     "the queries: run " + prepare_command(arguments));
+  }
+  auto verdicts = Verdicts::read(*text);
+  if (!verdicts) {
+    return Error::text(Code::FailedPrecondition, arguments.lock + " cannot be read (" +
+                                                     std::string(verdicts.error().message()) + "): run " +
+                                                     prepare_command(arguments));
+  }
+  KEEL_TRY_VOID(compare_migrations(*verdicts, arguments.migrations, arguments.lock, prepare_command(arguments)));
+  return verdicts;
+}
+
+int write_lock(const GenArguments& arguments, const Verdicts& verdicts) {
+  const std::string text = verdicts.write();
+  if (read_regular_file(arguments.lock) == text) return gen_is_good;
+  if (arguments.is_check) {
+    std::fprintf(stderr, "keel gen: %s is not what PostgreSQL says now: run %s\n", arguments.lock.c_str(),
+                 prepare_command(arguments).c_str());
+    return gen_is_bad;
+  }
+  std::ofstream out(arguments.lock, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) return gen_is_good;
+  std::fprintf(stderr, "keel gen: %s cannot be written\n", arguments.lock.c_str());
+  return gen_was_wrong;
+}
+
+// The databases that are asked.
+struct Checkers {
+  std::unique_ptr<Checker> sqlite;
+  Verdicts verdicts;
+  std::unique_ptr<VerdictChecker> postgres;
+  std::unique_ptr<BothChecker> both;
+
+  Result<> make(const GenArguments& arguments) {
+    std::vector<BothChecker::Part> parts;
+    if (arguments.has_database("sqlite")) {
+      KEEL_TRY(sqlite, make_sqlite_checker(arguments.migrations));
+      parts.push_back({"sqlite", "SQLite", sqlite.get()});
+    }
+    if (arguments.has_database("postgres")) {
+      KEEL_TRY(verdicts, read_lock(arguments));
+      std::unique_ptr<Checker> server;
+      if (arguments.is_prepare) {
+        KEEL_TRY(server, make_postgres_checker(arguments.migrations, arguments.server));
+      }
+      postgres =
+          std::make_unique<VerdictChecker>(verdicts, std::move(server), arguments.lock, prepare_command(arguments));
+      parts.push_back({"postgres", "PostgreSQL", postgres.get()});
+    }
+    both = std::make_unique<BothChecker>(std::move(parts));
+    return {};
+  }
+};
+
 int generate(const GenArguments& arguments) {
   Problems problems;
   std::vector<std::size_t> sources;
@@ -185,26 +303,31 @@ int generate(const GenArguments& arguments) {
     }
     sources.push_back(problems.add_file(path, *std::move(text)));
   }
-  const auto checker = make_sqlite_checker(arguments.migrations);
-  if (!checker) {
-    std::fprintf(stderr, "keel gen: %s\n", checker.error().describe().c_str());
-    return gen_was_wrong;
-  }
+  Checkers checkers;
+  if (const Result<> made = checkers.make(arguments); !made) return say(made.error());
   ContractPlaces contract;
   if (!arguments.contract.empty()) {
     auto loaded = ContractPlaces::load(arguments.contract);
-    if (!loaded) {
-      std::fprintf(stderr, "keel gen: %s\n", loaded.error().describe().c_str());
-      return gen_was_wrong;
-    }
+    if (!loaded) return say(loaded.error());
     contract = *std::move(loaded);
   }
-  const Catalog catalog = make_catalog(sources, **checker, problems);
+  const Catalog catalog = make_catalog(sources, *checkers.both, problems);
   if (problems.has_any()) {
     std::fputs(problems.describe().c_str(), stderr);
     return gen_is_bad;
   }
-  return write_files(arguments, write_queries(catalog, problems, arguments.space, contract));
+  int result = gen_is_good;
+  if (arguments.is_prepare) {
+    result = write_lock(arguments, checkers.verdicts);
+    if (arguments.out.empty()) return result;
+  } else if (arguments.is_check && checkers.postgres != nullptr) {
+    for (const std::string& text : checkers.postgres->unused()) {
+      std::fprintf(stderr, "keel gen: %s has a statement that is in no query any more: %s: run %s\n",
+                   arguments.lock.c_str(), text.c_str(), prepare_command(arguments).c_str());
+      result = gen_is_bad;
+    }
+  }
+  return std::max(result, write_files(arguments, write_queries(catalog, problems, arguments.space, contract)));
 }
 
 }  // namespace

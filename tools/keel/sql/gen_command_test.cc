@@ -11,6 +11,7 @@
 #include <iterator>
 #include <string>
 
+#include "keel/db/postgres/testing/real_server.h"
 #include "keel/db/testing/folder.h"
 
 namespace keel::sql::sql_gen_command_test {
@@ -116,7 +117,79 @@ TEST_F(GenSql, wrong_use_ends_with_2_and_one_line) {
   expect("--migrations db/migrations --out out --frob a.sql", "keel gen: --frob: there is no such option");
   expect("--migrations m --out out --namespace 1x a.sql", "keel gen: --namespace 1x: expected names");
   expect("--migrations m --out out --database oracle a.sql", "keel gen: --database oracle: expected sqlite");
+  expect("--migrations m --out out --prepare a.sql", "keel gen: --prepare and --lock are for --database postgres");
   EXPECT_EQ(generate("--help").code, 0);
+}
+
+// One server is asked for all of it, and the rest needs none.
+TEST_F(GenSql, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) {
+  const std::string postgres = "--migrations db/migrations --database sqlite,postgres ";
+  const std::string build = postgres + "--out out db/queries/users.sql";
+  const std::string command =
+      "keel gen sql --prepare --database sqlite,postgres --migrations db/migrations --lock db/queries.lock "
+      "db/queries/users.sql\n";
+  const Ran none = generate(build);
+  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(none.out,
+            "keel gen: db/queries.lock is not there, which has what PostgreSQL says of the queries: run " + command);
+  const Ran nowhere = generate(postgres + "--prepare --server postgres://keel@127.0.0.1:1/x db/queries/users.sql");
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_NE(nowhere.out.find("127.0.0.1:1"), std::string::npos) << nowhere.out;
+
+  if (!db::postgres::testing::RealServer::is_installed()) GTEST_SKIP() << db::postgres::testing::RealServer::missing;
+  const db::postgres::testing::RealServer server;
+  const std::string prepare = postgres + "--prepare --server '" + server.url() + "' db/queries/users.sql";
+  folder_.write("db/migrations/0001_users.postgres.sql",
+                "create table users (id bigint generated always as identity primary key, name text not null);\n");
+  const Ran prepared = generate(prepare);
+  ASSERT_EQ(prepared.code, 0) << prepared.out;
+  const std::string lock = text_of("db/queries.lock");
+  EXPECT_NE(lock.find("\"text\": \"select id, name from users where id = $1\""), std::string::npos) << lock;
+  const Ran built = generate(build);
+  EXPECT_EQ(built.code, 0) << built.out;
+  EXPECT_EQ(generate(build + " --check").code, 0);
+  EXPECT_EQ(generate(prepare + " --check").code, 0);
+
+  folder_.write("db/queries/users.sql", "-- name: find_user :one\nselect name, id from users where id = $id;\n");
+  const Ran changed = generate(build);
+  EXPECT_EQ(changed.code, 1);
+  EXPECT_EQ(
+      changed.out,
+      "db/queries/users.sql:2:1: error: PostgreSQL: the statement is new or has changed, and db/queries.lock does "
+      "not have what PostgreSQL says of it: run " +
+          command + "  select name, id from users where id = $id;\n  ^\n");
+  EXPECT_EQ(generate(prepare + " --check").code, 1);
+  EXPECT_EQ(text_of("db/queries.lock"), lock) << "--check writes nothing";
+  ASSERT_EQ(generate(prepare).code, 0);
+  EXPECT_EQ(generate(build).code, 0);
+
+  folder_.write("db/migrations/0001_users.postgres.sql",
+                "create table users (id bigint generated always as identity primary key, name text);\n");
+  const Ran migrated = generate(build);
+  EXPECT_EQ(migrated.code, 1);
+  EXPECT_EQ(migrated.out,
+            "keel gen: 0001_users.postgres.sql has changed since db/queries.lock was written: run " + command);
+  ASSERT_EQ(generate(prepare).code, 0);
+  ASSERT_EQ(generate(build).code, 0);
+  EXPECT_NE(text_of("out/queries/rows.h").find("std::optional<std::string> name"), std::string::npos)
+      << "as one of them has it";
+
+  folder_.write("db/queries/users.sql",
+                "-- name: find_user :one\nselect name, id from users where id = $id;\n"
+                "-- name: count_users :one\n-- database: postgres\nselect count(*)::bigint as n from users;\n");
+  ASSERT_EQ(generate(prepare).code, 0) << "SQLite is not asked for it";
+  EXPECT_EQ(generate(build).code, 0);
+  EXPECT_EQ(generate("--migrations db/migrations --out out db/queries/users.sql").out,
+            "db/queries/users.sql:4:14: error: -- database: postgres is none of those that are checked\n"
+            "  -- database: postgres\n               ^\n");
+
+  folder_.write("db/queries.lock", "{}");
+  EXPECT_NE(generate(build).out.find("db/queries.lock cannot be read ("), std::string::npos);
+  folder_.write("db/queries/users.sql", "-- name: find_user :one\nselect nam, id from users where id = $id;\n");
+  const Ran wrong = generate("--migrations db/migrations --database postgres --prepare --server '" + server.url() +
+                             "' db/queries/users.sql");
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_TRUE(wrong.out.starts_with("db/queries/users.sql:2:8: error: column \"nam\" does not exist")) << wrong.out;
 }
 
 // keel_sql(… QUERIES …) of cmake/KeelSql.cmake, in a project that has nothing else of Keel.

@@ -67,8 +67,12 @@ class Inference {
     if (is_bad_) return std::nullopt;
     for (Value& value : columns) {
       if (value.type == "null") value.type.clear();
-      described.columns.push_back({std::move(value.name), std::move(value.type), value.is_nullable,
-                                   std::move(value.table), std::move(value.column)});
+      described.columns.push_back({std::move(value.name),
+                                   std::move(value.type),
+                                   value.is_nullable,
+                                   std::move(value.table),
+                                   std::move(value.column),
+                                   {}});
     }
     described.parameters = parameters_.take();
     return described;

@@ -173,7 +173,7 @@ class Reader {
             is_open_ ? "-- type: total int64" : "-- type: users.created_at timestamp", !is_open_);
       return true;
     }
-    if (key == "param" || key == "sort" || key == "params") {
+    if (key == "param" || key == "sort" || key == "params" || key == "database") {
       if (!is_open_) {
         error(offset, "-- " + std::string(key) + ": belongs to a query: put it behind the line -- name: …");
       } else if (key == "param") {
@@ -186,12 +186,17 @@ class Reader {
         }
         query().parameters = value;
         query().parameters_place = {source_, at};
+      } else if (key == "database") {
+        if (value != "sqlite" && value != "postgres")
+          error(at, "expected -- database: sqlite or -- database: postgres");
+        query().database = value;
+        query().database_place = {source_, at};
       } else {
         sorts(value, at);
       }
       return true;
     }
-    static const std::vector<std::string> keys = {"name", "param", "params", "type", "sort", "include"};
+    static const std::vector<std::string> keys = {"name", "param", "params", "type", "sort", "include", "database"};
     const std::string_view near = nearest(key, keys);
     if (near.empty() || key.size() < 4) return false;
     error(offset, "-- " + std::string(key) + ": is not known; did you mean -- " + std::string(near) + ":?");

@@ -10,6 +10,7 @@
 //   -- name: list_users :many User
 //   -- param: limit int32
 //   -- sort: name, created_at
+//   -- database: postgres                        only there; another query says it for SQLite
 //   select id, name, created_at from users where true
 //     /*? name */ and name = $name
 //   order by $sort, id limit $limit;
@@ -51,6 +52,7 @@ struct Query {
   Kind kind = Kind::One;
   std::string row;         // The type that is named behind the kind.
   std::string parameters;  // `-- params: NewUser`
+  std::string database;    // `-- database: sqlite`: for that one alone; "" is all.
   std::string comment;
   std::vector<Typed> parameter_types;
   std::vector<Typed> column_types;                     // `-- type: total int64`, and "total: int64".
@@ -61,6 +63,7 @@ struct Query {
   Place row_place;
   Place parameters_place;
   Place sort_place;
+  Place database_place;
 };
 
 struct QueryFile {

@@ -13,14 +13,16 @@ struct Column {
   std::string type;  // "int64", "real", "text", "blob", "bool", "timestamp", "uuid"; "" is any.
   bool is_nullable = true;
   bool is_generated = false;
-  bool is_said = false;  // The type is its author's, and not its declaration's.
+  bool is_said = false;      // The type is its author's, and not its declaration's.
+  bool has_default = false;  // An insert may leave it out: a default, a row number, an identity.
 };
 
 struct Table {
   std::string name;
   std::vector<Column> columns;
   bool is_view = false;
-  std::string select;  // Of a view: what it selects.
+  std::string select;        // Of a view: what it selects.
+  bool has_trigger = false;  // One that runs before an insert and may give columns a value.
 };
 
 struct Schema {

@@ -10,6 +10,7 @@
 #include "keel/db/sqlite/connection.h"
 #include "keel/db/sqlite/migrations.h"
 #include "sql/inference.h"
+#include "sql/insert_check.h"
 #include "sql/lexemes.h"
 #include "sql/schema.h"
 #include "sql/words.h"
@@ -65,6 +66,9 @@ class SqliteChecker final : public Checker {
     }
     auto prepared = connection_->prepare(statement.text);
     if (!prepared) return explain(statement.text, prepared.error());
+    if (const std::optional<StatementTree> tree = parse_statement(statement.text)) {
+      if (auto mistake = find_missing_columns(schema_, *tree, statement.text)) return mistake;
+    }
     const int columns = prepared->columns();
     if (columns == 0 && statement.call != "execute") {
       return Mistake{std::string(statement.call) +
@@ -88,6 +92,9 @@ class SqliteChecker final : public Checker {
     auto prepared = connection_->prepare(text);
     if (!prepared) return explain(text, prepared.error());
     const std::optional<StatementTree> tree = parse_statement(text);
+    if (tree) {
+      if (auto mistake = find_missing_columns(schema_, *tree, text)) return mistake;
+    }
     const std::optional<Described> inferred = tree ? infer(schema_, *tree) : std::nullopt;
     Described described;
     described.is_readonly = prepared->is_readonly();
@@ -228,7 +235,7 @@ Result<Schema> schema_of(Connection& connection) {
   std::vector<Facts> facts;
   auto add_table = [&](const db::Row& row) {
     const bool is_view = row.text(1) == "view";
-    schema.tables.push_back({std::string(row.text(0)), {}, is_view, is_view ? select_of(row.text(2)) : ""});
+    schema.tables.push_back({std::string(row.text(0)), {}, is_view, is_view ? select_of(row.text(2)) : "", false});
     facts.push_back({row.integer(3) != 0, row.integer(4) == 0, 0});
   };
   KEEL_TRY_VOID(connection.query(
@@ -250,10 +257,10 @@ Result<Schema> schema_of(Connection& connection) {
       const bool is_there = row.integer(2) != 0 || is_rowid || (is_key && (facts[i].is_strict || !facts[i].has_rowid));
       table.columns.push_back({std::string(row.text(0)),
                                std::string(type_of_declaration(row.text(1), facts[i].is_strict)), !is_there,
-                               row.integer(4) != 0});
+                               row.integer(4) != 0, false, is_rowid || !row.is_null(5)});
     };
-    KEEL_TRY_VOID(
-        connection.query("select name, type, \"notnull\", pk, hidden from pragma_table_xinfo($1)", add, name));
+    KEEL_TRY_VOID(connection.query("select name, type, \"notnull\", pk, hidden, dflt_value from pragma_table_xinfo($1)",
+                                   add, name));
   }
   return schema;
 }

@@ -78,6 +78,13 @@ TEST_F(SqliteCheckerTest, shows_where_the_syntax_ends) {
   EXPECT_EQ(say("select id from users, orders"), "ambiguous column name: id:id from users, orders");
 }
 
+TEST_F(SqliteCheckerTest, wants_a_value_for_each_column_that_needs_one) {
+  EXPECT_EQ(say("insert into users (email) values ($1)", "execute"),
+            "users.name is not null and without a default, and the insert gives it no value: add name to its "
+            "columns:users (email) values ($1)");
+  EXPECT_EQ(say("insert into orders (cents) values ($1)", "execute"), "good");
+}
+
 TEST_F(SqliteCheckerTest, wants_rows_where_rows_are_read) {
   EXPECT_EQ(say("delete from users", "query_many", "User"),
             "query_many() reads rows and the statement gives none: use execute(), or add `returning …` to it");

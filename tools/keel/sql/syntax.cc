@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sql/lexemes.h"
+#include "sql/operators.h"
 #include "sql/words.h"
 
 namespace keel::sql {
@@ -11,42 +12,6 @@ namespace {
 
 constexpr int tree_levels_max = 200;
 constexpr int operators_max = 1000;  // One behind the other; SQLite's own limit.
-
-// How strongly an operator binds; 0: it is none.
-int strength_of(const Lexeme& lexeme, const Lexeme& next) {
-  if (lexeme.kind == Lexeme::Kind::Symbol) {
-    static constexpr std::pair<std::string_view, int> symbols[] = {
-        {"=", 4},  {"==", 4}, {"<>", 4}, {"!=", 4}, {"<", 5}, {">", 5}, {"<=", 5}, {">=", 5}, {"&", 6},  {"|", 6},
-        {"<<", 6}, {">>", 6}, {"+", 7},  {"-", 7},  {"*", 8}, {"/", 8}, {"%", 8},  {"||", 9}, {"->", 9}, {"->>", 9}};
-    for (const auto& [symbol, strength] : symbols) {
-      if (lexeme.text == symbol) return strength;
-    }
-    return 0;
-  }
-  if (lexeme.is("or")) return 1;
-  if (lexeme.is("and")) return 2;
-  for (const std::string_view word : {"is", "in", "like", "glob", "match", "regexp", "between", "isnull", "notnull"}) {
-    if (lexeme.is(word)) return 4;
-  }
-  if (lexeme.is("not")) {
-    for (const std::string_view word : {"in", "like", "glob", "match", "regexp", "between", "null"}) {
-      if (next.is(word)) return 4;
-    }
-  }
-  return lexeme.is("collate") ? 10 : 0;
-}
-
-// Words that end an item, a table or an expression, and so are no alias without `as`.
-bool is_reserved(const Lexeme& lexeme) {
-  static constexpr std::string_view words[] = {
-      "from",   "where",   "group",  "having",  "order",     "limit",   "offset",  "union",  "intersect",
-      "except", "window",  "on",     "using",   "join",      "left",    "right",   "full",   "inner",
-      "cross",  "natural", "set",    "values",  "select",    "as",      "and",     "or",     "not",
-      "is",     "in",      "like",   "between", "then",      "when",    "else",    "end",    "asc",
-      "desc",   "nulls",   "do",     "default", "returning", "collate", "indexed", "isnull", "notnull",
-      "glob",   "match",   "regexp", "filter",  "over",      "escape",  "outer"};
-  return std::ranges::any_of(words, [&](std::string_view word) { return lexeme.is(word); });
-}
 
 class Parser {
  public:
@@ -195,7 +160,13 @@ class Parser {
       return made;
     }
     expect(take("select"));
-    if (!take("distinct")) take("all");
+    if (!take("distinct")) {
+      take("all");
+    } else if (take("on")) {
+      expect(take_symbol("("));
+      for (Expression& one : expressions()) made.conditions.push_back(std::move(one));
+      expect(take_symbol(")"));
+    }
     made.items = items();
     if (take("from")) made.from = sources();
     if (take("where")) made.conditions.push_back(expression());
@@ -418,6 +389,11 @@ class Parser {
       name();
       return left;
     }
+    if (first.is_symbol("::")) {
+      Expression one = made(Expression::Kind::Cast, first.offset, type_name());
+      one.children.push_back(std::move(left));
+      return one;
+    }
     if (first.is("isnull") || first.is("notnull")) return null_test(std::move(left));
     if (first.is("is")) {
       take("not");
@@ -440,13 +416,36 @@ class Parser {
       one.children.push_back(expression(strength + 1));
       return one;
     }
-    const bool is_like = word.is("like") || word.is("glob") || word.is("match") || word.is("regexp");
+    const bool is_like =
+        word.is("like") || word.is("ilike") || word.is("glob") || word.is("match") || word.is("regexp");
     Expression one =
         made(is_like ? Expression::Kind::Like : Expression::Kind::Binary, word.offset, lower_of(word.text));
     one.children.push_back(std::move(left));
     one.children.push_back(expression(strength + 1));
     if (is_like && take("escape")) one.children.push_back(expression(strength + 1));
     return one;
+  }
+  // Of PostgreSQL behind `::`: "bigint", "timestamp(3) with time zone", "int[]".
+  std::string type_name() {
+    std::string type = lower_of(table_name());
+    const bool is_time = type == "timestamp" || type == "time";
+    if (type == "double") expect(take("precision"));
+    if (type == "character" || type == "bit") take("varying");
+    if (take_symbol("(")) {
+      while (!is_bad_ && !take_symbol(")")) {
+        expect(at().kind != Lexeme::Kind::End);
+        advance();
+      }
+    }
+    if (is_time && (take("with") || take("without"))) {
+      expect(take("time"));
+      expect(take("zone"));
+    }
+    while (at().kind == Lexeme::Kind::Quoted && at().text.starts_with('[')) {
+      advance();
+      type = "array";
+    }
+    return type;
   }
   static Expression null_test(Expression of) {
     Expression one = made(Expression::Kind::IsNull, of.offset);

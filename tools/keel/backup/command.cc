@@ -1,0 +1,127 @@
+#include "backup/command.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+#include <system_error>
+
+#include "keel/base/host.h"
+#include "keel/base/result.h"
+#include "keel/db/sqlite/backup.h"
+#include "keel/db/sqlite/connection.h"
+
+namespace keel::backup {
+namespace {
+
+constexpr int was_done = 0;
+constexpr int was_refused = 1;
+constexpr int was_wrong = 2;
+
+constexpr std::string_view help_text =
+    R"(keel backup TARGET [options]
+
+Copies an SQLite database to the file TARGET while a service reads and writes it. The copy is of one moment. It is
+made as TARGET.part and takes its name when all of it is on the disk, so TARGET is a whole copy, or what was there
+before. Writers wait for nothing; what they write meanwhile stays in the write-ahead log until the copy is done.
+
+  --database FILE   the database (default: what KEEL_DATABASE__PATH says, as to a service; else data/app.db)
+  --check           reads the whole copy before it takes its name, and refuses one that is damaged
+  --pause-ms N      waits between two MiB, so that a disk is left to others (default: 0)
+
+To go back to a copy: stop the service, put it in the place of the database, and remove its -wal and -shm files.
+
+Ends with 0 when the copy is there, with 1 when the database cannot be copied or is damaged, and with 2 when the
+command line is wrong.
+)";
+
+struct Options {
+  std::string database;
+  std::string target;
+  bool is_check = false;
+  int pause_ms = 0;
+};
+
+Error wrong_use(const std::string& text) { return Error::text(Code::InvalidArgument, text); }
+
+Result<Options> parse(const std::vector<std::string>& arguments) {
+  constexpr int pause_max = 60'000;
+  Options options;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    if (argument == "--check") {
+      options.is_check = true;
+    } else if (argument == "--database" || argument == "--pause-ms") {
+      if (i + 1 == arguments.size()) return wrong_use(argument + ": needs a value");
+      const std::string& value = arguments[++i];
+      if (argument == "--database") {
+        options.database = value;
+        continue;
+      }
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), options.pause_ms);
+      if (error != std::errc() || end != value.data() + value.size() || options.pause_ms < 0 ||
+          options.pause_ms > pause_max) {
+        return wrong_use("--pause-ms " + value + ": expected a number from 0 to " + std::to_string(pause_max));
+      }
+    } else if (argument.starts_with('-')) {
+      return wrong_use(argument + ": there is no such option; keel backup --help lists them");
+    } else if (options.target.empty()) {
+      options.target = argument;
+    } else {
+      return wrong_use(argument + ": is not expected; keel backup --help says what is");
+    }
+  }
+  if (options.target.empty()) return wrong_use("expected: keel backup TARGET; keel backup --help says more");
+  if (options.database.empty()) {
+    const char* const named = std::getenv("KEEL_DATABASE__PATH");
+    options.database = named != nullptr ? named : "data/app.db";
+  }
+  return options;
+}
+
+Result<> check(const std::string& copy) {
+  KEEL_TRY(auto connection, db::sqlite::Connection::open({.path = copy, .access = db::sqlite::Access::ReadOnly}));
+  std::string found;
+  auto keep = [&](const db::Row& row) {
+    if (found.empty() && row.text(0) != "ok") found = row.text(0);
+  };
+  KEEL_TRY_VOID(connection->query("select integrity_check from pragma_integrity_check(1)", keep));
+  if (!found.empty()) return Error::text(Code::DataLoss, "the database is damaged: " + found);
+  return {};
+}
+
+Result<std::int64_t> copy(const Options& options) {
+  KEEL_TRY(const auto backup, db::sqlite::Backup::begin({.source = options.database, .target = options.target}));
+  if (options.is_check) backup->check_with(&check);
+  while (true) {
+    KEEL_TRY(const bool is_done, backup->step());
+    if (is_done) return backup->pages();
+    if (options.pause_ms != 0) Host::system().sleep(Duration::milliseconds(options.pause_ms));
+  }
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& arguments) {
+  if (std::ranges::any_of(arguments, [](const std::string& one) { return one == "--help" || one == "-h"; })) {
+    std::fputs(std::string(help_text).c_str(), stdout);
+    return was_done;
+  }
+  const auto options = parse(arguments);
+  if (!options) {
+    std::fprintf(stderr, "keel backup: %s\n", options.error().describe().c_str());
+    return was_wrong;
+  }
+  const Result<std::int64_t> pages = copy(*options);
+  if (!pages) {
+    std::fprintf(stderr, "keel backup: %s\n", pages.error().describe().c_str());
+    return was_refused;
+  }
+  std::printf("keel backup: %s is a copy of %s, %lld pages\n", options->target.c_str(), options->database.c_str(),
+              static_cast<long long>(*pages));
+  return was_done;
+}
+
+}  // namespace keel::backup

@@ -1,0 +1,40 @@
+// What several databases say of a statement that is run on each of them, and gives the same code.
+//
+// A whole number has the wider type, and what may be null in one of them may be null. Other types have to be
+// the same, unless the author says one.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sql/checker.h"
+
+namespace keel::sql {
+
+class BothChecker final : public Checker {
+ public:
+  struct Part {
+    std::string key;   // "sqlite"
+    std::string name;  // "SQLite": for messages.
+    Checker* checker;
+    bool is_chosen = true;
+  };
+  // The first has the names. The checkers outlive it.
+  explicit BothChecker(std::vector<Part> parts) : parts_(std::move(parts)) {}
+
+  int migrations() const noexcept override { return parts_[0].checker->migrations(); }
+  bool choose(std::string_view database) override;
+  std::optional<Mistake> check(const Statement& statement) override;
+  std::optional<Mistake> describe(std::string_view text, Described& to) override;
+  std::optional<Mistake> set_type(std::string_view table, std::string_view column, std::string_view type) override;
+
+ private:
+  template <class F>
+  std::optional<Mistake> first(F ask);
+
+  std::vector<Part> parts_;
+};
+
+}  // namespace keel::sql

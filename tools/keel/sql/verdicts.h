@@ -1,0 +1,78 @@
+// What PostgreSQL has said of the queries of a program, kept in a file beside them (db/queries.lock), so that a build
+// needs no server.
+//
+// It has the checksum of each migration, and of each statement its text, parameters and columns. A verdict counts only
+// while the migrations and the statement are the same, to the byte. The file is JSON, sorted and indented: the same
+// queries give the same bytes, and a change is read as any other in a diff.
+
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/result.h"
+#include "sql/checker.h"
+
+namespace keel::sql {
+
+struct Verdict {
+  struct Value {
+    std::string name;  // Of a parameter its number.
+    std::string type;
+    bool nullable = false;
+    std::string table;  // "": it is no column's.
+    std::string column;
+  };
+  std::string text;
+  bool readonly = false;
+  std::vector<Value> parameters;
+  std::vector<Value> columns;
+};
+
+struct Verdicts {
+  std::string database = "postgres";
+  int version = 1;
+  std::map<std::string, std::string> migrations;  // SHA-256, by the file's name.
+  std::vector<std::string> typed;                 // "accounts.state": columns that a line `-- type:` names.
+  std::vector<Verdict> statements;                // By their text.
+
+  // InvalidArgument: it is no such file, or that of another version of keel.
+  static Result<Verdicts> read(std::string_view json);
+  std::string write() const;
+};
+
+// Knows what `verdicts` has. With `server` it asks that, and `verdicts` becomes what it says; `verdicts` outlives it.
+// `file` and `cure` are for mistakes: the file's name, and the command that writes it anew.
+class VerdictChecker final : public Checker {
+ public:
+  VerdictChecker(Verdicts& verdicts, std::unique_ptr<Checker> server, std::string file, std::string cure);
+
+  int migrations() const noexcept override;
+  std::optional<Mistake> check(const Statement& statement) override;
+  std::optional<Mistake> describe(std::string_view text, Described& to) override;
+  std::optional<Mistake> set_type(std::string_view table, std::string_view column, std::string_view type) override;
+
+  // Of the verdicts, those that nobody has asked for.
+  std::vector<std::string> unused() const;
+
+ private:
+  Verdicts& verdicts_;
+  const std::unique_ptr<Checker> server_;
+  const std::string file_;
+  const std::string cure_;
+  std::map<std::string, bool, std::less<>> used_;
+  std::map<std::string, std::string, std::less<>> types_;  // By "table.column", in lower case.
+};
+
+// The migrations of `folder` are those of the verdicts; the error names the file that is not.
+Result<> compare_migrations(const Verdicts& verdicts, const std::string& folder, const std::string& file,
+                            const std::string& cure);
+
+// The checksums of the files of `folder` that are for PostgreSQL.
+Result<std::map<std::string, std::string>> checksums_of(const std::string& folder);
+
+}  // namespace keel::sql
