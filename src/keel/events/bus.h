@@ -57,6 +57,7 @@ struct Failure {
   const Error& error;      // For the length of the call.
 };
 
+// Metrics of a bus, and what happens when a handler fails.
 struct BusOptions {
   // Called on the thread where the handler failed, from several at once; must not throw. Without it the failure is
   // logged, as component "events", at the level of its code.
@@ -116,6 +117,11 @@ class Bus {
   template <class E>
   Task<Delivery> publish_and_wait(E event) {
     return topic<E>().publish_and_wait(std::move(event));
+  }
+  // bus.keep<Temperature>(): a sticky topic; bus.keep<Temperature>(16): the last ones.
+  template <class E>
+  void keep(std::size_t last = 1) {
+    topic<E>().keep(last);
   }
   template <class E>
   TopicStats stats() {

@@ -30,6 +30,10 @@ class Sales {
   events::Subscription subscription_;  // last: it ends before what the handler uses
 };
 
+struct Temperature {
+  double celsius;
+};
+
 struct Store {
   std::vector<std::int64_t> kept;
   Task<> keep(std::int64_t order) {
@@ -53,6 +57,16 @@ class Archive {
 Task<> place(events::Bus& bus, OrderPlaced order) {
   const events::Delivery became = co_await bus.publish_and_wait(order);
   if (became.failed + became.dropped > 0) co_await fail(Code::Unavailable, "the order was not kept");
+}
+
+TEST(EventsDoc, keeps_the_last_event) {
+  events::Bus bus;
+  double shown = 0;
+  bus.keep<Temperature>();  // once, before anybody subscribes; keep<Temperature>(16): the last 16
+  bus.publish(Temperature{20.5});
+
+  auto display = bus.subscribe<Temperature>([&](const Temperature& now) { shown = now.celsius; });
+  EXPECT_EQ(shown, 20.5);  // before subscribe() returned
 }
 
 TEST(EventsDoc, does_what_it_says) {

@@ -46,12 +46,15 @@ enum class WhenFull : std::uint8_t {
   DropOldest,  // The one that has waited longest: what was published last arrives.
 };
 
+// Executor, queue and filter of a subscription.
 struct SubscribeOptions {
   int priority = 0;              // Higher ones are called first; equal ones in the order they subscribed.
   Executor* executor = nullptr;  // Where the handler runs; null: in the publisher's call. Outlives what was
                                  // posted to it, and the subscription.
   std::size_t queue_max = 256;   // With an executor: events that may wait. Room for them is taken at once.
   WhenFull when_full = WhenFull::DropNewest;
+  std::size_t replay_max = static_cast<std::size_t>(-1);  // Of a topic that keeps events (Topic::keep): how many of
+                                                          // them it gets, the newest ones; all by default.
 };
 
 class [[nodiscard]] Subscription {

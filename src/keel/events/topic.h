@@ -18,6 +18,8 @@
 //            of a subscription for one event at a time.
 // Inside:    a handler may publish, subscribe and end subscriptions, its own included. Who subscribes meanwhile does
 //            not get the event that is under way; whose subscription ends meanwhile is not called any more.
+// Kept:      a topic may keep its last events for those who subscribe later: keep(). A handler that gives a Task gets
+//            none of them, for nobody waits: they count as dropped.
 // Errors:    an exception or an error of a handler, or of a filter, ends only that call: it is counted, and told to
 //            BusOptions::on_failure. Copying an event for an executor may fail in the same way.
 // Ownership: a Topic is a small value, copied freely. The event belongs to the publisher: handlers keep copies.
@@ -28,6 +30,7 @@
 //            inside a handler a few more: no look-up, no lock, no allocation, and nothing written that another thread
 //            writes. The first event that a thread publishes takes 32 KB, and each depth of handlers that publish 64
 //            bytes. To an executor: a copy, two locks and a post; no allocation but those of the copy.
+//            A topic that keeps events takes a lock for each, copies it, and lets one publisher at a time do so.
 //            publish_and_wait() takes its frames and a few words from the pool.
 //            subscribe() copies the list of subscribers. Who publishes meanwhile may be the one to free the old list.
 
@@ -84,6 +87,13 @@ class Topic {
   // not begun are not run, and what waits for an executor is handled there all the same.
   Task<Delivery> publish_and_wait(E event) const { return wait(*core_, std::move(event)); }
 
+  // Keeps the last events, one for a sticky topic: whoever subscribes gets these first, oldest first, in subscribe() or
+  // on its executor, and then the others, each once. Once, before anybody subscribes; else a Bug (base/bug.h).
+  void keep(std::size_t last = 1) const {
+    static_assert(std::is_copy_constructible_v<E>, "an event that is kept can be copied");
+    core_->keep(last);
+  }
+
   TopicStats stats() const noexcept { return core_->stats(); }
 
  private:
@@ -99,7 +109,9 @@ class Topic {
                     "after the first suspension");
     }
     if constexpr (internal::Handler<F, E>) {
-      return core_->add(*new internal::Handling<E, P, F>(*core_, std::move(filter), std::move(handler), options));
+      return core_->subscribe(
+          *new internal::Handling<E, P, F>(core_->listened(), std::move(filter), std::move(handler), options),
+          options.replay_max);
     }
   }
   static Task<Delivery> wait(internal::TopicCore& core, E event) {

@@ -4,8 +4,10 @@
 #include <new>
 #include <utility>
 
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
+#include "keel/events/internal/kept.h"
 #include "keel/events/internal/mailbox.h"
 #include "keel/events/internal/readers.h"
 #include "keel/events/internal/subscriber.h"
@@ -45,6 +47,7 @@ TopicCore::TopicCore(const EventType& type, Function<void(const Error&)> report)
       fenced_(oldest_) {}
 
 TopicCore::~TopicCore() {
+  keeping_.end();
   const Snapshot* const last = snapshot_.load(std::memory_order_relaxed);
   KEEL_CHECK(last->size == 0, "a Bus outlives its subscriptions");
   fence();
@@ -182,6 +185,49 @@ Subscription TopicCore::add(Subscriber& subscriber) {
   return Subscription(subscriber);
 }
 
+void TopicCore::keep(std::size_t last) {
+  KEEL_EXPECT(last > 0, "a topic that keeps events keeps one at least");
+  KEEL_EXPECT(snapshot_.load(std::memory_order_relaxed)->size == 0,
+              "a topic is told once to keep events, and before anybody subscribes to it");
+  auto* const kept = new Kept(*this, last);
+  keeping_ = add(*kept);
+  kept_.store(kept, std::memory_order_release);
+}
+
+TopicCore& TopicCore::listened() noexcept {
+  Kept* const kept = kept_.load(std::memory_order_acquire);
+  return kept != nullptr ? kept->inner() : *this;
+}
+
+Subscription TopicCore::subscribe(Subscriber& subscriber, std::size_t replay) {
+  Kept* const kept = kept_.load(std::memory_order_acquire);
+  return kept != nullptr ? kept->add(subscriber, replay) : add(subscriber);
+}
+
+unsigned TopicCore::publish_kept(const void* event, Awaited* awaited,
+                                 std::unique_lock<std::recursive_mutex>& lock) noexcept {
+  Reader& reader = this_reader();
+  Frame& frame = reader.first_free();
+  unsigned delivered = 0;
+  if (reader.has_barrier()) [[likely]] {
+    const Snapshot& list = Publishing<true>::begin(frame, snapshot_);
+    lock.unlock();
+    delivered = call_each<true>(frame, list, event, awaited);
+    end_publishing<true>(reader, frame, 0, 0);
+  } else {
+    const Snapshot& list = Publishing<false>::begin(frame, snapshot_);
+    lock.unlock();
+    delivered = call_each<false>(frame, list, event, awaited);
+    end_publishing<false>(reader, frame, 0, 0);
+  }
+  return delivered;
+}
+
+void TopicCore::replay(Subscriber& subscriber, const void* event) noexcept {
+  const unsigned delivered = subscriber.call.load(std::memory_order_seq_cst)(subscriber, event, nullptr);
+  this_reader().counts(id_).delivered.add(delivered);
+}
+
 // Under the lock.
 void TopicCore::replace_by(Snapshot& next, Subscriber* ended) noexcept {
   auto* const before = const_cast<Snapshot*>(snapshot_.exchange(&next, std::memory_order_seq_cst));
@@ -247,6 +293,14 @@ TopicStats TopicCore::stats() const noexcept {
     if (const Mailbox* const mailbox = subscriber->mailbox()) stats.queued += mailbox->queued();
   }
   stats.subscribers = now.size;
+  if (Kept* const kept = kept_.load(std::memory_order_acquire); kept != nullptr) {
+    const TopicStats inner = kept->inner().stats();
+    stats.delivered += inner.delivered;
+    stats.failed += inner.failed;
+    stats.dropped += inner.dropped;
+    stats.queued = inner.queued;
+    stats.subscribers = inner.subscribers;
+  }
   return stats;
 }
 

@@ -19,6 +19,7 @@ namespace keel::events::internal {
 
 struct Frame;
 class Awaited;
+class Kept;
 class Reader;
 class TopicCore;
 
@@ -48,6 +49,17 @@ class TopicCore {
   Task<Delivery> publish_and_wait(const void* event);
 
   Subscription add(Subscriber& subscriber);
+  // Keeps the last events from now on, for those who subscribe later. A Bug: somebody has subscribed, or it is called
+  // twice.
+  void keep(std::size_t last);
+  // Whose list handlers join: this one, or the inner one of a topic that keeps events.
+  TopicCore& listened() noexcept;
+  // add(), after the last `replay` events where some are kept. `subscriber` is of listened().
+  Subscription subscribe(Subscriber& subscriber, std::size_t replay);
+  // For Kept: publishes to those who are in the list while `lock` is held, and lets go of it before it calls them.
+  // Gives how many have handled it, and counts nothing.
+  unsigned publish_kept(const void* event, Awaited* awaited, std::unique_lock<std::recursive_mutex>& lock) noexcept;
+  void replay(Subscriber& subscriber, const void* event) noexcept;
   // Takes it out of the list: what begins after this does not call it. Idempotent.
   void unlist(Subscriber& subscriber) noexcept;
   // Waits for the calls that are under way on other threads; false, and not, when this is called from inside one.
@@ -81,6 +93,8 @@ class TopicCore {
   void fence() noexcept;
   [[gnu::noinline]] void collect() noexcept;
 
+  void end_keeping() noexcept;
+
   std::atomic<const Snapshot*> snapshot_;
   const std::uint32_t id_;
   const EventType& type_;
@@ -92,6 +106,8 @@ class TopicCore {
   std::atomic<const Snapshot*> fenced_;  // What is older was replaced before the last barrier.
   mutable std::mutex mutex_;  // Guards changes of the list, and what follows. No handler's code runs under it.
   int unfenced_ = 0;          // So many were replaced since the last barrier.
+  std::atomic<Kept*> kept_ = nullptr;
+  Subscription keeping_;  // Of it.
 };
 
 }  // namespace keel::events::internal

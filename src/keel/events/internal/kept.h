@@ -1,0 +1,50 @@
+// The last events of a topic, for subscribers that come later: the only subscriber of the topic's outer list, which
+// hands each event on to an inner list. So a topic that keeps nothing has no part in it.
+//
+// An event is kept, and the inner list read, in one step under the lock; a new subscriber joins that list, and gets
+// what was kept, in one step too: each event reaches it once.
+//
+// Threads: any. Publishers of one topic wait for each other while one copies the event, and for a new subscriber while
+//          its handler is given what was kept.
+
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "keel/events/internal/subscriber.h"
+#include "keel/events/internal/topic_core.h"
+
+namespace keel::events::internal {
+
+class Kept final : public Subscriber {
+ public:
+  // Of `outer`, whose events `report` hears of as well.
+  Kept(TopicCore& outer, std::size_t last);
+  ~Kept() override;
+
+  TopicCore& inner() noexcept { return inner_; }
+  // Joins the inner list, after the last `replay` events.
+  Subscription add(Subscriber& subscriber, std::size_t replay);
+
+ private:
+  static unsigned keep_and_call(Subscriber& subscriber, const void* event, Awaited* awaited) noexcept;
+  Outcome handle(const void*) noexcept override { return Outcome::Dropped; }
+  void forget() noexcept override {}
+  void keep(const void* event);
+  void* place(std::size_t number) noexcept { return memory_ + (number % last_) * stride_; }
+  void destroy(std::size_t number) noexcept;
+
+  const EventType& type_;
+  const std::size_t last_;
+  const std::size_t stride_;
+  std::byte* memory_;
+  std::recursive_mutex mutex_;  // A handler may publish while it is given what was kept.
+  std::size_t first_ = 0;
+  std::size_t end_ = 0;
+  TopicCore inner_;
+};
+
+}  // namespace keel::events::internal
