@@ -4,8 +4,8 @@
 //   http::Client reports(resolver, {.guard = [networks](const Address& to) { return networks.contains(to); }});
 //   Stream stream = co_await Stream::connect(resolver, host, 443, guard);
 //
-// A guard is asked for each address after a name was looked up and before it is connected to, and the connection goes
-// to the address that was asked for: a name whose addresses change between two look-ups (DNS rebinding) does not pass,
+// A guard is called with each address after a name was looked up and before the connection is made, and the connection
+// is made to exactly that address: a name whose addresses change between two look-ups (DNS rebinding) does not pass,
 // nor does one that is written as 127.1 or 0x7f000001. An address that is not allowed is not tried, as if the name did
 // not have it.
 //

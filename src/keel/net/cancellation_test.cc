@@ -150,7 +150,7 @@ class Scene {
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
-  // The operation. When it is repeated after a stop it goes on where it was.
+  // The operation. When it is repeated after a stop it continues where it was.
   virtual Task<> act() = 0;
   // It gets part of its way.
   virtual void advance() {}

@@ -1,4 +1,4 @@
-// How streams come to be: to an address, to the first of several that answers, to a host by its name.
+// How streams connect: to an address, to the first of several that responds, to a host by its name.
 
 #include <algorithm>
 #include <optional>
@@ -75,7 +75,7 @@ struct Race {
   Event changed;
   std::optional<Stream> winner;
   std::size_t failed = 0;
-  Code code = Code::Unavailable;  // Of the first that failed.
+  Code code = Code::Unavailable;  // The error of the first attempt that failed.
   std::string failures;
 };
 

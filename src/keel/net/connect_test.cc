@@ -18,7 +18,7 @@ void ignore(StartCore&) noexcept {}
 
 class Connects : public internal::NetTest {
  protected:
-  // Where nobody listens: refused at once.
+  // Where no process listens: refused immediately.
   Address refusing() {
     Address address = listen().address();
     settle();

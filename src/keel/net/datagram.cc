@@ -10,7 +10,7 @@
 namespace keel {
 namespace {
 
-// When so many wait no more are taken from the kernel; what it has read already still comes.
+// While this many wait, no more are received from the kernel, except the ones that it has read already.
 constexpr std::size_t waiting_few = 16;
 constexpr std::size_t arrivals_max = waiting_few + io::datagrams_read_max;
 
@@ -155,7 +155,7 @@ bool DatagramSocket::Receive::start() {
 
 void DatagramSocket::Receive::cancel(Leaf& leaf) noexcept {
   auto& self = static_cast<Receive&>(leaf);
-  // What arrives meanwhile waits for the next one.
+  // Datagrams that arrive in the meantime wait for the next receive.
   self.state_.taker = nullptr;
   self.cancelled_ = true;
   self.wake();

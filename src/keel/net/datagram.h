@@ -14,17 +14,18 @@
 //   co_await socket.send(video, viewer, 1200);              // as datagrams of 1,200 bytes each
 //
 // UDP loses, repeats and swaps datagrams; what is said here to be sent has left this socket, nothing more. Between Unix
-// sockets nothing is lost: the sender waits for room, or hears that there is none.
+// sockets nothing is lost: the sender waits for room, or gets an error.
 //
-// Errors:    Unavailable with ECONNREFUSED: nobody was at the peer of a connected socket when an earlier datagram came
-//            there; the socket goes on. NotFound: no such Unix path. InvalidArgument with EMSGSIZE: too long for a
-//            datagram (65,507 bytes over IPv4). ResourceExhausted (ENOBUFS): the system has no memory. Unavailable with
-//            EAGAIN: the receiver of a Unix socket that is not connected has no room. Cancelled, DeadlineExceeded.
+// Errors:    Unavailable with ECONNREFUSED: there was no socket at the peer of a connected socket when an earlier
+//            datagram arrived there; the socket continues. NotFound: no such Unix path. InvalidArgument with EMSGSIZE:
+//            too long for a datagram (65,507 bytes over IPv4). ResourceExhausted (ENOBUFS): the system has no memory.
+//            Unavailable with EAGAIN: the receiver of a Unix socket that is not connected has no room. Cancelled,
+//            DeadlineExceeded.
 // Ownership: owns its descriptor; movable between operations. One task receives and one task sends at a time.
 // Threads:   the worker it was made on. For more: a socket for each, bound with reuse_port.
 // Cancel:    a cancelled receive loses nothing; of a cancelled send nothing has left, or, of several, some.
-// Memory:    up to 32 datagrams that nobody has received wait here, all others in the kernel, which throws away what is
-//            more than DatagramOptions::receive_buffer_bytes. 6 KB a socket; no heap per datagram in steady state.
+// Memory:    up to 32 datagrams that were not received wait here, all others in the kernel, which drops what is more
+//            than DatagramOptions::receive_buffer_bytes. 6 KB a socket; no heap per datagram in steady state.
 // Cost:      io_uring: the kernel reads into buffers of ours, nothing is copied, no system call per datagram either
 //            way, one for send_many; above 15 KiB, and with `join`, as epoll: one recvmmsg for up to 16, and a copy of
 //            each. epoll: one system call for up to 64 of send_many, or as many segments.
@@ -46,12 +47,13 @@
 
 namespace keel {
 
-// bytes, from, cut; see op.h.
+// The fields bytes, from and cut; see op.h.
 using Datagram = io::Datagram;
 
 // bytes, to (empty: the peer of a connected socket), segment_bytes (0: one datagram); see op.h.
 using OutgoingDatagram = io::OutgoingDatagram;
 
+// A socket for datagrams, on the current worker.
 class DatagramSocket {
  public:
   class Receive;
@@ -59,7 +61,7 @@ class DatagramSocket {
   class SendMany;
 
   // Receives at `address`, with port 0 at one that the system chooses. AlreadyExists, PermissionDenied. The path of a
-  // Unix socket is taken over when nobody has it open, and stays when the socket is closed.
+  // Unix socket is taken over when no process has it open, and stays when the socket is closed.
   static Result<DatagramSocket> bind(const Address& address, io::DatagramOptions options = {});
   // Sends to `peer` and hears from it alone; nothing goes out yet. NotFound, Unavailable: of a Unix path.
   static Result<DatagramSocket> connect(const Address& peer, io::DatagramOptions options = {});
@@ -75,16 +77,17 @@ class DatagramSocket {
 
   // The next datagram.
   [[nodiscard]] Receive receive() noexcept;
-  // Sends `bytes`, which must live until then, to `to`, or where the socket is connected to. With `segment_bytes`: as
-  // datagrams of so many bytes each, the last one of what is left.
+  // Sends `bytes`, which must live until then, to `to`, or where the socket is connected to. With `segment_bytes`: sent
+  // as several datagrams of that size; the last one may be shorter.
   [[nodiscard]] Send send(std::string_view bytes, const Address& to = {}, std::uint32_t segment_bytes = 0) noexcept;
-  // Sends several, which must live until then, in order. How many have left: when fewer than there are, the next one
-  // failed, and tells why when it is sent again. Fails when the first one does.
+  // Sends several, which must live until then, in order. Returns how many were sent. If these are not all, the next one
+  // failed; sending it again returns its error. Fails when the first one does.
   [[nodiscard]] SendMany send_many(std::span<const OutgoingDatagram> datagrams) noexcept;
-  // At once; the destructor does the same.
+  // Closes immediately; the destructor does the same.
   void close() noexcept;
 
-  // While the socket is open. Of socket_options.h: the buffers, and of UDP what is of IP, broadcast and multicast.
+  // Call it while the socket is open. Options of socket_options.h: the buffers, and for UDP those of IP, broadcast and
+  // multicast.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   // From now on, or no longer, hears what is sent to the multicast `group` (its port is not looked at) by way of

@@ -540,7 +540,7 @@ INSTANTIATE_TEST_SUITE_P(, DatagramMemory,
                                            Which::EpollUnix),
                          internal::name_of_engine);
 
-// Alone, several at once, and with the receiver waiting or not; notes what the second half has allocated.
+// Alone, several at the same time, and with the receiver waiting or not; notes what the second half has allocated.
 Task<> talk(DatagramSocket& from, DatagramSocket& to, int rounds, std::size_t& allocated) {
   const std::string large(6000, 'l');
   const OutgoingDatagram several[] = {{"one", {}, 0}, {large, {}, 0}, {"three", {}, 0}};

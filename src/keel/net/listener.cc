@@ -22,8 +22,8 @@ struct Listener::State {
   State(io::Loop& l, int fd) : loop(l), engine(l.engine()) { accept.fd = fd; }
 
   // An accept of io_uring takes all that have queued, however many. So these are taken by hand, as far as there is
-  // room, and it is begun only when none is left. Of a socket that others accept from, too, each takes what it is woken
-  // for.
+  // room, and it is begun only when none is left. With a shared socket, each listener accepts the connections that it
+  // is woken for.
   void listen() noexcept {
     if (accept.pending || retry.is_running() || failed()) return;
     int fd = accept.shared ? -1 : 0;

@@ -44,7 +44,7 @@ class Listener {
   // Its descriptor, for getsockopt and setsockopt, and to be duplicated or inherited. The listener closes it and alone
   // accepts from it. In a simulation it is a number that the system does not know.
   int native_handle() const noexcept;
-  // Counts the connections that accept() gives.
+  // Counts the connections that accept() returns.
   void count_accepted(const metrics::Counter& counter) noexcept;
 
  private:

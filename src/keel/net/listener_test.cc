@@ -210,7 +210,7 @@ TEST_P(Listeners, close_what_was_accepted_and_not_taken) {
   std::vector<Stream> clients;
   {
     Listener listener = listen();
-    // A deadline ends the accept; the kernel's multishot goes on.
+    // A deadline ends the accept; the kernel's multishot continues.
     EXPECT_FALSE(run(with_limit(accept_from(listener), 1_ms)));
     for (int i = 0; i < 3; ++i) clients.push_back(*run(Stream::connect(listener.address())));
     settle();

@@ -51,7 +51,7 @@ Task<std::string> ask(Address to, std::string question) {
   Stream stream = co_await with_timeout(2_s, Stream::connect(to));
   const std::string_view parts[] = {question, "\n"};
   co_await stream.write(parts);  // several pieces, in order
-  stream.shutdown_write();       // we have finished; reading goes on
+  stream.shutdown_write();       // we have finished; reading continues
   const Chunk line = co_await stream.read_until("\n", 1024);
   co_return std::string(line);
 }
@@ -102,7 +102,7 @@ Task<std::string> ask_by_datagram(Address to, std::string question) {
 Task<Stream> dial(Resolver& resolver) { co_return co_await Stream::connect(resolver, "db.internal", 7000); }
 
 Task<std::string> ask_either(Address one, Address other) {
-  co_return co_await any(ask(one, "ping"), ask(other, "ping"));  // the first answer; the other task is stopped
+  co_return co_await any(ask(one, "ping"), ask(other, "ping"));  // the first response; the other task is stopped
 }
 
 Task<std::size_t> ask_both(Address one, Address other) {

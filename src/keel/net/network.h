@@ -18,7 +18,7 @@ namespace keel {
 // A block of addresses: "10.0.0.0/8", "fd00::/8", one address "192.0.2.7", or "unix": every client of a Unix socket.
 class Network {
  public:
-  // InvalidArgument says what is wrong. Bits behind the prefix are not looked at.
+  // InvalidArgument says what is wrong. Bits after the prefix are ignored.
   static Result<Network> parse(std::string_view text);
   // An IPv4 address that came over an IPv6 socket (::ffff:192.0.2.7) is the IPv4 address. An empty one is nowhere.
   bool contains(const Address& address) const noexcept;

@@ -11,7 +11,7 @@ constexpr std::size_t flight_parts_max = 16;
 
 }  // namespace
 
-// What is being written: the first blocks of the queue, which stay where they are while more is pushed behind them.
+// The bytes that are being written: the first blocks of the queue, which do not move while more is pushed after them.
 class Outbox::Flight : public StreamOutput {
  public:
   explicit Flight(Outbox& outbox) noexcept : StreamOutput(*outbox.stream_.state_), outbox_(outbox) {}
@@ -32,7 +32,7 @@ class Outbox::Flight : public StreamOutput {
   iovec parts_[flight_parts_max];
 };
 
-// However run() ends: nobody writes any more.
+// However run() ends, nothing is written any more.
 class Outbox::Running {
  public:
   explicit Running(Outbox& outbox) noexcept : outbox_(outbox) {}

@@ -1,4 +1,5 @@
-// keel/net/outbox.h — what is to be written to a stream, queued, so that whoever has it does not wait for the peer.
+// keel/net/outbox.h — a queue of bytes to be written to a stream, so that the code that has them does not wait for the
+// peer.
 //
 //   Task<> talk(Room& room, Stream stream) {
 //     Outbox outbox(stream);
@@ -19,10 +20,11 @@
 // Errors:    push: ResourceExhausted when the queue would hold more than bytes_max, FailedPrecondition after close(),
 //            Unavailable when run() has ended; then nothing of it is queued. run: as Stream::write. below_low, drained:
 //            Unavailable when run() has ended before.
-// Ownership: bytes are copied, or moved in. Refers to the stream, on which nobody else writes while run() does.
-// Lifetime:  outlives run(), and everyone who waits; what is still queued at its end is not sent.
+// Ownership: bytes are copied, or moved in. Refers to the stream, to which nothing else may write while run() does.
+// Lifetime:  outlives run() and every task that waits; bytes that are queued at its end are not sent.
 // Threads:   the stream's worker.
-// Cancel:    run ends at once; then the stream is of no more use for writing. Waiting leaves nothing behind.
+// Cancel:    run() ends immediately; after that the stream can no longer be written to. A cancelled wait leaves nothing
+//            queued.
 // Cost:      what gathers while a write is under way leaves with the next one: a system call for at most 16 blocks of
 //            16 KiB. No heap in steady state; with an empty queue no buffers.
 
@@ -40,10 +42,12 @@
 
 namespace keel {
 
+// Bounds of the queued bytes.
 struct OutboxOptions {
   std::size_t high_bytes = 256 * 1024;  // Queued bytes above which a producer should pause.
-  std::size_t low_bytes = 64 * 1024;    // Where it may go on.
-  std::size_t bytes_max = 1024 * 1024;  // Above it push() refuses: what a peer that does not read may cost.
+  std::size_t low_bytes = 64 * 1024;    // Where it may continue.
+  // Above it push() fails: the most memory that a peer which does not read can cost.
+  std::size_t bytes_max = 1024 * 1024;
 };
 
 class Outbox {
@@ -59,7 +63,7 @@ class Outbox {
   Result<> push(std::string_view bytes);
   Result<> push(Buffer&& bytes);
 
-  std::size_t queued_bytes() const noexcept { return queue_.size(); }  // Those being written included.
+  std::size_t queued_bytes() const noexcept { return queue_.size(); }  // Including the bytes that are being written.
   bool is_above_high() const noexcept { return queued_bytes() > options_.high_bytes; }
   // Complete when at most low_bytes are queued, or nothing.
   [[nodiscard]] Wait below_low() noexcept;

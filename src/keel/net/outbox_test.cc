@@ -79,7 +79,7 @@ TEST_P(Outboxes, end_when_they_are_closed_empty) {
   EXPECT_TRUE(running.take());
 }
 
-// Pushes until it is refused; returns how much was taken.
+// Pushes until it is rejected; returns how much was taken.
 std::size_t fill(Outbox& outbox, std::string_view piece) {
   std::size_t pushed = 0;
   while (outbox.push(piece)) pushed += piece.size();
@@ -134,7 +134,7 @@ TEST_P(Outboxes, a_peer_that_does_not_read_holds_up_nobody_else) {
   running[1].begin(to_one.run(), ignore);
   running[2].begin(to_two.run(), ignore);
   const std::string line = internal::pattern(50'000);
-  // Refused once is slow; refused again and again is stuck.
+  // Rejected once is slow; rejected again and again is stuck.
   int refused = 0;
   for (int i = 0; i < 1000 && refused < 10; ++i) {
     refused = to_slow.push(line) ? 0 : refused + 1;

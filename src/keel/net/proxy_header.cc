@@ -4,10 +4,11 @@
 #include <netinet/in.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <optional>
+
+#include "keel/net/crc32c.h"
 
 namespace keel {
 namespace {
@@ -32,7 +33,7 @@ std::size_t number_at(std::string_view bytes, std::size_t at) noexcept {
 
 // --- version 1 -----------------------------------------------------------------------------------------------------
 
-// The next word, and one space behind it, off `rest`.
+// Takes the next word, and one space after it, off `rest`.
 std::string_view next_word(std::string_view& rest) noexcept {
   const std::size_t space = rest.find(' ');
   const std::string_view word = rest.substr(0, space);
@@ -47,7 +48,7 @@ std::optional<std::uint16_t> port_of(std::string_view text) noexcept {
   return port;
 }
 
-// inet_pton() wants a string that ends at a zero, and refuses leading zeros, blanks and what is cut short.
+// inet_pton() needs a null-terminated string, and rejects leading zeros, blanks and truncated addresses.
 std::optional<Address> address_of(int family, std::string_view host, std::string_view port) noexcept {
   char text[INET6_ADDRSTRLEN + 1] = {};
   const auto number = port_of(port);
@@ -88,7 +89,7 @@ ProxyHeader parse_v1(std::string_view received) noexcept {
   const std::string_view source = next_word(rest);
   const std::string_view destination = next_word(rest);
   const std::string_view source_port = next_word(rest);
-  // The last word has no space behind it.
+  // The last word has no space after it.
   const auto client = address_of(family, source, source_port);
   if (!client || !address_of(family, destination, rest)) return refused("an address of version 1 is none");
   header.sender = Sender::Client;
@@ -98,27 +99,11 @@ ProxyHeader parse_v1(std::string_view received) noexcept {
 
 // --- version 2 -----------------------------------------------------------------------------------------------------
 
-// Castagnoli's polynomial, reflected; RFC 3720 appendix B.4.
-constexpr std::array<std::uint32_t, 256> crc32c_table = [] {
-  std::array<std::uint32_t, 256> table{};
-  for (std::uint32_t i = 0; i < 256; ++i) {
-    std::uint32_t crc = i;
-    for (int bit = 0; bit < 8; ++bit) crc = crc >> 1 ^ ((crc & 1) != 0 ? 0x82f63b78u : 0u);
-    table[i] = crc;
-  }
-  return table;
-}();
-
-std::uint32_t crc32c(std::uint32_t crc, std::string_view bytes) noexcept {
-  for (const char c : bytes) crc = crc >> 8 ^ crc32c_table[(crc ^ static_cast<std::uint8_t>(c)) & 0xff];
-  return crc;
-}
-
 // Whether the CRC32C at `at` is that of the whole header, in which it counts as four zeros.
 bool is_intact(std::string_view header, std::size_t at) noexcept {
-  std::uint32_t crc = crc32c(~0u, header.substr(0, at));
-  crc = crc32c(crc, std::string_view("\0\0\0\0", 4));
-  crc = ~crc32c(crc, header.substr(at + 4));
+  std::uint32_t crc = crc32c(header.substr(0, at));
+  crc = crc32c(std::string_view("\0\0\0\0", 4), crc);
+  crc = crc32c(header.substr(at + 4), crc);
   return crc == (static_cast<std::uint32_t>(number_at(header, at)) << 16 | number_at(header, at + 2));
 }
 
@@ -137,7 +122,7 @@ const char* wrong_with_tlvs(std::string_view header, std::size_t at) noexcept {
   return nullptr;
 }
 
-// Of a source address in front of a destination, and their ports.
+// The source address of version 2, from the bytes of a source address, a destination address and their ports.
 Address v2_client(int family, std::string_view addresses) noexcept {
   if (family == AF_INET) {
     sockaddr_in v4{};

@@ -8,9 +8,9 @@
 // a proxy, and always there: the next bytes are the client's, who could write a header in front of them that is
 // missing.
 //
-// Version 1 is a line of at most 107 bytes, version 2 is binary and is accepted up to 4 KiB. Of its extensions (TLVs)
-// CRC32C is checked where it is there, and the others are skipped. The addresses that the client had connected to are
-// checked and not reported.
+// Version 1 is a line of at most 107 bytes, version 2 is binary and is accepted up to 4 KiB. Of its extensions (TLVs),
+// CRC32C is checked when present; the others are skipped. The addresses that the client had connected to are checked
+// and not reported.
 //
 // Errors:  State::Refused, and `reason` says why, as soon as no further bytes could make it a header.
 // Threads: a function.  Cost: one pass over the header; no allocation.
@@ -28,7 +28,7 @@ namespace keel {
 
 struct ProxyHeader {
   enum class State : std::uint8_t { Incomplete, Complete, Refused };
-  // Who sends what follows the header.
+  // The sender of the bytes that follow the header.
   enum class Sender : std::uint8_t {
     Proxy,    // The proxy itself, as its health checks do (LOCAL of version 2).
     Client,   // The client that has the address `client`.
@@ -39,10 +39,10 @@ struct ProxyHeader {
   Sender sender = Sender::Unknown;
   std::size_t size = 0;     // Complete: of the header.
   Address client = {};      // Sender::Client: with its port.
-  const char* reason = "";  // Refused: a literal.
+  const char* reason = "";  // Rejected: a literal.
 };
 
-// `received` is what has come of the connection so far, from its first byte.
+// `received` is everything received on the connection so far, from its first byte.
 ProxyHeader parse_proxy_header(std::string_view received) noexcept;
 
 }  // namespace keel

@@ -26,7 +26,7 @@ std::string v2(char command, char family, const std::string& block) {
 }
 std::string tlv(char type, const std::string& value) { return type + two_bytes(value.size()) + value; }
 
-// "client" and its address, "unknown", "proxy", "incomplete" or why it is refused. What is complete or refused is
+// "client" and its address, "unknown", "proxy", "incomplete" or why it is rejected. What is complete or rejected is
 // looked at byte by byte as well.
 std::string meaning(const std::string& wire) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const unsigned char*>(wire.data()), wire.size());

@@ -81,7 +81,7 @@ struct Resolver::Entry : Link {
   WaitList waiting;
 };
 
-// A lookup on its way to the pool and back. Belongs to nobody: it frees itself when it is back.
+// A lookup on its way to the pool and back. It has no owner: it frees itself when it is back.
 struct Resolver::Question {
   Question(State& s, Entry& e);
   void look_up() noexcept {
@@ -155,7 +155,7 @@ struct Resolver::State {
       entry.error = std::move(answer).error();
       entry.fresh_until = now;
     }
-    // Who goes on may ask again, or end the resolver: not before all have their answer.
+    // A task that continues may ask again, or destroy the resolver: only after all have their answer.
     Trampoline::Deferring deferring;
     while (Waiting* waiting = entry.waiting.pop()) {
       auto& resolve = static_cast<Resolve&>(*waiting);

@@ -5,21 +5,21 @@
 //   std::vector<Address> found = co_await resolver.resolve("example.org", 443);
 //   Stream stream = co_await Stream::connect(resolver, "example.org", 443);
 //
-// IPv4 and IPv6 literals are answered at once. Everything else goes to getaddrinfo(3) on the pool (/etc/hosts, DNS,
-// what nsswitch.conf says), and the answer keeps its order of preference (RFC 6724). Who asks for a name that is being
-// looked up waits for the same answer. getaddrinfo does not tell for how long an answer holds: `lifetime` says it.
-// Where it does not know "localhost" (no /etc/hosts), or a name that ends in ".localhost", that is 127.0.0.1
-// (RFC 6761 §6.3).
+// IPv4 and IPv6 literals are resolved immediately. Everything else goes to getaddrinfo(3) on the pool (/etc/hosts, DNS,
+// what nsswitch.conf says), and the answer keeps its order of preference (RFC 6724). A caller that asks for a name
+// which is being looked up waits for the same answer. getaddrinfo does not return how long an answer is valid:
+// `lifetime` sets it. Where it does not know "localhost" (no /etc/hosts), or a name that ends in ".localhost", that is
+// 127.0.0.1 (RFC 6761 §6.3).
 //
 // Errors:    NotFound "no such host 'x'"; Unavailable when no name server answers now (such an answer is not
 //            remembered, and while the last good one is not older than stale_lifetime, that one is given instead);
 //            InvalidArgument for what is not a name; ResourceExhausted when lookups_max are under way; Cancelled and
 //            DeadlineExceeded.
 // Ownership: the answer is the caller's.
-// Lifetime:  outlives who waits (checked). A lookup that is under way at its end goes on and is forgotten; so the pool
-//            ends, and the loop has run what it posted, before the loop does.
+// Lifetime:  outlives the tasks that wait (checked). A lookup that is in progress at its end continues and is
+//            forgotten; so the pool ends, and the loop has run what it posted, before the loop does.
 // Threads:   the worker it was made on. The lookup function runs on the pool, several at a time.
-// Cancel:    who asked leaves; the lookup goes on and its answer is remembered.
+// Cancel:    the caller stops waiting; the lookup continues and its answer is remembered.
 // Cost:      an answer from memory: a hash and a copy. A new one: a job on the pool.
 
 #pragma once
@@ -39,10 +39,11 @@
 
 namespace keel {
 
+// How long answers are remembered, and how many names are looked up at a time.
 struct ResolverOptions {
-  Duration lifetime = 60_s;          // How long an answer holds.
+  Duration lifetime = 60_s;          // How long an answer is valid.
   Duration negative_lifetime = 5_s;  // The same for "no such host"; how often a name server that fails is tried again.
-  Duration stale_lifetime = 10_min;  // How old an answer may be that is given when no name server answers.
+  Duration stale_lifetime = 10_min;  // Maximum age of a remembered answer that is used while no name server responds.
   std::size_t names_max = 1024;      // Remembered; above it the one that was asked for longest ago is forgotten.
   std::size_t lookups_max = 64;      // Under way; above it resolve() fails.
 };
@@ -54,7 +55,7 @@ class Resolver {
   using Lookup = Function<Result<std::vector<Address>>(const std::string& host)>;
   static Result<std::vector<Address>> system_lookup(const std::string& host);
 
-  // `lookup`: a test's or a simulation's own answers.
+  // `lookup`: replaces getaddrinfo in a test or a simulation.
   explicit Resolver(Executor& pool, const ResolverOptions& options = {}, Lookup lookup = &system_lookup);
   Resolver(const Resolver&) = delete;
   Resolver& operator=(const Resolver&) = delete;

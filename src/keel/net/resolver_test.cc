@@ -101,7 +101,7 @@ TEST_P(Resolvers, remember_an_answer_for_its_lifetime) {
   if (again.begin(ask(resolver, "host.test"), ignore)) {
     EXPECT_EQ(again.take()->size(), 2u);
     EXPECT_EQ(lookups_, 1);
-  } else {  // On a machine that has stood still for so long.
+  } else {  // On a machine that has stalled for this time.
     ASSERT_TRUE(until([&] { return again.has_ended(); }));
   }
   const int before = lookups_;

@@ -191,7 +191,7 @@ struct Worker::Crew {
   std::atomic<int> running;
   std::atomic<bool> has_failed{false};
   std::atomic<bool> is_ending{false};
-  std::mutex mutex;  // Of what follows.
+  std::mutex mutex;  // Guards `places` and `errors`.
   std::vector<Place> places;
   std::vector<std::pair<int, Error>> errors;  // By worker, the first one first.
 };

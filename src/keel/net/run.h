@@ -48,13 +48,15 @@ class Registry;
 // One task on a loop of the calling thread.
 Result<> run(Task<>&& main, io::EngineKind engine = io::EngineKind::Auto);
 
+// Workers, engine and end of a program.
 struct RunOptions {
   int workers = 1;  // Threads with a loop each; 0: one per core this process may run on.
   io::EngineKind engine = io::EngineKind::Auto;
-  bool pin = false;           // Pins worker i to the i-th allowed core.
-  Duration drain = {};        // After a signal: how long tasks that look at stopping() have until they are stopped.
-  Duration stall_after = {};  // When a worker has not come back to its loop for so long, on_stall is called with where
-                              // it is, on a thread of its own: io/stall_watch.h. Zero: nobody looks.
+  bool pin = false;     // Pins worker i to the i-th allowed core.
+  Duration drain = {};  // After a signal: how long tasks that look at stopping() have until they are stopped.
+  // When a worker has not come back to its loop for this time, on_stall is called with where
+  Duration stall_after = {};
+  // it is, on a thread of its own: io/stall_watch.h. Zero: not watched.
   Function<void(const io::Stall&)> on_stall = {};
   metrics::Registry* metrics = nullptr;  // Outlives the call. net_accepted_total, by worker: what the listeners of
                                          // Worker::listen() have accepted. Null: not counted.
@@ -67,7 +69,7 @@ class Worker;
 // first.
 Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin);
 
-// What a task of run() knows of its worker. On that worker's thread; lives until run() returns.
+// The worker of a task of run(). On that worker's thread; lives until run() returns.
 class Worker {
  public:
   Worker(const Worker&) = delete;
@@ -83,7 +85,7 @@ class Worker {
   // another process shares its port.
   Result<Listener> listen(const Address& address, const io::ListenOptions& options = {});
 
-  // Set when the program is to end: a signal has come, or another worker's task has failed.
+  // Set when the program is to end: a signal has arrived, or another worker's task has failed.
   Event& stopping() noexcept { return stopping_; }
 
  private:

@@ -35,7 +35,7 @@ Task<> drop_input(Stream& stream, std::uint64_t bytes_max) {
     if (chunk.empty()) co_return;
     dropped += chunk.size();
     if (dropped > bytes_max) {
-      co_await Error(Code::OutOfRange, "close_gently: the peer goes on sending").from_environment();
+      co_await Error(Code::OutOfRange, "close_gently: the peer keeps sending").from_environment();
     }
   }
 }
@@ -78,7 +78,7 @@ struct Stream::State final : Transport {
       kept->left -= bytes;
     }
   }
-  // Moves what is left, and what has just come behind it, into `kept`.
+  // Moves the remaining bytes, and the ones that have just arrived after them, into `kept`.
   void gather() noexcept {
     if (holds() && !has_fresh) {
       const Chunk rest = left();
@@ -273,7 +273,7 @@ bool StreamInput::start() {
 
 void StreamInput::cancel(Leaf& leaf) noexcept {
   auto& self = static_cast<StreamInput&>(leaf);
-  // What arrives meanwhile waits for the next read.
+  // Bytes that arrive in the meantime wait for the next read.
   self.state_.input = nullptr;
   self.state_.pause();
   self.cancelled_ = true;

@@ -21,9 +21,9 @@
 // Errors:    Unavailable with the errno when the connection breaks (ECONNRESET, EPIPE, …), ResourceExhausted for a
 //            write where there is no memory, Cancelled and DeadlineExceeded when the task is stopped. A read that fails
 //            loses nothing: what had come is there for the next one.
-// Ownership: owns its descriptor; movable between operations. Destroying it closes: what was written is still sent.
-//            But where something has come that was not read, the connection is reset, and the peer may lose what is on
-//            its way to it (RFC 2525 §2.17), as an answer to an upload that was not read to its end. close_gently()
+// Ownership: owns its descriptor; movable between operations. Destroying it closes: what was written is still sent. But
+//            where something has come that was not read, the connection is reset, and the peer may lose what is on its
+//            way to it (RFC 2525 §2.17), such as the response to an upload that was not read to its end. close_gently()
 //            prevents that.
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write or send_file it is
@@ -73,11 +73,12 @@ class Stream {
   class Establish;
   static constexpr std::size_t parts_max = 64;
 
-  // Connects to `address`. Unavailable when it is refused or cannot be reached, NotFound when nothing is at the path of
-  // a Unix socket; where the listener has no room it is waited for. Cancelled: no socket stays open.
+  // Connects to `address`. Unavailable when the connection is refused or the peer cannot be reached, NotFound when
+  // nothing is at the path of a Unix socket. It waits while the listener's backlog is full. Cancelled: no socket stays
+  // open.
   static Task<Stream> connect(Address address, io::ConnectOptions options = {});
-  // To the first of several that answers: families take turns, and each address has 250 ms before the next one is tried
-  // beside it (RFC 8305). An error names every address that was tried.
+  // Connects to the first of several addresses that responds: families take turns, and each address has 250 ms before
+  // the next one is tried beside it (RFC 8305). An error names every address that was tried.
   static Task<Stream> connect(std::vector<Address> addresses, io::ConnectOptions options = {});
   // The same for what the resolver knows of `host`.
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port,
@@ -87,12 +88,12 @@ class Stream {
                               io::ConnectOptions options = {});
   // Takes over a connected descriptor of the current worker's engine, which does not block (O_NONBLOCK).
   explicit Stream(int fd);
-  // Takes over an endpoint (net/transport.h), also one with a layer. `received`, which somebody has read from it
-  // already, is copied, and what is read first. std::bad_alloc: the endpoint is not taken over.
+  // Takes over an endpoint (net/transport.h), also one with a layer. `received`, bytes that were read from it already,
+  // is copied and is read first. std::bad_alloc: the endpoint is not taken over.
   explicit Stream(const Endpoint& endpoint, std::string_view received = {});
   // `plain`, from which nothing was read since end_reading(), under a layer that `layers` make for a connection to
   // `host`, or of one that was accepted (empty). Its handshake begins; the first read or write waits for it, or
-  // establish(). Where that fails, or for want of memory, `plain` is closed.
+  // establish(). If that fails, or memory runs out, `plain` is closed.
   static Result<Stream> layered(TransportLayers& layers, std::string_view host, Stream plain);
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   Stream& operator=(Stream&& other) noexcept {
@@ -111,9 +112,9 @@ class Stream {
   [[nodiscard]] Read read(std::span<char> into) noexcept;
   // Fills `into`. Unavailable when the peer finishes before: the message says after how many of how many bytes.
   [[nodiscard]] ReadExact read_exact(std::span<char> into) noexcept;
-  // What comes up to and with the first `delimiter` (not empty, and alive until then). Empty: the peer has finished and
+  // Reads up to and including the first `delimiter` (not empty, and alive until then). Empty: the peer has finished and
   // nothing was left. OutOfRange when the first `max` bytes do not hold it whole; Unavailable when the peer finishes
-  // without it. After both receive() still gives what had come.
+  // without it. After both errors, receive() still returns the bytes that had arrived.
   [[nodiscard]] ReadUntil read_until(std::string_view delimiter, std::size_t max);
   // Sends all of `bytes`, which must live until then; the view of them need not. One write at a time.
   [[nodiscard]] Write write(const std::string_view& bytes) noexcept;  // By value it would lie in the task's frame.
@@ -121,53 +122,55 @@ class Stream {
   // live until then, the span of them need not.
   [[nodiscard]] WriteParts write(std::span<const std::string_view> parts);
   // Sends `bytes` bytes of `file` from `offset` as a write would, but the kernel takes them from its page cache:
-  // sendfile(2). The file lives until then. OutOfRange when it ends before, also when somebody cuts it meanwhile: the
-  // message says after how many of how many bytes, and these have been sent. InvalidArgument for a folder or a pipe,
-  // DataLoss when the disk fails. What is not in memory is read while the worker waits, for at most 256 KiB before the
-  // others get their turn: for files that are in memory, or on disks that answer. In place of a write, one at a time.
+  // sendfile(2). The file lives until then. OutOfRange when the file ends before, also when it is truncated during the
+  // call: the message says after how many of how many bytes, and these have been sent. InvalidArgument for a folder or
+  // a pipe, DataLoss when the disk fails. The worker blocks while pages that are not in memory are read, for at most
+  // 256 KiB at a time before other connections run: use it for files that are in memory, or on fast disks. In place of
+  // a write, one at a time.
   [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
   // Waits until what is written leaves immediately. Where nothing lies over the stream it does, with a layer after the
   // handshake, whose failure is the error. In place of a write, one at a time.
   [[nodiscard]] Establish establish() noexcept;
-  // What lies over it (net/transport.h): null where nothing does. Lives as long as the stream.
+  // The layer over it (net/transport.h); null where there is none. Lives as long as the stream.
   const TransportLayer* layer() const noexcept;
-  // From now until the next read, what comes while nobody reads is noticed: for connections that are kept for later
-  // use. Between reads, after all that had come was read; what comes is there for the next read.
+  // From now until the next read, bytes that arrive while no task reads are noticed: for connections that are kept for
+  // later use. Call it between reads, after everything that had arrived was read. What arrives then is kept for the
+  // next read.
   void watch();
-  // After watch(): something has come that was not read, be it the end or a failure of the connection.
+  // After watch(): whether unread bytes, the end or a failure of the connection have arrived.
   bool has_input() const noexcept;
   // The same of what the kernel has and the loop has not seen yet: in a turn that lasts. A system call.
   bool has_unseen_input() const noexcept;
-  // Tells the peer that nothing more will come; reading goes on. Between writes.
+  // Tells the peer that nothing more will come; reading continues. Between writes.
   void shutdown_write() noexcept;
-  // Ends both directions, and whoever waits on this stream goes on: a write with Unavailable, a read with what has come
-  // and then the end. For ending a connection that another task is using.
+  // Ends both directions, and wakes the tasks that wait on this stream: a write ends with Unavailable, a read with the
+  // bytes that have arrived and then the end. For ending a connection that another task is using.
   void shutdown() noexcept;
   // Ends the reading, so that layered() or detach() may follow on a stream that was read from: after what two peers say
-  // in clear text before they begin another protocol. All that had come was read; nobody reads or writes. Protocol: the
-  // peer has sent more already. Unavailable: it has finished, or the connection is broken. Then, and when it was
-  // cancelled, the stream is to be closed.
+  // in clear text before they begin another protocol. Everything that had arrived must have been read, and no task may
+  // be reading or writing. Protocol: the peer has sent more already. Unavailable: it has finished, or the connection is
+  // broken. Then, and when it was cancelled, the stream is to be closed.
   Task<> end_reading();
   // Gives the connection away before anything was read or watched for, or after end_reading(): to be put under a layer.
   Endpoint detach() noexcept;
-  // At once; the destructor does the same.
+  // Closes immediately; the destructor does the same.
   void close() noexcept;
-  // Closes so that the peer gets all that was written, also where it goes on sending: tells it that nothing more comes,
-  // and reads and drops what it sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes,
+  // Closes so that the peer receives everything that was written, even if it keeps sending: ends the writing, then
+  // reads and drops what the peer sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes
   // in any case. DeadlineExceeded, OutOfRange (bytes), Unavailable: the peer may not have got all of it. Cancelled:
-  // closed at once. The stream lives until then, and nobody reads or writes meanwhile.
+  // closed immediately. The stream must live until then, and no task may read or write it.
   Task<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
   // While the stream is open; see socket_options.h.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   Address local_address() const noexcept;
-  // Of a Unix socket's client: without a path.
+  // Without a path for a Unix socket's client.
   Address peer_address() const noexcept;
-  // Its descriptor, for getsockopt, setsockopt and ioctl, and to be duplicated. The stream closes it, and all reading,
-  // writing, shutting down and waiting (epoll, poll) is the stream's: io_uring may be reading from it at any time, and
-  // on epoll nobody would hear of what others have read. It does not block, and stays so (O_NONBLOCK). In a simulation
-  // it is a number that the system does not know.
+  // Its descriptor, for getsockopt, setsockopt and ioctl, and to be duplicated. The stream closes it, and only the
+  // stream may read, write, shut down and wait on it (epoll, poll): io_uring may be reading from it at any time, and on
+  // epoll the stream would not notice what others have read. It does not block, and stays so (O_NONBLOCK). In a
+  // simulation it is a number that the system does not know.
   int native_handle() const noexcept;
 
  private:
@@ -184,7 +187,7 @@ class StreamInput : public Leaf {
   bool start();
 
  protected:
-  // What it waits for.
+  // The condition on which it completes.
   enum class Until : std::uint8_t { SomeBytes, AllBytes, Delimiter };
   StreamInput(Stream::State& state, Until until, Cancel cancelled = &cancel) noexcept
       : Leaf(cancelled), until_(until), state_(state) {}
@@ -194,7 +197,7 @@ class StreamInput : public Leaf {
   Error failure() const noexcept;
 
   bool cancelled_ = false;
-  bool failed_ = false;  // Of one that waits for some bytes: there are none, and that is not the end of the stream.
+  bool failed_ = false;  // For SomeBytes: there are no bytes, and that is not the end of the stream.
 
  private:
   friend struct Stream::State;

@@ -1,4 +1,4 @@
-// Writing in parts and both directions at once, on every engine, over TCP and Unix sockets.
+// Writing in parts and both directions at the same time, on every engine, over TCP and Unix sockets.
 
 #include <gtest/gtest.h>
 

@@ -61,7 +61,7 @@ struct Endpoint {
   int fd = -1;
   TransportLayer* layer = nullptr;  // Its engine and descriptor are these.
 
-  // For one that nobody has opened.
+  // For a transport that was not opened.
   void close() const noexcept;
 };
 
@@ -78,7 +78,8 @@ class Transport : protected io::Receive {
   // Gives the endpoint away, to be opened by another transport, while nothing is received, sent or held. With a layer,
   // what it has and has not delivered goes along.
   Endpoint detach() noexcept;
-  // Closes the descriptor, while nothing is received, sent or held. What was sent is still delivered to the peer.
+  // Closes the descriptor, while nothing is received, sent or held. Bytes that were sent are still delivered to the
+  // peer.
   void close() noexcept;
   bool is_open() const noexcept { return fd >= 0; }
 
@@ -88,11 +89,11 @@ class Transport : protected io::Receive {
   bool is_receiving() const noexcept { return pending; }
   // In `arrived`: how many bytes have come; 0: the peer has finished; < 0: an errno, -ECANCELED when it was asked for.
   std::int32_t outcome() const noexcept { return result; }
-  // In `arrived`, with outcome() > 0: what has come. Valid during the call.
+  // Valid in `arrived` with outcome() > 0: the received bytes. Valid during the call.
   std::string_view bytes() const noexcept { return {data, static_cast<std::size_t>(result)}; }
 
-  // In `arrived`: keeps what has come until release(), and says where it is now, which may be elsewhere. One arrival at
-  // a time: the transport is paused meanwhile, or its receiving ends.
+  // Call it in `arrived`: keeps the received bytes until release(), and returns where they are now, which may be
+  // another place. One arrival at a time: until then the transport is paused, or its receiving ends.
   std::string_view hold() noexcept;
   bool holds() const noexcept { return held_size_ != 0; }
   std::string_view held() const noexcept { return {data, held_size_}; }
@@ -104,10 +105,10 @@ class Transport : protected io::Receive {
   void pause() noexcept { io::Engine::pause(*this); }
   void resume() noexcept;
   bool is_paused() const noexcept { return paused; }
-  // Ends the receiving without losing a byte: `arrived` is called for what has come until then, and last with
-  // -ECANCELED or with the end that the stream had reached. What comes afterwards is for the next receive().
+  // Ends the receiving without losing a byte: `arrived` is called for everything received until then, and last with
+  // -ECANCELED or with the end that the stream had reached. Bytes that arrive later are for the next receive().
   void end_receive() noexcept;
-  // Ends the receiving; what has come and was not delivered is lost. No effect when nothing is received.
+  // Ends the receiving; bytes that have arrived and were not delivered are lost. No effect when nothing is received.
   void cancel_receive() noexcept;
 
   // Sends all of send.parts in order, at most 64, or fails; sets send.fd. True: it is complete already, send.result
@@ -115,20 +116,20 @@ class Transport : protected io::Receive {
   bool send(io::Send& send) noexcept;
   // A part of a file, in place of a send.
   bool send(io::SendFile& send) noexcept;
-  // Differs from what it was whenever the kernel has taken more of a pending send, or of what the layer sends before
-  // it: for those who give up a peer that takes nothing.
+  // A number that changes whenever the kernel has taken more bytes of a pending send, or of what the layer sends before
+  // it. Use it to give up a peer that does not read.
   std::uint64_t progress(const io::Send& send) const noexcept;
   // Asks a pending send, of either kind, to end; its done() follows. Then nothing more can be sent.
   void cancel(io::Op& send) noexcept;
-  // Complete, as a send is, when what is sent leaves at once: true where nothing has to be agreed upon first, else
-  // after the layer's handshake, whose failure is the result. `send` has no parts.
+  // Completes, as a send does, when sent bytes leave immediately: it returns true where no handshake is needed, else it
+  // completes after the layer's handshake, whose failure is the result. `send` has no parts.
   bool establish(io::Send& send) noexcept;
 
   // From now on closing resets the connection: what the peer has not taken is thrown away, and no layer says goodbye.
   void reset_on_close() noexcept;
-  // Tells the peer that nothing more will be sent; receiving goes on. Between sends.
+  // Tells the peer that nothing more will be sent; receiving continues. Between sends.
   void shutdown_write() noexcept;
-  // Ends both directions: a pending send ends with -EPIPE, the receiving with what has come and then 0.
+  // Ends both directions: a pending send ends with -EPIPE, the receiving with the bytes that have arrived and then 0.
   void shutdown() noexcept;
 
   // How many bytes on the wire the peer has acknowledged; see io::Engine::acknowledged.
@@ -138,10 +139,10 @@ class Transport : protected io::Receive {
   // Whether bytes, or the end, are there that `arrived` has not been called for: also of what the kernel alone knows. A
   // system call.
   bool has_unread() noexcept;
-  // What a negative outcome() or result of a send means. `doing`: a literal.
+  // The Error for a negative outcome() or result of a send. `doing`: a literal.
   Error error(const char* doing, std::int32_t outcome) const noexcept;
 
-  // For what is asked of a socket by its descriptor: options, addresses. Receiving and sending are the transport's.
+  // The descriptor, for calls on the socket itself: options, addresses. Receiving and sending are the transport's.
   io::Engine& engine() const noexcept;
   int descriptor() const noexcept { return fd; }
   // Null where the transport is plain.
@@ -157,12 +158,12 @@ class Transport : protected io::Receive {
   TransportLayer& over() const noexcept { return *reinterpret_cast<TransportLayer*>(path_ - layered); }
 
   static constexpr std::uintptr_t layered = 1;
-  std::uint32_t held_size_ = 0;  // Of what is at `data`, named `buffer`.
+  std::uint32_t held_size_ = 0;  // Size of the kept bytes.
   // The engine's address; or the layer's, which knows the engine, and the lowest bit: a connection has room for one.
   std::uintptr_t path_ = 0;
 };
 
-// What lies between a transport and its engine, and changes the bytes on their way. It has operations of its own on the
+// A layer between a transport and its engine, which changes the bytes on their way. It has operations of its own on the
 // descriptor, and carries out what is asked of its transport by the contract that the engine has for the operations of
 // a plain one (io/engine.h): nothing is called from inside receive(), resume(), send() and the rest.
 //
@@ -228,9 +229,9 @@ class TransportLayer {
 class TransportLayers {
  public:
   virtual ~TransportLayers() = default;
-  // `plain`, just connected to `host` or accepted (`host` is empty), with a layer over it. The layer takes a copy of
-  // `received`, which somebody has read from `plain` already, as what comes first. Where that fails `plain` is still
-  // the caller's.
+  // `plain`, just connected to `host` or accepted (`host` is empty), with a layer over it. The layer copies `received`,
+  // bytes that were read from `plain` already, and processes them first. Where that fails `plain` is still the
+  // caller's.
   Result<Endpoint> make(Endpoint plain, std::string_view host, std::string_view received = {}) {
     return put_over(plain, host, received);
   }

@@ -38,7 +38,7 @@ class Scene {
   Scene(const Scene&) = delete;
   Scene& operator=(const Scene&) = delete;
 
-  // The call. When it is repeated it goes on where it was.
+  // The call. When it is repeated it continues where it was.
   virtual Result<> act(Duration timeout) = 0;
   // It gets part of its way.
   virtual void advance() {}

@@ -36,9 +36,9 @@ struct DatagramSocket::State {
 
   io::ReceiveDatagrams incoming;  // Where the batch shows what it has.
   io::DatagramBatch batch;
-  int count = 0;          // Datagrams in the batch,
-  int shown = 0;          // and how many of them were shown.
-  std::string_view left;  // Of the one shown last, when it is several in one.
+  int count = 0;          // Datagrams in the batch.
+  int shown = 0;          // How many of them were returned.
+  std::string_view left;  // The rest of the last one, when it is several in one.
   const bool is_unix;
   bool shut = false;  // Accessed by atomic builtins.
 };
@@ -47,7 +47,7 @@ struct DatagramSocket::State {
 Result<> DatagramSocket::State::fill(Instant deadline) {
   while (shown == count) {
     const int read = is_shut() ? 0 : batch.read(incoming);
-    // What a socket gives that was shut down is not what somebody has sent.
+    // A read from a socket that was shut down returns no datagram.
     if (is_shut()) return shut_down();
     shown = 0;
     count = std::max(read, 0);
@@ -135,7 +135,7 @@ Result<std::size_t> DatagramSocket::send_many(std::span<const OutgoingDatagram> 
   outgoing.datagrams = datagrams.data();
   outgoing.count = static_cast<std::uint32_t>(std::min<std::size_t>(datagrams.size(), INT32_MAX));
   std::uint64_t calls = 0;
-  // What has left is told; what comes next says why when it is sent again.
+  // Returns how many were sent; sending the next one again returns the error.
   const auto ended_by = [&outgoing](Error&& why) -> Result<std::size_t> {
     if (outgoing.sent != 0) return std::size_t{outgoing.sent};
     return std::move(why);

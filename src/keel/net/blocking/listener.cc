@@ -36,7 +36,7 @@ Result<Stream> Listener::accept(Duration timeout) {
 }
 
 void Listener::shutdown() noexcept {
-  // Of itself accept of a Unix socket says only that nobody is there.
+  // By itself, accept on a Unix socket only reports that there is no connection.
   __atomic_store_n(&is_shut_, true, __ATOMIC_RELEASE);
   ::shutdown(fd_, SHUT_RDWR);
 }

@@ -29,8 +29,8 @@ class Listener {
   ~Listener();
 
   Result<Stream> accept(Duration timeout = Duration::forever());
-  // Every accept ends with Cancelled, those that wait and those to come, so that the threads in them can be joined. Who
-  // has connected and was not accepted is reset, at the latest when the listener ends.
+  // Every accept ends with Cancelled, both waiting calls and later ones, so that their threads can be joined.
+  // Connections that were not accepted are reset, at the latest when the listener is destroyed.
   void shutdown() noexcept;
   // Where it listens, with the port the system chose for port 0.
   Address address() const noexcept;

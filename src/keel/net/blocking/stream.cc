@@ -180,7 +180,7 @@ Result<> Stream::close_gently(Duration timeout, std::uint64_t bytes_max) {
   Result<> finished;
   for (bool more = true; more && finished;) {
     if (dropped > bytes_max) {
-      finished = fail(Code::OutOfRange, "close_gently: the peer goes on sending");
+      finished = fail(Code::OutOfRange, "close_gently: the peer keeps sending");
       break;
     }
     taken_ = in_.size();
@@ -202,7 +202,7 @@ void Stream::shutdown() noexcept { ::shutdown(fd_, SHUT_RDWR); }
 Address Stream::local_address() const noexcept { return internal::name_of(fd_, getsockname); }
 Address Stream::peer_address() const noexcept { return internal::name_of(fd_, getpeername); }
 
-// More bytes behind those that are left; false: the peer has finished.
+// Receives more bytes after the remaining ones; false: the peer has finished.
 Result<bool> Stream::fill(Instant deadline) {
   in_.consume(std::exchange(taken_, 0));
   for (;;) {

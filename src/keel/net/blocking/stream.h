@@ -43,10 +43,10 @@ class Stream {
   // Unix socket.
   static Result<Stream> connect(const Address& address, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
-  // To the first of several that answers, one after the other: each may take an equal share of the time that is left
-  // for it and those behind it, the last one all of it. Without a limit that is the system's, some two minutes for each
-  // that is silent. An error names every address that was tried, and has the code of the last one. InvalidArgument:
-  // there is none.
+  // Connects to the first of several addresses that responds, trying one after the other: each may take an equal share
+  // of the remaining time for it and the ones after it, the last one all of it. Without a limit that is the system's,
+  // some two minutes for each that is silent. An error names every address that was tried, and has the code of the last
+  // one. InvalidArgument: there is no address.
   static Result<Stream> connect(const std::vector<Address>& addresses, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // The same for the addresses of `host`. Looking it up (getaddrinfo) has a time limit of its own, which the system
@@ -67,7 +67,7 @@ class Stream {
   Result<std::size_t> read(std::span<char> into, Duration timeout = Duration::forever());
   // Fills `into`. Unavailable when the peer finishes before: the message says after how many of how many bytes.
   Result<> read_exact(std::span<char> into, Duration timeout = Duration::forever());
-  // What comes up to and with the first `delimiter`. Empty: the peer has finished and nothing was left. OutOfRange when
+  // Reads up to and including the first `delimiter`. Empty: the peer has finished and nothing was left. OutOfRange when
   // the first `max` bytes do not hold it whole; Unavailable when the peer finishes without it.
   Result<Chunk> read_until(std::string_view delimiter, std::size_t max, Duration timeout = Duration::forever());
   // Sends all of it, or fails.
@@ -77,14 +77,14 @@ class Stream {
   // Sends `bytes` bytes of a plain file, open for reading as the descriptor `file`, from `offset`: sendfile(2).
   // OutOfRange when it ends before; InvalidArgument for a folder or a pipe. The disk has no time limit.
   Result<> send_file(int file, std::uint64_t offset, std::uint64_t bytes, Duration timeout = Duration::forever());
-  // Tells the peer that nothing more will come; reading goes on.
+  // Tells the peer that nothing more will come; reading continues.
   void shutdown_write() noexcept;
-  // Ends both directions, and who waits on this stream goes on: a write with Unavailable, a read with what has come and
-  // then the end.
+  // Ends both directions, and wakes threads that wait on this stream: a write ends with Unavailable, a read with the
+  // bytes that have arrived and then the end.
   void shutdown() noexcept;
   void close() noexcept;
-  // Closes so that the peer gets all that was written, also where it goes on sending: tells it that nothing more comes,
-  // and reads and drops what it sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes,
+  // Closes so that the peer receives everything that was written, even if it keeps sending: ends the writing, then
+  // reads and drops what the peer sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes
   // in any case. DeadlineExceeded, OutOfRange (bytes), Unavailable: the peer may not have got all of it.
   Result<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
@@ -102,7 +102,7 @@ class Stream {
   Result<bool> fill(Instant deadline);
 
   int fd_;
-  Buffer in_;  // What has come; the first `taken_` bytes have been read.
+  Buffer in_;  // Received bytes; the first `taken_` of them were read.
   std::size_t taken_ = 0;
 };
 

@@ -76,7 +76,7 @@ Result<> BlockingStream::shake(Duration timeout) {
     std::string_view wire = wire_.view();
     const Result<std::size_t> got = records_->read(wire, {});
     wire_.consume(wire_.size() - wire.size());
-    result = flush(deadline);  // Also what tells the peer why it is refused.
+    result = flush(deadline);  // Also the alert that tells the peer why it is rejected.
     if (!got) return got.error().clone();
     if (!result || records_->is_established()) break;
     result = receive_more(deadline);

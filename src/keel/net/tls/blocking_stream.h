@@ -5,7 +5,7 @@
 //   KEEL_TRY(blocking::Chunk line, stream.read_until("\n", 1024, 1_s));
 //
 // Its calls are those of a blocking::Stream, except that it sends no files and that the end of the peer's bytes without
-// close_notify is an error of the read (Unavailable): what came may be cut.
+// close_notify is an error of the read (Unavailable), because the bytes may be truncated.
 //
 // Errors:    of connect: those of blocking::Stream::connect; then of the handshake, as Records has them
 //            (net/tls/records.h), and DeadlineExceeded above the context's handshake_timeout. All name the host. Of the
@@ -13,7 +13,7 @@
 // Ownership: owns its descriptor, buffers and context; movable. Destroying it says close_notify where that needs no
 //            waiting, and closes as a blocking::Stream does.
 // Threads:   one at a time. Not on a worker of a loop, which is a bug.
-// Memory:    as Records, and what has come and was not read.
+// Memory:    as Records, and received bytes that were not read.
 // Cost:      that of Records; a copy of what comes, and one of what is in it.
 
 #pragma once
@@ -38,7 +38,7 @@ class Records;
 
 class BlockingStream {
  public:
-  // To the first address of `host` that answers, which then proves to be it; both within `timeout`.
+  // Connects to the first address of `host` that responds, which then proves its identity; both within `timeout`.
   static Result<BlockingStream> connect(const ClientContext& context, const std::string& host, std::uint16_t port,
                                         Duration timeout = Duration::forever(), const io::ConnectOptions& options = {});
   // Over a stream that is connected, and from which nothing was read.
@@ -55,17 +55,17 @@ class BlockingStream {
   Result<blocking::Chunk> receive(Duration timeout = Duration::forever());
   // Copies at most `into.size()` bytes; returns how many, 0 at the end.
   Result<std::size_t> read(std::span<char> into, Duration timeout = Duration::forever());
-  // What comes up to and with the first `delimiter`. Empty: the peer has finished and nothing was left. OutOfRange when
+  // Reads up to and including the first `delimiter`. Empty: the peer has finished and nothing was left. OutOfRange when
   // the first `max` bytes do not hold it whole; Unavailable when the peer finishes without it.
   Result<blocking::Chunk> read_until(std::string_view delimiter, std::size_t max,
                                      Duration timeout = Duration::forever());
   // Sends all of it, or fails; then it is unknown how much the peer has got.
   Result<> write(std::string_view bytes, Duration timeout = Duration::forever());
-  // Tells the peer that nothing more will come (a write behind it is a Bug); reading goes on.
+  // Tells the peer that nothing more will come (a write after it is a Bug); reading continues.
   Result<> shutdown_write(Duration timeout = Duration::forever());
   void close() noexcept;
 
-  // What the handshake has agreed upon. Lives until the stream is closed.
+  // The result of the handshake. Lives until the stream is closed.
   const Records& connection() const noexcept { return *records_; }
   // For what is asked of the socket. Reading and writing are the stream's.
   const blocking::Stream& plain() const noexcept { return plain_; }
@@ -81,10 +81,10 @@ class BlockingStream {
 
   blocking::Stream plain_;
   std::unique_ptr<Records> records_;
-  Buffer wire_;  // What has come, and was not read by TLS.
-  Buffer in_;    // What it has read; the first `taken_` bytes are gone.
+  Buffer wire_;  // Received bytes that were not read by TLS.
+  Buffer in_;    // Decrypted bytes; the first `taken_` of them are used.
   std::size_t taken_ = 0;
-  bool is_cut_ = false;  // Part of what was written has not left: nothing behind it would be understood.
+  bool is_cut_ = false;  // A write was sent only in part: the peer could not understand anything after it.
 };
 
 }  // namespace keel::tls

@@ -111,7 +111,7 @@ TEST_P(BlockingStreams, are_read_by_lines_and_by_pieces) {
 TEST_P(BlockingStreams, refuse_a_server_of_another_name) {
   std::thread server([this] {
     auto stream = BlockingStream::accept(*server_context_, listener_.accept(10_s).value(), 10_s);
-    // TLS 1.3: it may be refused only when it has finished.
+    // TLS 1.3: it may be rejected only when it has finished.
     const bool is_refused = !stream || !stream->receive(10_s);
     EXPECT_TRUE(is_refused);
   });

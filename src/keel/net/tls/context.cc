@@ -40,7 +40,7 @@ Result<std::string> wire_protocols(const std::vector<std::string>& protocols) {
 
 using Stack = Owner<STACK_OF(X509), [](STACK_OF(X509) * stack) noexcept { sk_X509_free(stack); }>;
 
-// Of certificates that somebody else owns.
+// A stack of certificates that are owned elsewhere.
 Stack stack_of(const std::vector<CertificatePointer>& certificates) {
   Stack stack(sk_X509_new_null());
   for (const CertificatePointer& one : certificates) {
@@ -73,7 +73,7 @@ int choose_certificates(SSL* ssl, void* data) noexcept {
     if (name == nullptr || !is_for(identity, name)) continue;
     const Stack chain = stack_of(identity.chain);
     if (chain == nullptr) return 0;
-    // Of two with the same kind of key the first one stays.
+    // If two have the same kind of key, the first one is used.
     has_one |= SSL_use_cert_and_key(ssl, identity.certificate.get(), identity.key.get(), chain.get(), 0) == 1;
   }
   if (!has_one) {
@@ -152,7 +152,7 @@ Error refusal_of(X509_STORE_CTX* store, const Connection& connection) {
       text += " cannot be checked: the list of revoked certificates is out of date";
       break;
     default:
-      text += std::string(" is not good: ") + X509_verify_cert_error_string(reason);
+      text += std::string(" is invalid: ") + X509_verify_cert_error_string(reason);
   }
   return Error::text(Code::Unauthenticated, text).from_environment();
 }
@@ -166,7 +166,7 @@ int verified(int is_good, X509_STORE_CTX* store) noexcept {
   try {
     connection.refusal.emplace(refusal_of(store, connection));
   } catch (const std::bad_alloc&) {
-    connection.refusal.emplace(Code::ResourceExhausted, "no memory to say why a certificate is not good");
+    connection.refusal.emplace(Code::ResourceExhausted, "out of memory while explaining why a certificate is invalid");
   }
   return 0;
 }
@@ -233,12 +233,13 @@ Result<std::shared_ptr<Context>> make_context(bool is_server, Version version_mi
   context->ssl.reset(SSL_CTX_new(is_server ? TLS_server_method() : TLS_client_method()));
   SSL_CTX* const ssl = context->ssl.get();
   if (ssl == nullptr) return Error::text(Code::ResourceExhausted, "OpenSSL cannot be used: " + last_words());
-  if (version_min > version_max) return fail(Code::InvalidArgument, "the lowest version of TLS is above the highest");
+  if (version_min > version_max)
+    return fail(Code::InvalidArgument, "lowest accepted version of TLS is above the highest");
   const bool is_set = SSL_CTX_set_min_proto_version(ssl, wire_version(version_min)) == 1 &&
                       SSL_CTX_set_max_proto_version(ssl, wire_version(version_max)) == 1 &&
                       SSL_CTX_set_ciphersuites(ssl, suites_13) == 1 && SSL_CTX_set_cipher_list(ssl, suites_12) == 1 &&
                       SSL_CTX_set1_groups_list(ssl, groups) == 1;
-  if (!is_set) return Error::text(Code::Unsupported, "OpenSSL lacks what TLS here needs: " + last_words());
+  if (!is_set) return Error::text(Code::Unsupported, "OpenSSL lacks a feature that Keel needs: " + last_words());
   SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
   // An idle connection keeps no buffers: 14 KB instead of 47.
   SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
@@ -323,7 +324,7 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
 
   if (options.client_certificates != ClientCertificates::Unwanted) {
     if (options.clients.file.empty() && options.clients.pem.empty()) {
-      return fail(Code::InvalidArgument, "clients' certificates are wanted, but no roots that issue them are given");
+      return fail(Code::InvalidArgument, "client certificates are requested, but no roots that issue them are given");
     }
     KEEL_TRY_VOID(internal::trust(ssl, options.clients, true));
     const int required =

@@ -1,12 +1,12 @@
-// keel/net/tls/context.h — what one side of TLS knows before it meets a peer: certificates, keys, whom it trusts.
+// keel/net/tls/context.h — the certificates, keys and trusted roots of one side of TLS.
 //
 //   const ServerOptions options = {.certificates = {{.certificate_file = "shop.pem", .key_file = "shop.key"}}};
 //   KEEL_TRY(ServerContext server, ServerContext::make(options));
 //   const ClientOptions defaults;                                 // the system's roots
 //   ClientContext client = co_await ClientContext::make(defaults);
 //
-// In a coroutine the options are named on the line before, as here: GCC 12 destroys those that are made in an awaited
-// expression twice.
+// In a coroutine the options are named on the line before, as here: GCC 12 destroys options twice that are made in an
+// awaited expression.
 //
 // Both speak TLS 1.2 and 1.3 as Mozilla's "intermediate" profile has it: AES-GCM and ChaCha20-Poly1305 with X25519,
 // P-256 and P-384. Its DHE suites for RSA are left out: a client can make a server compute those for nothing
@@ -44,24 +44,25 @@ namespace internal {
 struct Context;
 }
 
+// The versions of TLS.
 enum class Version : std::uint8_t { Tls12, Tls13 };
 
 // A certificate and its private key, in PEM, each as a file or as text.
 struct KeyPair {
-  // The certificate, and after it those that lead to a root, which need not be there itself.
+  // The certificate, followed by the intermediate certificates up to a root, which itself is not needed.
   std::string certificate_file = {};
   std::string certificate_pem = {};
   // Without a passphrase. PKCS #8, or the older forms of RSA and EC keys. Where there is neither file nor text of it,
   // it is beside the certificate.
   std::string key_file = {};
   std::string key_pem = {};
-  // Of a server: the response of its issuer's responder that says it is not revoked (OCSP, RFC 6960), in DER. A client
+  // For a server: the OCSP response (RFC 6960) by which its issuer confirms that it is not revoked, in DER. A client
   // that asks gets it (stapling, RFC 6066 §8), as long as it is valid. Neither: it gets none.
   std::string ocsp_file = {};
   std::string ocsp_der = {};
 };
 
-// Whom to believe. A file and a text are used together.
+// The trusted roots. A file and a text are used together.
 struct Trust {
   // Certificates of roots, in PEM. None: for a client the system's.
   std::string file = {};
@@ -72,15 +73,17 @@ struct Trust {
   std::string revoked_pem = {};
 };
 
+// Whether a server asks its clients for certificates.
 enum class ClientCertificates : std::uint8_t {
   Unwanted,
   Optional,  // A client that has none is let in; one that is not good is not.
   Required,
 };
 
+// Certificates, trust and limits of a server.
 struct ServerOptions {
-  // At least one. A client that asks for a name gets those that are for it (exactly, or by a wildcard of one label); if
-  // none is, or it asks for none, the first one. Two for one name may differ in the kind of key.
+  // At least one. A client that asks for a name gets the certificates for it (exactly, or by a wildcard of one label);
+  // if there is none, or it asks for no name, the first one. Two for one name may differ in the kind of key.
   std::vector<KeyPair> certificates = {};
   // The application protocols (ALPN), the preferred one first. A client that offers none of them is rejected; one that
   // has no ALPN is let in.
@@ -92,28 +95,31 @@ struct ServerOptions {
   Version version_max = Version::Tls13;
   // Clients may resume a session with a ticket, for 2 h.
   bool tickets = true;
-  // Of tickets. None: the context's own, so that a context which takes its place resumes none of its sessions.
+  // The lifetime of tickets. None: the context's own, so that a context which takes its place resumes none of its
+  // sessions.
   std::optional<TicketKeys> ticket_keys = {};
-  // Of one connection, from its beginning. Raising it lets slow peers hold their memory for longer.
+  // Time limit of the handshake, from the beginning of the connection. Raising it lets slow peers hold their memory for
+  // longer.
   Duration handshake_timeout = Duration::seconds(10);
-  // What a client that speaks HTTP without TLS is told, in clear, before its connection ends: a whole response. Empty:
-  // nothing.
+  // A whole HTTP response that a client which speaks HTTP without TLS gets, in clear text, before its connection ends.
+  // Empty: nothing.
   std::string answer_to_http = {};
 };
 
-// What a client wants of a server's certificate. For a protocol that leaves it to its users (sslmode of PostgreSQL):
-// with anything but Host, whoever can get in between may pose as the server.
+// What a client checks in a server's certificate. For a protocol that leaves the choice to its users (sslmode of
+// PostgreSQL): with anything but Host, an attacker in the middle can pose as the server.
 enum class ServerCheck : std::uint8_t {
   Host,       // It is good, and for the host that was asked for.
   Authority,  // It is good, for whatever host.
   Nothing,    // It is not looked at.
 };
 
+// Trust and certificate of a client.
 struct ClientOptions {
-  // Of servers.
+  // The roots of servers' certificates.
   Trust trust = {};
   ServerCheck check = ServerCheck::Host;
-  // What proves who this side is where a server asks for it. Empty: nothing.
+  // The certificate of this side, for servers that ask for one. Empty: nothing.
   KeyPair certificate = {};
   std::vector<std::string> protocols = {};
   Version version_min = Version::Tls12;
@@ -123,15 +129,17 @@ struct ClientOptions {
   Duration handshake_timeout = Duration::seconds(10);
 };
 
-// Of a server's certificate, for people and for those who watch over it.
+// Facts about a server's certificate, for people and for monitoring.
 struct CertificateFacts {
   std::string file;              // Empty: it was given as a text.
-  std::string names;             // What it is for: DNS names and addresses, some of them.
+  std::string names;             // The names that it is valid for: DNS names and addresses, some of them.
   std::int64_t valid_until = 0;  // Seconds since 1970.
-  std::int64_t ocsp_until = 0;   // Until when clients get its OCSP response; 0: there is none,
-  std::string ocsp_problem;  // because of this, where one was named: it is damaged, of another certificate, too old.
+  std::int64_t ocsp_until = 0;   // When its OCSP response expires; 0: there is none.
+  // Why there is no OCSP response although one was named: damaged, for another certificate, too old.
+  std::string ocsp_problem;
 };
 
+// What the connections of a server have in common; may be shared by all workers.
 class ServerContext {
  public:
   static Result<ServerContext> make(const ServerOptions& options);
@@ -148,6 +156,7 @@ class ServerContext {
   std::shared_ptr<const internal::Context> context_;  // Shared: connections outlive a reload.
 };
 
+// What the connections of a client have in common; may be shared by all workers.
 class ClientContext {
  public:
   static Result<ClientContext> make(const ClientOptions& options);

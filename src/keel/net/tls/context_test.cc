@@ -127,9 +127,9 @@ TEST_F(Contexts, reject_options_that_do_not_fit) {
   const auto error = [](const ServerOptions& options) { return ServerContext::make(options).error().describe(); };
   EXPECT_EQ(error({}), "a server of TLS needs a certificate");
   EXPECT_EQ(error({.certificates = {pair_}, .client_certificates = ClientCertificates::Optional}),
-            "clients' certificates are wanted, but no roots that issue them are given");
+            "client certificates are requested, but no roots that issue them are given");
   EXPECT_EQ(error({.certificates = {pair_}, .version_min = Version::Tls13, .version_max = Version::Tls12}),
-            "the lowest version of TLS is above the highest");
+            "lowest accepted version of TLS is above the highest");
   EXPECT_EQ(error({.certificates = {pair_}, .protocols = {""}}),
             "a protocol's name (ALPN) has 1 to 255 bytes, '' has not");
   EXPECT_EQ(ClientContext::make({.trust = {.file = "nowhere.pem"}}).error().describe(),

@@ -16,9 +16,9 @@ namespace {
 constexpr Duration close_timeout = 10_s;
 // What is sealed of one send before others get their turn: as much as the engine sends of a plain one.
 constexpr std::size_t burst_bytes_max = 1 << 20;
-// How long handshakes are computed in a turn of their loop: one takes some 0.2 ms, and many that come at once are not
-// to keep everybody else waiting. Those that are left wait for the next turn. Both that come and that wait have so
-// much, so that those who wait longest go on whoever comes.
+// How long handshakes are computed in a turn of their loop: one takes some 0.2 ms, and a burst must not delay other
+// connections. Those that are left wait for the next turn. New and waiting handshakes have this much time each, so that
+// waiting ones continue under any load.
 constexpr Duration handshakes_max = 250_us;
 
 class HandshakeTime {
@@ -190,7 +190,7 @@ void Layer::late() noexcept {
   advance({});
 }
 
-// With what has just come, behind what has waited.
+// The bytes that have just arrived, after those that have waited.
 void Layer::advance(std::string_view fresh) noexcept {
   try {
     if (in_.empty()) {
@@ -219,7 +219,7 @@ void Layer::advance(std::string_view fresh) noexcept {
     }
   }
   flush();
-  // The peer's could not be read without room for our answers to it.
+  // The peer's messages could not be read without room for our replies.
   const bool may_read = is_wanted() || !records_.is_established();
   if (!in_.empty() && may_read && !cancelling_ && send_.is_idle()) post();
   // No more is taken of the peer before that: what it sends has to wait in the kernel.
@@ -230,7 +230,7 @@ void Layer::advance(std::string_view fresh) noexcept {
   end_receiving();
 }
 
-// Goes on with the handshake, and delivers as long as that is wanted.
+// Continues with the handshake, and delivers as long as that is wanted.
 void Layer::read_from(std::string_view& wire, bool has_waited) noexcept {
   char plain[Records::plain_bytes_max];
   while (failure_ == 0 && !cancelling_ && !is_closed_) {

@@ -13,8 +13,9 @@
 // Closing:   says close_notify and waits until that has left, for at most 10 s.
 // Memory:    Records', and 64 KiB of a large send at a time. What comes while its transport is paused waits in the
 //            kernel, beyond what had come already.
-// Fairness:  handshakes are computed for some half a millisecond in a turn of the loop; the others wait for the next.
-// Cost:      beside Records' one copy of what is sent, into records; what is received is decrypted where it is read.
+// Fairness:  handshakes are computed for at most about half a millisecond in a turn of the loop; the others wait for
+//            the next one.
+// Cost:      beside Records' one copy of what is sent, into records; received bytes are decrypted where they are read.
 
 #pragma once
 
@@ -96,27 +97,27 @@ class Layer final : public TransportLayer {
   bool ending_ = false;        // end_receive()
   bool cancelling_ = false;    // cancel_receive()
   bool has_ended_ = false;     // The stream of bytes.
-  bool is_cut_ = false;        // And nothing was said of that.
-  bool wants_end_ = false;     // close_notify is to be said,
-  bool has_said_end_ = false;  // and it was.
-  bool is_shut_ = false;       // After it the kernel was told.
+  bool is_cut_ = false;        // It ended without close_notify.
+  bool wants_end_ = false;     // close_notify is to be sent.
+  bool has_said_end_ = false;  // close_notify was sent.
+  bool is_shut_ = false;       // After that, the kernel's side of the socket was shut down for writing.
   bool is_shut_down_ = false;
   bool is_reset_ = false;  // Closing waits for nothing.
   bool is_closed_ = false;
   bool is_posted_ = false;
-  bool is_taken_ = false;  // What sending_ sends is sealed.
+  bool is_taken_ = false;  // The bytes of sending_ are encrypted.
   bool calls_back_ = true;
-  std::int32_t failure_ = 0;  // Of the layer: nothing can be received or sent.
+  std::int32_t failure_ = 0;  // An error of the layer: nothing can be received or sent.
   std::int32_t out_failure_ = 0;
   std::int32_t send_failure_ = 0;
-  std::optional<Error> why_;  // What -EPROTO means.
+  std::optional<Error> why_;  // The error that -EPROTO stands for.
   io::Send* sending_ = nullptr;
-  std::uint32_t part_ = 0;    // Of it: the first one that is not sealed,
-  std::size_t offset_ = 0;    // and how much of that one is;
-  std::uint64_t sealed_ = 0;  // how much altogether,
-  std::size_t burst_ = 0;     // and in this turn.
+  std::uint32_t part_ = 0;    // The first part of sending_ that is not encrypted.
+  std::size_t offset_ = 0;    // Encrypted bytes of that part.
+  std::uint64_t sealed_ = 0;  // Encrypted bytes of sending_ altogether.
+  std::size_t burst_ = 0;     // Bytes encrypted in this turn.
   std::uint64_t flown_ = 0;   // Bytes on the wire by the sends of the engine that are over.
-  Buffer in_;                 // What has come while nobody wanted it.
+  Buffer in_;                 // Bytes received while the transport was paused.
   Buffer flight_;
   Member<io::Receive, Layer, &Layer::received> receive_{*this};
   Member<io::SendPart, Layer, &Layer::sent> send_{*this};
@@ -131,7 +132,7 @@ class Layers final : public TransportLayers {
  public:
   explicit Layers(ServerContext context) noexcept : context_(std::move(context)) {}
   explicit Layers(ClientContext context) noexcept : context_(std::move(context)) {}
-  // For connections from now on: certificates that were renewed.
+  // Used by new connections: certificates that were renewed.
   void set_context(ServerContext context);
 
  private:

@@ -349,7 +349,7 @@ class OpensslClient {
   std::string text_;
 };
 
-// Each of its requests wants an answer, for which there is no room: what it sends behind them cannot be read yet.
+// Each of its requests wants a response, for which there is no room: what it sends behind them cannot be read yet.
 TEST_P(TlsTransports, a_peer_that_takes_no_answers_is_slowed_down_as_well) {
   const std::string large = pattern(16 << 20);
   const auto [near, far] = connect();
@@ -464,7 +464,7 @@ TEST_P(TlsTransports, an_end_that_was_not_announced_is_an_error_of_the_receiving
   ASSERT_TRUE(until([&] { return !server_.outcomes.empty(); }));
   EXPECT_EQ(server_.outcomes, std::vector<std::int32_t>{-EPROTO});
   EXPECT_EQ(server_.transport.error("receive", -EPROTO).code(), Code::Unavailable);
-  EXPECT_TRUE(server_.error.starts_with("the connection was cut before the peer said that it had finished"));
+  EXPECT_TRUE(server_.error.starts_with("the connection was truncated"));
 
   server_.say("and yet");
   ASSERT_TRUE(until([&] { return client_.text == "and yet"; }));
@@ -518,7 +518,7 @@ TEST_P(TlsTransports, a_handshake_that_is_cut_is_an_error) {
   ASSERT_TRUE(until([&] { return !client_.outcomes.empty() && !client_.results.empty(); }));
   EXPECT_EQ(client_.outcomes, std::vector<std::int32_t>{-EPROTO});
   EXPECT_EQ(client_.results, std::vector<std::int32_t>{-EPROTO});
-  EXPECT_EQ(client_.error, "the TLS handshake was cut: the peer closed the connection");
+  EXPECT_EQ(client_.error, "the connection ended during the TLS handshake: the peer closed the connection");
   engine().close(far);
 }
 
@@ -562,7 +562,7 @@ TEST_P(TlsTransports, an_endpoint_that_nobody_has_opened_can_be_closed) {
   over_client(near).close();
   server_.open(over_server(far));
   ASSERT_TRUE(until([&] { return !server_.outcomes.empty(); }));
-  EXPECT_EQ(server_.error, "the TLS handshake was cut: the peer closed the connection");
+  EXPECT_EQ(server_.error, "the connection ended during the TLS handshake: the peer closed the connection");
 }
 
 TEST_P(TlsTransports, files_are_not_sent) {

@@ -84,7 +84,7 @@ TEST_P(OpensslPrograms, s_client_is_served_and_may_ask_for_new_keys) {
     Start<std::string> serving;
     serving.begin(echo_once(listener, agreed), [](StartCore&) noexcept {});
     const bool is_13 = version == "-tls1_3";
-    // A line that begins with K asks for new keys, of both sides; the program looks at what comes at once.
+    // A line that begins with K asks for new keys, of both sides; the program reacts to lines that arrive together.
     const std::string lines = is_13 ? "(sleep 0.3; echo hello; sleep 0.2; echo K; sleep 0.2; echo world; sleep 0.3)"
                                     : "(sleep 0.3; echo hello; sleep 0.2; echo world; sleep 0.3)";
     const std::string output =

@@ -20,7 +20,7 @@ using internal::BioPointer;
 using internal::SessionPointer;
 using internal::SslPointer;
 
-// Beyond it nothing is taken from OpenSSL: more than a flight, and what answers one record.
+// Above this, nothing is taken from OpenSSL: more than a flight, and the reply to one record.
 constexpr std::size_t output_bytes_most = Records::output_bytes_max + 160 * 1024;
 
 Error from_peer(Code code, const std::string& text) { return Error::text(code, text).from_environment(); }
@@ -44,7 +44,7 @@ Error error_of_alert(int alert, bool is_established) {
     case SSL_AD_UNKNOWN_CA:
     case SSL_AD_CERTIFICATE_REQUIRED:
     case SSL_AD_ACCESS_DENIED:
-      return from_peer(Code::Unauthenticated, "the peer does not accept our certificate, or misses one: " + words);
+      return from_peer(Code::Unauthenticated, "the peer does not accept our certificate, or requires one: " + words);
     default:
       return from_peer(
           Code::Protocol,
@@ -87,10 +87,10 @@ Error error_of(unsigned long code, bool is_established) {
   }
   const char* const words = ERR_reason_error_string(code);
   return from_peer(Code::Protocol, std::string("the peer broke the protocol of TLS: ") +
-                                       (words != nullptr ? words : "OpenSSL does not say how"));
+                                       (words != nullptr ? words : "OpenSSL does not say why"));
 }
 
-// Of what failed: the protocol's word for it where there is one, not that of the cipher below.
+// The reason of a failure: the protocol's where there is one, not that of the cipher below.
 unsigned long first_of_protocol() noexcept {
   const unsigned long first = ERR_peek_error();
   for (unsigned long code = ERR_get_error(); code != 0; code = ERR_get_error()) {
@@ -124,7 +124,7 @@ struct Records::State {
   }
 
   ~State() {
-    // A session may be resumed also where nobody said goodbye, as long as nothing was wrong with it.
+    // A session may be resumed also without close_notify, as long as it had no error.
     if (is_established && !failure) SSL_set_shutdown(ssl.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   }
 
@@ -177,7 +177,7 @@ struct Records::State {
 
   // --- what OpenSSL answers
 
-  // Of a call that gave `result`: nothing where more has to come or to leave first.
+  // The error of a call that returned `result`: none where more bytes have to be received or sent first.
   Result<> judge(int result) {
     switch (SSL_get_error(ssl.get(), result)) {
       case SSL_ERROR_WANT_READ:
@@ -211,7 +211,7 @@ struct Records::State {
     if (result != 1) {
       KEEL_TRY_VOID(judge(result));
       if (!std::exchange(has_peer_finished, false)) return {};
-      failure.emplace(from_peer(Code::Unavailable, "the TLS handshake was cut: the peer sent close_notify"));
+      failure.emplace(from_peer(Code::Unavailable, "the peer ended the TLS handshake with close_notify"));
       return failure->clone();
     }
     is_established = true;
@@ -245,7 +245,8 @@ Records::Records(const ClientContext& context, std::string_view host)
   KEEL_EXPECT(!host.empty(), "TLS is given no host: whom the peer's certificate has to be for");
   std::string& name = state_->connection.host;
   name = host;
-  if (name.size() > 1 && name.back() == '.') name.pop_back();  // Of the DNS, not of certificates.
+  // The trailing dot belongs to DNS names, not to those of certificates.
+  if (name.size() > 1 && name.back() == '.') name.pop_back();
   SSL* const ssl = state_->ssl.get();
   bool is_set = false;
   if (name.find('\0') != std::string::npos) {
@@ -324,10 +325,9 @@ Result<> Records::ended(int number) {
   if (state.has_peer_finished) return {};
   const std::string how = number != 0 ? std::string(": ") + std::strerror(number) : ": the peer closed the connection";
   if (state.is_established) {
-    return from_peer(Code::Unavailable,
-                     "the connection was cut before the peer said that it had finished (close_notify)" + how);
+    return from_peer(Code::Unavailable, "the connection was truncated: the peer closed it without close_notify" + how);
   }
-  state.failure.emplace(from_peer(Code::Unavailable, "the TLS handshake was cut" + how));
+  state.failure.emplace(from_peer(Code::Unavailable, "the connection ended during the TLS handshake" + how));
   return state.failure->clone();
 }
 

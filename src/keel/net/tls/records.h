@@ -19,8 +19,8 @@
 // Memory:    at most one record of the peer's (16 KiB), of the handshake one message (100 KiB: certificates), and of
 //            output() output_bytes_max and one flight more: above that nothing is read or written until it is taken.
 //            Besides, what OpenSSL keeps for a connection.
-// Cost:      OpenSSL's. What it allocates for handshakes and records comes from the pools of the thread (base/pool.h):
-//            the heap is not asked in steady state, unless the program has used OpenSSL before main().
+// Cost:      OpenSSL's. Memory for handshakes and records comes from the pools of the thread (base/pool.h): the heap is
+//            not asked in steady state, unless the program has used OpenSSL before main().
 // Random:    OpenSSL's own, also in a simulation; testing::SeededRandomness takes it from the seed instead.
 
 #pragma once
@@ -40,7 +40,7 @@ namespace keel::tls {
 class Records {
  public:
   static constexpr std::size_t output_bytes_max = 64 * 1024;
-  // What read() may give at once.
+  // The largest number of bytes that one read() returns.
   static constexpr std::size_t plain_bytes_max = 16 * 1024;
 
   // std::bad_alloc where there is no memory.
@@ -51,39 +51,40 @@ class Records {
   Records& operator=(const Records&) = delete;
   ~Records();
 
-  // Takes from the front of `wire` and goes on with the handshake; a client begins it with an empty `wire`. Where that
-  // is over it copies what the peer has sent, of one record at a time, and gives how much. 0: `wire` is used up and
-  // more has to come; or the peer has finished (has_peer_finished()); or output() is full; or `into` is empty. With
-  // less room than plain_bytes_max a part of a record waits inside: read() again.
+  // Takes from the front of `wire` and continues with the handshake; a client begins it with an empty `wire`. After the
+  // handshake it copies the bytes that the peer has sent, of one record at a time, and returns their number. 0: `wire`
+  // is used up and more has to come; or the peer has finished (has_peer_finished()); or output() is full; or `into` is
+  // empty. With less room than plain_bytes_max a part of a record waits inside: read() again.
   Result<std::size_t> read(std::string_view& wire, std::span<char> into);
-  // Seals the front of `plain` and gives how much: less than all where output() is full. Once is_established().
+  // Encrypts the front of `plain` and returns the number of bytes: less than all where output() is full. Once
+  // is_established().
   Result<std::size_t> write(std::string_view plain);
   // Tells the peer that nothing more will be written (close_notify). Once; no effect before is_established().
   void finish();
   // The bytes of the peer have ended, with `number` (an errno) or 0: fine after has_peer_finished(), else why it is
-  // not. Once it is established write() goes on.
+  // not. Once it is established write() continues.
   Result<> ended(int number = 0);
 
-  // What is to be sent. The caller takes from it.
+  // The bytes that are to be sent. The caller takes from it.
   Buffer& output() noexcept;
 
   bool is_established() const noexcept;
-  // The peer has said that it writes no more; writing to it goes on.
+  // The peer has said that it writes no more; writing to it continues.
   bool has_peer_finished() const noexcept;
 
   // Once it is established:
   Version version() const noexcept;
   // "TLS_AES_128_GCM_SHA256". Lives with the process.
   std::string_view cipher() const noexcept;
-  // What was agreed upon by ALPN; empty: nothing.
+  // The protocol that ALPN selected; empty: none.
   std::string_view protocol() const noexcept;
   // Of a server's peer: the first URI, DNS name or mail address of its certificate, in this order of kinds, else its
-  // common name; empty: it has none. Of a client's: the host.
+  // common name; empty: it has none. For a client: the host.
   std::string_view peer_identity() const noexcept;
   // The "tls-server-end-point" of the server's certificate (RFC 5929 §4.1), which binds what is said within the
   // connection to it: of a client, once it is established. Empty: the certificate's signature has no hash (Ed25519).
   std::string server_end_point() const;
-  // Of a server: the host that the client has asked for (SNI); empty: none.
+  // For a server: the host that the client has asked for (SNI); empty: none.
   std::string_view server_name() const noexcept;
   // Whether the session is an earlier one.
   bool is_resumed() const noexcept;

@@ -155,7 +155,7 @@ TEST_P(Versions, do_not_care_how_bytes_are_cut) {
   }
 }
 
-// A client and a server that take turns, and whose connection is cut after so many bytes of both.
+// A client and a server that take turns, and whose connection is cut after this many bytes of both.
 TEST_P(Versions, a_handshake_that_is_cut_after_any_byte_says_so) {
   const ClientContext a_client = client({.sessions_max = 0});
   const ServerContext a_server = server();
@@ -177,7 +177,7 @@ TEST_P(Versions, a_handshake_that_is_cut_after_any_byte_says_so) {
     End& cut = ends.server.records.is_established() ? ends.client : ends.server;
     const Result<> ended = cut.records.ended();
     ASSERT_FALSE(ended);
-    ASSERT_EQ(ended.error().message(), "the TLS handshake was cut: the peer closed the connection");
+    ASSERT_EQ(ended.error().message(), "the connection ended during the TLS handshake: the peer closed the connection");
     ASSERT_EQ(ended.error().code(), Code::Unavailable);
   }
 }
@@ -208,8 +208,7 @@ TEST_P(Versions, an_end_that_was_not_announced_is_an_error) {
   ASSERT_FALSE(ended);
   EXPECT_EQ(ended.error().code(), Code::Unavailable);
   EXPECT_EQ(ended.error().message(),
-            "the connection was cut before the peer said that it had finished (close_notify): "
-            "the peer closed the connection");
+            "the connection was truncated: the peer closed it without close_notify: the peer closed the connection");
 }
 
 TEST_P(Versions, a_record_that_was_changed_is_an_error_that_stays) {
@@ -332,7 +331,7 @@ TEST_P(Versions, a_clients_certificate_of_another_issuer_is_rejected) {
                 server({.client_certificates = wanted, .clients = {.pem = authority().pem()}}));
     ends.join();
     EXPECT_EQ(ends.server.error, "the client's certificate has an unknown issuer, 'CN = Other Root'");
-    EXPECT_EQ(ends.client.error, "the peer does not accept our certificate, or misses one: the alert 'unknown CA'");
+    EXPECT_EQ(ends.client.error, "the peer does not accept our certificate, or requires one: the alert 'unknown CA'");
     EXPECT_EQ(ends.client.code, Code::Unauthenticated);
   }
 }
@@ -413,8 +412,9 @@ TEST(Records, say_why_a_server_is_not_believed) {
     EXPECT_NE(ends.client.error.find(row.error), std::string::npos) << row.what << ": " << ends.client.error;
     if (row.error.empty()) continue;
     EXPECT_EQ(ends.client.code, Code::Unauthenticated) << row.what;
-    EXPECT_TRUE(ends.server.error.starts_with("the peer does not accept our certificate, or misses one: the alert '") ||
-                ends.server.error.starts_with("the peer ended the handshake with the alert '"))
+    EXPECT_TRUE(
+        ends.server.error.starts_with("the peer does not accept our certificate, or requires one: the alert '") ||
+        ends.server.error.starts_with("the peer ended the handshake with the alert '"))
         << row.what << ": " << ends.server.error;
   }
 }
@@ -481,7 +481,7 @@ TEST(Records, a_goodbye_in_the_handshake_cuts_it) {
   End client(client_with({}), "server.test");
   client.feed({});
   client.feed({"\x15\x03\x03\x00\x02\x01\x00", 7});
-  EXPECT_EQ(client.error, "the TLS handshake was cut: the peer sent close_notify");
+  EXPECT_EQ(client.error, "the peer ended the TLS handshake with close_notify");
   EXPECT_EQ(client.code, Code::Unavailable);
 }
 

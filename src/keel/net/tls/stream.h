@@ -11,8 +11,8 @@
 //   while (true) connections.spawn(talk(co_await listener.accept()), OnError::Ignore);
 //
 // They are ordinary streams (net/stream.h), except that send_file() does not work (EOPNOTSUPP), that shutdown_write()
-// says close_notify, and that the end of the peer's bytes without it is an error of the read (Unavailable): what came
-// may be cut.
+// says close_notify, and that the end of the peer's bytes without it is an error of the read (Unavailable), because the
+// bytes may be truncated.
 //
 // Errors:    of connect: those of Stream::connect; then of the handshake, as Records has them (net/tls/records.h), and
 //            DeadlineExceeded above the context's handshake_timeout. All name the host.
@@ -40,7 +40,7 @@ class Records;
 
 // Connects to `address`, and is complete when the server has proved to be `host`.
 Task<Stream> connect(ClientContext context, std::string host, Address address, io::ConnectOptions options = {});
-// To the first address that answers of those that `guard` allows (net/address_guard.h), or of all.
+// Connects to the first address that responds, of those that `guard` allows (net/address_guard.h), or of all.
 Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host, std::uint16_t port,
                      io::ConnectOptions options = {});
 Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host, std::uint16_t port,
@@ -49,11 +49,11 @@ Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host
 Task<Stream> connect(ClientContext context, std::string host, Stream plain);
 
 // The server's side of `plain`, from which nothing was read. It does not wait for the handshake, so that a slow peer
-// holds nobody else up: the first read or write does, or `co_await stream.establish()`, after which connection_of()
-// tells who the peer is.
+// delays no other one: the first read or write does, or `co_await stream.establish()`, after which connection_of()
+// identifies the peer.
 Result<Stream> accept(const ServerContext& context, Stream plain);
 
-// What the handshake has agreed upon. Null: `stream` is not of TLS. Lives as long as the stream.
+// The result of the handshake. Null: `stream` is not of TLS. Lives as long as the stream.
 const Records* connection_of(const Stream& stream) noexcept;
 
 // Errors, memory, cost and cancellation are those of a keel::Listener.

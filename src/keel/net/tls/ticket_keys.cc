@@ -69,7 +69,8 @@ TicketKeys::TicketKeys(std::shared_ptr<State> state) noexcept : state_(std::move
 std::string TicketKeys::save() const {
   const std::lock_guard lock(state_->mutex);
   std::string text;
-  text.reserve(saved_head.size() + state_->keys.size() * sizeof(Key));  // One that grows leaves copies of keys behind.
+  // A buffer that grows would leave copies of keys in freed memory.
+  text.reserve(saved_head.size() + state_->keys.size() * sizeof(Key));
   text = saved_head;
   for (const Key& key : state_->keys) text.append(reinterpret_cast<const char*>(&key), sizeof key);
   return text;

@@ -6,9 +6,9 @@
 //   KEEL_TRY(const tls::TicketKeys same, tls::TicketKeys::load(text));
 //   keys.adopt(same);                                        // of contexts that are there already
 //
-// A ticket is sealed (AES-256-CBC, HMAC-SHA-256) with a key that is at most an hour old, and can be opened for two
-// hours more: as long as a session may be resumed. The next handshake behind that wipes the key, and what was recorded
-// of its connections stays sealed for good (with TLS 1.2; with 1.3 each connection has a key of its own anyway).
+// A ticket is encrypted (AES-256-CBC, HMAC-SHA-256) with a key that is at most an hour old, and can be decrypted for
+// two hours more: as long as a session may be resumed. The next handshake after that wipes the key, and recordings of
+// its connections stay encrypted for good (with TLS 1.2; with 1.3 each connection has a key of its own anyway).
 //
 // Errors:    std::bad_alloc without memory, or without randomness. load: InvalidArgument for what save() has not given.
 // Ownership: a value; copies share the keys, and their turn.
@@ -33,16 +33,16 @@ class TicketSealer;
 
 class TicketKeys {
  public:
-  // How long a key seals, and how long it opens what it has sealed.
+  // How long a key encrypts tickets, and how long it decrypts them.
   static constexpr Duration seals_for = Duration::hours(1);
   static constexpr Duration opens_for = Duration::hours(2);
 
   TicketKeys();
 
-  // A secret: whoever has it can open tickets.
+  // A secret: anybody who has it can decrypt tickets.
   std::string save() const;
   static Result<TicketKeys> load(std::string_view text);
-  // Those of `others`, as they are now, in place of its own: of all contexts that have it, from the next handshake on.
+  // Replaces its keys by those that `others` has now, for all contexts that share it, from the next handshake on.
   void adopt(const TicketKeys& others);
 
  private:

@@ -1,4 +1,4 @@
-// What blocking streams and listeners share: waiting for a descriptor.
+// The common part of blocking streams and listeners: waiting for a descriptor.
 
 #pragma once
 

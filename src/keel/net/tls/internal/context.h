@@ -53,7 +53,7 @@ struct Context {
 // One connection, as OpenSSL's callbacks find it: the application data of its SSL.
 struct Connection {
   const Context* context = nullptr;
-  std::string host;              // Whom a client wants.
+  std::string host;              // The host that a client expects.
   std::optional<Error> refusal;  // Why the peer's certificate was not believed.
 
   static Connection& of(const SSL* ssl) noexcept { return *static_cast<Connection*>(SSL_get_app_data(ssl)); }

@@ -14,7 +14,7 @@
 namespace keel::tls::internal {
 namespace {
 
-// In front of each block is its size, which pool_free() has to be told; 16 bytes, so that what follows stays aligned.
+// Each block is preceded by its size, which pool_free() needs; 16 bytes, so that the block stays aligned.
 constexpr std::size_t head_bytes = 16;
 
 char* start_of(void* block) noexcept { return static_cast<char*>(block) - head_bytes; }

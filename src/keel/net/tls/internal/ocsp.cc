@@ -19,7 +19,7 @@ constexpr std::size_t staple_bytes_max = 16 * 1024;
 // The clocks of a responder and of a server differ.
 constexpr std::int64_t clock_seconds = 300;
 
-// RFC 6960 §4.1.1: by the issuer's name, hashed, and the serial number.
+// RFC 6960 §4.1.1: identified by the hash of the issuer's name and the serial number.
 bool is_of(const OCSP_SINGLERESP* single, X509* certificate) {
   ASN1_OCTET_STRING* name = nullptr;
   ASN1_OBJECT* hash = nullptr;
@@ -37,7 +37,7 @@ bool is_of(const OCSP_SINGLERESP* single, X509* certificate) {
                               static_cast<std::size_t>(ASN1_STRING_length(name)));
 }
 
-// By its issuer, or by whom that has made its responder.
+// Signed by its issuer, or by a responder that the issuer has certified.
 bool is_signed_by(OCSP_BASICRESP* basic, X509* issuer, std::int64_t now) {
   const StorePointer store(X509_STORE_new());
   const Issuers issuers(sk_X509_new_null());

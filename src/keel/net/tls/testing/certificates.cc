@@ -108,7 +108,7 @@ Certificate make(const CertificateOptions& options, std::int64_t serial, EVP_PKE
 struct Authority::State {
   Key key = make_key(KeyKind::P256);
   Certificate certificate;
-  std::string above;  // Its own certificate where it is no root.
+  std::string above;  // Its own certificate, if it is no root.
   std::int64_t serial = 1;
 };
 

@@ -19,8 +19,10 @@
 
 namespace keel::tls::testing {
 
+// The kind of a certificate's key.
 enum class KeyKind : std::uint8_t { P256, Rsa2048, Rsa1024 };
 
+// What a certificate says.
 struct CertificateOptions {
   std::string common_name = {};
   std::vector<std::string> names = {};        // Of hosts; "*.example.test" too.
@@ -31,8 +33,10 @@ struct CertificateOptions {
   KeyKind key = KeyKind::P256;
 };
 
+// What an OCSP response says of a certificate.
 enum class OcspStatus : std::uint8_t { Good, Revoked, Unknown };
 
+// The content and the validity of an OCSP response.
 struct OcspOptions {
   OcspStatus status = OcspStatus::Good;
   Duration valid_from = -Duration::hours(1);  // From now.
@@ -40,6 +44,7 @@ struct OcspOptions {
   bool says_until = true;
 };
 
+// A certificate authority that issues certificates, revocation lists and OCSP responses for tests.
 class Authority {
  public:
   explicit Authority(const std::string& name);

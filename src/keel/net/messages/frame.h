@@ -1,0 +1,160 @@
+// keel/net/messages/frame.h — the frames that two programs exchange, without I/O: bytes to frames and back.
+//
+//   FrameReader reader(1 << 20);
+//   reader.feed(bytes);                                  // what has come, in pieces that are cut anywhere
+//   Frame frame;
+//   while (reader.next(frame)) handle(frame);            // its payload is a view, until the next call
+//   if (reader.problem() != nullptr) …                   // no frame of this protocol: nothing more can be read
+//
+//   put_frame(out, {.kind = FrameKind::Request, .type = 7, .id = 3, .payload = bytes});
+//
+// A frame, with numbers in network byte order:
+//
+//   0   u32   how many bytes follow these four
+//   4   u8    kind
+//   5   u8    flags: 1 a deadline, 2 a trace, 4 a checksum, 8 sent by the side that opened the stream
+//   6   u16   type of the message
+//   8   u32   id of the request or of the stream
+//   12  u32   deadline: milliseconds that are left     where flag 1 is set
+//       16 B  id of the trace                          where flag 2 is set
+//             payload
+//       u32   CRC32C of all bytes before it            where flag 4 is set
+//
+// Errors:    problem() is a literal, code() what it is to the caller: Protocol, DataLoss for a checksum, OutOfRange for
+//            a frame above the bound.
+// Ownership: a payload is a view into what was fed, or, of a frame that came in pieces, into the reader.
+// Threads:   one at a time.
+// Cost:      a frame that came whole is not copied. Of one that came in pieces as much is kept as has come, whatever
+//            length it declares; an idle reader has no buffer.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/error.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/observe/span.h"
+
+namespace keel::messages {
+
+// What a frame is for.
+enum class FrameKind : std::uint8_t {
+  Hello = 1,     // First in both directions: Hello below.
+  Message = 2,   // One way.
+  Request = 3,   // Gets one Response or Failure with its id.
+  Response = 4,  // Its payload is the reply.
+  Failure = 5,   // Its payload is an error (put_error).
+  Cancel = 6,    // The request `id` is of no more use; it is answered all the same.
+  Open = 7,      // Opens the stream `id`: its place in the lower half, and any number in the upper one.
+  Data = 8,      // One message of a stream.
+  Credit = 9,    // The payload is a u32: so many bytes more may be sent in the stream.
+  End = 10,      // The sender's direction of the stream has ended; a payload is the error that ended it.
+  Abandon = 11,  // The sender takes nothing more from the stream: the peer ends its direction.
+  Ping = 12,
+  Pong = 13,
+  Drain = 14,    // The sender takes no new requests and streams.
+  Close = 15,    // Last; the payload is the error.
+  Session = 16,  // Of a session over the connection (FrameSink in peer.h), whose payload is its own.
+};
+// The largest FrameKind.
+inline constexpr std::uint8_t frame_kind_max = 16;
+
+struct Frame {
+  static constexpr std::size_t head_bytes = 12;  // Without what flags add.
+  static constexpr std::size_t overhead_bytes_max = head_bytes + 4 + 16 + 4;
+
+  FrameKind kind = FrameKind::Message;
+  bool from_opener = false;
+  std::uint16_t type = 0;
+  std::uint32_t id = 0;
+  std::optional<Duration> time_left = {};  // In whole milliseconds, rounded up, at most 2^32 - 1.
+  log::TraceId trace = {};                 // Zero: none.
+  std::string_view payload = {};
+};
+
+// Finds the frames in bytes as they arrive, without copying those that arrived whole.
+class FrameReader {
+ public:
+  // `bytes_max`: of a whole frame.
+  explicit FrameReader(std::size_t bytes_max) noexcept : bytes_max_(bytes_max) {}
+  FrameReader(const FrameReader&) = delete;
+  FrameReader& operator=(const FrameReader&) = delete;
+
+  // What comes next, after next() was false. Throws std::bad_alloc from next() only.
+  void feed(std::string_view bytes) noexcept { rest_ = bytes; }
+  // The next frame. False: there is no whole one, and what there is of it was kept; or there is a problem, and then it
+  // stays.
+  bool next(Frame& frame);
+  // What was fed and not taken yet has moved to the end of `bytes`.
+  void moved(std::string_view bytes) noexcept { rest_ = bytes.substr(bytes.size() - rest_.size()); }
+
+  const char* problem() const noexcept { return problem_; }
+  Code code() const noexcept { return code_; }
+  std::size_t unread_bytes() const noexcept { return rest_.size(); }
+  // Kept of a frame that is not whole.
+  std::size_t kept_bytes() const noexcept { return is_given_ ? 0 : kept_.size(); }
+
+ private:
+  bool parse(std::string_view whole, Frame& frame) noexcept;
+  bool check_size(std::size_t size) noexcept;
+  bool fail_with(Code code, const char* problem) noexcept;
+
+  const std::size_t bytes_max_;
+  std::string_view rest_;
+  Buffer kept_;
+  bool is_given_ = false;  // The frame in kept_ was given.
+  Code code_ = Code::Protocol;
+  const char* problem_ = nullptr;
+};
+
+// What stands around the payload of a frame that is to be sent: `frame` with its payload.
+class FrameHead {
+ public:
+  explicit FrameHead(const Frame& frame, bool has_checksum = false) noexcept;
+  std::string_view bytes() const noexcept { return {bytes_, size_}; }
+  // Behind the payload: the checksum, or nothing.
+  std::string_view tail() const noexcept { return {tail_, tail_size_}; }
+
+ private:
+  char bytes_[Frame::overhead_bytes_max - 4];
+  char tail_[4];
+  std::uint8_t size_ = Frame::head_bytes;
+  std::uint8_t tail_size_ = 0;
+};
+// The whole frame, behind what is in `out`.
+void put_frame(Buffer& out, const Frame& frame, bool has_checksum = false);
+
+// What both sides say first: which versions they speak and what they take. The smaller maximum of two versions is
+// spoken.
+struct Hello {
+  static constexpr std::uint8_t version = 1;
+
+  std::uint8_t version_min = version;
+  std::uint8_t version_max = version;
+  bool wants_checksums = false;       // From the peer: both send them when either wants them.
+  std::uint16_t requests_max = 0;     // At a time.
+  std::uint16_t streams_max = 0;      // Opened by the peer, at a time.
+  std::uint32_t frame_bytes_max = 0;  // Of a whole frame.
+  std::uint32_t stream_bytes = 0;     // Credit that a stream begins with.
+  std::uint32_t heartbeat_ms = 0;     // After so long without a frame it pings; 0: never.
+};
+// Appends the payload of a Hello.
+void put_hello(Buffer& out, const Hello& hello);
+// Protocol: it is none. What a later version adds behind these fields is passed over.
+Result<Hello> parse_hello(std::string_view payload);
+// The version to be spoken. Unsupported: none is in common.
+Result<std::uint8_t> common_version(const Hello& ours, const Hello& theirs);
+
+// An error as the payload of a Failure, an End or a Close: its code, and its message where it is the application's own.
+// One from the environment or of a bug goes without its message, and as Internal unless its code says that another try
+// may help.
+void put_error(Buffer& out, const Error& error);
+// From the environment; "the peer has failed" where it came without a message. Internal for a code that is not known.
+Error parse_error(std::string_view payload);
+
+}  // namespace keel::messages

@@ -1,0 +1,98 @@
+// keel/net/messages/handlers.h — who handles which message of a peer.
+//
+//   Handlers handlers;
+//   handlers.on<Reading>([&](Peer&, Reading reading) -> Task<> { co_await store.add(std::move(reading)); });
+//   handlers.on<Average>([&](Peer&, Average of) -> Task<Celsius> { co_return co_await store.average(of.device); });
+//   handlers.on<Ping>([](Peer&, Ping) { return Pong(); });                   // without a task: at once
+//   handlers.on_raw(9, [](Peer&, std::string_view bytes) { return std::string(bytes); });
+//   handlers.on_stream<Rows>([&](Peer&, Rows which, MessageStream out) -> Task<> { … });
+//
+// A handler is a function, or a lambda that is kept with its captures as long as the Handlers: also a coroutine may
+// have some. It takes (Peer&, M), and gives a Task<Reply>, a Task<>, a Result<Reply>, a reply or nothing. What it gives
+// is sent as the reply where it was a request; of a one-way message it is dropped, and so is an error, which is
+// counted.
+//
+// One-way messages begin to be handled in the order in which they came; those whose handler waits run beside each
+// other.
+//
+// Errors:    what a handler fails with, an exception too, is told to the peer (put_error in frame.h). Two handlers of
+//            one type are a bug (base/bug.h).
+// Lifetime:  outlives the servers and clients that have it.
+// Threads:   not changed while they run; may be shared by workers where its handlers may.
+// Cancel:    a handler is stopped when the peer cancels its request, when its deadline passes, and when the connection
+//            ends.
+// Cost:      a search among the types, the frame of a task and a block of the pool; without a task neither.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/net/messages/internal/incoming.h"
+#include "keel/net/messages/message.h"
+#include "keel/net/messages/peer.h"
+#include "keel/task/start.h"
+#include "keel/task/task.h"
+
+namespace keel::messages {
+
+class Handlers {
+ public:
+  Handlers() = default;
+  Handlers(const Handlers&) = delete;
+  Handlers& operator=(const Handlers&) = delete;
+
+  // f(Peer&, M) for messages and requests of type M.
+  template <class M, class F>
+  Handlers& on(F f) {
+    add(message_type_of<M>, internal::Incoming::What::Message, [f = std::move(f)](internal::Incoming& in) mutable {
+      Result<M> message = decode<M>(in.payload());
+      if (!message) return in.reject(std::move(message).error());
+      in.handle([&](Peer& peer) -> decltype(auto) { return f(peer, *std::move(message)); });
+    });
+    return *this;
+  }
+  // f(Peer&, std::string_view) for the payload as it came, which is borrowed during the call; one that gives a Task
+  // takes a Buffer.
+  template <class F>
+  Handlers& on_raw(std::uint16_t type, F f) {
+    add(type, internal::Incoming::What::Message, [f = std::move(f)](internal::Incoming& in) mutable {
+      if constexpr (std::is_invocable_v<F&, Peer&, std::string_view>) {
+        using Given = std::invoke_result_t<F&, Peer&, std::string_view>;
+        static_assert(
+            !internal::is_task<Given>,
+            "a handler of raw bytes that gives a Task takes a Buffer: the bytes are borrowed during the call");
+        in.handle([&](Peer& peer) -> decltype(auto) { return f(peer, in.payload()); });
+      } else {
+        in.handle([&](Peer& peer) -> decltype(auto) {
+          Buffer bytes;
+          bytes.append(in.payload());
+          return f(peer, std::move(bytes));
+        });
+      }
+    });
+    return *this;
+  }
+  // f(Peer&, M, MessageStream) -> Task<> for streams that the peer opens with an M; message_stream.h.
+  template <class M, class F>
+  Handlers& on_stream(F f);
+
+  // For a connection. Null: none.
+  using Handle = Function<void(internal::Incoming&)>;
+  const Handle* find(std::uint16_t type, internal::Incoming::What what) const noexcept;
+
+ private:
+  struct Entry {
+    std::uint16_t type;
+    internal::Incoming::What what;
+    Handle handle;
+  };
+  void add(std::uint16_t type, internal::Incoming::What what, Handle handle);
+  std::vector<Entry> entries_;  // By type.
+};
+
+}  // namespace keel::messages

@@ -1,0 +1,454 @@
+#include "keel/net/messages/internal/connection.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "keel/base/bug.h"
+#include "keel/net/messages/handlers.h"
+#include "keel/net/messages/internal/stream_state.h"
+#include "keel/net/messages/metrics.h"
+
+namespace keel::messages::internal {
+namespace {
+
+constexpr std::size_t flight_parts_max = 16;
+
+static_assert(sizeof(Connection) <= 704, "docs/messages.md says what an idle connection takes");
+
+io::Loop& loop_here() {
+  io::Loop* const loop = io::Loop::current();
+  KEEL_EXPECT(loop != nullptr, "a connection is made away from a worker: resume_on() the loop first");
+  return *loop;
+}
+
+Hello hello_of(const PeerOptions& options) noexcept {
+  Hello hello;
+  hello.wants_checksums = options.checksums;
+  hello.requests_max = options.requests_max;
+  hello.streams_max = options.streams_max;
+  hello.frame_bytes_max = options.frame_bytes_max;
+  hello.stream_bytes = options.stream_bytes_max;
+  hello.heartbeat_ms =
+      static_cast<std::uint32_t>(std::clamp<std::int64_t>(options.heartbeat.count_ns() / 1'000'000, 0, UINT32_MAX));
+  return hello;
+}
+
+}  // namespace
+
+// A write that is under way.
+struct Connection::Flight final : io::Send {
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* flight, std::size_t bytes) noexcept { pool_free(flight, bytes); }
+  explicit Flight(Connection& of) noexcept
+      : io::Send([](io::Op& op) noexcept {
+          auto& flight = static_cast<Flight&>(op);
+          Connection& owner = flight.connection;
+          owner.landed(flight);
+          owner.schedule();
+        }),
+        connection(of) {
+    parts = room;
+    part_count = static_cast<std::uint32_t>(of.out_.gather(room));
+    for (std::uint32_t i = 0; i < part_count; ++i) bytes += room[i].iov_len;
+  }
+  Connection& connection;
+  std::size_t bytes = 0;
+  iovec room[flight_parts_max];
+};
+
+Connection::Connection(const Endpoint& endpoint, std::shared_ptr<const Settings> settings, Owner* owner)
+    : settings_(std::move(settings)),
+      owner_(owner),
+      loop_(loop_here()),
+      has_handle_(owner == nullptr),
+      reader_(settings_->options.frame_bytes_max) {
+  last_received_ = last_progress_ = since_ = loop_.now();
+  transport_.open(endpoint);
+  transport_.receive();
+  if (settings_->metrics != nullptr) settings_->metrics->connections.add(1);
+  Buffer hello;
+  put_hello(hello, hello_of(options()));
+  queue({.kind = FrameKind::Hello, .payload = hello.view()});
+  wake_at(next_due());
+}
+
+Connection::~Connection() {
+  if (timer_.is_running()) loop_.stop_timer(timer_);
+}
+
+void Connection::let_go() noexcept {
+  owner_ = nullptr;
+  has_handle_ = false;
+  close(Error(Code::Cancelled, "the peer was let go"));
+  schedule();
+}
+
+void Connection::set_reason(Error&& reason) noexcept {
+  if (!reason_) reason_.emplace(std::move(reason));
+}
+
+Error Connection::why_ended() const noexcept {
+  Error error = reason_ ? reason_->clone() : Error(Code::Unavailable, "closed");
+  return std::move(error).as(Code::Unavailable).because("the connection has ended").from_environment();
+}
+
+void Connection::close(Error reason) {
+  if (is_closed()) return;
+  set_reason(std::move(reason));
+  Buffer payload;
+  put_error(payload, *reason_);
+  queue({.kind = FrameKind::Close, .payload = payload.view()});
+  phase_ = Phase::Closing;
+  since_ = loop_.now();
+  wake_at(next_due());
+  fail_all();
+  if (is_paused_) schedule();
+}
+
+void Connection::protocol_error(const char* message) { close(Error(Code::Protocol, message)); }
+
+// Nothing more can be said to the peer.
+void Connection::lost(Error reason) noexcept {
+  if (phase_ >= Phase::Ending) return;
+  set_reason(std::move(reason));
+  phase_ = Phase::Ending;
+  fail_all();
+  schedule();
+}
+
+void Connection::drain() {
+  if (is_closed() || std::exchange(is_draining_, true)) return;
+  queue({.kind = FrameKind::Drain});
+}
+
+// What waits for the peer ends, and handlers are asked to.
+void Connection::fail_all() noexcept {
+  greeted_.set();
+  while (CallCore* const call = waiting_calls_.pop_front()) end_call(*call, why_ended());
+  for (std::size_t i = 0; i < slots_.size(); ++i) {
+    CallCore* const call = std::exchange(slots_[i].call, nullptr);
+    if (call != nullptr) end_call(*call, why_ended());
+  }
+  outstanding_ = 0;
+  while (SendCore* const send = waiting_sends_.pop_front()) {
+    send->error_.emplace(why_ended());
+    send->wake();
+  }
+  for (auto* const streams : {&opened_, &accepted_}) {
+    for (std::size_t i = 0; i < streams->size(); ++i) {
+      StreamState* const stream = std::exchange((*streams)[i], nullptr);
+      if (stream != nullptr) stream->lost();
+    }
+  }
+  open_streams_ = 0;
+  running_.for_each([](Handling& handling) { handling.start().stop(); });
+  idle_.set();
+}
+
+// --- receiving ------------------------------------------------------------------------------------------------------
+
+void Connection::received() noexcept {
+  const std::int32_t outcome = transport_.outcome();
+  if (outcome <= 0) {
+    has_peer_ended_ = true;
+    if (phase_ < Phase::Ending) {
+      if (phase_ == Phase::Closing && (outcome == 0 || outcome == -ECONNRESET)) {
+        phase_ = Phase::Ending;  // It has got all that was sent.
+      } else if (outcome == 0) {
+        lost(Error(Code::Unavailable, "the peer has closed the connection").from_environment());
+      } else {
+        lost(transport_.error("receive", outcome));
+      }
+    }
+    return schedule();
+  }
+  last_received_ = loop_.now();
+  has_pinged_ = false;
+  if (phase_ >= Phase::Closing) return;  // Dropped.
+  reader_.feed(transport_.bytes());
+  try {
+    read_on();
+  } catch (...) {
+    lost(Error::from_exception());
+  }
+  if (!is_closed() && is_to_pause()) {
+    if (reader_.unread_bytes() != 0) reader_.moved(transport_.hold());
+    transport_.pause();
+    is_paused_ = true;
+  }
+}
+
+// Handles what has come, until all is handled or there is enough of it.
+void Connection::read_on() {
+  is_reading_ = true;
+  struct Reading {
+    Connection& connection;
+    ~Reading() { connection.is_reading_ = false; }
+  } const reading{*this};
+  Frame frame;
+  std::uint32_t frames = 0;
+  while (!is_closed() && !is_to_pause() && reader_.next(frame)) {
+    ++frames;
+    dispatch(frame);
+  }
+  if (settings_->metrics != nullptr) settings_->metrics->received.add(frames);
+  if (reader_.problem() != nullptr && !is_closed()) {
+    if (phase_ == Phase::Greeting && reader_.code() != Code::DataLoss) {
+      protocol_error("the peer does not speak Keel messages: what it sent first is no frame of them");
+    } else {
+      close(Error(reader_.code(), reader_.problem()));
+    }
+  }
+  if (sink_ != nullptr && !is_closed()) sink_->on_batch_end(*this);
+}
+
+void Connection::resume_reading() noexcept {
+  if (!is_closed()) {
+    if (is_to_pause()) return;
+    last_received_ = loop_.now();  // It was this side that was silent.
+    try {
+      read_on();
+    } catch (...) {
+      lost(Error::from_exception());
+    }
+    if (!is_closed() && is_to_pause()) return;
+  }
+  is_paused_ = false;
+  transport_.release();
+  if (transport_.is_receiving()) transport_.resume();
+}
+
+void Connection::dispatch(const Frame& frame) {
+  if (phase_ == Phase::Greeting) [[unlikely]]
+    return greet(frame);
+  switch (frame.kind) {
+    case FrameKind::Request:
+      return handle_message(frame, Handling::Kind::Request);
+    case FrameKind::Message:
+      return handle_message(frame, Handling::Kind::Message);
+    case FrameKind::Response:
+    case FrameKind::Failure:
+      return handle_reply(frame);
+    case FrameKind::Cancel:
+      if (frame.id < requests_.size() && requests_[frame.id] != nullptr) requests_[frame.id]->start().stop();
+      return;
+    case FrameKind::Open:
+      return handle_open(frame);
+    case FrameKind::Data:
+    case FrameKind::Credit:
+    case FrameKind::End:
+    case FrameKind::Abandon:
+      return handle_in_stream(frame);
+    case FrameKind::Ping:
+      return queue({.kind = FrameKind::Pong});
+    case FrameKind::Pong:
+      return;
+    case FrameKind::Drain:
+      is_peer_draining_ = true;
+      while (CallCore* const call = waiting_calls_.pop_front()) {
+        end_call(*call, Error(Code::Unavailable, "the peer takes no new requests").from_environment());
+      }
+      return;
+    case FrameKind::Close:
+      return lost(parse_error(frame.payload).because("the peer has closed the connection"));
+    case FrameKind::Session: {
+      if (sink_ == nullptr) return close(Error(Code::Unsupported, "this connection has no sessions"));
+      Result<> handled = sink_->on_frame(*this, frame.payload);
+      if (!handled) close(std::move(handled).error());
+      return;
+    }
+    case FrameKind::Hello:
+      return protocol_error("a second hello came");
+  }
+}
+
+void Connection::greet(const Frame& frame) {
+  if (frame.kind == FrameKind::Close) {
+    return lost(parse_error(frame.payload).because("the peer has closed the connection"));
+  }
+  Result<Hello> hello =
+      frame.kind == FrameKind::Hello
+          ? parse_hello(frame.payload)
+          : Result<Hello>(keel::fail(Code::Protocol, "the peer does not speak Keel messages: it sent no hello"));
+  if (!hello) return close(std::move(hello).error());
+  Result<std::uint8_t> version = common_version(hello_of(options()), *hello);
+  if (!version) return close(std::move(version).error());
+  theirs_ = *hello;
+  has_checksums_ = hello->wants_checksums || options().checksums;
+  phase_ = Phase::Open;
+  wake_at(next_due());
+  greeted_.set();
+  if (owner_ != nullptr) owner_->on_open(*this);
+}
+
+// --- sending --------------------------------------------------------------------------------------------------------
+
+void Connection::queue(const Frame& frame) {
+  if (is_closed()) return;
+  // The peer may not have read yet whether there are checksums: what begins with the hello has none.
+  const FrameHead head(frame, has_checksums_);
+  out_.append(head.bytes());
+  if (!frame.payload.empty()) out_.append(frame.payload);
+  if (!head.tail().empty()) out_.append(head.tail());
+  was_above_low_ = was_above_low_ || queued_bytes() > options().low_bytes;
+  if (settings_->metrics != nullptr) settings_->metrics->sent.add();
+  schedule();
+}
+
+void Connection::schedule() noexcept {
+  if (std::exchange(is_deferred_, true)) return;
+  loop_.defer(work_);
+}
+
+// The end of what an iteration of the loop has to do with this connection.
+void Connection::work() noexcept {
+  is_deferred_ = false;
+  flush();
+  if (is_paused_ && !is_reading_) {
+    resume_reading();
+    flush();
+  }
+  note_idle();
+  if (phase_ == Phase::Ending) end_transport();
+  if (!is_over() || is_deferred_) return;
+  over_.set();
+  if (has_handle_ || is_deferred_) return;  // A task that was woken may have let go of it.
+  if (Owner* const owner = std::exchange(owner_, nullptr)) owner->on_end(*this, *reason_);
+  delete this;
+}
+
+void Connection::flush() noexcept {
+  while (flight_ == nullptr && !out_.empty() && phase_ < Phase::Ending) {
+    flight_ = new Flight(*this);
+    last_progress_ = loop_.now();
+    progress_ = 0;
+    if (!transport_.send(*flight_)) {
+      wake_at(next_due());
+      return;
+    }
+    landed(*flight_);
+  }
+  if (phase_ == Phase::Closing && flight_ == nullptr && out_.empty() && !std::exchange(is_shut_, true)) {
+    transport_.shutdown_write();
+  }
+}
+
+void Connection::landed(Flight& flight) noexcept {
+  flight_ = nullptr;
+  const std::int32_t result = flight.result;
+  if (result >= 0) out_.consume(flight.bytes);
+  delete &flight;
+  if (result < 0) return lost(transport_.error("send", result));
+  if (was_above_low_ && queued_bytes() <= options().low_bytes) notify_writable();
+}
+
+void Connection::notify_writable() noexcept {
+  was_above_low_ = false;
+  while (!is_closed() && !is_above_high()) {
+    SendCore* const send = waiting_sends_.pop_front();
+    if (send == nullptr) break;
+    if (Result<> pushed = push(send->frame_); !pushed) send->error_.emplace(std::move(pushed).error());
+    send->wake();
+  }
+  if (is_closed()) return;
+  for (auto* const streams : {&opened_, &accepted_}) {
+    for (std::size_t i = 0; i < streams->size() && !is_above_high(); ++i) {
+      if ((*streams)[i] != nullptr) (*streams)[i]->retry_send();
+    }
+  }
+  if (sink_ != nullptr && !is_closed()) sink_->on_writable(*this);
+}
+
+void Connection::end_transport() noexcept {
+  if (flight_ != nullptr) {
+    if (!std::exchange(is_cancelling_send_, true)) transport_.cancel(*flight_);
+    return;
+  }
+  if (transport_.is_receiving()) {
+    if (std::exchange(is_cancelling_, true)) return;
+    transport_.release();
+    if (is_paused_) {
+      is_paused_ = false;
+      transport_.resume();
+    }
+    return transport_.cancel_receive();
+  }
+  transport_.release();
+  transport_.close();
+  phase_ = Phase::Closed;
+  out_.clear();
+  if (timer_.is_running()) loop_.stop_timer(timer_);
+  if (settings_->metrics != nullptr) {
+    settings_->metrics->connections.add(-1);
+    settings_->metrics->closed(reason_->code());
+  }
+  if (FrameSink* const sink = std::exchange(sink_, nullptr)) sink->on_closed(*this, *reason_);
+}
+
+// --- time -----------------------------------------------------------------------------------------------------------
+
+void Connection::note_idle() noexcept {
+  if (!is_idle()) return;
+  idle_.set();
+  if (owner_ != nullptr && phase_ <= Phase::Open) owner_->on_idle(*this);
+}
+
+void Connection::wake_at(Instant at) noexcept {
+  if (at.is_never() || (timer_.is_running() && timer_.at <= at)) return;
+  loop_.start_timer(timer_, at);
+}
+
+Instant Connection::next_due() const noexcept {
+  if (phase_ >= Phase::Ending) return Instant::never();
+  if (phase_ == Phase::Closing) return since_ + options().close_timeout;
+  Instant due = Instant::never();
+  if (phase_ == Phase::Greeting) {
+    due = since_ + options().hello_timeout;
+  } else if (options().heartbeat > Duration()) {
+    due = last_received_ + options().heartbeat * (has_pinged_ ? 2 : 1);
+  }
+  if (flight_ != nullptr) due = std::min(due, last_progress_ + options().stall_timeout);
+  return due;
+}
+
+// One timer for all: it is not started again for each frame, but looks when it fires.
+void Connection::tick() noexcept {
+  const Instant now = loop_.now();
+  if (phase_ == Phase::Closing) {
+    if (now >= since_ + options().close_timeout) {
+      transport_.reset_on_close();
+      phase_ = Phase::Ending;
+      return schedule();
+    }
+    return wake_at(next_due());
+  }
+  if (phase_ >= Phase::Ending) return;
+  if (flight_ != nullptr) {
+    const std::uint64_t progress = transport_.progress(*flight_);
+    if (progress != progress_) {
+      progress_ = progress;
+      last_progress_ = now;
+    } else if (now >= last_progress_ + options().stall_timeout) {
+      transport_.reset_on_close();
+      return lost(
+          Error(Code::Unavailable, "the peer takes nothing of what is sent (stall_timeout)").from_environment());
+    }
+  }
+  if (phase_ == Phase::Greeting) {
+    if (now >= since_ + options().hello_timeout) {
+      return close(Error(Code::DeadlineExceeded, "the peer has sent no hello within hello_timeout"));
+    }
+  } else if (options().heartbeat > Duration()) {
+    if (is_paused_) {
+      last_received_ = now;
+    } else if (now >= last_received_ + options().heartbeat * 2) {
+      return close(Error(Code::Unavailable, "the peer was silent for two heartbeats").from_environment());
+    } else if (now >= last_received_ + options().heartbeat && !std::exchange(has_pinged_, true)) {
+      queue({.kind = FrameKind::Ping});
+    }
+  }
+  wake_at(next_due());
+}
+
+}  // namespace keel::messages::internal

@@ -1,0 +1,203 @@
+// One connection of messages: the transport, what is outstanding in both directions, and when it ends.
+//
+// Everything that is to be sent is queued, and leaves in work(), which the loop runs once at the end of an iteration.
+// There, and nowhere else, a connection is destroyed.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <sys/uio.h>
+
+#include "keel/base/buffer_chain.h"
+#include "keel/base/list.h"
+#include "keel/base/member.h"
+#include "keel/base/wheel.h"
+#include "keel/io/loop.h"
+#include "keel/net/messages/frame.h"
+#include "keel/net/messages/internal/incoming.h"
+#include "keel/net/messages/peer.h"
+#include "keel/net/transport.h"
+#include "keel/task/event.h"
+
+namespace keel::messages {
+
+class Handlers;
+class MessageMetrics;
+
+namespace internal {
+
+class Connection;
+class StreamState;
+
+// What all connections of a server or client have in common.
+struct Settings {
+  PeerOptions options;
+  const Handlers* handlers = nullptr;
+  const MessageMetrics* metrics = nullptr;
+};
+
+class Owner {
+ public:
+  virtual void on_open(Connection& connection) noexcept = 0;
+  virtual void on_idle(Connection& connection) noexcept = 0;
+  virtual void on_end(Connection& connection, const Error& reason) noexcept = 0;  // It is destroyed after it.
+
+ protected:
+  ~Owner() = default;
+};
+
+class Connection final : public Peer, public Link {
+ public:
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* connection, std::size_t bytes) noexcept { pool_free(connection, bytes); }
+
+  // With an owner it ends by itself, else after let_go(). The settings are shared: a connection may outlive both.
+  Connection(const Endpoint& endpoint, std::shared_ptr<const Settings> settings, Owner* owner);
+  ~Connection();
+
+  void close(Error reason);
+  void drain();
+  // The owner, or the Client's handle, is gone.
+  void let_go() noexcept;
+
+  bool is_closed() const noexcept { return phase_ >= Phase::Closing; }
+  bool is_greeted() const noexcept { return phase_ == Phase::Open; }
+  // Nothing is left of it: neither its transport nor handlers.
+  bool is_over() const noexcept { return phase_ == Phase::Closed && handlings_ == 0; }
+  bool is_idle() const noexcept {
+    return is_closed() || (handlings_ == 0 && outstanding_ == 0 && open_streams_ == 0 && queued_bytes() == 0);
+  }
+  const Error& reason() const noexcept { return *reason_; }
+  Event& greeted() noexcept { return greeted_; }  // Or closed.
+  Event& idle() noexcept { return idle_; }
+  Event& over() noexcept { return over_; }
+
+  bool start_call(CallCore& call) noexcept;
+  void cancel_call(CallCore& call) noexcept;
+  bool start_send(SendCore& send) noexcept;
+  Result<> push(const Outgoing& frame);
+  Result<> push_session(std::string_view payload);
+  Result<StreamState*> open_stream(const Outgoing& frame);
+
+  // For handlers.
+  void begin(Handling& handling, const Frame& frame, Handling::Kind kind, StreamState* stream) noexcept;
+  void ended(Handling& handling) noexcept;
+  void reply(std::uint32_t id, Buffer&& payload);
+  void fail(std::uint32_t id, const Error& error);
+  void reject(const Frame& frame, Handling::Kind kind, StreamState* stream, const Error& error) noexcept;
+  void count_dropped() noexcept;
+
+  // For streams: what they send is not bounded here but by credit.
+  void queue(const Frame& frame);
+  std::size_t payload_max() const noexcept { return theirs_.frame_bytes_max - Frame::overhead_bytes_max; }
+  bool is_above_high() const noexcept { return queued_bytes() > options().high_bytes; }
+  void release(StreamState& stream) noexcept;  // Both directions have ended.
+  std::uint32_t stream_bytes() const noexcept { return options().stream_bytes_max; }
+  Error why_ended() const noexcept;
+
+  const PeerOptions& options() const noexcept { return settings_->options; }
+  std::size_t queued_bytes() const noexcept { return out_.size(); }
+
+ private:
+  friend class messages::Peer;
+  friend class CallCore;
+  enum class Phase : std::uint8_t {
+    Greeting,  // Until the peer's hello.
+    Open,
+    Closing,  // What is queued is sent, and the end of the peer waited for.
+    Ending,   // The operations of the transport are cancelled.
+    Closed,
+  };
+  struct Flight;
+  struct Slot {
+    CallCore* call = nullptr;  // None: it was cancelled, and the peer has not answered yet.
+    bool is_used = false;
+  };
+
+  void received() noexcept;
+  void read_on();
+  bool is_to_pause() const noexcept {
+    return queued_bytes() > options().high_bytes || running_messages_ >= options().messages_max;
+  }
+  void resume_reading() noexcept;
+  void dispatch(const Frame& frame);
+  void greet(const Frame& frame);
+  void handle_message(const Frame& frame, Handling::Kind kind);
+  void handle_reply(const Frame& frame);
+  void handle_open(const Frame& frame);
+  void handle_in_stream(const Frame& frame);
+
+  void send_call(CallCore& call);
+  void free_slot(std::uint32_t id) noexcept;
+  void end_call(CallCore& call, std::optional<Error>&& error) noexcept;
+  void schedule() noexcept;
+  void work() noexcept;
+  void flush() noexcept;
+  void landed(Flight& flight) noexcept;
+  void notify_writable() noexcept;
+  void lost(Error reason) noexcept;
+  void protocol_error(const char* message);
+  void set_reason(Error&& reason) noexcept;
+  void fail_all() noexcept;
+  void end_transport() noexcept;
+  void note_idle() noexcept;
+  void tick() noexcept;
+  void wake_at(Instant at) noexcept;
+  Instant next_due() const noexcept;
+
+  const std::shared_ptr<const Settings> settings_;
+  Owner* owner_;
+  FrameSink* sink_ = nullptr;
+  io::Loop& loop_;
+  Phase phase_ = Phase::Greeting;
+  bool has_handle_;
+  bool is_deferred_ = false;
+  bool is_reading_ = false;  // In received(), or what follows of it.
+  bool is_paused_ = false;
+  bool is_shut_ = false;  // shutdown_write()
+  bool has_peer_ended_ = false;
+  bool is_draining_ = false;
+  bool is_peer_draining_ = false;
+  bool has_checksums_ = false;
+  bool was_above_low_ = false;
+  bool has_pinged_ = false;
+  bool is_cancelling_ = false;
+  bool is_cancelling_send_ = false;
+  std::uint16_t running_messages_ = 0;
+  std::uint16_t next_stream_ = 0;
+  std::uint32_t handlings_ = 0;
+  std::uint32_t outstanding_ = 0;
+  std::uint32_t open_streams_ = 0;
+  Hello theirs_;
+  Instant last_received_;
+  Instant last_progress_;
+  Instant since_;  // The beginning, or that of its end.
+  std::uint64_t progress_ = 0;
+  std::optional<Error> reason_;
+  FrameReader reader_;
+  BufferChain out_;
+  Flight* flight_ = nullptr;
+  std::vector<Slot> slots_;  // Of our requests, by id.
+  std::vector<std::uint32_t> free_slots_;
+  List<CallCore> waiting_calls_;
+  List<SendCore> waiting_sends_;
+  List<Handling> running_;
+  std::vector<Handling*> requests_;   // Of the peer's that are being handled, by id.
+  std::vector<StreamState*> opened_;  // By this side, by id.
+  std::vector<StreamState*> accepted_;
+  Event greeted_;
+  Event idle_;
+  Event over_;
+  Member<Transport, Connection, &Connection::received> transport_{*this};
+  Member<Job, Connection, &Connection::work> work_{*this};
+  Member<Timer, Connection, &Connection::tick> timer_{*this};
+};
+
+}  // namespace internal
+}  // namespace keel::messages

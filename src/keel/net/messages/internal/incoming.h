@@ -1,0 +1,174 @@
+// What a connection hands to the handler of a message, and what is kept of one that waits.
+
+#pragma once
+
+#include <cstdint>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/base/list.h"
+#include "keel/base/pool.h"
+#include "keel/base/wheel.h"
+#include "keel/net/messages/frame.h"
+#include "keel/net/messages/message.h"
+#include "keel/observe/span.h"
+#include "keel/task/start.h"
+#include "keel/task/task.h"
+
+namespace keel::messages {
+
+class Peer;
+
+namespace internal {
+
+class Connection;
+class StreamState;
+
+template <class X>
+inline constexpr bool is_task = false;
+template <class T>
+inline constexpr bool is_task<Task<T>> = true;
+template <class X>
+inline constexpr bool is_result = false;
+template <class T>
+inline constexpr bool is_result<Result<T>> = true;
+
+// What answers a request.
+void send_reply(Connection& connection, std::uint32_t id, Buffer&& payload);
+
+// A message whose handler waits.
+class Handling : public Link {
+ public:
+  enum class Kind : std::uint8_t { Message, Request, Stream };
+
+  Handling(const Handling&) = delete;
+  Handling& operator=(const Handling&) = delete;
+  virtual StartCore& start() noexcept = 0;
+  virtual void destroy() noexcept = 0;
+  virtual bool begin(const StartOptions& options) noexcept = 0;
+  virtual void finish() noexcept = 0;  // Answers, and tells the connection, which destroys it.
+
+ protected:
+  explicit Handling(Connection& connection) noexcept : connection_(connection), timer_(*this) {}
+  virtual ~Handling() = default;
+  void answer_error(Error&& error) noexcept;
+  void answer_empty() noexcept;
+  bool wants_answer() const noexcept { return kind_ == Kind::Request; }
+  void ended() noexcept;
+
+  Connection& connection_;
+  Kind kind_ = Kind::Message;
+  std::uint32_t id_ = 0;
+
+ private:
+  friend class Connection;
+  struct Deadline final : Timer {
+    explicit Deadline(Handling& of) noexcept : Timer(&passed), handling(of) {}
+    static void passed(Timer& timer) noexcept;
+    Handling& handling;
+  };
+  StreamState* stream_ = nullptr;
+  Span span_;
+  Deadline timer_;
+};
+
+template <class R>
+class HandlingOf final : public Handling, public Start<R> {
+ public:
+  HandlingOf(Connection& connection, Task<R>&& task) noexcept : Handling(connection), task_(&task.release()) {}
+  ~HandlingOf() override {
+    if (task_ != nullptr) task_->destroy();
+  }
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* handling, std::size_t bytes) noexcept { pool_free(handling, bytes); }
+
+  StartCore& start() noexcept override { return *this; }
+  void destroy() noexcept override { delete this; }
+  bool begin(const StartOptions& options) noexcept override {
+    return Start<R>::begin(Task<R>(*std::exchange(task_, nullptr)), &done, options);
+  }
+  void finish() noexcept override {
+    Result<R> result = Start<R>::take();
+    if (!result) {
+      answer_error(std::move(result).error());
+    } else if constexpr (std::is_void_v<R>) {
+      answer_empty();
+    } else if (wants_answer()) {
+      try {
+        Buffer payload;
+        encode(payload, *result);
+        send_reply(connection_, id_, std::move(payload));
+      } catch (...) {
+        answer_error(Error::from_exception());
+      }
+    }
+    ended();
+  }
+
+ private:
+  static void done(StartCore& start) noexcept { static_cast<HandlingOf&>(static_cast<Start<R>&>(start)).finish(); }
+  Promise<R>* task_;  // Until it begins.
+};
+
+// A message that has just come.
+class Incoming {
+ public:
+  enum class What : std::uint8_t { Message, Stream };
+
+  Incoming(Connection& connection, const Frame& frame, Handling::Kind kind, StreamState* stream = nullptr) noexcept
+      : connection_(connection), frame_(frame), kind_(kind), stream_(stream) {}
+
+  std::string_view payload() const noexcept { return frame_.payload; }
+  StreamState& stream() const noexcept { return *stream_; }
+  // It has not been handled.
+  void reject(Error&& error) noexcept;
+
+  // f(Peer&) handles it: a task, a result, a reply or nothing.
+  template <class F>
+  void handle(F&& f) noexcept {
+    using Given = std::remove_cvref_t<std::invoke_result_t<F&, Peer&>>;
+    try {
+      if constexpr (is_task<Given>) {
+        start(*new HandlingOf<typename Given::Value>(connection_, f(peer())));
+      } else if constexpr (std::is_void_v<Given>) {
+        f(peer());
+        answer_empty();
+      } else if constexpr (is_result<Given>) {
+        Given result = f(peer());
+        if (!result) return reject(std::move(result).error());
+        if constexpr (std::is_void_v<typename Given::value_type>) {
+          answer_empty();
+        } else {
+          answer(*result);
+        }
+      } else {
+        answer(f(peer()));
+      }
+    } catch (...) {
+      reject(Error::from_exception());
+    }
+  }
+
+ private:
+  template <class R>
+  void answer(const R& reply) {
+    if (kind_ != Handling::Kind::Request) return;
+    Buffer payload;
+    encode(payload, reply);
+    send_reply(connection_, frame_.id, std::move(payload));
+  }
+  void answer_empty();
+  void start(Handling& handling) noexcept;
+  Peer& peer() const noexcept;
+
+  Connection& connection_;
+  const Frame& frame_;
+  Handling::Kind kind_;
+  StreamState* stream_;
+};
+
+}  // namespace internal
+}  // namespace keel::messages

@@ -1,0 +1,82 @@
+// One stream of a connection, as long as a direction is open or somebody has a handle of it.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/buffer_chain.h"
+#include "keel/base/error.h"
+#include "keel/base/pool.h"
+#include "keel/net/messages/message_stream.h"
+
+namespace keel::messages::internal {
+
+class StreamState {
+ public:
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* state, std::size_t bytes) noexcept { pool_free(state, bytes); }
+
+  StreamState(Connection& connection, std::uint32_t id, bool is_opener, std::uint32_t credit) noexcept;
+
+  // Messages count with their heads, so that empty ones are bounded, too.
+  static std::int64_t cost(std::size_t payload) noexcept {
+    return static_cast<std::int64_t>(payload + Frame::head_bytes);
+  }
+
+  // Frames of the peer. Null, or what is wrong with them.
+  const char* data(std::string_view payload);
+  const char* credit(std::string_view payload) noexcept;
+  const char* end(std::string_view payload) noexcept;
+  void abandoned() noexcept;
+  // The connection has ended.
+  void lost() noexcept;
+
+  void finish(const Error* error) noexcept;
+  void abandon() noexcept;
+  // The handle is gone.
+  void let_go() noexcept;
+  // The handler has ended.
+  void handled(const Error* error) noexcept;
+  void retry_send() noexcept;
+
+  std::uint32_t id() const noexcept { return id_; }
+  bool is_opener() const noexcept { return is_opener_; }
+  Connection& connection() const noexcept { return *connection_; }
+
+ private:
+  friend class StreamSendCore;
+  friend class StreamReceiveCore;
+  friend class Connection;
+  friend class messages::MessageStream;
+  class Pinned;
+  bool try_send(StreamSendCore& send) noexcept;
+  void put(FrameKind kind, std::string_view payload = {}) noexcept;
+  bool has_message() const noexcept { return !in_.empty(); }
+  std::uint32_t first_size() const noexcept;
+  std::string_view first_message();
+  void settle() noexcept;  // Frees it where nothing is left; the last thing a caller does.
+
+  Connection* connection_;  // Null: it has ended, or both directions have.
+  const std::uint32_t id_;
+  const bool is_opener_;
+  int pins_ = 0;  // While tasks are woken, which may let go of it.
+  bool has_handle_ = false;
+  bool is_handled_ = false;  // A handler runs.
+  bool out_ended_ = false;
+  bool in_ended_ = false;
+  bool is_abandoned_ = false;   // By the peer.
+  bool has_abandoned_ = false;  // By this side: what comes is dropped.
+  std::int64_t credit_;         // That this side may send.
+  std::int64_t allowed_;        // That the peer may.
+  std::int64_t taken_ = 0;      // Since it got credit.
+  BufferChain in_;              // The length and bytes of each message.
+  Buffer scratch_;              // The first one, where it lies in pieces.
+  std::optional<Error> in_error_;
+  StreamSendCore* sender_ = nullptr;
+  StreamReceiveCore* receiver_ = nullptr;
+};
+
+}  // namespace keel::messages::internal

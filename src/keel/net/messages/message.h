@@ -1,0 +1,107 @@
+// keel/net/messages/message.h — what is sent as a message: a struct with a number, in CBOR by its fields.
+//
+//   struct Reading {
+//     static constexpr std::uint16_t message_type = 1;         // what the peer knows it by: stays what it is
+//     std::string device;
+//     double celsius = 0;
+//   };
+//   template <>                                                // of a type that is not yours to change
+//   inline constexpr std::uint16_t keel::messages::message_type_of<Point> = 2;
+//
+// A reply has no number: the request knows what it waits for. A std::string or a Buffer as the reply is the payload
+// itself, and Raw{type, bytes} a message of bytes that are no struct of ours.
+//
+// Threads: functions.  Cost: those of cbor.h.
+
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/data/cbor.h"
+
+namespace keel::messages {
+
+// 1 to type_max. Larger ones are Keel's.
+inline constexpr std::uint16_t type_max = 0xfeff;
+
+namespace internal {
+template <class M>
+consteval std::uint16_t declared_type() {
+  if constexpr (requires {
+                  { M::message_type } -> std::convertible_to<std::uint16_t>;
+                }) {
+    static_assert(M::message_type > 0 && M::message_type <= type_max, "a message_type is from 1 to 0xfeff");
+    return M::message_type;
+  } else {
+    static_assert(std::is_void_v<M>,
+                  "a message has a number by which the peer knows it: write into the struct "
+                  "static constexpr std::uint16_t message_type = 1;");
+    return 0;
+  }
+}
+// GCC 12 destroys an aggregate that an awaiting expression makes twice (task/compiler_test.cc).
+template <class M>
+constexpr void refuse_made_in_call() noexcept {
+  static_assert(std::is_reference_v<M> || !std::is_aggregate_v<M> || std::is_trivially_destructible_v<M>,
+                "a message is named on the line before: const Reading reading{...}; co_await peer.send(reading)");
+}
+}  // namespace internal
+
+// The number that M declares.
+template <class M>
+inline constexpr std::uint16_t message_type_of = internal::declared_type<M>();
+
+// A message whose payload is these bytes.
+struct Raw {
+  std::uint16_t type = 0;
+  std::string_view bytes = {};
+};
+
+// The payload of a message or reply, behind what is in `out`.
+template <class T>
+void encode(Buffer& out, const T& value) {
+  if constexpr (std::same_as<T, Raw>) {
+    out.append(value.bytes);
+  } else if constexpr (std::same_as<T, std::string> || std::same_as<T, std::string_view>) {
+    out.append(value);
+  } else if constexpr (std::same_as<T, Buffer>) {
+    out.append(value.view());
+  } else {
+    cbor::write(out, value);
+  }
+}
+
+// InvalidArgument with all that is wrong.
+template <class T>
+Result<T> decode(std::string_view payload) {
+  if constexpr (std::is_void_v<T>) {
+    return {};
+  } else if constexpr (std::same_as<T, std::string>) {
+    return std::string(payload);
+  } else if constexpr (std::same_as<T, Buffer>) {
+    Buffer bytes;
+    bytes.append(payload);
+    return bytes;
+  } else {
+    return cbor::parse<T>(payload);
+  }
+}
+
+// The number of this message.
+template <class M>
+constexpr std::uint16_t type_of(const M& message) noexcept {
+  if constexpr (std::same_as<M, Raw>) {
+    return message.type;
+  } else {
+    return message_type_of<M>;
+  }
+}
+
+}  // namespace keel::messages

@@ -1,0 +1,154 @@
+// keel/net/messages/message_stream.h — messages in both directions that belong together, as many as the other side has
+// room for.
+//
+//   MessageStream rows = co_await peer.open(month);                    // asks
+//   while (auto row = co_await rows.receive<Row>()) use(*row);         // nullopt: the peer has finished
+//
+//   handlers.on_stream<Rows>([&](Peer&, Rows which, MessageStream out) -> Task<> {
+//     for (const Row& row : co_await store.rows(which.month)) co_await out.send(row);   // waits for the reader
+//   });                                                                // its end, or its error, ends the stream
+//
+// Each side may send until it finishes; the two directions are independent. A side that sends begins with as much
+// credit as the other has room for (PeerOptions::stream_bytes_max), and gets more when that has been taken; a message
+// is sent whole while there is any.
+//
+// Errors:    receive: the error with which the peer has ended its direction, from the environment; InvalidArgument
+//            for a message that is no M, which is taken all the same; Unavailable when the connection has ended.
+//            send: Cancelled when the peer takes nothing more; FailedPrecondition after finish(); OutOfRange for a
+//            message larger than the peer's frames; Unavailable.
+// Ownership: movable. Destroying it ends both directions: the peer receives Cancelled unless finish() was called or its
+//            own direction had ended well. In a handler the end of the handler does that, and its error is what the
+//            peer receives.
+// Threads:   those of its Peer. One task sends and one receives at a time; they may be two.
+// Cancel:    nothing is lost, and both may go on.
+// Cost:      no heap in steady state.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/net/messages/handlers.h"
+#include "keel/net/messages/message.h"
+#include "keel/net/messages/peer.h"
+#include "keel/task/leaf.h"
+
+namespace keel::messages {
+
+namespace internal {
+
+class StreamSendCore : public Leaf {
+ public:
+  using Value = void;
+  StreamSendCore(StreamState& state, Buffer&& payload) noexcept
+      : Leaf(&cancel), state_(state), payload_(std::move(payload)) {}
+  bool start() noexcept;
+  Result<> take() noexcept;
+
+ private:
+  friend class StreamState;
+  static void cancel(Leaf& leaf) noexcept;
+  StreamState& state_;
+  Buffer payload_;
+  std::optional<Error> error_;
+};
+
+class StreamReceiveCore : public Leaf {
+ public:
+  bool start() noexcept;
+
+ protected:
+  explicit StreamReceiveCore(StreamState& state) noexcept : Leaf(&cancel), state_(state) {}
+  ~StreamReceiveCore() = default;
+  // The oldest message; nullopt at the end. taken() follows where there is one.
+  Result<std::optional<std::string_view>> front() noexcept;
+  void taken() noexcept;
+
+ private:
+  friend class StreamState;
+  static void cancel(Leaf& leaf) noexcept;
+  StreamState& state_;
+  bool cancelled_ = false;
+};
+
+}  // namespace internal
+
+class MessageStream {
+ public:
+  class [[nodiscard]] Send : public internal::StreamSendCore {
+   public:
+    using StreamSendCore::StreamSendCore;
+  };
+  template <class M>
+  class [[nodiscard]] Receive : public internal::StreamReceiveCore {
+   public:
+    using Value = std::optional<M>;
+    explicit Receive(internal::StreamState& state) noexcept : StreamReceiveCore(state) {}
+    Result<std::optional<M>> take() noexcept {
+      Result<std::optional<std::string_view>> payload = front();
+      if (!payload) return std::move(payload).error();
+      if (!payload->has_value()) return std::optional<M>();
+      Result<M> message = decode<M>(**payload);
+      taken();
+      if (!message) return std::move(message).error();
+      return std::optional<M>(*std::move(message));
+    }
+  };
+
+  MessageStream(MessageStream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  MessageStream& operator=(MessageStream&& other) noexcept {
+    if (this != &other) {
+      reset();
+      state_ = std::exchange(other.state_, nullptr);
+    }
+    return *this;
+  }
+  ~MessageStream() { reset(); }
+
+  // Waits while there is no credit.
+  template <class M>
+  Send send(M&& message) {
+    internal::refuse_made_in_call<M>();
+    Buffer payload;
+    encode(payload, message);
+    return Send(*state_, std::move(payload));
+  }
+  // The next message of the peer; nullopt when it has finished.
+  template <class M>
+  Receive<M> receive() noexcept {
+    return Receive<M>(*state_);
+  }
+  // Nothing more is sent. Idempotent.
+  void finish();
+  // The same, because of this error.
+  void finish(Error error);
+  Peer& peer() const noexcept;
+
+ private:
+  friend class Peer;
+  friend class Handlers;
+  explicit MessageStream(internal::StreamState& state) noexcept;
+  void reset() noexcept;
+  internal::StreamState* state_;
+};
+
+template <class M>
+Result<MessageStream> Peer::open(M&& message) {
+  internal::refuse_made_in_call<M>();
+  return open_stream(encoded(FrameKind::Open, message));
+}
+
+template <class M, class F>
+Handlers& Handlers::on_stream(F f) {
+  add(message_type_of<M>, internal::Incoming::What::Stream, [f = std::move(f)](internal::Incoming& in) mutable {
+    Result<M> message = decode<M>(in.payload());
+    if (!message) return in.reject(std::move(message).error());
+    in.handle([&](Peer& peer) -> decltype(auto) { return f(peer, *std::move(message), MessageStream(in.stream())); });
+  });
+  return *this;
+}
+
+}  // namespace keel::messages

@@ -1,0 +1,24 @@
+#include "keel/net/messages/metrics.h"
+
+namespace keel::messages {
+
+template <std::size_t... I>
+MessageMetrics::MessageMetrics(metrics::Registry& registry, std::string_view name, std::index_sequence<I...>)
+    : connections(registry.gauge("messages_connections", "Connections for messages that are open", {{"name", name}})),
+      received(registry.counter("messages_frames_received_total", "Frames received from peers", {{"name", name}})),
+      sent(registry.counter("messages_frames_sent_total", "Frames queued for peers", {{"name", name}})),
+      requests(registry.counter("messages_requests_total", "Requests of peers that were handled", {{"name", name}})),
+      failures(registry.counter("messages_failures_total", "Requests of peers that were answered with an error",
+                                {{"name", name}})),
+      dropped(registry.counter("messages_dropped_total",
+                               "One-way messages without a handler, or whose handler has failed", {{"name", name}})),
+      calls(registry.counter("messages_calls_total", "Requests sent to peers", {{"name", name}})),
+      failed_calls(
+          registry.counter("messages_failed_calls_total", "Requests sent to peers that have failed", {{"name", name}})),
+      closed_{registry.counter("messages_closed_total", "Connections for messages that have ended, by reason",
+                               {{"name", name}, {"reason", to_string(static_cast<Code>(I))}})...} {}
+
+MessageMetrics::MessageMetrics(metrics::Registry& registry, std::string_view name)
+    : MessageMetrics(registry, name, std::make_index_sequence<code_count>()) {}
+
+}  // namespace keel::messages

@@ -1,0 +1,44 @@
+// keel/net/messages/metrics.h — what messages cost and how they end, for the registry.
+//
+//   messages::MessageMetrics metrics(registry, "devices");
+//   messages::Server server(handlers, {.metrics = &metrics});
+//
+// Threads: made once, used on all workers.  Lifetime: outlives the servers and clients that have it; the registry
+// outlives it.  Cost: two additions for each arrival and one for each request; see observe/metric.h.
+
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/error.h"
+#include "keel/observe/metric.h"
+
+namespace keel::messages {
+
+// Counts the connections, frames and bytes of a server or a client.
+class MessageMetrics {
+ public:
+  // With the label `name` on all of them.
+  MessageMetrics(metrics::Registry& registry, std::string_view name);
+
+  metrics::Gauge connections;  // messages_connections: open now
+  metrics::Counter received;   // messages_frames_received_total
+  metrics::Counter sent;       // messages_frames_sent_total
+  metrics::Counter requests;   // messages_requests_total: of peers, handled here
+  metrics::Counter failures;   // messages_failures_total: those of them that were answered with an error
+  metrics::Counter dropped;    // messages_dropped_total: one-way messages that had no handler or whose handler failed
+  metrics::Counter calls;      // messages_calls_total: requests sent to peers
+  metrics::Counter failed_calls;  // messages_failed_calls_total: those of them that ended with an error
+
+  // Counts messages_closed_total by why connections have ended.
+  void closed(Code reason) const noexcept { closed_[static_cast<int>(reason)].add(); }
+
+ private:
+  metrics::Counter closed_[code_count];
+  template <std::size_t... I>
+  MessageMetrics(metrics::Registry& registry, std::string_view name, std::index_sequence<I...>);
+};
+
+}  // namespace keel::messages

@@ -1,0 +1,240 @@
+// keel/net/messages/peer.h — the other program at the end of a connection: it is asked, told, and answers.
+//
+//   const Average average{"kitchen"};
+//   const Celsius now = co_await peer.request<Celsius>(average);   // one reply, or the error of the peer
+//   const Reading reading{"kitchen", 21.5};
+//   co_await peer.send(reading);                                   // one way; waits while too much is queued
+//   if (!peer.try_send(Alarm{"smoke"})) …                          // the same, and never waits
+//
+//   MessageStream rows = co_await peer.open(month);                // message_stream.h
+//
+// A struct with strings or lists is named on the line before where the call is awaited, as here: GCC 12 destroys those
+// that are made in an awaited expression twice, so that this does not compile.
+//
+// Both sides are alike once they are connected: each may ask the other, and what comes is handled by the Handlers that
+// the side was given (handlers.h).
+//
+// Deadlines: a request takes the deadline of the awaiting task along, as what is left of it, and its handler runs under
+//            it. A request whose task is stopped is cancelled at the peer.
+// Trace:     that of the awaiting task goes along, too.
+// Errors:    of a request: that of the handler, by its code, from the environment, with its message where that was the
+//            application's own (put_error in frame.h); NotFound where no handler takes its type; InvalidArgument where
+//            the peer could not read it, and Protocol where the reply cannot be read. Unavailable: the connection has
+//            ended before the answer came, or takes no new requests; whether the peer has handled it is not known
+//            then. OutOfRange: the message is larger than the peer takes. Cancelled and DeadlineExceeded.
+//            Of try_send: ResourceExhausted when queued_bytes_max would be exceeded; OutOfRange; Unavailable.
+// Ownership: messages are encoded in the call. A Peer belongs to its Server or Client.
+// Lifetime:  until FrameSink::on_closed or the handler of closed connections was called (server.h).
+// Threads:   the worker it was made on.
+// Cancel:    a request leaves its place in the connection until the peer has answered it; a wait to send leaves
+// nothing. Cost:      no heap in steady state; what is sent within one iteration of the loop leaves by one system call.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "keel/base/buffer.h"
+#include "keel/base/list.h"
+#include "keel/base/time.h"
+#include "keel/io/address.h"
+#include "keel/net/messages/frame.h"
+#include "keel/net/messages/message.h"
+#include "keel/task/leaf.h"
+
+namespace keel::messages {
+
+class MessageStream;
+class Peer;
+
+// What a connection takes and keeps. The first five are told to the peer, which keeps to them; one that does not is
+// closed with its reason.
+struct PeerOptions {
+  std::uint32_t frame_bytes_max = 1 << 20;      // Of a frame that comes; memory of the reading side.
+  std::uint16_t requests_max = 256;             // Of the peer's, handled at a time; beyond it they wait at the peer.
+  std::uint16_t streams_max = 64;               // Opened by the peer, at a time.
+  std::uint32_t stream_bytes_max = 256 * 1024;  // Received in a stream and not yet taken from it.
+  Duration heartbeat = 15_s;                    // Without a frame for so long the peer is asked for one, and after
+                                                // twice as long the connection is closed. Zero: never.
+  std::uint16_t messages_max = 256;             // One-way messages handled at a time; then no more are read meanwhile.
+  std::size_t high_bytes = 256 * 1024;          // Queued to be sent: above it send() waits, and nothing is read.
+  std::size_t low_bytes = 64 * 1024;            // Where it goes on.
+  std::size_t queued_bytes_max = 4 << 20;       // Above it try_send() fails; answers that exceed it close it.
+  Duration stall_timeout = 30_s;                // The peer has taken nothing of what is sent for so long: closed.
+  Duration hello_timeout = 10_s;                // From the beginning until the peer's first frame, with TLS.
+  Duration close_timeout = 1_s;                 // For what is queued when it is closed.
+  bool checksums = false;                       // CRC32C on every frame, both ways: over what does not check itself.
+};
+
+// A session that lives over a connection: synchronous, and in the order in which frames come.
+class FrameSink {
+ public:
+  // A Session frame; its payload lives during the call. An error closes the connection with this reason.
+  virtual Result<> on_frame(Peer& peer, std::string_view payload) noexcept = 0;
+  // All that had come together was handled.
+  virtual void on_batch_end(Peer& peer) noexcept = 0;
+  // What was queued has fallen to low_bytes, after it had been more.
+  virtual void on_writable(Peer& peer) noexcept = 0;
+  // Once, and last; the Peer ends after it.
+  virtual void on_closed(Peer& peer, const Error& reason) noexcept = 0;
+
+ protected:
+  ~FrameSink() = default;
+};
+
+namespace internal {
+class Connection;
+
+// A frame that is to be sent, encoded by the caller.
+struct Outgoing {
+  FrameKind kind;
+  std::uint16_t type;
+  Buffer payload = {};
+};
+
+class SendCore : public Leaf, public Link {
+ public:
+  using Value = void;
+  SendCore(Connection& connection, Outgoing&& frame) noexcept
+      : Leaf(&cancel), connection_(&connection), frame_(std::move(frame)) {}
+  bool start() noexcept;
+  Result<> take() noexcept;
+
+ private:
+  friend class Connection;
+  static void cancel(Leaf& leaf) noexcept;
+  Connection* connection_;
+  Outgoing frame_;
+  std::optional<Error> error_;
+};
+
+class CallCore : public Leaf, public Link {
+ public:
+  bool start() noexcept;
+
+ protected:
+  // Reads the payload of the reply, while it lies where it was received.
+  using Read = Result<> (*)(CallCore& call, std::string_view payload);
+  CallCore(Connection& connection, Outgoing&& frame, Read read) noexcept
+      : Leaf(&cancel), connection_(&connection), frame_(std::move(frame)), read_(read) {}
+  ~CallCore() = default;
+
+  std::optional<Error> error_;
+
+ private:
+  friend class Connection;
+  static void cancel(Leaf& leaf) noexcept;
+  Connection* connection_;
+  Outgoing frame_;
+  const Read read_;
+  std::uint32_t id_ = 0;
+  bool is_sent_ = false;
+};
+
+}  // namespace internal
+
+// co_await peer.send(message).
+class [[nodiscard]] Send : public internal::SendCore {
+ public:
+  using SendCore::SendCore;
+};
+
+// co_await peer.request<Reply>(message).
+template <class Reply>
+class [[nodiscard]] Call : public internal::CallCore {
+ public:
+  using Value = Reply;
+  Call(internal::Connection& connection, internal::Outgoing&& frame) noexcept
+      : CallCore(connection, std::move(frame), &read) {}
+  Result<Reply> take() noexcept {
+    if (error_) return std::move(*error_);
+    if constexpr (!std::is_void_v<Reply>) {
+      return std::move(*reply_);
+    } else {
+      return {};
+    }
+  }
+
+ private:
+  static Result<> read(CallCore& core, std::string_view payload) {
+    if constexpr (!std::is_void_v<Reply>) {
+      Result<Reply> reply = decode<Reply>(payload);
+      if (!reply) return std::move(reply).error();
+      static_cast<Call&>(core).reply_.emplace(*std::move(reply));
+    }
+    return {};
+  }
+  std::optional<std::conditional_t<std::is_void_v<Reply>, char, Reply>> reply_;
+};
+
+class Peer {
+ public:
+  Peer(const Peer&) = delete;
+  Peer& operator=(const Peer&) = delete;
+
+  // Sends the message, and yields the peer's reply. Waits, in order, while the peer has as many requests as it takes.
+  template <class Reply = void, class M>
+  Call<Reply> request(M&& message) {
+    internal::refuse_made_in_call<M>();
+    return Call<Reply>(connection(), encoded(FrameKind::Request, message));
+  }
+  // Sends one way. Waits, in order, while more than high_bytes are queued.
+  template <class M>
+  Send send(M&& message) {
+    internal::refuse_made_in_call<M>();
+    return Send(connection(), encoded(FrameKind::Message, message));
+  }
+  template <class M>
+  Result<> try_send(const M& message) {
+    return push(encoded(FrameKind::Message, message));
+  }
+  // Opens a stream with its first message, which says what it is for. ResourceExhausted: as many are open as the peer
+  // takes.
+  template <class M>
+  Result<MessageStream> open(M&& message);
+
+  // A frame of the session over this connection. As try_send().
+  Result<> try_send_session(std::string_view payload);
+  // From now on `sink` is told of its frames; null: nobody. It outlives the connection, or what comes before another
+  // attach().
+  void attach(FrameSink* sink) noexcept;
+
+  // Tells the peer why, sends what is queued within close_timeout, and closes. What waits for answers of the peer ends
+  // with Unavailable, handlers are stopped. Idempotent; the first reason counts.
+  void close(Error reason);
+  // Takes no new requests and streams from the peer, which is told, and goes on with those there are.
+  void drain();
+
+  bool is_closed() const noexcept;
+  // The peer takes no new requests.
+  bool is_draining() const noexcept;
+  std::size_t queued_bytes() const noexcept;  // To be sent, those being sent included.
+  std::size_t outstanding() const noexcept;   // Our requests that the peer has not answered.
+  std::size_t handling() const noexcept;      // Its requests and messages that are being handled.
+  Address address() const noexcept;
+  // The name that the peer has proved to have, by a certificate; empty: none.
+  std::string_view identity() const noexcept;
+  // When the last frame came.
+  Instant last_received() const noexcept;
+  const PeerOptions& options() const noexcept;
+
+ protected:
+  Peer() = default;
+  ~Peer() = default;
+
+ private:
+  internal::Connection& connection() noexcept;
+  Result<> push(internal::Outgoing&& frame);
+  Result<MessageStream> open_stream(internal::Outgoing&& frame);
+  template <class M>
+  static internal::Outgoing encoded(FrameKind kind, const M& message) {
+    internal::Outgoing frame{kind, type_of(message)};
+    encode(frame.payload, message);
+    return frame;
+  }
+};
+
+}  // namespace keel::messages

@@ -1,0 +1,343 @@
+#include "keel/net/messages/pool.h"
+
+#include <algorithm>
+#include <charconv>
+#include <memory>
+#include <optional>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/net/resolver.h"
+#include "keel/net/stream.h"
+#include "keel/observe/log.h"
+#include "keel/task/event.h"
+#include "keel/task/timing.h"
+
+namespace keel::messages {
+namespace {
+
+// Something that a pool does beside its requests. It outlives the pool where that ends meanwhile.
+struct Background final : Start<void> {
+  bool* is_running = nullptr;  // Of whoever began it; null: the pool is gone.
+  Event* changed = nullptr;
+
+  static void done(StartCore& core) noexcept {
+    auto* const self = static_cast<Background*>(&core);
+    static_cast<void>(self->take());
+    bool* const flag = self->is_running;
+    Event* const event = self->changed;
+    delete self;
+    if (flag == nullptr) return;
+    *flag = false;
+    event->set();
+  }
+};
+
+struct Place {
+  std::string host;  // Empty: `address` is it.
+  std::uint16_t port = 0;
+  Address address = {};
+};
+
+Result<Place> parse_place(const std::string& text) {
+  if (Result<Address> address = Address::parse(text)) return Place{{}, 0, *address};
+  const std::size_t colon = text.rfind(':');
+  Place place;
+  const char* const end = text.data() + text.size();
+  if (colon != std::string::npos && colon != 0) {
+    const auto [at, problem] = std::from_chars(text.data() + colon + 1, end, place.port);
+    if (problem == std::errc() && at == end && place.port != 0) {
+      place.host = text.substr(0, colon);
+      return place;
+    }
+  }
+  return Error::text(Code::InvalidArgument, "'" + text + "' is no endpoint: write host:port or unix:/path");
+}
+
+}  // namespace
+
+// One address.
+struct Pool::Target {
+  Target(const Address& at, const CircuitBreakerOptions& options) : address(at), breaker(options) {}
+  const Address address;
+  CircuitBreaker breaker;
+  std::vector<Client> clients;
+  Background* connecting = nullptr;
+  bool is_connecting = false;
+  bool is_retired = false;  // Its name does not have it any more.
+  int failures = 0;         // In a row.
+  Instant ejected_until;
+  std::optional<Error> last_error;
+};
+
+struct Pool::State {
+  struct Endpoint {
+    std::string name;
+    Place place;
+    std::vector<std::unique_ptr<Target>> targets;
+    Background* resolving = nullptr;
+    bool is_resolving = false;
+    Instant resolved_at;
+    bool is_resolved = false;
+    std::optional<Error> last_error;
+  };
+
+  State(Resolver& r, PoolOptions&& given) : resolver(r), options(std::move(given)), retry(options.retry) {
+    for (const std::string& name : options.endpoints) {
+      auto endpoint = std::make_unique<Endpoint>();
+      endpoint->name = name;
+      Result<Place> place = parse_place(name);
+      if (!place) {
+        endpoint->last_error.emplace(std::move(place).error());
+      } else {
+        endpoint->place = *std::move(place);
+        if (endpoint->place.host.empty()) {
+          endpoint->targets.push_back(std::make_unique<Target>(endpoint->place.address, options.breaker));
+          endpoint->is_resolved = true;
+        }
+      }
+      endpoints.push_back(std::move(endpoint));
+    }
+  }
+  ~State() {
+    for (const auto& endpoint : endpoints) {
+      if (endpoint->is_resolving) abandon(*endpoint->resolving);
+      for (const auto& target : endpoint->targets) {
+        if (target->is_connecting) abandon(*target->connecting);
+      }
+    }
+  }
+
+  static void abandon(Background& work) noexcept {
+    work.is_running = nullptr;
+    work.stop();
+  }
+  // `make` gives the task, which asks the slot whether the pool is still there.
+  template <class F>
+  void begin(Background*& slot, bool& is_running, F make) {
+    auto* const work = slot = new Background;
+    work->is_running = &is_running;
+    work->changed = &changed;
+    is_running = true;
+    if (work->begin(make(), &Background::done)) Background::done(*work);
+  }
+
+  static Task<> resolve(State& state, Endpoint& endpoint);
+  static Task<> connect(State& state, Endpoint& endpoint, Target& target);
+  void set_targets(Endpoint& endpoint, const std::vector<Address>& addresses);
+  void eject(Target& target, Error&& why) noexcept;
+  void tend(Endpoint& endpoint);
+  bool is_usable(const Target& target, Instant now) const noexcept {
+    return !target.is_retired && target.breaker.state(now) != CircuitBreaker::State::Open;
+  }
+  Error why_none() const;
+
+  Resolver& resolver;
+  PoolOptions options;
+  Retry retry;
+  std::vector<std::unique_ptr<Endpoint>> endpoints;
+  Event changed;  // A name was looked up, a connection was made or could not be.
+  Stats stats;
+};
+
+// Both are stopped where the pool ends, and do not go on then: what they await ends them.
+Task<> Pool::State::resolve(State& state, Endpoint& endpoint) {
+  Background& self = *endpoint.resolving;
+  Result<std::vector<Address>> found =
+      co_await attempt(state.resolver.resolve(endpoint.place.host, endpoint.place.port));
+  if (self.is_running == nullptr) co_return;
+  endpoint.resolved_at = Host::current().now();
+  endpoint.is_resolved = true;
+  endpoint.last_error.reset();
+  if (found) {
+    state.set_targets(endpoint, *found);
+  } else {
+    endpoint.last_error.emplace(std::move(found).error());  // Those that are known stay.
+  }
+}
+
+Task<> Pool::State::connect(State& state, Endpoint& endpoint, Target& target) {
+  Background& self = *target.connecting;
+  ClientOptions options;
+  options.peer = state.options.peer;
+  options.connect = state.options.connect;
+  options.handlers = state.options.handlers;
+  options.layers = state.options.layers;
+  options.host = endpoint.place.host;
+  options.metrics = state.options.metrics;
+  Result<Client> client =
+      co_await attempt(with_timeout(state.options.connect_timeout, Client::connect(target.address, options)));
+  if (self.is_running == nullptr) co_return;
+  if (client) {
+    ++state.stats.connected;
+    target.clients.push_back(*std::move(client));
+  } else {
+    ++state.stats.failed;
+    state.eject(target, std::move(client).error());
+  }
+}
+
+void Pool::State::set_targets(Endpoint& endpoint, const std::vector<Address>& addresses) {
+  for (const auto& target : endpoint.targets) {
+    target->is_retired = std::ranges::find(addresses, target->address) == addresses.end();
+  }
+  for (const Address& address : addresses) {
+    const bool is_known =
+        std::ranges::any_of(endpoint.targets, [&](const auto& target) { return target->address == address; });
+    if (!is_known) endpoint.targets.push_back(std::make_unique<Target>(address, options.breaker));
+  }
+}
+
+void Pool::State::eject(Target& target, Error&& why) noexcept {
+  RetryOptions waits;
+  waits.backoff_first = options.eject_first;
+  waits.backoff_max = options.eject_max;
+  // From half of the bound on, so that a target that is down is not asked at once again.
+  const Duration full = backoff(waits, 2 + std::min(target.failures, 30), Host::current().random());
+  const Duration least = std::min(options.eject_max, options.eject_first * (1ll << std::min(target.failures, 20))) / 2;
+  ++target.failures;
+  target.ejected_until = Host::current().now() + least + full / 2;
+  target.last_error.emplace(std::move(why));
+}
+
+// Forgets what has ended, and begins what is missing.
+void Pool::State::tend(Endpoint& endpoint) {
+  const Instant now = Host::current().now();
+  if (!endpoint.place.host.empty() && !endpoint.is_resolving &&
+      (!endpoint.is_resolved || now >= endpoint.resolved_at + options.refresh)) {
+    begin(endpoint.resolving, endpoint.is_resolving, [&] { return resolve(*this, endpoint); });
+  }
+  for (const auto& target : endpoint.targets) {
+    std::erase_if(target->clients, [&](const Client& client) {
+      const bool is_spent =
+          client->is_closed() || ((client->is_draining() || target->is_retired) && client->outstanding() == 0);
+      if (is_spent && client->is_closed() && !client->is_draining()) {
+        eject(*target, Error(Code::Unavailable, "the connection has ended"));
+      }
+      return is_spent;
+    });
+    const auto usable = static_cast<std::size_t>(
+        std::ranges::count_if(target->clients, [](const Client& client) { return !client->is_draining(); }));
+    if (usable < options.connections && !target->is_connecting && !target->is_retired && now >= target->ejected_until &&
+        target->breaker.state(now) != CircuitBreaker::State::Open) {
+      begin(target->connecting, target->is_connecting, [&] { return connect(*this, endpoint, *target); });
+    }
+  }
+  std::erase_if(endpoint.targets, [](const auto& target) {
+    return target->is_retired && target->clients.empty() && !target->is_connecting;
+  });
+}
+
+Error Pool::State::why_none() const {
+  std::string text;
+  const auto add = [&](const std::string& name, const std::optional<Error>& error, const char* otherwise) {
+    text += text.empty() ? "no target of the pool can be reached: " : "; ";
+    text += name;
+    text += ": ";
+    text += error ? error->describe() : otherwise;
+  };
+  for (const auto& endpoint : endpoints) {
+    if (endpoint->targets.empty()) add(endpoint->name, endpoint->last_error, "it has no address");
+    for (const auto& target : endpoint->targets) {
+      const bool is_open = target->breaker.state(Host::current().now()) == CircuitBreaker::State::Open;
+      add(target->address.to_string(),
+          is_open                          ? std::optional<Error>()
+          : target->last_error.has_value() ? std::optional<Error>(target->last_error->clone())
+                                           : std::optional<Error>(),
+          "its circuit is open, for too many requests have failed");
+    }
+  }
+  if (text.empty()) text = "the pool has no endpoints";
+  const bool is_wrong = std::ranges::all_of(endpoints, [](const auto& endpoint) {
+    return endpoint->last_error && endpoint->last_error->code() == Code::InvalidArgument;
+  });
+  return Error::text(is_wrong ? Code::InvalidArgument : Code::Unavailable, text).from_environment();
+}
+
+Pool::Pool(Resolver& resolver, PoolOptions options) : state_(Owned<State>::make(resolver, std::move(options))) {}
+Pool::~Pool() = default;
+
+Retry& Pool::retry() noexcept { return state_->retry; }
+
+Task<Pool::Chosen> Pool::choose(const Target* other_than) {
+  State& state = *state_;
+  while (true) {
+    for (const auto& endpoint : state.endpoints) state.tend(*endpoint);
+    const Instant now = Host::current().now();
+    Chosen best{nullptr, nullptr};
+    bool is_pending = false;
+    bool is_best_other = false;
+    for (const auto& endpoint : state.endpoints) {
+      is_pending = is_pending || endpoint->is_resolving;
+      for (const auto& target : endpoint->targets) {
+        is_pending = is_pending || target->is_connecting;
+        if (!state.is_usable(*target, now)) continue;
+        for (const Client& client : target->clients) {
+          if (client->is_draining()) continue;
+          const bool is_other = target.get() != other_than;
+          const bool is_better = best.peer == nullptr || (is_other && !is_best_other) ||
+                                 (is_other == is_best_other && client->outstanding() < best.peer->outstanding());
+          if (!is_better) continue;
+          best = {&*client, target.get()};
+          is_best_other = is_other;
+        }
+      }
+    }
+    if (best.peer != nullptr) co_return best;
+    if (!is_pending) co_return state.why_none();
+    state.changed.reset();
+    co_await state.changed.wait();
+  }
+}
+
+void Pool::judge(Target* target, const Error* error) noexcept {
+  const Instant now = Host::current().now();
+  // The target may have been forgotten meanwhile.
+  for (const auto& endpoint : state_->endpoints) {
+    for (const auto& known : endpoint->targets) {
+      if (known.get() != target) continue;
+      std::optional<CircuitBreaker::Call> call = target->breaker.admit(now);
+      if (error == nullptr) target->failures = 0;
+      if (!call) return;
+      if (error == nullptr || !state_->options.breaker.fails(*error)) {
+        // Who went away, or met a bound of ours, says nothing.
+        if (error == nullptr || (error->code() != Code::Cancelled && error->code() != Code::ResourceExhausted)) {
+          call->succeeded(now);
+        }
+      } else {
+        call->failed(now);
+      }
+      return;
+    }
+  }
+}
+
+Task<> Pool::send_encoded(std::uint16_t type, Buffer payload) {
+  const Chosen chosen = co_await choose(nullptr);
+  co_await chosen.peer->send(Raw{type, payload.view()});
+}
+
+Task<Peer*> Pool::peer() {
+  const Chosen chosen = co_await choose(nullptr);
+  co_return chosen.peer;
+}
+
+Pool::Stats Pool::stats() const noexcept {
+  Stats stats = state_->stats;
+  const Instant now = Host::current().now();
+  for (const auto& endpoint : state_->endpoints) {
+    for (const auto& target : endpoint->targets) {
+      ++stats.targets;
+      if (now < target->ejected_until || !state_->is_usable(*target, now)) ++stats.ejected;
+      for (const Client& client : target->clients) {
+        if (client->is_closed()) continue;
+        ++stats.connections;
+        stats.outstanding += client->outstanding();
+      }
+    }
+  }
+  stats.retries = state_->retry.stats().retries;
+  return stats;
+}
+
+}  // namespace keel::messages

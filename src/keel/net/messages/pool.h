@@ -1,0 +1,141 @@
+// keel/net/messages/pool.h — the connections of one worker to a service that runs in several places.
+//
+//   Pool devices(resolver, {.endpoints = {"devices-1.internal:7000", "devices-2.internal:7000"}});
+//   const Average average{"kitchen"};
+//   const Celsius now = co_await devices.request<Celsius>(average, Pool::Repeat::Idempotent);
+//   Peer& peer = *co_await devices.peer();              // one of them, for a stream
+//
+// A name is looked up again from time to time, and each address that it has is a target with connections of its own. A
+// request goes to the connection with the fewest requests outstanding. A target that cannot be reached, or whose
+// connection broke, is left out for a random time that grows with each failure; a connection that answers no pings is
+// broken (PeerOptions::heartbeat). A target whose requests fail too often is left out by its circuit breaker
+// (task/circuit_breaker.h). Connections are made when they are first needed.
+//
+// Retries:   an Idempotent request that failed by what may pass (is_transient) is sent again, to another target where
+//            there is one, within the budget of RetryOptions. A request that was sent once and is not idempotent is
+//            never repeated; where no connection can be had, others are tried for it all the same.
+// Errors:    those of Peer::request. Unavailable when there is no target, with what is wrong with each of them;
+//            InvalidArgument for an endpoint that is none; Cancelled and DeadlineExceeded.
+// Ownership: owns its connections. A Peer that it gave lives until the next await.
+// Lifetime:  outlives those who wait (checked). The resolver, handlers and layers outlive it.
+// Threads:   the worker it was made on; one pool for each worker.
+// Cancel:    a request is cancelled at the peer; connections are made all the same.
+// Cost:      a request: the frame of a task, and a look at each connection; no heap in steady state.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "keel/base/owned.h"
+#include "keel/net/messages/client.h"
+#include "keel/net/messages/peer.h"
+#include "keel/task/circuit_breaker.h"
+#include "keel/task/retry.h"
+#include "keel/task/task.h"
+#include "keel/task/timing.h"
+
+namespace keel {
+class Resolver;
+}
+
+namespace keel::messages {
+
+// The endpoints of a pool, and when one is left out.
+struct PoolOptions {
+  // "host:port", "192.0.2.7:7000" or "unix:/run/devices.sock"; at least one.
+  std::vector<std::string> endpoints = {};
+  std::size_t connections = 1;     // To each address.
+  Duration connect_timeout = 5_s;  // With TLS and the first frame of the server.
+  Duration refresh = 30_s;         // Names are looked up again after so long, when there is a request.
+  Duration eject_first = 100_ms;   // Bound of the first time without a target that has failed; doubles,
+  Duration eject_max = 10_s;       // up to this one.
+  RetryOptions retry = {};
+  CircuitBreakerOptions breaker = {};
+  PeerOptions peer = {};
+  io::ConnectOptions connect = {};
+  const Handlers* handlers = nullptr;       // Of what the servers send and ask. Null: of nothing.
+  TransportLayers* layers = nullptr;        // tls::Layers, for TLS: names of endpoints are those of certificates.
+  const MessageMetrics* metrics = nullptr;  // Null: not counted.
+};
+
+class Pool {
+ public:
+  enum class Repeat : std::uint8_t { Never, Idempotent };
+  struct Stats {
+    std::size_t targets = 0;      // Addresses,
+    std::size_t ejected = 0;      // of which so many are left out now.
+    std::size_t connections = 0;  // Open now.
+    std::size_t outstanding = 0;  // Requests that were not answered yet.
+    std::uint64_t retries = 0;
+    std::uint64_t connected = 0;  // Connections that were made, and attempts to,
+    std::uint64_t failed = 0;     // that failed.
+  };
+
+  Pool(Resolver& resolver, PoolOptions options);
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+  // Closes the connections, after what is queued.
+  ~Pool();
+
+  template <class Reply = void, class M>
+  Task<Reply> request(M&& message, Repeat repeat = Repeat::Never) {
+    internal::refuse_made_in_call<M>();
+    Buffer payload;
+    encode(payload, message);
+    return request_encoded<Reply>(type_of(message), std::move(payload), repeat);
+  }
+  // One way, to the connection with the fewest requests outstanding. Waits while too much is queued there.
+  template <class M>
+  Task<> send(M&& message) {
+    internal::refuse_made_in_call<M>();
+    Buffer payload;
+    encode(payload, message);
+    return send_encoded(type_of(message), std::move(payload));
+  }
+  // A connection, which is made where there is none.
+  Task<Peer*> peer();
+
+  Stats stats() const noexcept;
+
+ private:
+  struct State;
+  struct Target;
+  // One attempt: a connection, and what its target is told of the outcome.
+  struct Chosen {
+    Peer* peer;
+    Target* target;
+  };
+  Task<Chosen> choose(const Target* other_than);
+  void judge(Target* target, const Error* error) noexcept;
+  Retry& retry() noexcept;
+  Task<> send_encoded(std::uint16_t type, Buffer payload);
+
+  template <class Reply>
+  Task<Reply> request_encoded(std::uint16_t type, Buffer payload, Repeat repeat) {
+    const TaskInfo task = co_await this_task();
+    Retry::Attempts attempts(retry(), task.deadline);
+    const Target* failed = nullptr;
+    while (true) {
+      const Chosen chosen = co_await choose(failed);
+      Result<Reply> reply = co_await attempt(chosen.peer->request<Reply>(Raw{type, payload.view()}));
+      judge(chosen.target, reply ? nullptr : &reply.error());
+      if (reply || repeat != Repeat::Idempotent || !retry().options().when(reply.error())) {
+        co_return co_await std::move(reply);
+      }
+      const std::optional<Duration> wait = attempts.next_wait();
+      if (!wait || !attempts.spend()) co_return co_await std::move(reply);
+      co_await sleep_for(*wait);
+      failed = chosen.target;
+    }
+  }
+
+  Owned<State> state_;
+};
+
+}  // namespace keel::messages

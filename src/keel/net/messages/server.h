@@ -1,0 +1,77 @@
+// keel/net/messages/server.h — serves messages on one worker.
+//
+//   Task<> serve(Worker& worker, const messages::Handlers& handlers) {
+//     messages::Server server(handlers);
+//     Listener listener = co_await worker.listen(*Address::parse("0.0.0.0:7000"));
+//     co_await server.serve(listener, worker.stopping());    // drains when it stops
+//   }
+//
+//   server.each([&](Peer& peer) { if (!peer.try_send(alarm)) … });   // to all that are connected to this worker
+//
+// Errors:    of serve: those of Listener::accept. A connection that fails is closed, with a line of the log, and ends
+//            nothing else.
+// Lifetime:  outlives serve(); the handlers outlive it.
+// Threads:   the worker it was made on; one server for each worker.
+// Cancel:    of serve: all connections are closed at once, and waited for.
+// Cost:      an idle connection has no buffers; its size is in docs/messages.md.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "keel/base/function.h"
+#include "keel/base/list.h"
+#include "keel/net/listener.h"
+#include "keel/net/messages/peer.h"
+#include "keel/task/event.h"
+#include "keel/task/task.h"
+
+namespace keel {
+class TransportLayers;
+}
+
+namespace keel::messages {
+
+class Handlers;
+class MessageMetrics;
+
+// The bounds of a server, and what is called when peers come and go.
+struct ServerOptions {
+  PeerOptions peer = {};
+  std::size_t connections_max = 10'000;     // Above it a new one is closed with ResourceExhausted.
+  Duration drain = 10_s;                    // For requests and streams that are there when it stops.
+  TransportLayers* layers = nullptr;        // tls::Layers, for TLS; outlives the server. Null: without.
+  const MessageMetrics* metrics = nullptr;  // Outlives the server (metrics.h). Null: not counted.
+  // Called when the peer's first frame has come, before all else of it; and after the connection has ended, when the
+  // Peer is used for the last time.
+  Function<void(Peer&)> on_open = {};
+  Function<void(Peer&, const Error& reason)> on_closed = {};
+};
+
+class Server {
+ public:
+  explicit Server(const Handlers& handlers, ServerOptions options = {});
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  ~Server();
+
+  // Accepts and serves until `stopping` is set; then drains, closes and ends. Once.
+  Task<> serve(Listener& listener, Event& stopping);
+  // Serves one more connection, which something else has accepted. Until serve() has ended.
+  void add(Stream stream);
+  // Drains, closes all connections and waits for that, for those who do without serve().
+  Task<> stop();
+
+  std::size_t connections() const noexcept;
+  // f(Peer&) for each that is open, and may close it.
+  void each(FunctionRef<void(Peer&)> f);
+
+ private:
+  friend class internal::Connection;
+  struct State;
+  State* state_;
+};
+
+}  // namespace keel::messages

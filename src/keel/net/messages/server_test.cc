@@ -1,0 +1,339 @@
+// Servers and clients of messages, and peers that break the protocol, on every engine.
+
+#include "keel/net/messages/server.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/net/messages/frame.h"
+#include "keel/net/messages/internal/messages_test.h"
+#include "keel/net/messages/metrics.h"
+#include "keel/task/scope.h"
+
+namespace keel::messages::server_test {
+namespace {
+
+using namespace testing;
+using namespace std::string_view_literals;
+
+using Servers = MessagesTest;
+INSTANTIATE_TEST_SUITE_P(, Servers, keel::internal::every_kind(), keel::internal::name_of_engine);
+
+Task<> serve_at(Server& server, Listener listener, Event& stopping) { co_await server.serve(listener, stopping); }
+Task<> close_client(Client client) { co_await client.close(); }
+
+TEST_P(Servers, serve_clients_until_they_are_stopped) {
+  serve();
+  Listener listener = listen();
+  const Address address = listener.address();
+  Event stopping;
+  Start<void> serving;
+  serving.begin(serve_at(*server_, std::move(listener), stopping), ignore);
+  std::vector<Client> clients;
+  for (int i = 0; i < 5; ++i) {
+    Result<Client> client = run(Client::connect(address));
+    ASSERT_TRUE(client) << client.error().describe();
+    clients.push_back(*std::move(client));
+  }
+  ASSERT_TRUE(until([&] { return server_->connections() == 5; }));
+  for (Client& client : clients) EXPECT_EQ(ask<Sum>(*client, Add{2, 3})->value, 5);
+  int told = 0;
+  server_->each([&](Peer& peer) { told += peer.try_send(Text{"hello"}) ? 1 : 0; });
+  EXPECT_EQ(told, 5);
+  ASSERT_TRUE(run(close_client(std::move(clients.back()))));
+  clients.pop_back();
+  ASSERT_TRUE(until([&] { return server_->connections() == 4; }));
+  stopping.set();
+  ASSERT_TRUE(until([&] { return serving.has_ended(); }));
+  EXPECT_TRUE(serving.take());
+  for (Client& client : clients) {
+    ASSERT_TRUE(until([&] { return client->is_closed(); }));
+    EXPECT_EQ(ask<Sum>(*client, Add{2, 3}).error().code(), Code::Unavailable);
+  }
+}
+
+TEST_P(Servers, close_everything_where_serving_is_cancelled) {
+  serve();
+  Listener listener = listen();
+  const Address address = listener.address();
+  Event stopping;
+  StopSource stop;
+  Start<void> serving;
+  serving.begin(serve_at(*server_, std::move(listener), stopping), ignore, {.stop = &stop});
+  Result<Client> client = run(Client::connect(address));
+  ASSERT_TRUE(client);
+  Start<Sum> asking;
+  asking.begin(asked<Sum>(**client, Wait{1}), ignore);
+  ASSERT_TRUE(until([&] { return waiting_ == 1; }));
+  stop.request_stop();
+  ASSERT_TRUE(until([&] { return serving.has_ended() && asking.has_ended(); }));
+  EXPECT_EQ(serving.take().error().code(), Code::Cancelled);
+  EXPECT_EQ(asking.take().error().code(), Code::Unavailable);
+  EXPECT_EQ(waiting_, 0);
+  EXPECT_EQ(server_->connections(), 0u);
+}
+
+TEST_P(Servers, have_no_more_connections_than_they_may) {
+  server_options_.connections_max = 1;
+  serve();
+  Listener listener = listen();
+  const Address address = listener.address();
+  Event stopping;
+  Start<void> serving;
+  serving.begin(serve_at(*server_, std::move(listener), stopping), ignore);
+  Result<Client> first = run(Client::connect(address));
+  ASSERT_TRUE(first);
+  ASSERT_TRUE(until([&] { return server_->connections() == 1; }));
+  Result<Client> second = run(Client::connect(address));
+  if (second) {  // Its hello came before the reason.
+    ASSERT_TRUE(until([&] { return (*second)->is_closed(); }));
+    EXPECT_EQ(ask<Sum>(**second, Add{1, 2}).error().code(), Code::Unavailable);
+  } else {
+    EXPECT_EQ(second.error().code(), Code::ResourceExhausted);
+  }
+  EXPECT_EQ(ask<Sum>(**first, Add{2, 3})->value, 5);
+  stopping.set();
+  ASSERT_TRUE(until([&] { return serving.has_ended(); }));
+  EXPECT_TRUE(serving.take());
+}
+
+TEST_P(Servers, count_what_they_do) {
+  metrics::Registry registry;
+  const MessageMetrics counted(registry, "test");
+  server_options_.metrics = &counted;
+  serve();
+  auto [one, other] = pair();
+  server_->add(std::move(other));
+  Result<Client> client = run(over(std::move(one), {}));
+  ASSERT_TRUE(client);
+  EXPECT_EQ(ask<Sum>(**client, Add{2, 3})->value, 5);
+  EXPECT_FALSE(ask<Sum>(**client, Add{13, 3}));
+  ASSERT_TRUE((*client)->try_send(Raw{99, "x"}));
+  ASSERT_TRUE(until([&] { return counted.dropped.value() == 1; }));
+  EXPECT_EQ(counted.requests.value(), 2u);
+  EXPECT_EQ(counted.failures.value(), 1u);
+  EXPECT_EQ(counted.received.value(), 4u);
+  EXPECT_EQ(counted.sent.value(), 3u);
+  EXPECT_EQ(counted.connections.value(), 1);
+  ASSERT_TRUE(run(close_client(*std::move(client))));
+  ASSERT_TRUE(until([&] { return closed_.size() == 1; }));
+  EXPECT_EQ(counted.connections.value(), 0);
+  server_.reset();
+}
+
+// --- peers that do not keep to the protocol -------------------------------------------------------------------------
+
+std::string frame(const Frame& one) {
+  Buffer out;
+  put_frame(out, one);
+  return std::string(out.view());
+}
+std::string hello() {
+  Buffer payload;
+  put_hello(payload, {.requests_max = 10, .streams_max = 10, .frame_bytes_max = 1 << 20, .stream_bytes = 1 << 20});
+  return frame({.kind = FrameKind::Hello, .payload = payload.view()});
+}
+
+struct Reason {
+  Code code = Code::Internal;
+  std::string message;
+};
+
+// Writes `bytes` in pieces, and reads until the server closes; its reason.
+Task<Reason> provoke(Stream& stream, std::string bytes, std::size_t piece) {
+  for (std::size_t at = 0; at < bytes.size(); at += piece) {
+    const std::string part = bytes.substr(at, piece);
+    if (!co_await attempt(stream.write(part))) break;
+  }
+  FrameReader reader(1 << 20);
+  Reason reason;
+  while (true) {
+    Result<Chunk> chunk = co_await attempt(stream.receive());
+    if (!chunk || chunk->empty()) co_return reason;
+    reader.feed(*chunk);
+    Frame one;
+    while (reader.next(one)) {
+      if (one.kind != FrameKind::Close) continue;
+      const Error error = parse_error(one.payload);
+      reason = {error.code(), std::string(error.message())};
+    }
+  }
+}
+
+struct Provocation {
+  std::string bytes;
+  Code code;
+  std::string_view message;
+};
+
+TEST_P(Servers, close_a_peer_that_breaks_the_protocol_with_the_reason) {
+  const std::string request =
+      frame({.kind = FrameKind::Request, .type = Wait::message_type, .id = 0, .payload = "\xa1\x66number\x01"});
+  const Provocation all[] = {
+      {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", Code::Protocol,
+       "the peer does not speak Keel messages: what it sent first is no frame of them"},
+      {std::string(100, '\0'), Code::Protocol,
+       "the peer does not speak Keel messages: what it sent first is no frame of them"},
+      {frame({.kind = FrameKind::Ping}), Code::Protocol, "the peer does not speak Keel messages: it sent no hello"},
+      {frame({.kind = FrameKind::Hello, .payload = "KMSGx"}), Code::Protocol,
+       "the first frame is no hello of Keel messages"},
+      {hello() + hello(), Code::Protocol, "a second hello came"},
+      {hello() + "\xff\xff\xff\xff", Code::OutOfRange, "a frame is longer than frame_bytes_max"},
+      {hello() + request + request, Code::Protocol, "the peer has given two requests one id"},
+      {hello() + frame({.kind = FrameKind::Request, .type = 3, .id = 5000}), Code::Protocol,
+       "the peer has more requests than it may"},
+      {hello() + frame({.kind = FrameKind::Response, .id = 0}), Code::Protocol,
+       "an answer came to a request that was not made"},
+      {hello() + frame({.kind = FrameKind::Open, .type = 3, .id = 5000}), Code::Protocol,
+       "the peer has more streams than it may"},
+      {hello() + frame({.kind = FrameKind::Data, .from_opener = true, .id = 1}), Code::Protocol,
+       "a frame came for a stream that is not open"},
+      {hello() + frame({.kind = FrameKind::Session, .payload = "x"}), Code::Unsupported,
+       "this connection has no sessions"},
+  };
+  serve();
+  for (const Provocation& one : all) {
+    for (const std::size_t piece : {std::size_t{1}, one.bytes.size()}) {
+      auto [client, server] = pair();
+      server_->add(std::move(server));
+      Result<Reason> reason = run(provoke(client, one.bytes, piece));
+      ASSERT_TRUE(reason);
+      EXPECT_EQ(reason->code, one.code) << one.message;
+      EXPECT_EQ(reason->message, one.message);
+      client.close();
+      ASSERT_TRUE(until([&] { return server_->connections() == 0; }));
+    }
+  }
+}
+
+TEST_P(Servers, close_a_peer_that_sends_no_hello) {
+  server_options_.peer.hello_timeout = 30_ms;
+  serve();
+  auto [client, server] = pair();
+  server_->add(std::move(server));
+  EXPECT_EQ(run(provoke(client, hello().substr(0, 10), 1))->code, Code::DeadlineExceeded);
+}
+
+TEST_P(Servers, close_a_peer_that_is_silent_for_two_heartbeats) {
+  server_options_.peer.heartbeat = 20_ms;
+  serve();
+  auto [client, server] = pair();
+  server_->add(std::move(server));
+  const Instant began = now();
+  Result<Reason> reason = run(provoke(client, hello(), 100));
+  EXPECT_EQ(reason->code, Code::Unavailable);
+  EXPECT_GE(now() - began, 40_ms);
+}
+
+TEST_P(Servers, keep_a_peer_that_answers_pings) {
+  connect({.peer = {.heartbeat = 10_ms}}, {.heartbeat = Duration()});
+  pass(100_ms);
+  EXPECT_EQ(server_->connections(), 1u);
+  EXPECT_EQ(ask<Sum>(client(), Add{2, 3})->value, 5);
+}
+
+TEST_P(Servers, close_a_peer_that_never_reads_and_keep_within_their_bounds) {
+  handlers_.on_raw(20, [](Peer&, std::string_view) { return std::string(50'000, 'x'); });
+  server_options_.peer.stall_timeout = 50_ms;
+  server_options_.peer.high_bytes = 100'000;
+  serve();
+  auto [client, server] = pair();
+  server_->add(std::move(server));
+  std::string all = hello();
+  // Of one id after the other: each is answered at once.
+  for (int i = 0; i < 2000; ++i)
+    all += frame({.kind = FrameKind::Request, .type = 20, .id = static_cast<std::uint32_t>(i % 10)});
+  struct Writes {
+    static Task<> all(Stream& stream, std::string bytes) { co_await stream.write(bytes); }
+  };
+  Start<void> writing;
+  writing.begin(Writes::all(client, std::move(all)), ignore);
+  std::size_t most = 0;
+  ASSERT_TRUE(until([&] {
+    if (peer_ != nullptr) most = std::max(most, peer_->queued_bytes());
+    return closed_.size() == 1;
+  }));
+  EXPECT_LE(most, 100'000u + 51'000u);
+  EXPECT_EQ(closed_[0].code(), Code::Unavailable);
+  client.shutdown();
+  ASSERT_TRUE(until([&] { return writing.has_ended() || !writing.is_running(); }));
+  static_cast<void>(writing.take());
+}
+
+TEST_P(Servers, close_a_peer_whose_answers_exceed_what_may_be_queued) {
+  connect({.peer = {.queued_bytes_max = 10'000}});
+  handlers_.on_raw(20, [](Peer&, std::string_view) { return std::string(20'000, 'x'); });
+  EXPECT_EQ(ask<std::string>(client(), Raw{20, ""}).error().code(), Code::Unavailable);
+  ASSERT_TRUE(until([&] { return closed_.size() == 1; }));
+  EXPECT_EQ(closed_[0].code(), Code::ResourceExhausted);
+}
+
+Task<> connect_to(Stream stream) { static_cast<void>(co_await Client::over(std::move(stream))); }
+
+TEST_P(Servers, are_told_apart_from_what_speaks_something_else) {
+  auto [client, server] = pair();
+  Start<void> connecting;
+  connecting.begin(connect_to(std::move(client)), ignore);
+  struct Http {
+    static Task<> answer(Stream& stream) { co_await stream.write("HTTP/1.1 400 Bad Request\r\n\r\n"); }
+  };
+  ASSERT_TRUE(run(Http::answer(server)));
+  ASSERT_TRUE(until([&] { return connecting.has_ended(); }));
+  EXPECT_EQ(connecting.take().error().code(), Code::Protocol);
+}
+
+TEST_P(Servers, tell_clients_of_which_no_version_is_in_common) {
+  serve();
+  auto [client, server] = pair();
+  server_->add(std::move(server));
+  Buffer payload;
+  put_hello(payload, {.version_min = 7, .version_max = 9, .requests_max = 1, .frame_bytes_max = 1000});
+  Result<Reason> reason = run(provoke(client, frame({.kind = FrameKind::Hello, .payload = payload.view()}), 100));
+  EXPECT_EQ(reason->code, Code::Unsupported);
+  EXPECT_EQ(reason->message, "no version of Keel messages is in common: this side speaks 1 to 1, the peer 7 to 9");
+}
+
+// --- sessions over a connection -------------------------------------------------------------------------------------
+
+class Sink final : public FrameSink {
+ public:
+  Result<> on_frame(Peer& peer, std::string_view payload) noexcept override {
+    got += payload;
+    if (payload == "stop") return fail(Code::PermissionDenied, "stopped");
+    if (payload == "ask") return peer.try_send_session("answer");
+    return {};
+  }
+  void on_batch_end(Peer&) noexcept override { ++batches; }
+  void on_writable(Peer&) noexcept override { ++writable; }
+  void on_closed(Peer&, const Error& reason) noexcept override { closed.push_back(reason.clone()); }
+  std::string got;
+  int batches = 0;
+  int writable = 0;
+  std::vector<Error> closed;
+};
+
+TEST_P(Servers, give_the_frames_of_a_session_to_its_sink) {
+  connect();
+  Sink here, there;
+  client().attach(&here);
+  peer_->attach(&there);
+  ASSERT_TRUE(client().try_send_session("one "));
+  ASSERT_TRUE(client().try_send_session("two "));
+  ASSERT_TRUE(client().try_send_session("ask"));
+  ASSERT_TRUE(until([&] { return here.got == "answer"; }));
+  EXPECT_EQ(there.got, "one two ask");
+  EXPECT_GE(there.batches, 1);
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(client().try_send_session(std::string(50'000, 'x')));
+  ASSERT_TRUE(until([&] { return here.writable >= 1; }));
+  ASSERT_TRUE(client().try_send_session("stop"));
+  ASSERT_TRUE(until([&] { return here.closed.size() == 1 && there.closed.size() == 1; }));
+  EXPECT_EQ(there.closed[0].code(), Code::PermissionDenied);
+  EXPECT_EQ(here.closed[0].code(), Code::PermissionDenied);
+  EXPECT_EQ(here.closed[0].message(), "the peer has closed the connection: stopped");
+}
+
+}  // namespace
+}  // namespace keel::messages::server_test

@@ -1,0 +1,188 @@
+#include "keel/net/sessions/client.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "keel/base/bug.h"
+#include "keel/base/host.h"
+#include "keel/net/sessions/handlers.h"
+#include "keel/observe/log.h"
+#include "keel/task/event.h"
+#include "keel/task/resume_on.h"
+#include "keel/task/timing.h"
+
+namespace keel::sessions {
+namespace {
+
+ClientOptions checked(ClientOptions&& options) {
+  KEEL_EXPECT(!options.servers.empty(), "a client of sessions has the address of a server");
+  KEEL_EXPECT(options.name.size() <= internal::name_bytes_max, "the name of a client has 256 bytes at most");
+  KEEL_EXPECT(options.credentials.size() <= internal::credentials_bytes_max, "credentials have 4096 bytes at most");
+  return std::move(options);
+}
+
+}  // namespace
+
+class Client::Side final : public Session {
+ public:
+  Side(const Handlers& handlers, ClientOptions&& options)
+      : Session(handlers, options.session, internal::Role::Client), options_(std::move(options)) {
+    name_ = options_.name;
+    options_.connection.peer.heartbeat = Duration();
+  }
+  ~Side() { release(); }
+
+  Task<> run();
+  // Nothing of a connection is used any more.
+  void release() noexcept {
+    core_.unlink();
+    if (peer_ != nullptr) std::exchange(peer_, nullptr)->attach(nullptr);
+    connection_.reset();
+  }
+
+ private:
+  // Whatever ends run().
+  struct Released {
+    Side& side;
+    ~Released() { side.release(); }
+  };
+
+  Task<> connect(Address server);
+  void say_hello();
+  Duration pause() noexcept;
+
+  Result<> greet(std::string_view packet) override;
+  void unlinked(const Error& reason) noexcept override {
+    if (!settled_.is_set() && reason.code() == Code::Unsupported) return finish(reason);  // A server without sessions.
+    settled_.set();
+    down_.set();
+  }
+  void bye(const Error& reason) noexcept override {
+    // The server stops: what it kept of the session is gone with it, and the next one is another server's.
+    if (reason.code() == Code::Unavailable) return unlink(reason.clone());
+    finish(reason);
+  }
+  void ended() noexcept override {
+    settled_.set();
+    down_.set();
+  }
+  Instant expires() const noexcept override { return Instant::never(); }
+  void expire() noexcept override {}
+
+  ClientOptions options_;
+  std::optional<messages::Client> connection_;
+  bool has_begun_ = false;  // A server has welcomed it.
+  keel::Event down_;        // There is no connection, or no session any more.
+  keel::Event settled_;     // The server has replied to the hello, or there is no connection any more.
+  std::size_t next_server_ = 0;
+  Duration pause_max_;
+};
+
+// Full jitter, of which a tenth stays: clients that were disconnected together come back one by one.
+Duration Client::Side::pause() noexcept {
+  pause_max_ =
+      std::clamp(pause_max_ * 2, options_.reconnect_min, std::max(options_.reconnect_min, options_.reconnect_max));
+  const std::int64_t ns = std::max<std::int64_t>(pause_max_.count_ns(), 10);
+  const auto random = static_cast<std::int64_t>(Host::current().random() >> 1);
+  return Duration::nanoseconds(ns / 10 + random % (ns - ns / 10));
+}
+
+void Client::Side::say_hello() {
+  Buffer out;
+  internal::write(out, internal::Hello{.token = token_,
+                                       .attempt = ++attempt_,
+                                       .point = core_.tell_point(),
+                                       .heartbeat = options_.session.heartbeat,
+                                       .window = core_.window(),
+                                       .name = options_.name,
+                                       .credentials = options_.credentials});
+  if (Result<> sent = peer_->try_send_session(out.view()); !sent) unlink(std::move(sent).error());
+}
+
+Result<> Client::Side::greet(std::string_view packet) {
+  KEEL_TRY(const internal::Kind kind, internal::kind_of(packet));
+  if (kind == internal::Kind::Bye) {
+    KEEL_TRY(const internal::Bye said, internal::read_bye(packet));
+    Error reason = Error::text(said.code, said.text).from_environment();
+    const bool is_for_now = said.code == Code::ResourceExhausted || said.code == Code::DeadlineExceeded;
+    if (is_for_now) {
+      unlink(std::move(reason));
+    } else {
+      bye(reason);
+    }
+    return {};
+  }
+  Result<internal::Welcome> read = internal::read_welcome(packet);
+  if (!read) {
+    finish(read.error());
+    return std::move(read).error();
+  }
+  const internal::Welcome welcome = *std::move(read);
+  messages::Peer& peer = *peer_;
+  std::uint64_t unconfirmed = 0;
+  const bool is_forgotten = has_begun_ && !welcome.is_resumed;
+  if (is_forgotten) unconfirmed = begin_again();
+  if (welcome.is_resumed && welcome.token != token_) {
+    finish(Error(Code::Protocol, "the server has resumed another session"));
+    return {};
+  }
+  token_ = welcome.token;
+  expiry_ = welcome.expiry;
+  has_begun_ = true;
+  pause_max_ = Duration();
+  if (Result<> linked = link(peer, welcome.point, welcome.window, welcome.heartbeat); !linked) {
+    finish(linked.error());
+    return linked;
+  }
+  settled_.set();
+  if (is_forgotten) tell({.kind = SessionEvent::Kind::Lost, .unconfirmed = unconfirmed, .is_forgotten = true});
+  if (!has_ended()) tell({.kind = welcome.is_resumed ? SessionEvent::Kind::Resumed : SessionEvent::Kind::Connected});
+  if (!has_ended()) flush();
+  return {};
+}
+
+Task<> Client::Side::connect(Address server) {
+  messages::Client made = co_await messages::Client::connect(server, options_.connection);
+  if (has_ended()) co_await fail(Code::Cancelled, "the session has ended meanwhile");
+  connection_.emplace(std::move(made));
+  peer_ = &**connection_;
+  peer_->attach(this);
+  down_.reset();
+  settled_.reset();
+  say_hello();
+  co_await settled_.wait();
+  if (!core_.is_linked() && !has_ended()) co_await fail(Code::Unavailable, "the server has not taken the session");
+}
+
+Task<> Client::Side::run() {
+  const Released released{*this};
+  while (!has_ended()) {
+    const Address server = options_.servers[next_server_++ % options_.servers.size()];
+    const Result<> connected = co_await attempt(with_timeout(options_.connect_timeout, connect(server)));
+    if (connected) {
+      co_await down_.wait();
+    } else if (connected.error().code() == Code::Protocol || connected.error().code() == Code::Unsupported) {
+      finish(connected.error());  // It is no server of messages.
+    } else if (pause_max_ == Duration() && connected.error().code() != Code::Cancelled) {
+      log::Logger("net.sessions")
+          .info("the server of a session cannot be reached", log::field("server", server.to_string()),
+                connected.error());
+    }
+    co_await checkpoint();  // What has ended the connection may still be on the stack.
+    release();
+    if (!has_ended()) co_await sleep_for(pause());
+  }
+  co_await std::unexpected<Error>(end_reason());
+}
+
+Client::Client(const Handlers& handlers, ClientOptions options)
+    : side_(Owned<Side>::make(handlers, checked(std::move(options)))) {}
+
+Client::~Client() = default;
+
+Task<> Client::run() { return side_->run(); }
+
+Session& Client::operator*() const noexcept { return *side_; }
+
+}  // namespace keel::sessions

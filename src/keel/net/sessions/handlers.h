@@ -1,0 +1,98 @@
+// keel/net/sessions/handlers.h — who handles which message of a session's peer, and who hears what becomes of the
+// session.
+//
+//   Handlers handlers;
+//   handlers.on<Reading>([&](Session& from, Reading reading) { last[from.number()] = reading; });
+//   handlers.on<Order>([&](Session& from, Order order) -> Task<> { co_await store.add(std::move(order)); });
+//   handlers.on_event([&](Session& from, const SessionEvent& event) { … });
+//
+// A handler is a function, or a lambda that is kept with its captures as long as the Handlers: also a coroutine may
+// have some. It takes (Session&, M) and gives nothing, a Result<> or a Task<>. The messages of a session are handled
+// one after the other in the order in which they were sent, events among them: while a Task runs, what comes next
+// waits.
+//
+// Errors:    what a handler fails with, an exception too, is counted (SessionStats::failed), and a line of the log; the
+//            message counts as handled, for it would fail again. So does one of a type that nobody handles. A message
+//            that cannot be read as its type ends the session with InvalidArgument: the peer hears what is wrong with
+//            it. Two handlers of one type are a bug (base/bug.h).
+// Lifetime:  outlives the servers and clients that have it.
+// Threads:   not changed while they run; may be shared by workers where its handlers may.
+// Cancel:    a Task is stopped when its session ends.
+// Cost:      a search among the types; a Task costs its frame and a block of the pool.
+
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/net/messages/message.h"
+#include "keel/net/sessions/session.h"
+#include "keel/task/task.h"
+
+namespace keel::sessions {
+
+class Handlers {
+ public:
+  Handlers() = default;
+  Handlers(const Handlers&) = delete;
+  Handlers& operator=(const Handlers&) = delete;
+
+  // f(Session&, M) for messages of type M.
+  template <class M, class F>
+  Handlers& on(F f) {
+    add(messages::message_type_of<M>, [f = std::move(f)](Session& session, std::string_view payload) -> Result<> {
+      KEEL_TRY(M message, messages::decode<M>(payload));
+      call(f, session, std::move(message));
+      return {};
+    });
+    return *this;
+  }
+  // f(Session&, std::string_view) for the payload as it came, which is borrowed during the call.
+  template <class F>
+  Handlers& on_raw(std::uint16_t type, F f) {
+    static_assert(!std::is_same_v<std::invoke_result_t<F&, Session&, std::string_view>, Task<>>,
+                  "a handler of raw bytes gives no Task: the bytes are borrowed during the call");
+    add(type, [f = std::move(f)](Session& session, std::string_view payload) -> Result<> {
+      call(f, session, payload);
+      return {};
+    });
+    return *this;
+  }
+  // f(Session&, const SessionEvent&), which must not throw; once.
+  Handlers& on_event(Function<void(Session&, const SessionEvent&)> f);
+
+ private:
+  friend class Session;
+  using Handle = Function<Result<>(Session&, std::string_view)>;
+  struct Entry {
+    std::uint16_t type;
+    Handle handle;
+  };
+
+  template <class F, class M>
+  static void call(const F& f, Session& session, M&& message) {
+    using Given = std::invoke_result_t<const F&, Session&, M>;
+    static_assert(std::is_void_v<Given> || std::is_same_v<Given, Result<>> || std::is_same_v<Given, Task<>>,
+                  "a handler of a session gives nothing, Result<> or Task<>");
+    if constexpr (std::is_same_v<Given, Task<>>) {
+      session.start(f(session, std::forward<M>(message)));
+    } else if constexpr (std::is_void_v<Given>) {
+      f(session, std::forward<M>(message));
+    } else {
+      Result<> result = f(session, std::forward<M>(message));
+      if (!result) session.failed(result.error());
+    }
+  }
+  void add(std::uint16_t type, Handle handle);
+  const Handle* find(std::uint16_t type) const noexcept;
+
+  std::vector<Entry> entries_;  // By type.
+  Function<void(Session&, const SessionEvent&)> on_event_;
+};
+
+}  // namespace keel::sessions

@@ -1,0 +1,224 @@
+#include "keel/net/sessions/internal/core.h"
+
+#include <algorithm>
+
+namespace keel::sessions::internal {
+namespace {
+
+constexpr std::uint8_t missed_max = 2;
+
+}  // namespace
+
+bool Core::fits(std::size_t cost) const noexcept {
+  return ring_.empty() || (ring_.size() < options_.ring.messages && ring_.bytes() + cost <= options_.ring.bytes);
+}
+
+bool Core::has_room(std::size_t payload_bytes) const noexcept { return fits(payload_bytes + message_cost); }
+
+bool Core::replace_unsent(std::uint16_t type, std::uint64_t key, Buffer& payload) noexcept {
+  const std::uint64_t from = std::max(ring_.first(), sent_max_ + 1);
+  for (std::uint64_t number = ring_.last(); number >= from; --number) {
+    const Ring::Message& message = ring_[number];
+    if (message.type != type || message.key != key) continue;
+    ring_.replace(number, std::move(payload));
+    return true;
+  }
+  return false;
+}
+
+void Core::pop_front() noexcept {
+  if (ring_.first() < link_next_) flight_bytes_ -= std::min<std::uint64_t>(flight_bytes_, ring_[ring_.first()].cost());
+  ring_.pop_front();
+}
+
+void Core::drop_oldest() noexcept {
+  pop_front();
+  ++dropped_;
+}
+
+Result<> Core::push(std::uint16_t type, Buffer&& payload, WhenFull when_full, std::uint64_t key) {
+  const std::size_t cost = payload.size() + message_cost;
+  if (cost > options_.ring.bytes) {
+    return fail(Code::InvalidArgument, "the message is larger than what the session may keep (ring_bytes)");
+  }
+  if (when_full == WhenFull::NewestOfKey && !ring_.empty() && replace_unsent(type, key, payload)) {
+    // The newer one may be larger.
+    while (ring_.bytes() > options_.ring.bytes && ring_.size() > 1) drop_oldest();
+    return {};
+  }
+  if (!fits(cost)) {
+    if (when_full == WhenFull::Refuse || when_full == WhenFull::Close) {
+      return fail(Code::ResourceExhausted, "the session's peer is behind: no room for what it has not acknowledged");
+    }
+    while (!fits(cost)) drop_oldest();
+  }
+  ring_.push(type, key, std::move(payload));
+  return {};
+}
+
+void Core::handled(Instant now, std::uint64_t number, std::size_t cost) noexcept {
+  if (number == 0) return;
+  handled_ = number;
+  unhandled_bytes_ -= std::min(unhandled_bytes_, cost);
+  untold_bytes_ += cost;
+  if (ack_at_.is_never()) ack_at_ = now + options_.ack_after;
+}
+
+Result<> Core::link(Instant now, const Point& peer, const Window& peer_window, Duration heartbeat) {
+  if (peer.seen > sent_max_) return fail(Code::Protocol, "the peer has seen a message that was never sent");
+  ring_.trim(peer.handled);
+  is_linked_ = true;
+  peer_window_ = peer_window;
+  heartbeat_ = heartbeat;
+  link_next_ = std::max(peer.seen + 1, std::uint64_t{1});
+  flight_bytes_ = 0;
+  for (std::uint64_t number = ring_.first(); number < link_next_ && number <= ring_.last(); ++number) {
+    flight_bytes_ += ring_[number].cost();
+  }
+  ping_due_ = pong_due_ = false;
+  missed_ = 0;
+  heard_at_ = now;
+  return {};
+}
+
+std::uint64_t Core::begin_again() {
+  const std::uint64_t before = ring_.size();
+  ring_.trim(sent_max_);
+  const std::uint64_t unconfirmed = before - ring_.size();
+  ring_.renumber();
+  link_next_ = 1;
+  flight_bytes_ = sent_max_ = 0;
+  seen_ = handled_ = ack_told_ = 0;
+  unhandled_bytes_ = untold_bytes_ = 0;
+  ack_at_ = Instant::never();
+  return unconfirmed;
+}
+
+Point Core::tell_point() noexcept {
+  ack_told_ = handled_;
+  untold_bytes_ = 0;
+  ack_at_ = Instant::never();
+  return point();
+}
+
+Result<> Core::acknowledged(std::uint64_t number) noexcept {
+  if (number >= link_next_) return fail(Code::Protocol, "the peer acknowledges a message that was not sent");
+  while (!ring_.empty() && ring_.first() <= number) pop_front();
+  return {};
+}
+
+Result<Core::Event> Core::receive_data(const Packet& packet) {
+  if (packet.number <= seen_) return fail(Code::Protocol, "the peer sends a message twice");
+  if (packet.number != seen_ + 1) return fail(Code::Protocol, "the peer leaves out a message");
+  Event event{.kind = Event::Kind::Message, .number = packet.number, .type = packet.type, .payload = packet.payload};
+  const bool is_alone = seen_ == handled_;
+  if (!is_alone &&
+      (seen_ - handled_ >= options_.window.messages || unhandled_bytes_ + event.cost() > options_.window.bytes)) {
+    return fail(Code::ResourceExhausted, "the peer sends more than this side's window: it floods");
+  }
+  seen_ = packet.number;
+  unhandled_bytes_ += event.cost();
+  return event;
+}
+
+Result<Core::Event> Core::receive(Instant now, std::string_view bytes) {
+  heard_at_ = now;
+  missed_ = 0;
+  ping_due_ = false;
+  KEEL_TRY(const Kind kind, kind_of(bytes));
+  if (kind == Kind::Bye) {
+    KEEL_TRY(const Bye bye, read_bye(bytes));
+    return Event{.kind = Event::Kind::Bye, .payload = bye.text, .code = bye.code};
+  }
+  KEEL_TRY(const Packet packet, read_packet(bytes));
+  if (kind != Kind::Skip) KEEL_TRY_VOID(acknowledged(packet.acknowledged));
+  switch (kind) {
+    case Kind::Data:
+      return receive_data(packet);
+    case Kind::Skip: {
+      if (packet.number <= seen_) return fail(Code::Protocol, "the peer gives up a message that has come");
+      Event event{.kind = Event::Kind::Lost, .number = packet.number, .lost = packet.number - seen_};
+      seen_ = packet.number;
+      unhandled_bytes_ += event.cost();
+      return event;
+    }
+    case Kind::Ping:
+      pong_due_ = true;
+      return Event();
+    default:
+      return Event();
+  }
+}
+
+bool Core::is_ack_due(Instant now) const noexcept {
+  if (handled_ == ack_told_) return false;
+  const std::uint64_t every = std::min<std::uint64_t>(options_.ack_every, options_.window.messages / 4 + 1);
+  return handled_ - ack_told_ >= every || untold_bytes_ >= options_.window.bytes / 4 || now >= ack_at_;
+}
+
+bool Core::window_admits(const Ring::Message& message) const noexcept {
+  const std::uint64_t flight = link_next_ - ring_.first();
+  if (flight == 0) return true;
+  return flight < peer_window_.messages && flight_bytes_ + message.cost() <= peer_window_.bytes;
+}
+
+bool Core::write_packet(Buffer& out, Kind kind) {
+  write(out, Packet{.kind = kind, .acknowledged = tell_point().handled});
+  return true;
+}
+
+bool Core::next(Instant now, Buffer& out) {
+  if (!is_linked_) return false;
+  if (link_next_ < ring_.first()) {  // What lay between was given up.
+    sent_max_ = std::max(sent_max_, ring_.first() - 1);
+    link_next_ = ring_.first();
+    write(out, Packet{.kind = Kind::Skip, .number = link_next_ - 1});
+    return true;
+  }
+  if (link_next_ <= ring_.last()) {
+    const Ring::Message& message = ring_[link_next_];
+    if (window_admits(message)) {
+      write(out, Packet{.kind = Kind::Data,
+                        .acknowledged = tell_point().handled,
+                        .number = link_next_,
+                        .type = message.type,
+                        .payload = message.payload.view()});
+      flight_bytes_ += message.cost();
+      sent_max_ = std::max(sent_max_, link_next_);
+      ++link_next_;
+      return true;
+    }
+  }
+  if (pong_due_) {
+    pong_due_ = false;
+    return write_packet(out, Kind::Pong);
+  }
+  if (ping_due_) {
+    ping_due_ = false;
+    return write_packet(out, Kind::Ping);
+  }
+  if (is_ack_due(now)) return write_packet(out, Kind::Ack);
+  return false;
+}
+
+Instant Core::deadline() const noexcept {
+  if (!is_linked_) return Instant::never();
+  const Duration late = options_.role == Role::Server ? heartbeat_ / 4 : Duration();
+  const Instant beat = heard_at_ + late + heartbeat_ * (missed_ + 1);
+  return std::min(beat, handled_ != ack_told_ ? ack_at_ : Instant::never());
+}
+
+Core::Due Core::tick(Instant now) noexcept {
+  if (!is_linked_) return Due::Nothing;
+  const Duration late = options_.role == Role::Server ? heartbeat_ / 4 : Duration();
+  Due due = is_ack_due(now) ? Due::Packet : Due::Nothing;
+  if (now < heard_at_ + late + heartbeat_ * (missed_ + 1)) return due;
+  if (missed_ != 0) ++heartbeats_missed_;
+  if (missed_ == missed_max) return Due::LinkLost;
+  ++missed_;
+  ping_due_ = true;
+  if (ring_.empty()) ring_.release();
+  return Due::Packet;
+}
+
+}  // namespace keel::sessions::internal

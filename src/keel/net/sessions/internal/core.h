@@ -1,0 +1,136 @@
+// One side of a session: what it has to send again, what it has seen, and when it should say something. No I/O, no
+// clock: whoever has the connection hands over what arrives and the time, and takes the packets that are to be sent.
+//
+//   core.push(type, payload, WhenFull::Refuse, 0);         // the application sends: also while there is no connection
+//   hello.point = core.tell_point();                       // a connection is up: each side says how far it is
+//   core.link(now, peer.point, …);
+//   Result<Core::Event> event = core.receive(now, packet); // a message, a loss, the peer's goodbye, or nothing
+//   core.handled(now, event->number, event->cost);         // the application has done with it
+//   while (has_room && core.next(now, out)) …              // the next packet, if there is one
+//   core.unlink(now);                                      // the connection is gone: the session continues
+//
+// Order and loss: messages have numbers, one after the other. After link() each side sends again what the other has not
+// seen. What the sender gave up meanwhile is told by number, so the receiver knows how many it has lost.
+// Acknowledging: with every message that goes the other way, else every `ack_every` messages, a quarter of the window,
+//            or `ack_after` after the first. It says that a message has been *handled*: so the sender's ring is also
+//            what bounds the receiver's queue.
+// Heartbeat: a side that has heard nothing for an interval asks; two questions without a reply are a loss of the
+//            connection. The server waits a quarter longer, so that usually one side asks.
+//
+// Errors:    Protocol: the peer breaks the rules above, the message says which; the connection is of no more use, the
+//            session is unless the peer does it again.
+// Threads:   one at a time; may be handed to another one.
+// Cost:      360 bytes, and what the ring holds.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/net/sessions/internal/packet.h"
+#include "keel/net/sessions/internal/ring.h"
+#include "keel/net/sessions/when_full.h"
+
+namespace keel::sessions::internal {
+
+enum class Role : std::uint8_t { Client, Server };
+
+struct CoreOptions {
+  Role role = Role::Client;
+  Window window = {1024, 1 << 20};  // Received, and not handled.
+  Window ring = {1024, 1 << 20};    // Sent or to be sent, and not acknowledged.
+  std::uint32_t ack_every = 32;
+  Duration ack_after = 40_ms;
+};
+
+class Core {
+ public:
+  struct Event {
+    enum class Kind : std::uint8_t { Nothing, Message, Lost, Bye };
+    Kind kind = Kind::Nothing;
+    std::uint64_t number = 0;  // Of Message, and the last one of Lost: for handled().
+    std::uint64_t lost = 0;    // How many.
+    std::uint16_t type = 0;
+    std::string_view payload = {};  // Of Message, and the reason of Bye; refers to the packet.
+    Code code = Code::Cancelled;
+    std::size_t cost() const noexcept { return kind == Kind::Message ? payload.size() + message_cost : message_cost; }
+  };
+  enum class Due : std::uint8_t { Nothing, Packet, LinkLost };
+
+  explicit Core(const CoreOptions& options) noexcept : options_(options) {}
+
+  // --- the application
+
+  // A message behind the others. ResourceExhausted: there is no room. InvalidArgument: it is larger than the ring.
+  // Neither takes it.
+  Result<> push(std::uint16_t type, Buffer&& payload, WhenFull when_full, std::uint64_t key);
+  bool has_room(std::size_t payload_bytes) const noexcept;
+  // Handled, and all before it; `cost` as the Event's. Number 0: of a session that was forgotten.
+  void handled(Instant now, std::uint64_t number, std::size_t cost) noexcept;
+
+  std::uint64_t unacknowledged() const noexcept { return ring_.size(); }
+  std::size_t ring_bytes() const noexcept { return ring_.bytes(); }
+  std::size_t unhandled_bytes() const noexcept { return unhandled_bytes_; }
+  std::uint64_t dropped() const noexcept { return dropped_; }  // By WhenFull::DropOldest.
+  std::uint64_t heartbeats_missed() const noexcept { return heartbeats_missed_; }
+
+  // --- the connection
+
+  Point point() const noexcept { return {seen_, handled_}; }
+  // The point that the peer is told now, which link() follows.
+  Point tell_point() noexcept;
+  Window window() const noexcept { return options_.window; }
+  // Both sides know each other's point. Protocol: the peer has seen what was never sent.
+  Result<> link(Instant now, const Point& peer, const Window& peer_window, Duration heartbeat);
+  // The peer has forgotten the session: everything begins with 1 again. What was never sent stays to be sent; gives how
+  // many others there were.
+  std::uint64_t begin_again();
+  void unlink() noexcept { is_linked_ = false; }
+  bool is_linked() const noexcept { return is_linked_; }
+  Result<Event> receive(Instant now, std::string_view packet);
+  // Appends the next packet that is to be sent; false: there is none now.
+  bool next(Instant now, Buffer& out);
+  // When tick() is to be called; never() without a connection.
+  Instant deadline() const noexcept;
+  Due tick(Instant now) noexcept;
+
+ private:
+  Result<> acknowledged(std::uint64_t number) noexcept;
+  Result<Event> receive_data(const Packet& packet);
+  bool is_ack_due(Instant now) const noexcept;
+  bool window_admits(const Ring::Message& message) const noexcept;
+  bool fits(std::size_t cost) const noexcept;
+  bool replace_unsent(std::uint16_t type, std::uint64_t key, Buffer& payload) noexcept;
+  bool write_packet(Buffer& out, Kind kind);
+  void pop_front() noexcept;
+  void drop_oldest() noexcept;
+
+  CoreOptions options_;
+  bool is_linked_ = false;
+  bool ping_due_ = false;
+  bool pong_due_ = false;
+  std::uint8_t missed_ = 0;
+  Window peer_window_ = {0, 0};
+  Duration heartbeat_ = 15_s;
+
+  Ring ring_;
+  std::uint64_t link_next_ = 1;     // The next message to be sent over this connection.
+  std::uint64_t flight_bytes_ = 0;  // What those before it cost, as far as they are not acknowledged.
+  std::uint64_t sent_max_ = 0;      // The last message that was ever sent.
+  std::uint64_t dropped_ = 0;
+
+  std::uint64_t seen_ = 0;
+  std::uint64_t handled_ = 0;
+  std::uint64_t ack_told_ = 0;  // The last `handled_` that the peer was told.
+  std::size_t unhandled_bytes_ = 0;
+  std::size_t untold_bytes_ = 0;  // Handled since.
+  Instant ack_at_ = Instant::never();
+  Instant heard_at_;
+  std::uint64_t heartbeats_missed_ = 0;
+};
+
+}  // namespace keel::sessions::internal

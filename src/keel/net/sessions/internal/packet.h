@@ -1,0 +1,123 @@
+// What the two sides of a session say to each other, as bytes: each packet is the payload of one frame.
+//
+// A connection begins with Hello, which Welcome or Bye answers. Afterwards both send Data, Skip, Ack, Ping, Pong and
+// Bye. Numbers have the most significant byte first. Version 1:
+//
+//   Hello    'h' versions:1+1 number:8 secret:16 attempt:8 point:16 heartbeat_ms:4 window:8 name:2+n
+//            credentials:2+n
+//   Welcome  'w' version:1 resumed:1 number:8 secret:16 point:16 heartbeat_ms:4 expiry_ms:8 window:8
+//   Data     'd' acknowledged:8 number:8 type:2 payload
+//   Skip     's' number:8                     messages up to this one are lost
+//   Ack      'a' acknowledged:8
+//   Ping     'p' acknowledged:8    Pong 'q' acknowledged:8
+//   Bye      'b' code:1 text
+//
+// Threads: functions.  Cost: a copy of each field; what is read refers to the packet.
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/error.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+
+namespace keel::sessions::internal {
+
+inline constexpr std::uint8_t version = 1;  // The only one so far.
+
+// Names a session, and proves that the one who says it was given it.
+struct Token {
+  std::uint64_t number = 0;  // 0: none.
+  std::array<char, 16> secret = {};
+  bool operator==(const Token&) const = default;
+};
+
+// How far one side has come with what the other side sends.
+struct Point {
+  std::uint64_t seen = 0;     // The last message that has arrived.
+  std::uint64_t handled = 0;  // The last one that has been handled, and whose room is free.
+  bool operator==(const Point&) const = default;
+};
+
+// What one side is ready to keep that it has not handled yet.
+struct Window {
+  std::uint32_t messages = 0;
+  std::uint32_t bytes = 0;
+  bool operator==(const Window&) const = default;
+};
+
+struct Hello {
+  std::uint8_t version_min = version;
+  std::uint8_t version_max = version;
+  Token token = {};  // Of the session that is to be resumed; number 0: a new one.
+  // Grows with each connection of the client: a hello that was held up does not take a session back from a newer one.
+  std::uint64_t attempt = 0;
+  Point point = {};
+  Duration heartbeat = {};  // The interval that this side asks for.
+  Window window = {};
+  std::string_view name = {};
+  std::string_view credentials = {};
+};
+
+struct Welcome {
+  std::uint8_t version = internal::version;
+  bool is_resumed = false;  // False: the session is new, and one that was to be resumed is gone.
+  Token token = {};
+  Point point = {};
+  Duration heartbeat = {};  // What holds.
+  Duration expiry = {};     // How long the session is kept without a connection.
+  Window window = {};
+};
+
+struct Bye {
+  Code code = Code::Cancelled;
+  std::string_view text;
+};
+
+enum class Kind : char {
+  Hello = 'h',
+  Welcome = 'w',
+  Data = 'd',
+  Skip = 's',
+  Ack = 'a',
+  Ping = 'p',
+  Pong = 'q',
+  Bye = 'b',
+};
+
+// Of Data, Skip, Ack, Ping and Pong, which have their fields in common.
+struct Packet {
+  Kind kind = Kind::Ack;
+  std::uint64_t acknowledged = 0;
+  std::uint64_t number = 0;       // Of Data and Skip.
+  std::uint16_t type = 0;         // Of Data.
+  std::string_view payload = {};  // Of Data; refers to the packet.
+};
+
+inline constexpr std::size_t data_head_bytes = 19;
+inline constexpr std::size_t name_bytes_max = 256;
+inline constexpr std::size_t credentials_bytes_max = 4096;
+inline constexpr std::size_t reason_bytes_max = 512;
+
+// Append the packet. Names, credentials and reasons above their maximum are cut: whoever makes them checks before.
+void write(Buffer& out, const Hello& hello);
+void write(Buffer& out, const Welcome& welcome);
+void write(Buffer& out, const Bye& bye);
+void write(Buffer& out, const Packet& packet);
+
+// The kind of a packet, known or not. Protocol: it is empty.
+Result<Kind> kind_of(std::string_view bytes);
+
+// Protocol: the packet is truncated, too long, of another kind, or a field has no possible value; the message says
+// which. Unsupported: Hello has no version that this side speaks.
+Result<Hello> read_hello(std::string_view bytes);
+Result<Welcome> read_welcome(std::string_view bytes);
+Result<Bye> read_bye(std::string_view bytes);
+Result<Packet> read_packet(std::string_view bytes);
+
+}  // namespace keel::sessions::internal

@@ -1,0 +1,73 @@
+// What the workers of one Registry share: the worker of each session, and how to reach it.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "keel/base/single_writer_counter.h"
+#include "keel/exec/call.h"
+#include "keel/exec/executor.h"
+#include "keel/net/sessions/registry.h"
+#include "keel/observe/metric.h"
+
+namespace keel::sessions {
+
+// Of counters, and of what readers may see a moment later.
+inline constexpr auto relaxed = std::memory_order_relaxed;
+
+// A server, and its worker. Jobs that were posted to it may outlive the server.
+struct Home {
+  Home(Executor& e, int w, Server& s) noexcept : executor(e), worker(w), server(&s) {}
+  Executor& executor;
+  const int worker;
+  Server* server;  // Null once it has ended: changed on its worker under the registry's lock.
+};
+
+// What others may know of a session.
+struct Card {
+  std::uint64_t number = 0;
+  std::string name;
+  std::int64_t began_at_ns = 0;
+  // Under the registry's lock.
+  std::shared_ptr<Home> home;
+  std::string address;
+  // Changed by its worker.
+  std::atomic<bool> is_connected{false};
+  SingleWriterCounter sent, received, lost, resumed, ring_bytes, heartbeats_missed;
+};
+
+struct Registry::State {
+  explicit State(const RegistryOptions& options);
+
+  // False: `home` has ended, and f is dropped. Under the lock.
+  template <class F>
+  static bool post(const std::shared_ptr<Home>& home, F f) {
+    if (home->server == nullptr) return false;
+    return execute(home->executor,
+                   [home, f = std::move(f)]() mutable {
+                     if (home->server != nullptr) f(*home->server);
+                   })
+        .has_value();
+  }
+
+  std::size_t sessions_max;
+  mutable std::mutex mutex;  // Guards what follows, up to the counters.
+  std::uint64_t next_number = 1;
+  std::map<std::uint64_t, std::shared_ptr<Card>> cards;
+  std::vector<std::shared_ptr<Home>> homes;
+  // Of sessions that have ended.
+  std::uint64_t lost_before = 0;
+  std::uint64_t heartbeats_missed_before = 0;
+
+  std::atomic<std::uint64_t> begun{0}, resumed{0}, forgotten{0}, taken_over{0}, expired{0}, rejected{0}, refused{0};
+  std::vector<metrics::GaugeFunction> metrics;
+};
+
+}  // namespace keel::sessions

@@ -1,0 +1,68 @@
+// The messages that one side has sent or wants to send and the other has not acknowledged: numbered without a gap, and
+// bounded by their count and by their bytes.
+//
+// Threads: one at a time; may be moved to another one.
+// Cost:    a message is a copy into a block of the pool; an empty ring has no memory after release().
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/check.h"
+
+namespace keel::sessions::internal {
+
+// What a message counts for in a window, beside its payload.
+inline constexpr std::size_t message_cost = 64;
+
+class Ring {
+ public:
+  struct Message {
+    std::uint16_t type = 0;
+    std::uint64_t key = 0;
+    Buffer payload;
+    std::size_t cost() const noexcept { return payload.size() + message_cost; }
+  };
+
+  // The number of the oldest message; one above last() when there is none.
+  std::uint64_t first() const noexcept { return first_; }
+  std::uint64_t last() const noexcept { return first_ + size_ - 1; }
+  std::size_t size() const noexcept { return size_; }
+  std::size_t bytes() const noexcept { return bytes_; }  // What all cost.
+  bool empty() const noexcept { return size_ == 0; }
+
+  Message& operator[](std::uint64_t number) noexcept { return place(number); }
+  const Message& operator[](std::uint64_t number) const noexcept { return place(number); }
+
+  // Behind the last one. std::bad_alloc: nothing has changed.
+  void push(std::uint16_t type, std::uint64_t key, Buffer&& payload);
+  // Another payload for the message of this number.
+  void replace(std::uint64_t number, Buffer&& payload) noexcept;
+  void pop_front() noexcept;
+  // Ends the messages up to this number.
+  void trim(std::uint64_t number) noexcept {
+    while (size_ != 0 && first_ <= number) pop_front();
+  }
+  // The oldest one gets the number 1.
+  void renumber();
+  // Of an empty one: gives its memory back.
+  void release() noexcept {
+    if (size_ == 0) std::vector<Message>().swap(slots_);
+  }
+
+ private:
+  Message& place(std::uint64_t number) noexcept { return slots_[number & (slots_.size() - 1)]; }
+  const Message& place(std::uint64_t number) const noexcept { return slots_[number & (slots_.size() - 1)]; }
+  void arrange(std::size_t slots, std::uint64_t first);
+
+  std::vector<Message> slots_;  // A power of two of them, or none.
+  std::uint64_t first_ = 1;
+  std::size_t size_ = 0;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace keel::sessions::internal

@@ -1,0 +1,184 @@
+#include "keel/net/sessions/registry.h"
+
+#include <fmt/core.h>
+
+#include <iterator>
+#include <utility>
+
+#include "keel/base/check.h"
+#include "keel/base/host.h"
+#include "keel/data/json.h"
+#include "keel/net/sessions/internal/registry_state.h"
+#include "keel/net/sessions/server.h"
+
+namespace keel::sessions {
+Registry::State::State(const RegistryOptions& options) : sessions_max(options.sessions_max) {}
+
+Registry::Registry(const RegistryOptions& options) : state_(Owned<State>::make(options)) {
+  if (options.metrics == nullptr) return;
+  const auto total = [&](std::string_view name, std::string_view help, std::uint64_t RegistryStats::* field) {
+    state_->metrics.push_back(
+        options.metrics->counter(name, help, {}, [this, field] { return static_cast<double>(stats().*field); }));
+  };
+  const auto gauge = [&](std::string_view name, std::string_view help, std::uint64_t RegistryStats::* field) {
+    state_->metrics.push_back(
+        options.metrics->gauge(name, help, {}, [this, field] { return static_cast<double>(stats().*field); }));
+  };
+  gauge("sessions", "Sessions now, with those that have no connection", &RegistryStats::sessions);
+  gauge("sessions_connected", "Sessions that have a connection now", &RegistryStats::connected);
+  gauge("sessions_ring_bytes", "Bytes of messages that clients have not acknowledged", &RegistryStats::ring_bytes);
+  total("sessions_begun_total", "Sessions begun", &RegistryStats::begun);
+  total("sessions_resumed_total", "Sessions resumed over a new connection", &RegistryStats::resumed);
+  total("sessions_forgotten_total", "Clients that came back to a session that was gone", &RegistryStats::forgotten);
+  total("sessions_taken_over_total", "Sessions resumed while an older connection was open", &RegistryStats::taken_over);
+  total("sessions_expired_total", "Sessions ended because their clients did not come back", &RegistryStats::expired);
+  total("sessions_rejected_total", "Clients not authenticated, or above the number of sessions",
+        &RegistryStats::rejected);
+  total("sessions_messages_lost_total", "Messages of clients that their full rings had dropped", &RegistryStats::lost);
+  total("sessions_refused_total", "Messages of broadcasts for which a session had no room", &RegistryStats::refused);
+  total("sessions_heartbeats_missed_total", "Heartbeats that clients did not reply to",
+        &RegistryStats::heartbeats_missed);
+}
+
+Registry::~Registry() { KEEL_CHECK(state_->homes.empty(), "a registry of sessions outlives its servers"); }
+
+RegistryStats Registry::stats() const {
+  RegistryStats stats;
+  stats.begun = state_->begun.load(relaxed);
+  stats.resumed = state_->resumed.load(relaxed);
+  stats.forgotten = state_->forgotten.load(relaxed);
+  stats.taken_over = state_->taken_over.load(relaxed);
+  stats.expired = state_->expired.load(relaxed);
+  stats.rejected = state_->rejected.load(relaxed);
+  stats.refused = state_->refused.load(relaxed);
+  const std::lock_guard lock(state_->mutex);
+  stats.lost = state_->lost_before;
+  stats.heartbeats_missed = state_->heartbeats_missed_before;
+  stats.sessions = state_->cards.size();
+  for (const auto& [number, card] : state_->cards) {
+    stats.connected += card->is_connected.load(relaxed) ? 1 : 0;
+    stats.ring_bytes += card->ring_bytes.get();
+    stats.lost += card->lost.get();
+    stats.heartbeats_missed += card->heartbeats_missed.get();
+  }
+  return stats;
+}
+
+std::vector<SessionInfo> Registry::list(std::size_t max) const {
+  std::vector<SessionInfo> list;
+  const std::lock_guard lock(state_->mutex);
+  for (const auto& [number, card] : state_->cards) {
+    if (list.size() == max) break;
+    list.push_back({.number = number,
+                    .name = card->name,
+                    .address = card->address,
+                    .worker = card->home->worker,
+                    .is_connected = card->is_connected.load(relaxed),
+                    .began_at_ns = card->began_at_ns,
+                    .sent = card->sent.get(),
+                    .received = card->received.get(),
+                    .lost = card->lost.get(),
+                    .resumed = card->resumed.get(),
+                    .ring_bytes = card->ring_bytes.get()});
+  }
+  return list;
+}
+
+Result<> Registry::kick(std::uint64_t number, Error reason) {
+  std::unique_lock lock(state_->mutex);
+  const auto at = state_->cards.find(number);
+  if (at == state_->cards.end()) return fail(Code::NotFound, "there is no session of this number");
+  const std::shared_ptr<Home> home = at->second->home;
+  const auto end = [number](Server& server, Error&& why) {
+    if (Session* const session = server.find(number); session != nullptr) session->end(std::move(why));
+  };
+  if (&home->executor == Executor::current() && home->server != nullptr) {
+    lock.unlock();
+    end(*home->server, std::move(reason));
+  } else {
+    State::post(home, [end, reason = std::move(reason)](Server& server) mutable { end(server, std::move(reason)); });
+  }
+  return {};
+}
+
+Result<> Registry::send_encoded(std::uint64_t number, Encoded&& message, const SendOptions& options) {
+  std::unique_lock lock(state_->mutex);
+  const auto at = state_->cards.find(number);
+  if (at == state_->cards.end()) return fail(Code::NotFound, "there is no session of this number");
+  const std::shared_ptr<Home> home = at->second->home;
+  const auto deliver = [this, number, options](Server& server, const Encoded& what) {
+    Session* const session = server.find(number);
+    if (session == nullptr) return;
+    if (!session->send(messages::Raw{what.type, what.payload.view()}, options)) state_->refused.fetch_add(1, relaxed);
+  };
+  if (&home->executor == Executor::current() && home->server != nullptr) {
+    lock.unlock();
+    deliver(*home->server, message);
+  } else {
+    State::post(home, [deliver, message = std::move(message)](Server& server) { deliver(server, message); });
+  }
+  return {};
+}
+
+void Registry::broadcast_encoded(Encoded&& message, const SendOptions& options) {
+  const auto shared = std::make_shared<const Encoded>(std::move(message));
+  const auto deliver = [this, shared, options](Server& server) {
+    server.each([&](Session& session) {
+      const Result<> sent = session.send(messages::Raw{shared->type, shared->payload.view()}, options);
+      if (!sent) state_->refused.fetch_add(1, relaxed);
+    });
+  };
+  Server* here = nullptr;
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (const std::shared_ptr<Home>& home : state_->homes) {
+      if (&home->executor == Executor::current() && here == nullptr) {
+        here = home->server;
+      } else {
+        State::post(home, deliver);
+      }
+    }
+  }
+  if (here != nullptr) deliver(*here);
+}
+
+namespace {
+
+double seconds_since(std::int64_t began_at_ns) {
+  return static_cast<double>(Host::current().wall_ns() - began_at_ns) / 1e9;
+}
+
+}  // namespace
+
+void write_sessions_json(Buffer& out, const Registry& registry, std::size_t max) {
+  const RegistryStats stats = registry.stats();
+  const std::vector<SessionInfo> list = registry.list(max);
+  json::Writer json(out);
+  json.begin_object().key("sessions").unsigned_integer(stats.sessions);
+  json.key("connected").unsigned_integer(stats.connected).key("shown").unsigned_integer(list.size());
+  json.key("list").begin_array();
+  for (const SessionInfo& info : list) {
+    json.begin_object().key("number").unsigned_integer(info.number).key("name").string(info.name);
+    json.key("address").string(info.address).key("worker").integer(info.worker);
+    json.key("connected").boolean(info.is_connected).key("seconds").number(seconds_since(info.began_at_ns));
+    json.key("sent").unsigned_integer(info.sent).key("received").unsigned_integer(info.received);
+    json.key("lost").unsigned_integer(info.lost).key("resumed").unsigned_integer(info.resumed);
+    json.key("ring_bytes").unsigned_integer(info.ring_bytes).end_object();
+  }
+  json.end_array().end_object();
+}
+
+void write_sessions_text(Buffer& out, const Registry& registry, std::size_t max) {
+  const RegistryStats stats = registry.stats();
+  const std::vector<SessionInfo> list = registry.list(max);
+  out.append(fmt::format("{} sessions, {} connected\n", stats.sessions, stats.connected));
+  for (const SessionInfo& info : list) {
+    out.append(fmt::format(
+        "{} {}: {} {} on worker {}, {:.0f} s, sent {}, received {}, lost {}, resumed {}, ring {} B\n", info.number,
+        info.name, info.is_connected ? "at" : "was at", info.address, info.worker, seconds_since(info.began_at_ns),
+        info.sent, info.received, info.lost, info.resumed, info.ring_bytes));
+  }
+  if (list.size() < stats.sessions) out.append(fmt::format("and {} more\n", stats.sessions - list.size()));
+}
+
+}  // namespace keel::sessions

@@ -1,0 +1,125 @@
+// keel/net/sessions/registry.h — the sessions of a program: those of all its workers.
+//
+//   sessions::Registry registry({.metrics = &metrics});                  // one, in main
+//   sessions::Server server(registry, handlers, options);                // one on each worker (server.h)
+//
+//   registry.broadcast(Alarm{"smoke"}, {.when_full = WhenFull::DropOldest});
+//   registry.send(number, Setting{"celsius", 19});
+//   registry.kick(number, Error(Code::PermissionDenied, "the device is blocked"));
+//   for (const SessionInfo& info : registry.list()) …
+//
+// A session lives on the worker of its connection. When its client comes back to another worker, the session moves
+// there.
+//
+// Result:   of broadcast: what a session that is full does with the message is its WhenFull; with Refuse it is left
+//           out, and counted (sessions_refused_total).
+// Errors:   of send and kick: NotFound when there is no such session. What becomes of the message on the session's
+//           worker is not told: send() from there does (Server::find).
+// Lifetime: outlives its servers (checked).
+// Threads:  any. What is for another worker is posted to it; to the calling worker's sessions it is sent immediately.
+// Cost:     about 300 bytes for a session; a lock where it begins, ends, connects or is looked for, none for its
+//           messages. A broadcast is encoded once, and copied for each session.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/error.h"
+#include "keel/base/owned.h"
+#include "keel/base/result.h"
+#include "keel/net/messages/message.h"
+#include "keel/net/sessions/session.h"
+
+namespace keel::metrics {
+class Registry;
+}
+
+namespace keel::sessions {
+
+class Server;
+
+// The bounds of a registry, and where it counts.
+struct RegistryOptions {
+  std::size_t sessions_max = 100'000;    // With those that have no connection; above it a new one is refused.
+  metrics::Registry* metrics = nullptr;  // Outlives the registry. Null: not counted.
+};
+
+// A session, as it was a moment ago.
+struct SessionInfo {
+  std::uint64_t number = 0;
+  std::string name;
+  std::string address;  // Of the last connection.
+  int worker = 0;
+  bool is_connected = false;
+  std::int64_t began_at_ns = 0;                                 // Since 1970, for people.
+  std::uint64_t sent = 0, received = 0, lost = 0, resumed = 0;  // As in SessionStats.
+  std::uint64_t ring_bytes = 0;
+};
+
+// Of all sessions until now.
+struct RegistryStats {
+  std::uint64_t sessions = 0;    // Now.
+  std::uint64_t connected = 0;   // Now.
+  std::uint64_t ring_bytes = 0;  // Now.
+  std::uint64_t begun = 0;
+  std::uint64_t resumed = 0;
+  std::uint64_t forgotten = 0;   // Clients that wanted to resume a session that was not there any more.
+  std::uint64_t taken_over = 0;  // Resumed while the older connection seemed alive.
+  std::uint64_t expired = 0;
+  std::uint64_t rejected = 0;  // Not authenticated, or above sessions_max.
+  std::uint64_t lost = 0;      // Messages that clients had no room to keep.
+  std::uint64_t refused = 0;   // Messages of a broadcast for which a session had no room.
+  std::uint64_t heartbeats_missed = 0;
+};
+
+class Registry {
+ public:
+  explicit Registry(const RegistryOptions& options = {});
+  Registry(const Registry&) = delete;
+  Registry& operator=(const Registry&) = delete;
+  ~Registry();
+
+  RegistryStats stats() const;
+  // At most `max` of them, in the order in which they began.
+  std::vector<SessionInfo> list(std::size_t max = 1000) const;
+
+  Result<> kick(std::uint64_t number, Error reason);
+  template <class M>
+  Result<> send(std::uint64_t number, const M& message, const SendOptions& options = {}) {
+    return send_encoded(number, encoded(message), options);
+  }
+  template <class M>
+  void broadcast(const M& message, const SendOptions& options = {}) {
+    broadcast_encoded(encoded(message), options);
+  }
+
+ private:
+  friend class Server;
+  struct Encoded {
+    std::uint16_t type;
+    Buffer payload;
+  };
+  struct State;
+  template <class M>
+  static Encoded encoded(const M& message) {
+    Encoded made{messages::type_of(message), Buffer()};
+    messages::encode(made.payload, message);
+    return made;
+  }
+  Result<> send_encoded(std::uint64_t number, Encoded&& message, const SendOptions& options);
+  void broadcast_encoded(Encoded&& message, const SendOptions& options);
+
+  Owned<State> state_;
+};
+
+// The page /admin/sessions: the first `max` of them.
+//   {"sessions":2,"connected":1,"shown":2,"list":[{"number":1,"name":"kitchen","address":"127.0.0.1:40000","worker":0,
+//     "connected":true,"seconds":12.5,"sent":3,"received":9,"lost":0,"resumed":1,"ring_bytes":0}, …]}
+void write_sessions_json(Buffer& out, const Registry& registry, std::size_t max = 1000);
+void write_sessions_text(Buffer& out, const Registry& registry, std::size_t max = 1000);
+
+}  // namespace keel::sessions

@@ -1,0 +1,227 @@
+// Sessions of several workers: in a simulation, whose loops take turns by its seed.
+
+#include "keel/net/sessions/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keel/base/host.h"
+#include "keel/io/testing/simulation.h"
+#include "keel/net/listener.h"
+#include "keel/net/messages/handlers.h"
+#include "keel/net/messages/server.h"
+#include "keel/net/sessions/internal/sessions_test.h"
+#include "keel/net/sessions/server.h"
+#include "keel/observe/metric.h"
+
+namespace keel::sessions::registry_test {
+namespace {
+
+using testing::Text;
+
+// Two workers, each with an address of its own, and a client on a third loop.
+class Workers : public ::testing::Test {
+ protected:
+  struct OfWorker {
+    explicit OfWorker(Workers& t) : loop(t.simulation.add_loop()) {
+      const io::Loop::Entered entered(loop);
+      listener.emplace(*Listener::bind(Address::parse("127.0.0.1:0").value()));
+      sessions.emplace(t.registry, t.handlers, ServerOptions{});
+      messages::ServerOptions options;
+      options.drain = 1_ms;
+      options.on_open = [this](messages::Peer& peer) { sessions->open(peer); };
+      messages.emplace(t.requests, std::move(options));
+      serving.begin(messages->serve(*listener, stopping), [](StartCore&) noexcept {});
+    }
+    io::Loop& loop;
+    std::optional<Listener> listener;
+    std::optional<Server> sessions;
+    std::optional<messages::Server> messages;
+    keel::Event stopping;
+    Start<void> serving, ending;
+  };
+
+  Workers() {
+    handlers.on<Text>([this](Session&, const Text& text) { heard.push_back(text.text); })
+        .on<testing::Slow>([this](Session&, testing::Slow slow) -> Task<> {
+          co_await sleep_for(50_ms);
+          heard.push_back("slow " + std::to_string(slow.number));
+        })
+        .on_event([this](Session&, const SessionEvent& event) { events.push_back(testing::to_string(event)); });
+    client_handlers.on<Text>([this](Session&, const Text& text) { client_heard.push_back(text.text); });
+    for (auto& worker : workers) worker = std::make_unique<OfWorker>(*this);
+    ClientOptions options;
+    for (const auto& worker : workers) options.servers.push_back(worker->listener->address());
+    options.name = "kitchen";
+    options.reconnect_min = 1_ms;
+    const io::Loop::Entered entered(client_loop);
+    client.emplace(client_handlers, options);
+    running.begin(client->run(), [](StartCore&) noexcept {});
+  }
+  ~Workers() override {
+    running.is_running() ? on_client([&] { running.stop(); }) : static_cast<void>(0);
+    EXPECT_TRUE(until([&] { return running.has_ended(); }));
+    on_client([&] { static_cast<void>(running.take()), client.reset(); });
+    for (const auto& worker : workers) {
+      on(worker->loop, [&] { worker->stopping.set(); });
+      EXPECT_TRUE(until([&] { return worker->serving.has_ended(); }));
+      on(worker->loop, [&] {
+        static_cast<void>(worker->serving.take());
+        worker->messages.reset();
+        worker->ending.begin(worker->sessions->stop(), [](StartCore&) noexcept {});
+      });
+      EXPECT_TRUE(until([&] { return worker->ending.has_ended(); }));
+      on(worker->loop, [&] {
+        static_cast<void>(worker->ending.take());
+        worker->sessions.reset();
+        worker->listener.reset();
+      });
+    }
+    simulation.run_until([] { return false; }, 100_ms);
+  }
+  template <class F>
+  static void on(io::Loop& loop, F f) {
+    const io::Loop::Entered entered(loop);
+    f();
+  }
+  template <class F>
+  void on_client(F f) {
+    on(client_loop, f);
+  }
+  template <class F>
+  bool until(F done) {
+    return simulation.run_until(done, 60_s);
+  }
+  OfWorker& home() { return *workers[workers[0]->sessions->sessions() != 0 ? 0 : 1]; }
+  Session& session() { return *home().sessions->find((*client)->number()); }
+  void cut() {
+    OfWorker& at = home();
+    on(at.loop, [&] { session().peer()->close(Error(Code::Unavailable, "cut")); });
+  }
+  void say(std::string text) {
+    on_client([&] { ASSERT_TRUE((*client)->send(Text{text})); });
+  }
+
+  sim::Simulation simulation;
+  metrics::Registry metrics;
+  Registry registry{{.sessions_max = 2, .metrics = &metrics}};
+  Handlers handlers, client_handlers;
+  messages::Handlers requests;
+  std::vector<std::string> heard, client_heard, events;
+  std::unique_ptr<OfWorker> workers[2];
+  io::Loop& client_loop = simulation.add_loop();
+  std::optional<Client> client;
+  Start<void> running;
+};
+
+TEST_F(Workers, hand_a_session_over_to_the_worker_that_its_client_comes_back_to) {
+  ASSERT_TRUE(until([&] { return (*client)->is_connected(); }));
+  const std::uint64_t number = (*client)->number();
+  int moved = 0;
+  for (int i = 0; i < 6; ++i) {
+    const OfWorker* const before = &home();
+    say(std::to_string(2 * i));
+    cut();
+    say(std::to_string(2 * i + 1));
+    ASSERT_TRUE(until([&] { return (*client)->stats().resumed == static_cast<std::uint64_t>(i + 1); }));
+    moved += &home() != before ? 1 : 0;
+    on(home().loop, [&] { ASSERT_TRUE(session().send(Text{std::to_string(i)})); });
+  }
+
+  ASSERT_TRUE(until([&] { return heard.size() == 12 && client_heard.size() == 6; }));
+
+  EXPECT_EQ(heard, (std::vector<std::string>{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11"}));
+  EXPECT_EQ(client_heard, (std::vector<std::string>{"0", "1", "2", "3", "4", "5"}));
+  EXPECT_EQ(moved, 6) << "the client takes the servers in turn";
+  EXPECT_EQ((*client)->number(), number);
+  EXPECT_EQ(workers[0]->sessions->sessions() + workers[1]->sessions->sessions(), 1u);
+  EXPECT_EQ(registry.stats().resumed, 6u);
+}
+
+TEST_F(Workers, hand_a_session_over_after_its_handler_has_ended) {
+  ASSERT_TRUE(until([&] { return (*client)->is_connected(); }));
+  on_client([&] { ASSERT_TRUE((*client)->send(testing::Slow{1})); });
+  say("behind it");
+  ASSERT_TRUE(until([&] { return session().stats().received == 2; }));
+  cut();
+
+  ASSERT_TRUE(until([&] { return (*client)->stats().resumed == 1; }));
+  ASSERT_TRUE(until([&] { return heard.size() == 2; }));
+
+  EXPECT_EQ(heard, (std::vector<std::string>{"slow 1", "behind it"}));
+  EXPECT_EQ(events, (std::vector<std::string>{"connected", "resumed"}));
+}
+
+TEST_F(Workers, are_reached_from_anywhere) {
+  ASSERT_TRUE(until([&] { return (*client)->is_connected(); }));
+  const std::uint64_t number = (*client)->number();
+  on_client([&] {  // Which is none of them.
+    registry.broadcast(Text{"all"});
+    ASSERT_TRUE(registry.send(number, Text{"one"}));
+  });
+  ASSERT_TRUE(until([&] { return client_heard.size() == 2; }));
+  EXPECT_EQ(client_heard, (std::vector<std::string>{"all", "one"}));
+
+  on_client([&] { ASSERT_TRUE(registry.kick(number, Error(Code::PermissionDenied, "out"))); });
+  ASSERT_TRUE(until([&] { return running.has_ended(); }));
+
+  EXPECT_TRUE(registry.list().empty());
+}
+
+TEST_F(Workers, are_listed_and_counted) {
+  ASSERT_TRUE(until([&] { return (*client)->is_connected(); }));
+  say("x");
+  ASSERT_TRUE(until([&] { return heard.size() == 1 && registry.list().at(0).received == 1; }));
+
+  const SessionInfo info = registry.list().at(0);
+  EXPECT_EQ(info.name, "kitchen");
+  EXPECT_EQ(info.number, (*client)->number());
+  EXPECT_TRUE(info.is_connected);
+  EXPECT_TRUE(info.address.starts_with("127.0.0.1:")) << info.address;
+  EXPECT_EQ(info.worker, home().loop.index());
+  EXPECT_TRUE(registry.list(0).empty());
+  double begun = 0;
+  metrics::Reading reading;
+  metrics.read(reading, [&](std::span<const metrics::Family> families) {
+    for (const metrics::Family& family : families) begun += family.name == "sessions_begun_total" ? 1 : 0;
+  });
+  EXPECT_EQ(begun, 1);
+  EXPECT_EQ(registry.stats().begun, 1u);
+}
+
+TEST_F(Workers, reject_more_sessions_than_they_may_have) {
+  ASSERT_TRUE(until([&] { return (*client)->is_connected(); }));
+  std::vector<std::unique_ptr<Client>> others;
+  std::vector<std::unique_ptr<Start<void>>> runs;
+  on_client([&] {
+    for (int i = 0; i < 2; ++i) {
+      ClientOptions options;
+      options.servers = {workers[0]->listener->address()};
+      options.name = std::to_string(i);
+      others.push_back(std::make_unique<Client>(client_handlers, options));
+      runs.push_back(std::make_unique<Start<void>>());
+      runs.back()->begin(others.back()->run(), [](StartCore&) noexcept {});
+    }
+  });
+  ASSERT_TRUE(until([&] { return registry.stats().rejected >= 1; }));
+  EXPECT_EQ(registry.stats().sessions, 2u);
+  EXPECT_FALSE(runs[0]->has_ended() || runs[1]->has_ended()) << "there may be room later";
+
+  on_client([&] { (*client)->end(Error(Code::Cancelled, "room for another")); });
+  EXPECT_TRUE(until([&] { return (*others[0])->is_connected() && (*others[1])->is_connected(); }));
+  on_client([&] {
+    for (auto& run : runs) run->stop();
+  });
+  EXPECT_TRUE(until([&] { return runs[0]->has_ended() && runs[1]->has_ended(); }));
+  on_client([&] {
+    for (auto& run : runs) static_cast<void>(run->take());
+    others.clear();
+  });
+}
+
+}  // namespace
+}  // namespace keel::sessions::registry_test

@@ -1,0 +1,90 @@
+// keel/net/sessions/server.h — the sessions of clients, over the connections of a messages::Server.
+//
+//   Task<> serve(Worker& worker, sessions::Registry& registry, const sessions::Handlers& handlers) {
+//     sessions::Server sessions(registry, handlers, {.authenticate = &who_is_it});
+//     messages::Server server(requests, {.on_open = [&](messages::Peer& peer) { sessions.open(peer); }});
+//     Listener listener = co_await worker.listen(*Address::parse("0.0.0.0:7000"));
+//     co_await server.serve(listener, worker.stopping());
+//     co_await sessions.stop();
+//   }
+//   Task<std::string> who_is_it(const Greeting& client) {
+//     if (!is_key_of(client.name, client.credentials)) co_await fail(Code::Unauthenticated, "the key is wrong");
+//     co_return std::string(client.name);                    // the name of the session
+//   }
+//
+// A client resumes its session with a secret that it was given, and is authenticated once more: under another name it
+// gets a new session. While its older connection seems alive, that one is closed: a client that has noticed first that
+// a connection is dead need not wait. A session without a connection is kept for `expiry`, then it ends.
+//
+// Connections that never greet have no session, and their requests are served all the same.
+//
+// Errors:    a client that does not keep to the protocol is disconnected with its reason, and may resume. One that is
+//            not authenticated hears the error, and its client ends.
+// Ownership: owns its sessions.
+// Lifetime:  outlives the messages::Server; the registry and the handlers outlive it. Before its end stop() has ended,
+//            or no handler of it waits (checked).
+// Threads:   the worker it was made on; one for each worker.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "keel/base/function.h"
+#include "keel/base/owned.h"
+#include "keel/base/time.h"
+#include "keel/net/messages/peer.h"
+#include "keel/net/sessions/session.h"
+#include "keel/task/task.h"
+
+namespace keel::sessions {
+
+class Handlers;
+class Registry;
+
+// What a client says of itself. The views live until the task that authenticates it has ended, the peer may be gone
+// before: then the task is stopped.
+struct Greeting {
+  std::string_view name;
+  std::string_view credentials;
+  messages::Peer& peer;  // Its address(), and the identity() of its certificate.
+  bool resumes = false;
+};
+
+// How long sessions are kept, and who may have one.
+struct ServerOptions {
+  SessionOptions session = {};
+  Duration expiry = 60_s;  // How long a session is kept without a connection.
+  // Gives the name of the session; an error is told to the client, unless it is from the environment or a bug. Without
+  // it each client is who it says.
+  Function<Task<std::string>(const Greeting&)> authenticate = {};
+};
+
+class Server {
+ public:
+  Server(Registry& registry, const Handlers& handlers, ServerOptions options = {});
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  ~Server();
+
+  // For messages::ServerOptions::on_open.
+  void open(messages::Peer& peer);
+  // Ends all sessions, with Unavailable: clients try to begin another one. Complete when no handler runs any more, also
+  // where the awaiting task is stopped.
+  Task<> stop();
+
+  std::size_t sessions() const noexcept;
+  // Of this worker; null: it is not here.
+  Session* find(std::uint64_t number) noexcept;
+  // f(Session&) for each, and may end it.
+  void each(FunctionRef<void(Session&)> f);
+
+ private:
+  friend class Registry;
+  struct State;
+  Owned<State> state_;
+};
+
+}  // namespace keel::sessions
