@@ -1,4 +1,4 @@
-// One room: every line that somebody writes goes to all, in one order. Who does not read is left behind, and let go.
+// One room: every line of a member goes to all, in one order. A member that does not read is disconnected.
 
 #pragma once
 

@@ -17,7 +17,7 @@ inline Task<> copy(Stream& from, Stream& to) {
     if (chunk.empty()) break;
     co_await to.write(chunk);
   }
-  to.shutdown_write();  // The other direction goes on.
+  to.shutdown_write();  // The other direction continues.
 }
 
 inline Task<> forward(Stream client, Address address) {

@@ -44,7 +44,7 @@ TEST_F(GreeterTest, answers_later_when_asked_to) {
   http::TestServer server(router_);
 
   http::TestCall call = server.begin({http::Method::Get, "/later/20"});
-  server.advance(19_s);  // At once: the clock is the simulation's.
+  server.advance(19_s);  // Takes no real time: the clock is the simulation's.
   EXPECT_FALSE(call.has_ended());
   EXPECT_EQ(call.response().body(), "Hello, at last.");
 

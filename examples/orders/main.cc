@@ -5,6 +5,10 @@
 //   build/release/examples/orders/orders --config examples/orders/service.yaml
 //   open http://localhost:8080/docs
 //
+// Its database is a file; or a PostgreSQL server, with these two and nothing else:
+//
+//   export KEEL_DATABASE__TYPE=postgres KEEL_DATABASE__URL=postgres://me@localhost/shop
+//
 // For everybody:
 //
 //   curl -i localhost:8080/products
@@ -16,7 +20,7 @@
 //        {"orders":[…],"next":17}: the next page is that with after=17; null on the last one
 //   curl -i localhost:8080/orders/1
 //   curl -i -X POST localhost:8080/orders/1/payment
-//        the order, with 200 when it is paid, 202 when the payment goes on without this request, else 409
+//        the order, with 200 when it is paid, 202 when the payment continues without this request, else 409
 //   curl -i -X POST localhost:8080/orders/1/cancel
 //        the order, with 200 when it is cancelled by this, else 409
 //
@@ -29,7 +33,7 @@
 //   admin localhost:8080/admin/orders.ndjson
 //        all orders, one a line
 //
-// What is wrong with a request is in the response, all of it at once (application/problem+json).
+// The response lists all violations of a request together (application/problem+json).
 
 #include "settings.h"
 #include "shop.h"

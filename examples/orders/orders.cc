@@ -1,5 +1,6 @@
 #include "orders.h"
 
+#include "queries/orders.h"
 #include "settings.h"
 
 using namespace keel;
@@ -24,20 +25,14 @@ Task<api::ListOrdersResponse> Orders::list_orders(http::Request&, const api::Lis
 
 Task<api::CreateOrderResponse> Orders::create_order(http::Request&, const api::CreateOrderRequest& request) {
   db::Transaction transaction = co_await database_.begin();
-  const auto made = co_await transaction.execute("insert into orders (customer, created_at) values ($1, $2)",
-                                                 request.body.customer, Timestamp::now());
-  const std::int64_t id = made.last_insert_id;
+  const std::int64_t id = co_await queries::add_order(transaction, request.body.customer, Timestamp::now());
   for (const api::NewLine& line : request.body.lines) {
-    const auto taken = co_await transaction.execute(
-        "update products set stock = stock - $quantity where sku = $sku and stock >= $quantity", line);
+    const auto taken = co_await queries::take_stock(transaction, line);
     if (taken.changes == 0) {
       sold_out_.add();
       co_return api::CreateOrderResponse::conflict("not in stock in this quantity: " + line.sku);
     }
-    co_await transaction.execute(
-        "insert into lines (order_id, sku, quantity, price_cents)"
-        " select $1, sku, $3, price_cents from products where sku = $2",
-        id, line.sku, line.quantity);
+    co_await queries::add_line(transaction, id, line.quantity, line.sku);
   }
   co_await transaction.commit();
   placed_.add();
@@ -57,9 +52,9 @@ Task<api::CancelOrderResponse> Orders::cancel_order(http::Request&, const api::C
   co_return was_open ? api::CancelOrderResponse::ok(order) : api::CancelOrderResponse::conflict(order);
 }
 
-// From its first statement on the order is neither cancelled nor expires, and settle_all() goes on where this ends.
+// From its first statement on the order is neither cancelled nor expires, and settle_all() continues where this ends.
 Task<api::PayOrderResponse> Orders::pay_order(http::Request&, const api::PayOrderRequest& request) {
-  co_await database_.execute("update orders set state = 'paying' where id = $id and state = 'open'", request);
+  co_await queries::begin_payment(database_, request.id);
   const Result<> settled = co_await attempt(settle(request.id));
   if (!settled) {
     log_.info("payment goes on", log::field("order", request.id), log::field("error", settled.error()));
@@ -88,60 +83,41 @@ Task<> Orders::write_all(http::BodyWriter& out) {
 }
 
 Task<> Orders::settle(std::int64_t id) {
-  const auto charge = co_await database_.query_optional<Charge>(
-      "select id as order_id, total_cents as cents from orders_with_total where id = $1 and state = 'paying'", id);
-  if (!charge) co_return;
-  const auto receipt = co_await payments_.charge(*charge);
+  const auto due = co_await queries::find_charge(database_, id);
+  if (!due) co_return;
+  const auto receipt = co_await payments_.charge({due->order_id, due->cents});
   co_await end(id, api::State::Paying, receipt.paid ? api::State::Paid : api::State::Declined);
 }
 
-// In any order, so that one whose payment fails does not keep the others from theirs.
 Task<> Orders::settle_all() {
-  const auto ids = co_await database_.query_many<std::int64_t>(
-      "select id from orders where state = 'paying' order by random() limit 200");
+  const auto ids = co_await queries::list_paying(database_);
   for (const std::int64_t id : ids) co_await settle(id);
 }
 
 Task<> Orders::expire_all(Duration unpaid_max) {
-  const auto ids = co_await database_.query_many<std::int64_t>(
-      "select id from orders where state = 'open' and created_at < $1 limit 200", Timestamp::now() - unpaid_max);
+  const auto ids = co_await queries::list_expired(database_, Timestamp::now() - unpaid_max);
   for (const std::int64_t id : ids) co_await end(id, api::State::Open, api::State::Expired);
 }
 
 // What the order has taken goes back into stock, unless it is paid. False: its state is not `from`.
 Task<bool> Orders::end(std::int64_t id, api::State from, api::State to) {
   db::Transaction transaction = co_await database_.begin();
-  const auto ended =
-      co_await transaction.execute("update orders set state = $3 where id = $1 and state = $2", id, from, to);
+  const auto ended = co_await queries::change_state(transaction, to, id, from);
   if (ended.changes == 0) co_return false;
-  if (to != api::State::Paid) {
-    co_await transaction.execute(
-        "update products set stock = stock + taken.quantity"
-        " from (select sku, sum(quantity) as quantity from lines where order_id = $1 group by sku) as taken"
-        " where taken.sku = products.sku",
-        id);
-  }
+  if (to != api::State::Paid) co_await queries::return_stock(transaction, id);
   co_await transaction.commit();
   log_.info("order ended", log::field("order", id), log::field("state", enum_name(to)));
   co_return true;
 }
 
 Task<api::Order> Orders::read(std::int64_t id) {
-  auto order = co_await database_.query_one<api::Order>("select * from orders_with_total where id = $1", id);
-  order.lines = co_await read_lines(id);
+  auto order = co_await queries::find_order(database_, id);
+  order.lines = co_await queries::list_lines(database_, id);
   co_return order;
 }
 
 Task<std::vector<api::Order>> Orders::read_many(api::ListOrdersRequest filter) {
-  auto orders = co_await database_.query_many<api::Order>(
-      "select * from orders_with_total where id > $after and ($customer is null or customer = $customer)"
-      " and ($state is null or state = $state) order by id limit $limit",
-      filter);
-  for (api::Order& order : orders) order.lines = co_await read_lines(order.id);
+  auto orders = co_await queries::list_orders(database_, filter);
+  for (api::Order& order : orders) order.lines = co_await queries::list_lines(database_, order.id);
   co_return orders;
-}
-
-Task<std::vector<api::Line>> Orders::read_lines(std::int64_t id) {
-  return database_.query_many<api::Line>("select sku, quantity, price_cents from lines where order_id = $1 order by id",
-                                         id);
 }

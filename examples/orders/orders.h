@@ -31,7 +31,6 @@ class Orders final : public api::OrdersHandler {
   keel::Task<> write_all(keel::http::BodyWriter& out);
   keel::Task<api::Order> read(std::int64_t id);
   keel::Task<std::vector<api::Order>> read_many(api::ListOrdersRequest filter);
-  keel::Task<std::vector<api::Line>> read_lines(std::int64_t id);
   keel::Task<bool> end(std::int64_t id, api::State from, api::State to);
   keel::Task<> settle(std::int64_t id);
   keel::Task<> settle_all();

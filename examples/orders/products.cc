@@ -5,6 +5,7 @@
 #include "keel/base/error_code.h"
 #include "keel/base/host.h"
 #include "keel/io/file.h"
+#include "queries/products.h"
 
 using namespace keel;
 
@@ -15,26 +16,23 @@ Products::Products(app::App& app) : database_(app.database()), pictures_(app.set
 }
 
 Task<api::ListProductsResponse> Products::list_products(http::Request&, const api::ListProductsRequest&) {
-  const auto products = co_await database_.query_many<api::Product>("select * from products order by sku limit 1000");
+  const auto products = co_await queries::list_products(database_);
   co_return products;
 }
 
 Task<api::GetProductResponse> Products::get_product(http::Request&, const api::GetProductRequest& request) {
-  const auto product = co_await read(request.sku);
+  const auto product = co_await queries::find_product(database_, request.sku);
   co_return product;
 }
 
 Task<api::PutProductResponse> Products::put_product(http::Request&, const api::PutProductRequest& request) {
-  const auto product = co_await database_.query_one<api::Product>(
-      "insert into products (sku, name, price_cents, stock) values ($sku, $name, $price_cents, $stock)"
-      " on conflict (sku) do update set name = $name, price_cents = $price_cents, stock = $stock returning *",
-      request.body);
+  const auto product = co_await queries::put_product(database_, request.body);
   co_return product;
 }
 
 // Received into a file of its own, which takes its name when all of it is on the disk: nobody sees half of a picture.
 Task<api::PutPictureResponse> Products::put_picture(http::Request& http, const api::PutPictureRequest& request) {
-  const auto product = co_await read(request.sku);
+  const auto product = co_await queries::find_product(database_, request.sku);
   const std::string part = pictures_ + "/." + std::to_string(Host::current().random());
   Result<> received = co_await attempt(receive(http, part));
   if (!received) (void)co_await attempt(remove_file(part));
@@ -54,8 +52,4 @@ Task<> Products::receive(http::Request& http, std::string part) {
     bytes += chunk.size();
   }
   co_await file.sync();
-}
-
-Task<api::Product> Products::read(std::string_view sku) {
-  return database_.query_one<api::Product>("select * from products where sku = $1", sku);
 }

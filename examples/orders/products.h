@@ -21,7 +21,6 @@ class Products final : public api::ProductsHandler {
 
  private:
   keel::Task<> receive(keel::http::Request& http, std::string part);
-  keel::Task<api::Product> read(std::string_view sku);
 
   keel::db::Session& database_;
   const std::string& pictures_;

@@ -57,7 +57,7 @@ TEST(Products, are_rejected_with_all_that_is_wrong) {
   app::TestApp<Service> app(options());
   EXPECT_EQ(app.post("/products", R"({"sku":"tea","name":"","price_cents":0,"category":"cars","colour":1})").body(),
             R"({"type":"about:blank","title":"Unprocessable Content","status":422,)"
-            R"("detail":"the body is well-formed and not acceptable","errors":[)"
+            R"("detail":"the body has invalid values","errors":[)"
             R"({"pointer":"/sku","keyword":"pattern","detail":"must match ^[A-Z]{2}-[0-9]{1,8}$"},)"
             R"({"pointer":"/name","keyword":"minLength","detail":"must have 1 to 200 characters"},)"
             R"({"pointer":"/price_cents","keyword":"minimum","detail":"must be from 1 to 100000000"},)"

@@ -132,7 +132,7 @@ class Peer {
   }
 
  private:
-  // A ring that this process had (choose_engine) may end in the middle of it: a call with a time-out is not restarted.
+  // A ring that this process had (choose_engine) may end in the middle of it: a call with a timeout is not restarted.
   ssize_t receive(char* into, std::size_t size) const {
     ssize_t got = 0;
     while ((got = ::recv(fd_, into, size, 0)) < 0 && errno == EINTR) {

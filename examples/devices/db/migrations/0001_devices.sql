@@ -1,0 +1,5 @@
+create table devices (
+  name text primary key,
+  celsius real not null,
+  readings integer not null default 1
+) strict;
