@@ -37,7 +37,7 @@ struct options {
   double warmup;
   double seconds;
   uint64_t count;   // Ends the window after this many messages instead of after `seconds`; 0 = off.
-  double patience;  // A byte that does not come for so many seconds is an error.
+  double patience;  // Seconds after which a byte that has not arrived is an error.
   int cpu;
   struct counted counted;
 };

@@ -22,8 +22,8 @@ struct sample {
   double server_system;
   double idle;  // Of all cores together; tells how much anything else ran.
   double steal;
-  uint64_t voluntary_switches;    // Of all threads that live: what had to wait, and
-  uint64_t involuntary_switches;  // what had to give way.
+  uint64_t voluntary_switches;    // Of all threads that live: a thread had to wait.
+  uint64_t involuntary_switches;  // Of all threads that live: a thread was preempted.
   uint64_t minor_faults;
   uint64_t major_faults;
   uint64_t system_calls;

@@ -46,7 +46,7 @@ struct errors {
   uint64_t length;   // Longer or shorter than the first, or than its Content-Length.
   uint64_t body;     // As long as the first, but with another body.
   uint64_t closed;   // The connection ended or failed.
-  uint64_t timeout;  // No answer within the receive time-out.
+  uint64_t timeout;  // No response within the receive timeout.
 };
 
 static struct options options = {.port = 0,

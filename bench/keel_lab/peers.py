@@ -194,6 +194,7 @@ LIBRARIES = {
     "libboost-dev": ("Boost", boost_version),
     "libtbb-dev": ("oneTBB", lambda: configured("tbb")),
     "libuv1-dev": ("libuv", lambda: configured("libuv")),
+    "libpq-dev": ("libpq", lambda: configured("libpq")),
     "libhttp-parser-dev": ("http_parser", lambda: packaged("/usr/include/http_parser.h")),
     "libconcurrentqueue-dev": ("ConcurrentQueue", lambda: packaged("/usr/include/concurrentqueue/concurrentqueue.h")),
     "libreaderwriterqueue-dev":

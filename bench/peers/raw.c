@@ -44,7 +44,7 @@ static void burn(long rounds) {
   }
 }
 
-// How often burn() goes round in so many nanoseconds; the shortest of a few attempts was the least disturbed.
+// How many rounds burn() makes in this many nanoseconds; the shortest of a few attempts was the least disturbed.
 static long rounds_of(double ns) {
   const long rounds = 1000000;
   double shortest = 1e18;
@@ -63,7 +63,7 @@ static double wall_ms(void) {
   return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
 }
 
-// Once a second answers nobody for so long.
+// Once a second it stalls for this time.
 static void stall(int ms) {
   static double last;
   const double now = wall_ms();

@@ -23,8 +23,8 @@ struct raw_options {
   int port;
   struct answer plaintext;
   struct answer json;
-  long burn_rounds;  // Planted effects, by which the lab is tested: more CPU for each answer,
-  int stall_ms;      // and once a second an answer that comes so late.
+  long burn_rounds;  // Planted effects, by which the lab is tested: more CPU for each response.
+  int stall_ms;      // The other planted effect: once a second a response that is this late.
 };
 
 // Reads --port=N [--plaintext=FILE] [--json=FILE] [--burn-ns=N] [--stall-ms=N]; ends the process with a

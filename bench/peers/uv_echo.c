@@ -1,5 +1,5 @@
 // libuv as its own echo example uses it, without an allocation per message: each connection has one buffer, a write
-// request that is used again and again, and does not read while it writes. What can be written at once is.
+// request that is used again and again, and does not read while it writes. Bytes that can be written immediately are.
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,0 +1,61 @@
+// A row of PostgreSQL through HTTP: /users/{id} as JSON, and /plaintext to hold it against.
+
+#include <cstdint>
+#include <string_view>
+
+#include "keel/app/app.h"
+#include "keel/data/json_write.h"
+
+using namespace keel;
+
+namespace {
+
+http::Response plaintext(http::Request&) {
+  return http::Response::text(http::Status::Ok, "Hello, World!", "text/plain");
+}
+
+// Views into the row.
+struct User {
+  std::int64_t id;
+  std::string_view name;
+  std::string_view email;
+};
+
+class Users {
+ public:
+  explicit Users(db::Session& session) : session_(session) {}
+  void mount(http::Router& router) { router.get("/users/{id}", *this, &Users::find); }
+
+ private:
+  Task<http::Response> find(http::Request& request) {
+    const auto id = co_await request.path_param<std::int64_t>("id");
+    http::Response response(http::Status::NotFound);
+    auto write = [&](const db::Row& row) {
+      response = http::Response::json(http::Status::Ok, User{row.integer(0), row.text(1), row.text(2)});
+    };
+    const std::size_t found = co_await session_.query("select id, name, email from users where id = $1", write, id);
+    if (found == 0) co_return fail(Code::NotFound, "no such user");
+    co_return std::move(response);
+  }
+  db::Session& session_;
+};
+
+struct Settings : app::Settings {
+  Settings() {
+    database.type = app::DatabaseType::Postgres;
+    database.migrations = "";
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  auto config = app::load_or_exit<Settings>("bench_postgres_service", argc, argv);
+  app::App app("bench_postgres_service", config);
+  Users users(app.database());
+  http::Router router;
+  router.get("/plaintext", plaintext);
+  users.mount(router);
+  app.serve(router);
+  return app.run();
+}
