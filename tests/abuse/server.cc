@@ -1,7 +1,7 @@
 // The service that suites.py attacks: an App with the limits of its configuration, and handlers that an attacker likes.
 //
 //   GET  /hello         13 bytes
-//   GET  /bytes/{size}  a body of this size, made at once and held until it is sent
+//   GET  /bytes/{size}  a body of this size, made as a whole and held until it is sent
 //   POST /echo          the size of the body
 //   POST /members       how many members the JSON object in the body has, those of objects inside as well
 //   GET  /count         how many fields, cookies and bytes of query came; each field is looked up by its name

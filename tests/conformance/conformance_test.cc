@@ -1,4 +1,4 @@
-// The server as bytes on a wire show it, on both engines: what is accepted, refused, waited for and survived.
+// The server as bytes on a wire show it, on both engines: what is accepted, rejected, waited for and survived.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -314,7 +314,7 @@ TEST_P(Conformance, cuts_at_random_change_nothing) {
   }
 }
 
-// RFC 9112 §9.5, and the promise of five seconds. Both engines at once: it is the waiting that takes time.
+// RFC 9112 §9.5, and the promise of five seconds. Both engines run at the same time, because the waiting takes time.
 TEST(Conformance, what_is_not_whole_is_waited_for_and_then_ended) {
   const std::string slow_head = "GET / HTTP/1.1\r\nHost: a\r\nX: " + std::string(100, 'y');
   std::vector<std::thread> threads;
@@ -388,7 +388,8 @@ TEST_P(Conformance, an_error_ends_a_pipeline_behind_the_answers_before_it) {
   EXPECT_TRUE(one.ended);
 }
 
-// RFC 9110 §10.1.1: who waits is asked to go on, or is told the final answer and never understood again.
+// RFC 9110 §10.1.1: a client that waits gets 100, or the final response, after which its bytes are not read as a
+// request.
 TEST_P(Conformance, who_expects_is_told_to_continue) {
   const std::string head =
       "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 3\r\n\r\n";

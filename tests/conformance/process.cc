@@ -19,7 +19,7 @@ using namespace keel;
 
 Process::Process(const std::string& engine, const std::string& data) {
   // Everything is made before the fork: after it only system calls are safe. What it logs is appended beside its file,
-  // because refusing is what it does all day.
+  // because rejecting is what it does all day.
   const std::string log = data + ".log";
   const char* const words[] = {"server",   "--port",       "0",      "--describe-port", "0",
                                "--engine", engine.c_str(), "--data", data.c_str(),      nullptr};

@@ -429,7 +429,7 @@ Result<int> run(const Options& options) {
   });
   KEEL_TRY_VOID(std::move(attached));
 
-  // Loopback only: this server refuses nobody.
+  // Loopback only: this server rejects nobody.
   KEEL_TRY(const Address address, Address::ip("127.0.0.1", options.port));
   KEEL_TRY(const Address describe_address, Address::ip("127.0.0.1", options.describe_port));
   http::ServerOptions serving;

@@ -1,7 +1,7 @@
 // Requests as bytes, and what the server must make of them.
 //
 // Each is sent with a last request behind it that asks for the end of the connection. After an accepted request the
-// last one is answered too; after a refused one nothing is.
+// last one is answered too; after a rejected one nothing is.
 
 #pragma once
 
@@ -41,7 +41,7 @@ const std::vector<Accepted>& accepted();
 const std::vector<Refused>& refused();
 const std::vector<Incomplete>& incomplete();
 
-// The request that ends each of them, and how its answer is known.
+// The request that ends each of them, and how its response is known.
 inline constexpr std::string_view last_request =
     "GET /echo HTTP/1.1\r\nHost: a\r\nLast: yes\r\nConnection: close\r\n\r\n";
 inline constexpr std::string_view last_answer = "Host: a\r\nLast: yes\r\nConnection: close\r\n";

@@ -42,7 +42,7 @@ int connect_to(std::uint16_t port) {
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   int error = ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
-  if (error == EINTR) {  // It goes on by itself: connect(2) must not be called again.
+  if (error == EINTR) {  // It continues by itself: connect(2) must not be called again.
     pollfd connected{.fd = fd, .events = POLLOUT, .revents = 0};
     while (::poll(&connected, 1, 5000) < 0 && errno == EINTR) {
     }
@@ -53,7 +53,7 @@ int connect_to(std::uint16_t port) {
   return fd;
 }
 
-// What the peer does not take any more is its answer to give.
+// What the peer does not take any more is its response to give.
 void send_all(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);

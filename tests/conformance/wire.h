@@ -1,4 +1,4 @@
-// Many raw connections at once: pieces of bytes go out in rounds, and what comes back is read to its end.
+// Many raw connections at the same time: pieces of bytes go out in rounds, and what comes back is read to its end.
 //
 //   std::vector<Exchange> all(10, Exchange{.pieces = {"GET / HT", "TP/1.1\r\n…"}});
 //   exchange(port, all, {.pause = 1_ms});

@@ -78,7 +78,7 @@ class TheServiceOfKeelNew(unittest.TestCase):
     def test_has_a_good_configuration_for_production(self):
         said = self.project.run([self.project.path("build/dev/shop"), "--config", "deploy/service.yaml",
                                  "--check-config"])
-        self.assertIn("the configuration is good", said)
+        self.assertIn("the configuration is valid", said)
 
     def root_of_container(self):
         if subprocess.run(["unshare", "-Ur", "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:

@@ -251,7 +251,7 @@ class SecureConnection {
   }
   SecureConnection(const SecureConnection&) = delete;
 
-  // Whether a response with a body of so many bytes has come back.
+  // Whether a response with a body of this size has come back.
   bool ask(const std::string& wire, std::size_t body_bytes) {
     is_good_ = is_good_ && records_.write(wire);
     text_.clear();

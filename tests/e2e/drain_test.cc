@@ -131,7 +131,7 @@ TEST_P(Drain, a_second_signal_ends_it_at_once) {
 
   EXPECT_EQ(service_->wait(5_s), 128 + SIGTERM);
   EXPECT_LT(Host::system().now() - began, KEEL_SANITIZED ? 5_s : 500_ms);
-  EXPECT_EQ(service_->errors(), "second signal while draining: ending at once\n");
+  EXPECT_EQ(service_->errors(), "second signal while draining: exiting immediately\n");
 }
 
 // timeout(1) signals its child and then the group that both are in.
@@ -170,7 +170,7 @@ TEST_P(Drain, what_takes_too_long_is_cut_off_at_the_deadline) {
   EXPECT_GE(Host::system().now() - began, 400_ms);
   EXPECT_LT(Host::system().now() - began, KEEL_SANITIZED ? 6_s : 2_s);
   bool told = false;
-  for (const auto& record : log()) told = told || record.at("message") == "requests were cut off at the drain deadline";
+  for (const auto& record : log()) told = told || record.at("message") == "requests were aborted at the drain deadline";
   EXPECT_TRUE(told);
 }
 
@@ -178,10 +178,10 @@ TEST_P(Drain, what_takes_too_long_is_cut_off_at_the_deadline) {
 struct Load {
   std::mutex mutex;
   std::set<std::string> answered;
-  std::set<std::string> unanswered;  // The connection ended before the first byte of an answer.
+  std::set<std::string> unanswered;  // The connection ended before the first byte of a response.
   std::set<std::string> stored;      // Names of the users whose 201 has arrived.
-  std::set<std::string> unstored;    // And of those without an answer.
-  std::vector<std::string> torn;     // An answer that began and did not end, or came after one that said close.
+  std::set<std::string> unstored;    // And of those without a response.
+  std::vector<std::string> torn;     // A response that began and did not end, or came after one that said close.
   std::atomic<int> connections = 0;
   std::atomic<int> requests = 0;
 };
@@ -235,7 +235,7 @@ TEST_P(Drain, under_load_no_request_that_was_read_fails) {
   EXPECT_GT(before, 50) << "there was load";
   EXPECT_EQ(load.torn, std::vector<std::string>());
   EXPECT_LT(took, KEEL_SANITIZED ? 10_s : 3_s);
-  // A client waits for one answer at a time, and each of the two listeners closes once.
+  // A client waits for one response at a time, and each of the two listeners closes once.
   EXPECT_LE(load.unanswered.size() + load.unstored.size(), 2 * clients.size());
   std::set<std::string> logged;
   int posts = 0;

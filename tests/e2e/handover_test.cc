@@ -1,4 +1,4 @@
-// Restarts in which nobody is refused: by hand-over from a process to its successor, and by a service manager's
+// Restarts in which nobody is rejected: by hand-over from a process to its successor, and by a service manager's
 // sockets.
 
 #include "keel/app/handover.h"
@@ -28,7 +28,7 @@ namespace {
 using namespace keel;
 
 // What 64 clients see. Nothing is tried twice: a request fails when its connection cannot be made, or ends without an
-// answer, or the answer is another than it should be. A connection may only end behind an answer that said so.
+// answer, or the response is another than it should be. A connection may only end behind a response that said so.
 class Load {
  public:
   Load(const Address& address, int kept, int churning) : address_(address) {

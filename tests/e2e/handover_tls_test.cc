@@ -1,4 +1,4 @@
-// A restart by hand-over with TLS: sessions that the process before has begun go on in its successor.
+// A restart by hand-over with TLS: sessions that the process before has begun continue in its successor.
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>

@@ -160,7 +160,7 @@ TEST_F(Interrupted, while_it_migrates_it_finishes_the_database_or_leaves_it_unto
   expect_sound();
 }
 
-// Many starts, each interrupted a little later, from before main() to after the first answer would be possible.
+// Many starts, each interrupted a little later, from before main() to after the first response would be possible.
 TEST_F(Interrupted, at_any_moment_it_ends_cleanly_and_the_next_start_is_sound) {
   Duration whole;
   {

@@ -81,7 +81,7 @@ TEST_F(Mistakes, all_are_told_at_once_a_line_each) {
 TEST_F(Mistakes, are_found_without_starting_anything) {
   Service good({config("network:\n  http:\n    port: 1234\n"), "--check-config"}, {});
   EXPECT_EQ(good.wait(10_s), 0) << good.errors();
-  EXPECT_EQ(good.output(), "the configuration is good\n");
+  EXPECT_EQ(good.output(), "the configuration is valid\n");
   expect_refused(2, "--network.http.port: \"x\" is not an integer: expected an integer from 0 to 65535",
                  {"--check-config", "--network.http.port=x"});
   EXPECT_FALSE(std::filesystem::exists(folder_ / "app.db"));

@@ -30,7 +30,7 @@ class Order : public ::testing::TestWithParam<std::string> {
   void SetUp() override {
     if (!has_engine(GetParam())) GTEST_SKIP() << "this machine has no " << GetParam();
   }
-  // Each client marks the moment at which it has the whole answer. The number of 201.
+  // Each client marks the moment at which it has the whole response. The number of 201.
   int post_users(db::sqlite::Synchronous synchronous) {
     auto opened = db::sqlite::Database::open({.path = folder_ / "app.db",
                                               .migrations = KEEL_E2E_MIGRATIONS,

@@ -1,4 +1,5 @@
-// SIGHUP: the real program takes over what changed in its file, or nothing at all, and answers every request meanwhile.
+// SIGHUP: the real program takes over what changed in its file, or nothing at all, and responds to every request
+// meanwhile.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -89,8 +90,8 @@ TEST_F(Reload, of_a_bad_file_changes_nothing_and_says_why_with_file_and_line) {
   for (const auto& row : rows) {
     reload(row.yaml);
     EXPECT_TRUE(
-        is_told("\"level\":\"error\",\"component\":\"app\",\"message\":\"configuration not reloaded, nothing has "
-                "changed\",\"problem\":\"" +
+        is_told("\"level\":\"error\",\"component\":\"app\",\"message\":\"the configuration was not reloaded; nothing "
+                "has changed\",\"problem\":\"" +
                 file() + row.line + row.problem))
         << row.yaml << log();
     EXPECT_EQ(status_of_body(1000), 201) << row.yaml;
@@ -169,9 +170,10 @@ TEST_F(Reload, says_what_needs_a_restart_and_applies_the_rest) {
   reload("database: {pool_size: 3}\n" + sink() + "network: {http: {max_body: 100B, port: 1}}\n");
 
   // The port is given by a flag, which wins over the file.
-  EXPECT_TRUE(is_told(R"("message":"setting needs a restart","key":"database.pool_size","now":"2","after_restart":"3",)"
-                      R"("origin":")" +
-                      file() + ":1\""))
+  EXPECT_TRUE(is_told(
+      R"("message":"a changed setting needs a restart","key":"database.pool_size","now":"2","after_restart":"3",)"
+      R"("origin":")" +
+      file() + ":1\""))
       << log();
   EXPECT_EQ(log().find("\"key\":\"network.http.port\""), std::string::npos) << log();
   EXPECT_EQ(status_of_body(1000), 413);
@@ -191,7 +193,7 @@ TEST_F(Reload, templates_of_the_examples_are_good_configurations) {
   for (const char* name : {"high-throughput", "database-heavy", "low-latency"}) {
     Service service({std::string("--config=" KEEL_E2E_EXAMPLES "/config/") + name + ".yaml", "--check-config"}, {});
     EXPECT_EQ(service.wait(10_s), 0) << service.errors();
-    EXPECT_EQ(service.output(), "the configuration is good\n");
+    EXPECT_EQ(service.output(), "the configuration is valid\n");
   }
 }
 

@@ -47,7 +47,7 @@ class Routes : public ::testing::TestWithParam<std::string> {
   void expect_refused_member(const std::string& body, const std::string& pointer, const std::string& keyword,
                              const std::string& detail) {
     const Reply reply = call("POST", "/api/users", body);
-    expect_problem(reply, 422, "Unprocessable Content", "the body is well-formed and not acceptable");
+    expect_problem(reply, 422, "Unprocessable Content", "the body has invalid values");
     const Members problem = members(reply.body).value_or(Members());
     const auto errors = elements(problem.contains("errors") ? problem.at("errors") : "");
     ASSERT_TRUE(errors && errors->size() == 1) << reply.body;
@@ -179,14 +179,14 @@ TEST_P(Routes, any_object_is_kept) {
 }
 
 TEST_P(Routes, unknown_paths_and_methods_are_told_apart) {
-  expect_problem(call("GET", "/api/user"), 404, "Not Found", "nothing is served at this path");
+  expect_problem(call("GET", "/api/user"), 404, "Not Found", "there is nothing at this path");
   for (const char* path :
        {"/api/users/", "/API/users", "/", "/api/users/1/2", "/metrics", "/healthz", "/readyz", "/startupz"}) {
     EXPECT_EQ(call("GET", path).status, 404) << path;
   }
 
   const Reply wrong = call("PATCH", "/api/users/1");
-  expect_problem(wrong, 405, "Method Not Allowed", "this path is not served for this method");
+  expect_problem(wrong, 405, "Method Not Allowed", "this path does not support this method");
   EXPECT_EQ(wrong.field("Allow"), "GET, HEAD, PUT, DELETE, OPTIONS");
   EXPECT_EQ(call("DELETE", "/api/users").field("Allow"), "GET, HEAD, POST, OPTIONS");
   EXPECT_EQ(call("BREW", "/health").status, 501);

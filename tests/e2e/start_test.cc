@@ -104,7 +104,7 @@ TEST_P(WithoutUring, epoll_serves_and_it_says_so) {
   Service service(folder_, {}, filter());
   ASSERT_TRUE(service.is_ready()) << service.errors() << " exit " << service.wait(1_s).value_or(-1);
 
-  const std::size_t at = service.output().find("  engine   epoll, 2 workers: io_uring is not usable here: ");
+  const std::size_t at = service.output().find("  engine   epoll, 2 workers: io_uring cannot be used: ");
   ASSERT_NE(at, std::string::npos) << service.output();
   EXPECT_NE(service.output().find(reason(), at), std::string::npos) << service.output();
   EXPECT_EQ(call(service.address(), "GET", "/api/users/1").status, 200);
@@ -127,7 +127,7 @@ TEST_P(WithoutUring, uring_asked_for_is_one_line_and_no_start) {
   EXPECT_EQ(service.output(), "");
   EXPECT_EQ(lines(service.errors()).size(), 1u) << service.errors();
   EXPECT_TRUE(service.errors().starts_with("fullstack: ")) << service.errors();
-  EXPECT_NE(service.errors().find("io_uring is not usable here"), std::string::npos) << service.errors();
+  EXPECT_NE(service.errors().find("io_uring cannot be used"), std::string::npos) << service.errors();
   EXPECT_NE(service.errors().find(reason()), std::string::npos) << service.errors();
 }
 

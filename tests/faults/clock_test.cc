@@ -27,7 +27,7 @@ class Clock : public ::testing::TestWithParam<std::string> {
 
 INSTANTIATE_TEST_SUITE_P(Engines, Clock, ::testing::Values("uring", "epoll"), [](auto& test) { return test.param; });
 
-// Seconds between the Date of an answer and our own clock.
+// Seconds between the Date of a response and our own clock.
 std::int64_t date_ahead(const Address& address) {
   const std::int64_t now = std::time(nullptr);
   return http::parse_date(call(address, "GET", "/health").field("Date"), now).value_or(0) - now;

@@ -1,4 +1,4 @@
-// A disk that is full, read-only or failing: writes are refused, reads go on, and nothing has to be restarted.
+// A disk that is full, read-only or failing: writes are rejected, reads continue, and nothing has to be restarted.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -232,7 +232,7 @@ TEST_P(FailingDisk, is_not_noticed_with_synchronous_off) {
 }
 
 // A file system that has gone read-only under open files, as ext4 does after an error, answers every write like this.
-// It cannot be brought about from outside: mount(2) refuses while files are open for writing.
+// It cannot be brought about from outside: mount(2) rejects while files are open for writing.
 TEST_P(FailingDisk, that_turned_read_only_refuses_writes_and_serves_reads_until_it_turns_back) {
   Service service = start();
   ASSERT_TRUE(service.is_ready()) << service.errors();

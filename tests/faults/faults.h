@@ -68,7 +68,7 @@ class Injector {
   void disarm(fault_call call);
   int struck(fault_call call) const;
   int seen(fault_call call) const;
-  // Puts the service's clock forward or back; its monotonic one goes on.
+  // Puts the service's clock forward or back; its monotonic one continues.
   void set_wall_offset(keel::Duration offset);
   std::int64_t wall_reads() const;
 

@@ -1,4 +1,4 @@
-// Another process holds the database's lock: writes are refused in time, reads go on.
+// Another process holds the database's lock: writes are rejected in time, reads continue.
 
 #include <gtest/gtest.h>
 

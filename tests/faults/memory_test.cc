@@ -102,7 +102,7 @@ TEST_P(Memory, that_is_refused_once_costs_at_most_one_request) {
   EXPECT_EQ(service.stop(), 0) << service.errors();
   const std::string log = read_file(folder_ / "service.log");
   EXPECT_NE(log.find("out of memory"), std::string::npos);
-  EXPECT_TRUE(closed == 0 || log.find("no memory, a connection is closed") != std::string::npos);
+  EXPECT_TRUE(closed == 0 || log.find("out of memory; a connection was closed") != std::string::npos);
   EXPECT_EQ(problems_of(folder_ / "app.db", {}), std::vector<std::string>());
 }
 

@@ -1,5 +1,5 @@
-// The orders of examples/orders as the real program takes them: many at once, kill -9, a full disk, and a lock that
-// another process holds. docs/operations.md has the outcomes; the simulation has the rest (orders_test.cc of the
+// The orders of examples/orders as the real program takes them: many at the same time, kill -9, a full disk, and a lock
+// that another process holds. docs/operations.md has the outcomes; the simulation has the rest (orders_test.cc of the
 // example).
 
 #include <gtest/gtest.h>
@@ -29,11 +29,11 @@ using namespace e2e;
 constexpr int customers = 16;
 constexpr std::int64_t stock = 50;
 
-// What is known of customers. An order that got no answer may be there or not.
+// What is known of customers. An order that got no response may be there or not.
 struct Ledger {
   std::mutex mutex;
   std::map<std::int64_t, std::string> acknowledged;  // The customer by the order's number; no two are called the same.
-  std::map<int, int> statuses;                       // How often each; 0: no answer.
+  std::map<int, int> statuses;                       // How often each; 0: no response.
 };
 
 constexpr char json[] = "Content-Type: application/json\r\n";
@@ -64,7 +64,7 @@ void keep_ordering(const Address& address, std::int64_t number, int count, Ledge
   }
 }
 
-// Everybody orders at once, each on a connection of its own.
+// All customers order at the same time, each on a connection of its own.
 std::vector<std::thread> order_at_once(const Service& service, std::int64_t first, int count, Ledger& ledger,
                                        std::atomic<int>& answers) {
   std::vector<std::thread> threads;

@@ -4,9 +4,9 @@
 //   client_sim_test                 150 seeds, each run twice
 //   client_sim_test --seed=7        that seed alone, with the end of its trace
 //
-// What must hold, whatever happens: an answer belongs to its call; what may not be done twice is done at most once, and
-// once when it was answered; every call ends in time; a network that loses nothing and a service that is well answer
-// everything; when all is over no connection is left; and the same seed gives the same trace, byte for byte.
+// What must hold, whatever happens: a response belongs to its call; what may not be done twice is done at most once,
+// and once when it was answered; every call ends in time; a network that loses nothing and a service that is well
+// answer everything; when all is over no connection is left; and the same seed gives the same trace, byte for byte.
 
 #include <gtest/gtest.h>
 

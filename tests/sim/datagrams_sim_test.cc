@@ -3,9 +3,9 @@
 //   datagrams_sim_test                 500 seeds, every eighth run twice
 //   datagrams_sim_test --seed=7        that seed alone, with the end of its trace
 //
-// An account that several clients add to. Each numbers its requests, repeats one until its answer has come, and takes
-// no answer to another; the account answers a request again that it has carried out, and does not carry it out twice.
-// What must hold, whatever happens to datagrams: each client gets all of its answers, each amount is added once, and
+// An account that several clients add to. Each numbers its requests, repeats one until its response has come, and takes
+// no response to another; the account answers a request again that it has carried out, and does not carry it out twice.
+// What must hold, whatever happens to datagrams: each client gets all of its responses, each amount is added once, and
 // the same seed gives the same trace. Clients and accounts that are wrong are found, and each failure shrinks to the
 // one fault that it needs.
 
@@ -96,7 +96,7 @@ Task<> send_or_lose(DatagramSocket& socket, std::string text, Address to) {
 class Account {
  public:
   explicit Account(Mistake mistake) : mistake_(mistake) {}
-  // What to answer: to the latest request of a client, once or again. To what is older nothing: its answer has come.
+  // What to answer: to the latest request of a client, once or again. To what is older nothing: its response has come.
   std::optional<Message> answer(const Message& request) {
     Customer& customer = customers_[request.client];
     const bool is_new = request.number == customer.latest + 1;
@@ -140,7 +140,7 @@ struct Client {
   std::uint32_t id = 0;
   std::uint32_t requests = 0;
   std::uint64_t sum = 0;       // Of what it has added.
-  std::uint64_t told = 0;      // The sum in its last answer.
+  std::uint64_t told = 0;      // The sum in its last response.
   std::uint32_t answered = 0;  // Requests that have been.
   std::uint64_t repeated = 0;
   Mistake mistake = Mistake::None;

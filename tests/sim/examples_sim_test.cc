@@ -5,7 +5,7 @@
 //   examples_sim_test --seeds=50000   more of them
 //
 // What must hold, whatever happens: who gets bytes gets the right ones, in order and none twice; a stream that ends
-// well is complete; an end of stream goes through the forwarder and the other direction goes on; whoever stays in the
+// well is complete; an end of stream goes through the forwarder and the other direction continues; whoever stays in the
 // chat hears every line, all in one order; and the same seed gives the same trace. A server that is wrong is found, and
 // its failure shrinks to the one fault that it needs.
 
@@ -134,7 +134,7 @@ Task<> read_all(Stream& stream, Client& client) {
   }
   client.has_ended = true;
 }
-// Each direction goes on though the other has failed.
+// Each direction continues though the other has failed.
 Task<> writes(Stream& stream, Client& client) {
   const Result<> written = co_await attempt(write_all(stream, client));
   (void)written.has_value();
@@ -301,7 +301,7 @@ class World {
       const std::string expected = example_ == Example::Echo ? client.sent : answer_to(client.sent);
       const bool is_complete = client.has_ended && client.got == expected;
       count(is_complete);
-      // The answer to less than was sent, when the rest was lost, begins with another number.
+      // The response to less than was sent, when the rest was lost, begins with another number.
       const bool is_cut = example_ == Example::Forwarder && !is_lossless();
       if (!is_cut && !expected.starts_with(client.got)) complain(who + "other bytes than it should get");
       if (is_lossless() && !is_complete) complain(who + "not all, though nothing was lost");

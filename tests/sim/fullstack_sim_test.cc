@@ -182,7 +182,7 @@ class Customer {
     co_return *std::move(answer);
   }
 
-  // Asks for a new state. The answer, if it is more than "perhaps".
+  // Asks for a new state. The response, if it is more than "perhaps".
   Task<std::optional<Answer>> change(Person& person, State wanted, std::string method, std::string target) {
     std::string body;
     if (wanted) {
@@ -326,7 +326,7 @@ class Customer {
     for (const auto& person : ledger_.people) floors.push_back(person->floor);
     return floors;
   }
-  // Of whom an item of an answer tells.
+  // The user that an item of a response is about.
   const Person* saw_item(std::string_view item, const std::vector<std::size_t>& floors) {
     const std::string email = member(item, "email");
     if (email.ends_with("@example.com")) return nullptr;
@@ -523,7 +523,7 @@ class World {
     }
     simulation.run_until([&] { return living.has_ended() || !disk_.is_on(); }, 600_s);
     if (living.is_running()) {
-      // Whoever waits for an answer now never gets one.
+      // Whoever waits for a response now never gets one.
       io::Loop::Entered entered(client_loop);
       living.stop();
     }

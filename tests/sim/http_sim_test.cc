@@ -67,7 +67,7 @@ struct Script {
   std::size_t piece = 1;  // At most.
   Duration leaves_after;
   Duration reads_after;     // A slow reader begins to read so late.
-  bool is_refused = false;  // Bytes follow an answer that closes.
+  bool is_refused = false;  // Bytes follow a response that closes.
 };
 
 void add_request(Dice& dice, Script& script, int id) {
@@ -178,7 +178,7 @@ void add_last_request(Dice& dice, Script& script, int id) {
     script.wire += one.wire;
     expected.status = one.status;
     expected.any_body = true;
-    expected.end = expected.begin + 1;  // It may be refused at once.
+    expected.end = expected.begin + 1;  // It may be rejected immediately.
     script.wire += "GET /n/1 HTTP/1.1\r\nHost: sim\r\n\r\n";
     script.is_refused = true;
   }
@@ -287,7 +287,7 @@ class Client {
     const bool has_all = next_ == script_.expected.size() && script_.ending != Ending::FallsSilent;
     if (has_all && script_.ending == Ending::Reads && !script_.expected.back().closes) end();
   }
-  // Takes whole answers off the front of text_.
+  // Takes whole responses off the front of text_.
   void check() {
     for (;;) {
       if (ends_with_head_) return text_.clear();
@@ -379,7 +379,7 @@ class Client {
   std::string text_;
   std::string complaint_;
   std::size_t written_ = 0;
-  std::size_t next_ = 0;  // The answer that comes next.
+  std::size_t next_ = 0;  // The response that comes next.
   int error_ = 0;
   bool is_open_ = false;
   bool done_ = false;

@@ -1,8 +1,8 @@
-// What a service that forgets nothing must have, may have and must not have, as its customers know it: users whom one
+// What a service that forgets nothing must have, may have and must not have, as its customers know it: users that one
 // customer each writes, one request after the other, and data that are only added.
 //
 // A user's states are kept in the order in which they were asked for. `floor` is the last one that is certain: it was
-// acknowledged, or somebody has read it. Whoever reads later sees that one or a later one. A request without an answer
+// acknowledged, or somebody has read it. Whoever reads later sees that one or a later one. A request without a response
 // leaves its user open: nobody writes it until the service has started again and the database itself has said.
 
 #pragma once
@@ -60,7 +60,7 @@ class Ledger {
   // Null: nobody ever asked for this one.
   Person* find(std::string_view email);
 
-  // Somebody saw `seen` in an answer to a read that began when `floor` was certain.
+  // Somebody saw `seen` in a response to a read that began when `floor` was certain.
   void saw(Person& person, std::size_t floor, const State& seen, const char* where);
   void acknowledge(Person& person);
   // The last request certainly had no effect.

@@ -162,8 +162,8 @@ class Ledger {
   std::map<std::string, api::NewOrder> asked_for_;  // By customer: each orders once.
   std::map<std::int64_t, std::string> orders_;      // Acknowledged: the customer, by id.
   std::map<std::int64_t, api::State> ended_;        // Acknowledged ends.
-  std::set<std::string> pictures_;                  // That may be there, and
-  bool has_picture_ = false;                        // whether one of them is for certain.
+  std::set<std::string> pictures_;                  // Pictures that may be there.
+  bool has_picture_ = false;                        // Whether one of them is there for certain.
   std::size_t pictures_kept_ = 0;
   std::int64_t last_ = 0;
 };

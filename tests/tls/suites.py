@@ -187,7 +187,7 @@ def renewals(build, service):
         time.sleep(0.5)
     report = json.loads(load.communicate(timeout=60)[0])
     errors = sum(report["errors"].values())
-    loaded, kept = service.times_logged('"certificate loaded"'), service.times_logged("certificates not loaded")
+    loaded, kept = service.times_logged('"certificate loaded"'), service.times_logged("certificates could not be loaded")
     score = f"{errors} failed of {report['requests']}, {loaded} loaded, {kept} wrong ones left"
     return score, errors == 0 and kept == 2 and loaded >= RENEWALS - 2 and report["requests"] > 1000, "0 failed, 18 loaded, 2 left"
 

@@ -15,7 +15,7 @@ int main() {
   (*logs)->flush();
 
   metrics::Registry registry;
-  registry.counter("jobs_total", "Jobs that have run").add();
+  registry.counter("jobs_total", "Jobs that were run").add();
   Buffer text;
   telemetry::Prometheus(registry).render(text);
   std::printf("%.*s", static_cast<int>(text.view().size()), text.view().data());
