@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """make docs: the pages of the repository as a static site, which can be read and searched without a server.
 
-The pages are the Markdown that the repository has: README.md, docs/*.md and what stands beside README.md. They are copied
+The pages are the Markdown that the repository has: README.md, docs/ and what stands beside README.md. They are copied
 to build/docs/pages as the generator reads Markdown, which is stricter than GitHub: a list and a table need an empty line
 before them. A file that a page links to and that is no page becomes one that shows it. The navigation is docs/README.md.
 The build fails at a link to a file or heading that does not exist, and at a site that would ask another host for anything.
@@ -30,7 +30,7 @@ LANGUAGES = {".cc": "cpp", ".h": "cpp", ".yaml": "yaml", ".yml": "yaml", ".py": 
 
 def page_names():
     beside = [path.name for path in ROOT.glob("*.md")]
-    return sorted(beside) + sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
+    return sorted(beside) + sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md"))
 
 
 def with_empty_lines(text):
@@ -72,9 +72,11 @@ def convert(page, text, pages, sources):
 
 
 def source_page(name, text):
+    # The search finds what docs/api says of a header, which links to it.
+    hidden = "---\nsearch: {exclude: true}\n---\n" if name.endswith(".h") else ""
     fence = "`" * max([3] + [len(run) + 1 for run in re.findall(r"`{3,}", text)])
     language = LANGUAGES.get(pathlib.Path(name).suffix, "text")
-    return f"# {name}\n\n{fence}{language}\n{text.rstrip()}\n{fence}\n"
+    return f"{hidden}# {name}\n\n{fence}{language}\n{text.rstrip()}\n{fence}\n"
 
 
 def navigation(index):

@@ -26,6 +26,7 @@ class APage(unittest.TestCase):
         self.assertEqual(made, "[x](../LICENSE.md), `[y](../LICENSE)`\n```\n[z](../LICENSE)\n```\n[w](b.md#c)")
         self.assertEqual(sources, {"LICENSE"})
         self.assertEqual(build.source_page("a.cc", "int a;  // ```\n"), "# a.cc\n\n````cpp\nint a;  // ```\n````\n")
+        self.assertTrue(build.source_page("a.h", "int a;\n").startswith("---\nsearch: {exclude: true}\n---\n# a.h\n"))
 
     def test_leaves_links_that_lead_nowhere_for_the_generator_to_find(self):
         self.assertEqual(build.convert("docs/a.md", "[x](nothing.h)", set(), set()), "[x](nothing.h)")

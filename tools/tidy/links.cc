@@ -54,8 +54,8 @@ TEST(Links, of_the_index_name_every_page) {
 }
 
 TEST(Links, that_are_broken_are_found) {
-  EXPECT_EQ(broken("docs/README.md", "http.md#routes"), "");
-  EXPECT_EQ(broken("docs/http.md", "#routes"), "");
+  EXPECT_EQ(broken("docs/README.md", "http.md#add-routes"), "");
+  EXPECT_EQ(broken("docs/http.md", "#add-routes"), "");
   EXPECT_EQ(broken("docs/http.md", "../README.md"), "");
   EXPECT_EQ(broken("docs/http.md", "../../README.md"), "no file ../README.md");
   EXPECT_EQ(broken("docs/http.md", "nothing.md"), "no file docs/nothing.md");
