@@ -16,12 +16,12 @@
 #include "keel/data/json_write.h"                   // structs as JSON
 #include "keel/data/uri.h"                          // queries and forms, decoded
 #include "keel/http/message/precondition.h"         // conditional requests: 304 and 412
-#include "keel/http/message/range.h"                // parts of an answer: 206
+#include "keel/http/message/range.h"                // parts of a response: 206
 #include "keel/http/middleware/authentication.h"    // who is asking
 #include "keel/http/middleware/cors.h"              // who may ask from other sites
 #include "keel/http/middleware/https_redirect.h"    // where it is
 #include "keel/http/middleware/security_headers.h"  // what browsers are told not to do
-#include "keel/http/server/cookie.h"                // cookies of a request, and of an answer
+#include "keel/http/server/cookie.h"                // cookies of a request, and of a response
 #include "keel/http/server/input.h"                 // what was sent, as structs
 #include "keel/http/server/middleware.h"            // what stands around the handlers of many routes
 #include "keel/http/server/multipart.h"             // forms

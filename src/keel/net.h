@@ -24,7 +24,7 @@
 #include "keel/net/stream.h"      // TCP and Unix sockets
 #include "keel/task/channel.h"    // values from tasks to tasks
 #include "keel/task/event.h"      // one waits until another says so
-#include "keel/task/gate.h"       // refuses newcomers, and says when the last one has left
+#include "keel/task/gate.h"       // rejects newcomers, and says when the last one has left
 #include "keel/task/generator.h"  // values one after the other, from a task
 #include "keel/task/group.h"      // all of several tasks, or any one
 #include "keel/task/mutex.h"      // one at a time, across waits

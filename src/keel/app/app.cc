@@ -92,6 +92,7 @@ struct App::Systems {
   internal::Service service;
   internal::AdminServer admin;
   const Services* services = nullptr;
+  std::vector<telemetry::AdminPage> own_pages;  // Of the application.
   bool is_stopped = false;
 };
 
@@ -117,7 +118,7 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in, con
   if (auto begun = lifecycle.begin("workers"); !begun) fail_start(begun.error());
   ensure("logs");
   for (const std::string& warning : config_.origins().warnings()) {
-    log_.warn("the configuration gives something away", log::field("warning", warning));
+    log_.warn("the configuration discloses a secret", log::field("warning", warning));
   }
   if (settings.monitoring.enabled) {
     if (auto begun = lifecycle.begin("monitoring"); !begun) fail_start(begun.error());
@@ -130,7 +131,7 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in, con
 App::~App() {
   stop_modules(systems_->settings.common.stop_timeout);
   systems_.reset();
-  // Blocks of threads that are gone were given back here, where nobody takes them.
+  // Threads that have ended returned their blocks here, where they are not used.
   pool_trim();
 }
 
@@ -160,6 +161,11 @@ void App::services(const Services& services) {
   KEEL_CHECK(systems_->services == nullptr, "an App is given its services once");
   systems_->services = &services;
   services.add_to(systems_->lifecycle);
+}
+
+void App::admin_page(telemetry::AdminPage page) {
+  comes_before_run("admin_page()");
+  systems_->own_pages.push_back(std::move(page));
 }
 
 http::SharedClient& App::client(http::ClientOptions options) {
@@ -200,7 +206,7 @@ void App::comes_before_run(const char* call) const {
 
 void App::ensure(std::string_view name) {
   if (io::Loop::current() != nullptr && !systems_->lifecycle.runs(name)) {
-    throw std::logic_error("the App is asked for \"" + std::string(name) +
+    throw std::logic_error("the App was asked for \"" + std::string(name) +
                            "\" on a worker, which cannot wait for its start: ask where the service is made, and keep "
                            "the reference");
   }
@@ -265,7 +271,7 @@ int App::run() {
   return drain();
 }
 
-// Up to where requests are answered. On an error everything has been stopped.
+// Starts everything up to the point where requests are served. On an error everything has been stopped.
 Result<> App::start() {
   Systems& systems = *systems_;
   internal::Supervision& supervision = *supervision_;
@@ -303,6 +309,7 @@ void App::add_listeners() {
     systems.background.add_pages(pages);
     systems.service.add_pages(pages);
     if (systems.services != nullptr) systems.services->add_pages(pages);
+    for (telemetry::AdminPage& page : systems.own_pages) pages.add(std::move(page));
     if (auto added = systems.admin.add_module(); !added) refuse(added.error());
   }
   systems.background.add_module();
@@ -383,7 +390,7 @@ int App::drain() {
     supervision.tell(supervision.supervisor().stopping("draining"));
     supervision.tell(supervision.supervisor().extend(http.drain_delay + most + 5_s));
   }
-  // A load balancer that asks is told to go elsewhere, unless a successor is there where it asked.
+  // Readiness fails for load balancers, unless a successor serves the same address.
   if (handed != Handover::State::Kept) {
     systems.admin.begin_drain();
   } else {
@@ -417,17 +424,18 @@ int App::stop_modules(Duration deadline) {
   if (systems.is_stopped) return 0;
   const StopReport report = systems.lifecycle.stop(deadline, [this] { supervision_->beat(); });
   systems.is_stopped = true;
-  if (!systems.service.is_drained()) log_.warn("requests were cut off at the drain deadline");
+  if (!systems.service.is_drained()) log_.warn("requests were aborted at the drain deadline");
   for (const StopReport::Part& part : report.parts) {
     if (!part.problem.empty()) {
-      log_.error("a module did not stop as it should", log::field("module", part.name),
-                 log::field("problem", part.problem));
+      log_.error("a module did not stop cleanly", log::field("module", part.name), log::field("problem", part.problem));
     }
     log_.debug("stop phase", log::field("phase", part.name), log::field("took", part.took),
                log::field("stuck", part.is_stuck));
     if (!part.is_stuck) continue;
-    log_.error("still stopping when the time was up", log::field("module", part.name), log::field("took", part.took));
-    std::fprintf(stderr, "%s: module \"%s\" was still stopping after %.1f s; the process ends without it\n",
+    log_.error("a module was still stopping at the deadline", log::field("module", part.name),
+               log::field("took", part.took));
+    std::fprintf(stderr,
+                 "%s: module \"%s\" was still stopping after %.1f s; the process exits without waiting for it\n",
                  name_.c_str(), part.name.c_str(), part.took.count_seconds());
   }
   log_.info("stopped", log::field("took", report.took));

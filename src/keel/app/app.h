@@ -27,17 +27,16 @@
 // /admin/start has every phase with its times (JSON; ?format=text: a table).
 //
 // The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz and what is below /admin
-// (docs/operations.md), and nothing else does. health() has the
-// checks of app/checks.h; an application adds its own before run().
-// SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are answered with Connection: close within
-// network.http.drain_timeout; then the modules stop in reverse (the database commits what it was given) within
-// common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and the exit code is 0. A
-// second one ends the process at once, unless it comes within 200 ms of the first (signals.h).
-// SIGHUP loads the configuration again (config/reloadable.h): log levels and sinks and the limits of network.http
-// change; what needs a restart is a warning; a mistake or an applier that fails changes nothing and is logged. Then log
-// files are opened again by their path. SIGQUIT logs where every worker is, with its stack, its last requests and its
-// live tasks. A supervisor that asked for it (sd_notify(3)) is told of each step, and its watchdog is fed while every
-// worker turns.
+// (docs/operations.md), and nothing else does. health() has the checks of app/checks.h; an application adds its own
+// before run(). SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are finished with
+// Connection: close within network.http.drain_timeout; then the modules stop in reverse order (the database commits
+// queued writes) within common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and
+// the exit code is 0. A second one ends the process immediately, unless it arrives within 200 ms of the first
+// (signals.h). SIGHUP loads the configuration again (config/reloadable.h): log levels and sinks and the limits of
+// network.http change; what needs a restart is a warning; a mistake or an applier that fails changes nothing and is
+// logged. Log files are reopened by their path. SIGQUIT logs where every worker is, with its stack, its last requests
+// and its live tasks. A service manager that asked for it (sd_notify(3)) is notified of each step, and its watchdog is
+// fed while every worker turns.
 //
 // Listening sockets may come from a service manager (listeners.h), or from the process that runs already and hands over
 // (network.handover.path, handover.h); otherwise they are bound.
@@ -48,8 +47,8 @@
 //           std::logic_error with what to do instead.
 // Threads:  all calls on the main thread; database(), pool(), client() and runtime() also in a module's start,
 //           settings() on any.
-// Lifetime: what handlers refer to is made before run() and outlives it; the router outlives the App's run(), the
-//           configuration the App.
+// Lifetime: objects that handlers refer to are made before run() and outlive it; the router outlives the App's run(),
+//           the configuration the App.
 
 #pragma once
 
@@ -74,6 +73,7 @@
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "keel/observe/metric.h"
+#include "keel/telemetry/admin_pages.h"
 
 namespace keel::app {
 
@@ -84,7 +84,7 @@ namespace internal {
 class Supervision;
 struct Platform;
 template <class S>
-inline constexpr char type_of_settings = 0;  // Its address tells the types apart.
+inline constexpr char type_of_settings = 0;  // Its address distinguishes the types.
 }  // namespace internal
 
 // config::load_or_exit() for Settings or what derives from them.
@@ -95,8 +95,8 @@ config::Reloadable<S> load_or_exit(std::string_view name, int argc, char** argv,
 
 class App {
  public:
-  // Starts logging, and begins with the workers. Make it before any other thread. `config` is of Settings or what
-  // derives from it.
+  // Starts logging, and begins with the workers. Make it before any other thread. `config` holds Settings or a struct
+  // that derives from it.
   template <class S>
   App(std::string name, config::Reloadable<S>& config)
       : App(
@@ -107,7 +107,7 @@ class App {
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
-  // What is in force. A reload makes new ones; a reference to these stays as it is.
+  // The settings that are in effect. A reload makes new ones; a reference to these stays as it is.
   const Settings& settings() const noexcept { return settings_in_(config_.value()); }
   // The same with the application's own sections, of the type that the configuration was loaded as; another is a bug.
   template <class S>
@@ -126,13 +126,13 @@ class App {
   // resume_on(app.pool("images")). Ends after the servers have drained.
   ThreadPool& pool(std::string_view name);
   // An HTTP client for all workers: co_await payments.get("/charges/7") in a handler or in background work, on
-  // whichever worker that is (http/client/shared_client.h). It may be used at once, has metrics with client="NAME", and
-  // ends after the servers have drained and the background work has ended. What network.clients.NAME says wins over
-  // `options`; a base_url that is none prevents the start. Once for each name, which is made of small letters, digits
-  // and '_'.
+  // whichever worker that is (http/client/shared_client.h). It may be used immediately, has metrics with client="NAME",
+  // and ends after the servers have drained and the background work has ended. network.clients.NAME overrides
+  // `options`; an invalid base_url prevents the start. Once for each name, which is made of small letters, digits and
+  // '_'.
   http::SharedClient& client(http::ClientOptions options);
   // A part of the application: run() starts it, with what it needs, before the service listens (a lazy one: when it is
-  // ensured), and stops it when the last request is answered. Its stop, and common.stop_timeout, bound the end.
+  // ensured), and stops it after the last request. Its stop, and common.stop_timeout, bound the end.
   void module(Module module);
   // Waits for a lazy module.
   void ensure(std::string_view name);
@@ -141,20 +141,23 @@ class App {
   void services(const Services& services);
   // Work beside the requests, on the first worker; background_work.h says when it runs, what a failure does and what is
   // measured. at_start is done before the service listens: its error prevents the start, and so does
-  // common.start_timeout. What repeats or goes on begins then, and is ended, and waited for, after the last request and
-  // before any module that was there before run() stops. GET /admin/background shows it. Before run().
+  // common.start_timeout. Repeated and continuous work begins then. It is asked to end, and waited for, after the last
+  // request and before any module that was added before run() stops. GET /admin/background shows it. Before run().
   void at_start(std::string name, BackgroundWork::Work work);
   void every(Duration period, std::string name, BackgroundWork::Work work, EveryOptions options = {});
   void background(std::string name, BackgroundWork::Work work, BackgroundOptions options = {});
+  // A page of the admin listener beside the others: what it shows outlives run(). Before run(); a path that is there
+  // already is a bug.
+  void admin_page(telemetry::AdminPage page);
   // Serves `router` at network.http's address from run() on.
   void serve(const http::Router& router);
 
-  // Starts what was asked for, says where it is, waits for a signal, drains and stops everything. The exit code: 0 when
-  // every accepted request was answered and everything has stopped.
+  // Starts the parts that were asked for, logs the addresses, waits for a signal, drains and stops everything. The exit
+  // code: 0 when every accepted request got its response and everything has stopped.
   int run();
 
-  // Why the process cannot go on: what runs is stopped (when called on the main thread), logs are flushed, one line on
-  // standard error, exit code 1.
+  // Why the process cannot continue: what runs is stopped (when called on the main thread), logs are flushed, one line
+  // on standard error, exit code 1.
   [[noreturn]] void fail_start(const Error& error);
 
  private:

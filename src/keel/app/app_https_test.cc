@@ -150,7 +150,7 @@ TEST_F(HttpsApps, refuse_settings_that_make_no_sense) {
   expect({certificate, "--network.https.more=[{key: x}]"}, "network.https.more.0.certificate: is empty");
   expect({certificate, "--network.https.client_revoked=x"}, "network.https.client_revoked: has no effect");
   expect({certificate, "--network.https.plain_http=redirect", "--network.http.trusted_proxies=[10.0.0.0/8]"},
-         "network.https.plain_http: what network.http.trusted_proxies bring");
+         "network.https.plain_http: https requests that arrive through network.http.trusted_proxies");
   EXPECT_EQ(problem_of({certificate, "--network.https.plain_http=redirect",
                         "--network.http.trusted_proxies=[10.0.0.0/8]", "--network.http.proxy_protocol=true"}),
             "")
@@ -201,11 +201,11 @@ TEST_F(HttpsApps, keep_their_certificates_where_the_new_ones_are_wrong) {
   const int code = run_https({}, [&] {
     write("shop.pem", root_.issue({.addresses = {"127.0.0.1"}}).certificate_pem + root_.issue({}).key_pem);
     ::kill(::getpid(), SIGHUP);
-    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "certificates not loaded") == 1; })) << log();
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "certificates could not be loaded") == 1; })) << log();
     EXPECT_EQ(believing("root.pem", "/who"), "https ''");
     ::unlink(path("shop.pem").c_str());
     ::kill(::getpid(), SIGHUP);
-    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "certificates not loaded") == 2; })) << log();
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "certificates could not be loaded") == 2; })) << log();
     EXPECT_EQ(believing("root.pem", "/who"), "https ''");
     metrics = curl(url(admin_, "http") + "/metrics");
   });
@@ -229,7 +229,7 @@ TEST_F(HttpsApps, give_clients_that_ask_the_ocsp_response_of_a_file) {
     metrics = curl(url(admin_, "http") + "/metrics");
     write("shop.der", "damaged");
     ::kill(::getpid(), SIGHUP);
-    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "OCSP response not loaded") == 1; })) << log();
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "the OCSP response could not be loaded") == 1; })) << log();
     left_out = believing("root.pem", "/who --cert-status");
     EXPECT_EQ(believing("root.pem", "/who"), "https ''");
     EXPECT_TRUE(waits_for([&] {

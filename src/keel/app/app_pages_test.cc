@@ -58,6 +58,15 @@ TEST_F(PagesOfAnApp, show_where_the_time_of_requests_goes) {
   EXPECT_EQ(code, 0);
 }
 
+TEST_F(PagesOfAnApp, have_those_that_the_service_adds) {
+  prepare = [](App& app) { app.admin_page({.path = "/admin/rooms", .json = [](Buffer& out) { out.append("[]"); }}); };
+  const int code = run({}, [&] {
+    EXPECT_TRUE(ask(admin_, get("/admin/rooms")).ends_with("\r\n\r\n[]"));
+    EXPECT_EQ(status_of(ask(service_, get("/admin/rooms"))), 404) << "and nowhere else";
+  });
+  EXPECT_EQ(code, 0);
+}
+
 TEST_F(PagesOfAnApp, measure_no_request_when_told_so) {
   const int code = run({"--monitoring.measured_every=0"}, [&] {
     EXPECT_EQ(ask(service_, get("/point")).find("Server-Timing"), std::string::npos);

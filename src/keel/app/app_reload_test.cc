@@ -113,10 +113,12 @@ TEST_F(Reloads, apply_what_may_change_and_say_each_change) {
         told(R"("message":"setting changed","key":"network.http.max_body","before":"1MiB","now":"99B","origin":")" +
              where + "4\""),
         1);
-    EXPECT_EQ(told(R"("level":"warn","component":"app","message":"setting needs a restart","key":"thread.pool_size",)"
-                   R"("now":"0","after_restart":"3","origin":")" +
-                   where + "2\""),
-              1)
+    EXPECT_EQ(
+        told(
+            R"("level":"warn","component":"app","message":"a changed setting needs a restart","key":"thread.pool_size",)"
+            R"("now":"0","after_restart":"3","origin":")" +
+            where + "2\""),
+        1)
         << log();
     EXPECT_EQ(told(R"("message":"configuration reloaded","different":4)"), 1);
     EXPECT_EQ(metric("config_reloads_total{result=\"ok\"}"), 1);
@@ -135,7 +137,7 @@ TEST_F(Reloads, of_a_bad_file_change_nothing_and_say_why_with_file_and_line) {
 
     EXPECT_EQ(status_of(post(100)), 200);
     EXPECT_EQ(shelves_, 3u);
-    const std::string failed = R"("message":"configuration not reloaded, nothing has changed","problem":")";
+    const std::string failed = R"("message":"the configuration was not reloaded; nothing has changed","problem":")";
     EXPECT_EQ(told(failed + folder_ + R"(/shop.yaml:5: network.http.max_body: 99 has no unit: expected a size)"), 1);
     EXPECT_EQ(told(failed + folder_ +
                    R"(/shop.yaml:6: network.http.max_bodi: unknown key; did you mean network.http.max_body?")"),
@@ -158,7 +160,9 @@ TEST_F(Reloads, roll_everything_back_when_an_applier_fails) {
 
     EXPECT_EQ(status_of(post(100)), 200);
     EXPECT_EQ(shelves_, 3u);
-    EXPECT_EQ(told(R"("message":"configuration not reloaded, nothing has changed","problem":"the store is shut")"), 1);
+    EXPECT_EQ(
+        told(R"("message":"the configuration was not reloaded; nothing has changed","problem":"the store is shut")"),
+        1);
     EXPECT_EQ(log("other.log"), "") << "opened and left again";
 
     reload("network: {http: {max_body: 99B}}\n" + sinks("inherit", "app.log/x"));

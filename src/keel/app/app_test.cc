@@ -63,7 +63,7 @@ TEST_F(Apps, give_1_when_the_drain_deadline_cuts_a_request_off) {
 
   EXPECT_EQ(code, 1);
   EXPECT_EQ(answer, "");
-  EXPECT_NE(log().find("requests were cut off at the drain deadline"), std::string::npos);
+  EXPECT_NE(log().find("requests were aborted at the drain deadline"), std::string::npos);
 }
 
 TEST_F(Apps, fail_readiness_and_go_on_serving_for_the_delay_of_the_drain) {
@@ -370,13 +370,13 @@ TEST_F(Apps, bound_memory_as_the_settings_say_and_show_each_bound) {
 
 TEST_F(Apps, warn_when_there_are_fewer_descriptors_than_connections_may_need) {
   EXPECT_EQ(run({"--network.http.max_connections=10000000"}, [] {}), 0);
-  EXPECT_NE(log().find(R"("message":"there are fewer descriptors than network.http.max_connections needs)"),
+  EXPECT_NE(log().find(R"("message":"the limit of file descriptors is too low for network.http.max_connections)"),
             std::string::npos)
       << log();
 
   std::filesystem::remove(folder_ + "/logs/app.log");
   EXPECT_EQ(run({"--network.http.max_connections=10"}, [] {}), 0);
-  EXPECT_EQ(log().find("there are fewer descriptors"), std::string::npos);
+  EXPECT_EQ(log().find("the limit of file descriptors is too low"), std::string::npos);
 }
 
 TEST_F(Apps, close_after_as_many_requests_as_the_settings_say) {
@@ -448,7 +448,7 @@ TEST_F(AppDeathTest, load_or_exit_answers_questions_with_0) {
   EXPECT_EXIT(load({"-h", "--network.http.prot=1"}), ::testing::ExitedWithCode(0), "network.http.port");
   EXPECT_EXIT(load({"--print-config", "--network.http.port=81"}), ::testing::ExitedWithCode(0),
               "port: 81 +# --network.http.port");
-  EXPECT_EXIT(load({"--check-config"}), ::testing::ExitedWithCode(0), "^the configuration is good\n$");
+  EXPECT_EXIT(load({"--check-config"}), ::testing::ExitedWithCode(0), "^the configuration is valid\n$");
 }
 
 TEST_F(AppDeathTest, load_or_exit_ends_with_1_where_its_answer_cannot_be_written) {
@@ -566,8 +566,9 @@ TEST_F(AppDeathTest, a_module_that_does_not_stop_does_not_hold_the_end_up) {
     app.run();
   };
 
-  EXPECT_EXIT(stuck(), ::testing::ExitedWithCode(1),
-              "test: module \"mail\" was still stopping after 0\\.[0-9] s; the process ends without it\n$");
+  EXPECT_EXIT(
+      stuck(), ::testing::ExitedWithCode(1),
+      "test: module \"mail\" was still stopping after 0\\.[0-9] s; the process exits without waiting for it\n$");
 }
 
 TEST_F(AppDeathTest, a_signal_while_main_waits_for_a_part_ends_it_with_0) {

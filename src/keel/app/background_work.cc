@@ -36,7 +36,7 @@ std::uint64_t beats_before(Instant at, Instant beat, Duration period) noexcept {
   return static_cast<std::uint64_t>(((at - beat).count_ns() - 1) / period.count_ns() + 1);
 }
 
-// What is thrown before there is a task, by a callable that is no coroutine, is an error of this one.
+// An exception that a callable which is no coroutine throws before there is a task becomes an error of this task.
 Task<> call(const BackgroundWork::Work& work) { co_await work(); }
 
 struct WorkMetrics {
@@ -46,14 +46,15 @@ struct WorkMetrics {
             registry.counter("background_failures_total", "Runs of background work that failed", {{"work", name}})),
         overrun(skipped(registry, name, "overrun")),
         backoff(skipped(registry, name, "backoff")),
-        took(registry.histogram("background_run_seconds", "Time of a run of background work",
+        took(registry.histogram("background_run_seconds", "Duration of a run of background work",
                                 {1_ms, 5_ms, 25_ms, 100_ms, 500_ms, 2_s, 10_s, 60_s, 300_s, 1800_s, 7200_s},
                                 {{"work", name}})),
-        running(registry.gauge("background_running", "Whether the background work runs just now", {{"work", name}})),
+        running(registry.gauge("background_running", "Whether the background work is running", {{"work", name}})),
         last_success(registry.gauge("background_last_success_timestamp_seconds",
-                                    "When a run of background work last succeeded", {{"work", name}})) {}
+                                    "When the last successful run of background work ended", {{"work", name}})) {}
   static metrics::Counter skipped(metrics::Registry& registry, std::string_view name, std::string_view reason) {
-    return registry.counter("background_skipped_total", "Runs of repeated work that were left out",
+    return registry.counter("background_skipped_total",
+                            "Runs of repeated work that were skipped because an earlier run took too long or failed",
                             {{"work", name}, {"reason", reason}});
   }
 
@@ -107,8 +108,8 @@ struct BackgroundWork::Piece : Start<void> {
   const Work work;
   EveryOptions options;
   std::optional<WorkMetrics> metrics;
-  Span span;          // Of the run.
-  Result<> result;    // Of the last run.
+  Span span;          // The trace of the run.
+  Result<> result;    // The result of the last run.
   int failures = 0;   // In a row.
   Duration pause;     // That the last run makes necessary.
   Event over;         // It has begun, and does not run any more.

@@ -5,9 +5,9 @@
 //   app.every(30_s, "expire", [&]() -> Task<> { co_await orders.expire(); });
 //   app.background("consume", [&]() -> Task<> { while (true) co_await handle(co_await queue.receive()); });
 //
-// All of it runs on one worker, so pieces of work share what only they use without a lock. What would keep that worker
-// from its requests goes to a pool (task/resume_on.h). An App has its own BackgroundWork; this class is for those who
-// run it elsewhere, in a simulation or a test:
+// All of it runs on one worker, so pieces of work share what only they use without a lock. Move work that would block
+// this worker to a pool (task/resume_on.h). An App has its own BackgroundWork; use this class to run it elsewhere, in a
+// simulation or a test:
 //
 //   BackgroundWork work;
 //   work.every(30_s, "expire", [&] { return orders.expire(); });
@@ -30,13 +30,14 @@
 // Metrics     background_runs_total, background_failures_total, background_skipped_total{reason},
 //             background_run_seconds, background_running, background_last_success_timestamp_seconds, by `work`.
 //
-// Errors:    DeadlineExceeded: a run that took longer than time_limit was stopped; it is a failure. What start() gives.
+// Errors:    DeadlineExceeded: a run that took longer than time_limit was stopped; it is a failure. The result of
+//            start().
 // Ownership: the callables are kept until the BackgroundWork ends, so a lambda's captures outlive each task that it
 //            makes, coroutine lambdas too. What they refer to outlives it.
 // Threads:   at_start(), every() and background() before start(), on any one thread; start() and stop() on the loop;
 //            status() on any.
 // Cancel:    stop() stops each run: what it awaits ends with Cancelled, which is no failure. What awaits
-//            nothing, or catches errors and goes on, looks at (co_await this_task()).stop. A start() that is stopped
+//            nothing, or catches errors and continues, looks at (co_await this_task()).stop. A start() that is stopped
 //            leaves a run behind for stop().
 // Lifetime:  stopped before it is destroyed (checked), while anything has begun.
 // Cost:      a task for each piece of work, a timer while it waits; a lock and a log line at debug for each run.
@@ -60,14 +61,16 @@
 
 namespace keel::app {
 
+// When the runs of every() begin, how long each may take, and the pause after a failure.
 struct EveryOptions {
-  Duration first_after = Duration();          // From start() to the first run; nothing: it begins at once.
+  Duration first_after = Duration();          // From start() to the first run; zero: it begins immediately.
   Duration jitter = Duration();               // A run begins up to this much later; at most a period.
-  Duration time_limit = Duration::forever();  // Of one run; then it is stopped, and has failed.
+  Duration time_limit = Duration::forever();  // Time limit of one run; then it is stopped, and has failed.
   Duration backoff_first = 1_s;               // After a first failure.
   Duration backoff_max = 300_s;
 };
 
+// The pause after a run of background() that failed.
 struct BackgroundOptions {
   Duration backoff_first = 1_s;
   Duration backoff_max = 60_s;
@@ -80,14 +83,15 @@ struct WorkStatus {
   std::string name;
   Kind kind = Kind::Every;
   State state = State::NotBegun;
-  Duration period = {};                   // Of every().
-  std::uint64_t runs = 0;                 // That have ended, in whatever way, and
-  std::uint64_t failures = 0;             // those of them that failed.
-  std::uint64_t skipped = 0;              // Beats left out, for whatever reason.
-  std::string last_error = {};            // Of the last failure.
-  Duration last_took = {};                // Of the last run that has ended.
+  Duration period = {};                   // The period of every().
+  std::uint64_t runs = 0;                 // Runs that have ended, with or without success.
+  std::uint64_t failures = 0;             // Runs that failed.
+  std::uint64_t skipped = 0;              // Beats that were skipped, for any reason.
+  std::string last_error = {};            // The error of the last failure.
+  Duration last_took = {};                // Duration of the last run that has ended.
   std::int64_t last_success_wall_ns = 0;  // 0: none yet.
 };
+// The name of a kind or a state, as admin pages and the log show it.
 std::string_view to_string(WorkStatus::Kind kind) noexcept;
 std::string_view to_string(WorkStatus::State state) noexcept;
 
@@ -115,7 +119,7 @@ class BackgroundWork {
 
   bool empty() const noexcept { return pieces_.empty(); }
   std::vector<WorkStatus> status() const;
-  // The names of what runs just now: for whoever has waited too long for stop().
+  // The names of the work that runs now: for a report when stop() takes too long.
   std::string running() const;
 
  private:
@@ -133,7 +137,7 @@ class BackgroundWork {
 
   metrics::Registry* const registry_;
   const log::Logger log_;
-  mutable std::mutex mutex_;  // Of the status of each piece.
+  mutable std::mutex mutex_;  // Guards the status of each piece.
   std::vector<std::unique_ptr<Piece>> pieces_;
   int running_ = 0;
   Event idle_;  // While nothing has begun, or all has ended.

@@ -168,7 +168,8 @@ TEST(Every, never_overlaps_itself_and_counts_the_beats_that_it_missed) {
   EXPECT_EQ(noted.begins, (Seconds{0, 30, 60}));
   EXPECT_EQ(world.status().skipped, 4u) << "10 and 20, 40 and 50";
   EXPECT_EQ(world.registry
-                .counter("background_skipped_total", "Runs of repeated work that were left out",
+                .counter("background_skipped_total",
+                         "Runs of repeated work that were skipped because an earlier run took too long or failed",
                          {{"work", "expire"}, {"reason", "overrun"}})
                 .value(),
             metrics::is_recorded ? 4u : 0u);
@@ -456,16 +457,15 @@ TEST(BackgroundWork, is_measured) {
 
   EXPECT_EQ(registry.counter("background_runs_total", "Runs of background work that have ended", labels).value(), 2u);
   EXPECT_EQ(registry.counter("background_failures_total", "Runs of background work that failed", labels).value(), 1u);
-  const metrics::Gauge running =
-      registry.gauge("background_running", "Whether the background work runs just now", labels);
+  const metrics::Gauge running = registry.gauge("background_running", "Whether the background work is running", labels);
   EXPECT_EQ(running.value(), 0);
   world.run_for(6_s);
   EXPECT_EQ(running.value(), 1);
-  EXPECT_NEAR(
-      registry
-          .gauge("background_last_success_timestamp_seconds", "When a run of background work last succeeded", labels)
-          .value(),
-      1'767'225'612, 1)
+  EXPECT_NEAR(registry
+                  .gauge("background_last_success_timestamp_seconds",
+                         "When the last successful run of background work ended", labels)
+                  .value(),
+              1'767'225'612, 1)
       << "twelve seconds into 2026";
   end(world);
   EXPECT_EQ(running.value(), 0);

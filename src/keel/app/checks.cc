@@ -50,8 +50,9 @@ Health::Check check_log(Health& health, const telemetry::LogWriter& logs) {
                       const std::uint64_t now = logs.counts().lines_lost + log::dropped();
                       const std::uint64_t lost = now - std::exchange(before, now);
                       if (lost == 0) return {};
-                      return Error::text(Code::ResourceExhausted,
-                                         fmt::format("{} lines were lost since the last check, {} in all", lost, now));
+                      return Error::text(
+                          Code::ResourceExhausted,
+                          fmt::format("{} lines were lost since the last check, {} in total", lost, now));
                     });
 }
 

@@ -2,8 +2,8 @@
 //
 //   worker N         liveness: the worker's loop runs what it is given. One that does not for `timeout` is stuck, and a
 //                    restart helps.
-//   database         readiness: a read on worker 0 gives an answer. Needs worker 0.
-//   database writes  degrades: while the disk does not take writes they are answered with 503 and reads go on, so
+//   database         readiness: a read on worker 0 succeeds. Needs worker 0.
+//   database writes  degrades: while the disk does not take writes, they get 503 and reads continue, so
 //                    readiness stays. Asks the disk only after a commit has failed, and then until one succeeds.
 //   disk space       degrades: a folder's file system has less than `free_min` left.
 //   log              degrades: lines were lost since the last time it was looked at.
@@ -24,8 +24,9 @@
 
 namespace keel::app {
 
+// Adds a check that fails when a worker's loop has not responded for `timeout`; it lasts as long as the result lives.
 std::vector<Health::Check> check_workers(Health& health, io::Runtime& runtime, Duration timeout);
-// After check_workers().
+// These need check_workers() first: the checks of the database, of free disk space and of the log.
 std::vector<Health::Check> check_database(Health& health, db::Database& database, io::Loop& worker, Duration timeout);
 Health::Check check_disk_space(Health& health, std::vector<std::string> folders, config::ByteSize free_min,
                                Duration timeout);

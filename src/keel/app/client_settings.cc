@@ -34,23 +34,25 @@ ClientSettings::ClientSettings() {
 
 void ClientSettings::fields(config::Schema& v) {
   field(v, "base_url", base_url,
-        "where the server is: http[s]://host[:port][/path], in front of paths that are asked for");
-  field(v, "timeout_sec", timeout, "for a call, redirects and retries included", client_time_limit);
-  field(v, "connect_timeout_sec", connect_timeout, "for a connection, looking up the name included", client_time_limit);
-  field(v, "first_byte_timeout_sec", first_byte_timeout, "from the connection to the head of the response",
-        client_time_limit);
-  field(v, "read_timeout_sec", read_timeout, "between two pieces of a body", client_time_limit);
-  field(v, "max_connections", connections_max, "open to all servers, for each worker", {1, 1'000'000});
+        "the server's base URL, http[s]://host[:port][/path]; the paths of calls are appended to it");
+  field(v, "timeout_sec", timeout, "time limit of a call, redirects and retries included", client_time_limit);
+  field(v, "connect_timeout_sec", connect_timeout, "time limit of connecting, name lookup included", client_time_limit);
+  field(v, "first_byte_timeout_sec", first_byte_timeout,
+        "time limit from sending a request to receiving the head of its response", client_time_limit);
+  field(v, "read_timeout_sec", read_timeout, "time limit between two pieces of a body", client_time_limit);
+  field(v, "max_connections", connections_max, "open connections to all servers, for each worker", {1, 1'000'000});
   field(v, "max_connections_per_server", connections_per_origin_max,
         "calls to one server at a time, for each worker; the others wait", {1, 1'000'000});
-  field(v, "max_body", Bytes(body_bytes_max), "the body of a response that is read whole; above it the call fails",
+  field(v, "max_body", Bytes(body_bytes_max),
+        "largest body of a response that is read as a whole; the call fails when the body is larger",
         {ByteSize{0}, ByteSize::mib(1 << 20)});
-  field(v, "max_attempts", attempts_max, "of one call, the first included; 1: nothing is tried again", {1, 100});
+  field(v, "max_attempts", attempts_max, "attempts of one call, the first included; 1: no retries", {1, 100});
   field(v, "proxy", proxy,
-        "HTTP proxy it goes through: http://[user:password@]host[:port]; environment: as HTTPS_PROXY, http_proxy and "
-        "NO_PROXY say; empty text: none");
+        "HTTP proxy that calls go through: http://[user:password@]host[:port]; environment: as HTTPS_PROXY, http_proxy "
+        "and NO_PROXY say; empty text: none");
   field(v, "no_proxy", no_proxy,
-        "what it asks directly all the same: names with those below them, addresses, networks, localhost, or *");
+        "servers that are called without the proxy: host names (with their subdomains), addresses, networks, "
+        "localhost, or * for all");
   field(v, "decompress", decompresses, "ask for responses in br, zstd and gzip, and decode them");
   field(v, "roots", roots, "PEM file of the roots of servers' certificates (https); empty text: the system's");
   field(v, "certificate", certificate, "PEM file of a certificate that proves who this client is; empty text: none");

@@ -20,14 +20,15 @@ namespace {
 struct Node : Binding {
   explicit Node(Binding&& binding) : Binding(std::move(binding)) {}
 
-  std::vector<Node*> from;              // Who provides the needs.
+  std::vector<Node*> from;              // The nodes that provide the needs.
   Node* needed_by = nullptr;            // The first that does.
   std::uint32_t place = 0;              // Scoped, Given: in a scope's table.
   bool is_checked = false;              // Its needs were followed; for build().
   bool is_being_made = false;           // Singleton, Lazy; under Core::making.
   std::atomic<void*> object = nullptr;  // Value, Singleton, Lazy: as what it provides.
   void* at = nullptr;                   // Singleton: the memory it was made in.
-  // Of the first instance; after that nothing is written here, whatever the workers make for their requests.
+  // Values of the first instance; nothing is written here after that, also when workers make instances for their
+  // requests.
   std::atomic<std::int64_t> took_ns = -1;
   std::atomic<std::int32_t> order = -1;
 };
@@ -89,7 +90,7 @@ struct Made {
 
 struct Core {
   std::vector<std::unique_ptr<Node>> nodes;
-  std::vector<Node*> by_index;            // By TypeId::index; null: nobody provides it.
+  std::vector<Node*> by_index;            // By TypeId::index; null: not provided.
   std::vector<std::atomic<void*>> slots;  // The same, of what get() gives.
   std::uint32_t places = 0;
   bool is_building = true;
@@ -115,7 +116,7 @@ void destroy_all(Made*& last, bool is_heap) noexcept {
   }
 }
 
-// A Made with room behind it for what `node` makes.
+// A Made, followed by room for the object that `node` makes.
 Made* room_for(const Node& node, ScopeState* scope) {
   constexpr std::size_t usual = 16;
   const std::size_t padding = node.alignment > usual ? node.alignment - usual : 0;
@@ -277,7 +278,7 @@ class Wirer {
         if (from != nullptr && from->needed_by == nullptr && from != node) from->needed_by = node;
       }
     }
-    // From those that nobody needs, so that a chain begins where a reader would.
+    // Begins with the nodes that no other one needs, so that a chain begins where a reader would expect it.
     std::vector<Node*> path;
     for (Node* node : nodes) {
       if (node->needed_by == nullptr) follow(*node, path);

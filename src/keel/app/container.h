@@ -1,4 +1,4 @@
-// keel/app/container.h — makes a service's objects from what they need, and refuses what is missing before it starts.
+// keel/app/container.h — makes a service's objects from what they need, and rejects what is missing before it starts.
 //
 //   app::Container container;
 //   container.value(settings);                            // exists already, is not owned
@@ -10,14 +10,14 @@
 //   Users& users = services.get<Users>();
 //   app.services(services);                               // GET /admin/graph; start() and stop() of services
 //
-// Objects are ordinary: they take references in their constructor and know nothing of the container. What an object
-// needs are the parameters of its only constructor that takes nothing but references to classes; where there are
-// several, `using Needs = void(Clock&, const Settings&);` in the class says which. A factory is a callable with such
-// parameters which gives a T, a std::unique_ptr<T>, or a Result of either.
+// Objects are ordinary: they take references in their constructor and know nothing of the container. The needs of an
+// object are the parameters of its only constructor that takes nothing but references to classes. If there are several,
+// `using Needs = void(Clock&, const Settings&);` in the class selects one. A factory is a callable with such parameters
+// that returns a T, a std::unique_ptr<T>, or a Result of either.
 //
-// `Settings&` is provided by what was given as Settings; `const Settings&` also by what was given as const Settings.
-// Two services of one class need a type each (a derived class). Several behind one interface are a service of their
-// own: container.singleton<std::vector<Check*>>([](Disk& a, Network& b) { return std::vector<Check*>{&a, &b}; }).
+// `Settings&` is provided by a value of type Settings; `const Settings&` also by one of type const Settings. Two
+// services of one class need a type each (a derived class). Several implementations of one interface are a service of
+// their own: container.singleton<std::vector<Check*>>([](Disk& a, Network& b) { return std::vector<Check*>{&a, &b}; }).
 //
 // Your own executor or logger is bound like any implementation: singleton<Executor, MyExecutor>(), or
 // value<Executor>(mine); a log writer whose sink calls your class is a factory that needs it. Whoever takes an
@@ -31,8 +31,8 @@
 // Errors:    a class that cannot be made from references to services does not compile.
 // Ownership: Services own what was made and destroy it in the reverse order; transient services belong to the one that
 //            they were made for. Values outlive the Services.
-// Threads:   Container and build(): one. Services: any, at once. Lazy services are made under one lock, on the thread
-//            that asks first. A scope: one at a time.
+// Threads:   Container and build(): one. Services: any, also concurrently. Lazy services are made under one lock, on
+//            the thread that asks first. A scope: one at a time.
 // Cost:      get() is four loads and two compares, whatever the number of services; no lock, no allocation. A scope
 //            takes memory from the arena it was given and nothing else.
 
@@ -107,14 +107,14 @@ class Container {
   Container& scoped(F factory, Where where = Where::current()) {
     return add(internal::describe<I>(std::move(factory)), internal::Lifetime::Scoped, where);
   }
-  // Each scope is told by Scope::give() which T is its own: the request that it is for.
+  // Scope::give() sets the T of each scope: for example its request.
   template <class T>
   Container& given(Where where = Where::current()) {
     return add_given(internal::type_id<T>(), where);
   }
 
-  // For tests: what provided I before is forgotten, and its lifetime kept. That nobody did is a mistake that build()
-  // names.
+  // For tests: what provided I before is forgotten, and its lifetime kept. build() reports it as a mistake when it was
+  // not called.
   template <class I, class T>
   Container& replace(Where where = Where::current()) {
     return add_replacement(internal::describe<I, T>(), where);
@@ -156,6 +156,7 @@ class Lazy {
   internal::Core& core_;
 };
 
+// The objects that a container has made, by their types.
 class Services {
  public:
   class Scope;
@@ -175,8 +176,8 @@ class Services {
     }
     internal::refuse_get(internal::type_id<T>());
   }
-  // The same, and a lazy service is made now if it was not. Errors: NotFound when nobody provides T, FailedPrecondition
-  // when it needs a scope; else its own, with its chain.
+  // The same, and a lazy service is made now if it was not. Errors: NotFound when T is not provided, FailedPrecondition
+  // when it needs a scope; else the error of T itself, with its chain.
   template <class T>
   Result<T*> resolve() const {
     return internal::resolve(*core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
@@ -188,7 +189,7 @@ class Services {
   // stop()`; it needs those of the services that its service needs. The Services outlive what the lifecycle runs.
   void add_to(Lifecycle& lifecycle) const;
 
-  // Who needs what, how long it lives and how long it took to make: appended as a tree for people, and as
+  // Appends the needs of each service, its lifetime and how long it took to make: as a tree for people, and as
   // {"took_ns":…,"services":[{"name":…,"implementation":…,"lifetime":…,"where":…,"needs":[…],"order":…,"took_ns":…},…]};
   // order and took_ns are those of the first instance, and null until there is one.
   void write_text(Buffer& out) const;
@@ -204,7 +205,7 @@ class Services {
   std::uint32_t count_ = 0;
 };
 
-// The services of one request, say. Destroys what it made in the reverse order.
+// The services of one request, say. Destroys the objects that it made in reverse order.
 //
 //   app::Services::Scope scope = services.scope(request.arena());
 //   scope.give(request);
@@ -220,8 +221,8 @@ class Services::Scope {
   void give(T& object) noexcept {
     internal::give(state_, internal::type_id<T>(), const_cast<std::remove_const_t<T>*>(std::addressof(object)));
   }
-  // The scope's T, a transient one of its own, or what Services::resolve() gives. Errors: as there; FailedPrecondition
-  // when it needs something that the scope was not given.
+  // The scope's T, a transient one of its own, or the result of Services::resolve(). Errors: as there;
+  // FailedPrecondition when it needs something that the scope was not given.
   template <class T>
   Result<T*> resolve() {
     return internal::resolve(state_.core, internal::type_id<T>(), &state_).map([](void* at) {

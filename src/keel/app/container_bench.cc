@@ -4,7 +4,7 @@
 //   call_direct       a function that is not inlined
 //   call_interface    one virtual call, by a reference that the caller got from the container once
 //   lookup_and_call   the same, asking the container each time
-//   lookup_warm       many in a row; lookup_latency: each begins when the one before it has its answer
+//   lookup_warm       many in a row; lookup_latency: each begins when the one before it has its response
 //   lookup_cold       the first lookup of a type in Services whose tables are in no cache
 
 #include <benchmark/benchmark.h>
@@ -117,7 +117,7 @@ void lookup_cold(benchmark::State& state) {
     std::fill(noise.begin(), noise.end(), ++fill);
     benchmark::ClobberMemory();
     const Instant began = Host::system().now();
-    // Each begins when the one before it has its answer, or their misses would overlap.
+    // Each begins when the one before it has its response, or their misses would overlap.
     for (std::size_t i = 0; i < count; ++i) i += zero_of(all[i].get<Counter>());
     const Duration took = Host::system().now() - began;
     state.SetIterationTime(took.count_seconds() / count);

@@ -44,11 +44,11 @@ constexpr int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABR
 constexpr int signal_count = sizeof crash_signals / sizeof crash_signals[0];
 constexpr Duration log_patience = 1_s;
 constexpr Duration stop_patience = 200_ms;
-constexpr int requests_shown = 16;  // Of each worker.
+constexpr int requests_shown = 16;  // The requests that are shown of each worker.
 constexpr Duration name_patience = 3_s;
 // How long a thread that crashes second waits for the first one to end the process.
 constexpr Duration other_patience = 20_s;
-// A fault so near to the stack pointer is the stack's end: a function's frame, or the page behind it.
+// A fault this near to the stack pointer is a stack overflow: in a function's frame, or in the page after it.
 constexpr std::uintptr_t near_bytes = 64 * 1024;
 
 struct Installed {
@@ -59,7 +59,7 @@ struct Installed {
   bool is_ours[signal_count] = {};
   struct sigaction before[signal_count] = {};
   std::terminate_handler terminate_before = nullptr;
-  char core_filter_before[16] = {};  // Empty: it stays as it is.
+  char core_filter_before[16] = {};  // Empty: the filter is not changed.
   std::atomic<bool> is_installed = false;
 };
 constinit Installed installed;
@@ -92,7 +92,7 @@ class Out {
     }
     return *this;
   }
-  // Of what others have chosen.
+  // Longest text from outside that is shown.
   Out& foreign(std::string_view piece) noexcept {
     for_each_printable(piece, [this](std::string_view fit) { text(fit); });
     return *this;
@@ -179,7 +179,7 @@ std::string_view meaning() noexcept {
 // Runs `f` in a copy of this process with this thread alone, where it may allocate, lock and crash. True when it
 // came to its end in time.
 bool run_in_copy(Duration patience, FunctionRef<void()> f) noexcept {
-  // Not fork(3): that takes the locks of the heap. No signal tells of its end, so that nobody else is woken.
+  // Not fork(3): that takes the locks of the heap. No signal is sent at its end, so that no other process is woken.
   const auto child = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, 0));
   if (child < 0) return false;
   if (child == 0) {
@@ -390,7 +390,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     Host::system().sleep(other_patience);
     return let_it_happen(signal);
   }
-  // A crash inside a step comes back here, and goes on behind it.
+  // A crash inside a step returns here, and continues after it.
   while (crash.step < static_cast<int>(sizeof steps / sizeof steps[0])) steps[crash.step++]();
   let_it_happen(signal);
 }
@@ -442,9 +442,9 @@ int find_build_id(dl_phdr_info* program, std::size_t, void* argument) {
   return 1;  // The program comes first; its libraries are not asked.
 }
 
-// proc(5): which mappings a core dump has. Also of signals that nobody handles.
+// proc(5): which mappings a core dump has. Also for signals that have no handler.
 constexpr char core_filter[] = "/proc/self/coredump_filter";
-constexpr std::string_view headers_alone = "0x10";  // Of ELF files: a debugger finds their build ids there.
+constexpr std::string_view headers_alone = "0x10";  // ELF headers: a debugger finds the build ids there.
 
 bool write_core_filter(std::string_view text) noexcept {
   const int file = ::open(core_filter, O_WRONLY | O_CLOEXEC);

@@ -1,12 +1,12 @@
-// keel/app/crash.h — what a process says when it crashes.
+// keel/app/crash.h — the report of a process that crashes.
 //
 //   KEEL_TRY(auto crash, app::CrashHandler::install({.name = "accounts"}));
 //   …
 //   crash->set_logs(logs.get());
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS and SIGABRT (KEEL_CHECK, std::terminate) the crashed thread, on its signal
-// stack, first stops all others but the log's writer, and waits at most 200 ms for that: none of them answers a request
-// from damaged memory, or changes what the report tells. Then it writes to standard error and to `file`
+// stack, first stops all others but the log's writer, and waits at most 200 ms for that: none of them responds to a
+// request from damaged memory, or changes what the report describes. Then it writes to standard error and to `file`
 //   1. the signal, the address and what is known about it, thread, build id, time, and the last words (base/check.h:
 //      the sentence of a failed KEEL_CHECK, the exception that nobody caught), and the request it was handling;
 //   2. its stack as addresses in modules, which needs nothing of the process but that stack;
@@ -15,12 +15,12 @@
 //   3. the last requests of each worker (observe/flight_recorder.h);
 //   4. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
 // Then the signal takes its default effect: the exit status is that of a process without this. A core dump lacks the
-// memory of the process, unless CrashOptions::core_memory says otherwise.
-// A crash in one of these steps goes on with the next. Threads that crash meanwhile wait. What comes from an exception
-// or a request is escaped (base/printable.h).
+// memory of the process, unless CrashOptions::core_memory says otherwise. A crash in one of these steps continues with
+// the next. Threads that crash during the report wait. Text from an exception or a request is escaped
+// (base/printable.h).
 //
-// A signal that somebody handles already is left alone: under AddressSanitizer and ThreadSanitizer the faults are
-// theirs to report, and SIGABRT alone is handled here.
+// A signal that has a handler already is left alone: AddressSanitizer and ThreadSanitizer report faults themselves, and
+// with them only SIGABRT is handled here.
 //
 // Errors:   install(): the file does not open.
 // Threads:  made and destroyed on the main thread; handles every thread that Host::system() starts. One at a time.
@@ -44,16 +44,17 @@ class LogWriter;
 namespace keel::app {
 
 struct CrashOptions {
-  std::string name = {};  // Of the service, in the report.
-  // Reports are appended here too; opened at once, mode 0640, by telemetry::open_append_file(). Empty: standard error
-  // alone.
+  std::string name = {};  // Name of the service in the report.
+  // Reports are appended to this file too; opened by install(), mode 0640, with telemetry::open_append_file(). Empty:
+  // standard error alone.
   std::string file = {};
   // Whether a core dump has the memory of the process: what clients sent and were sent, and what the application knows.
-  // Without it a core dump has the registers of each thread; the stacks are in the report. By
-  // /proc/self/coredump_filter, which processes that this one starts inherit; where there is none, nothing changes.
+  // Without it a core dump has the registers of each thread; the stacks are in the report. Set with
+  // /proc/self/coredump_filter, which child processes inherit; nothing changes where that file does not exist.
   bool core_memory = false;
 };
 
+// Installs handlers of the signals that end a process; one at a time. The destructor removes them.
 class CrashHandler {
  public:
   static Result<std::unique_ptr<CrashHandler>> install(const CrashOptions& options);
@@ -61,7 +62,7 @@ class CrashHandler {
   CrashHandler(const CrashHandler&) = delete;
   CrashHandler& operator=(const CrashHandler&) = delete;
 
-  // What is flushed in a crash; null: nothing.
+  // The log that is flushed in a crash; null: none.
   void set_logs(telemetry::LogWriter* logs) noexcept;
 
   // The GNU build id of this program, in hex; empty when it was linked without.

@@ -67,7 +67,8 @@ struct Peer {
   bool is_trusted = false;
 };
 
-// Who is at the other end. A process of another user must not be given sockets, nor be believed to have some for us.
+// The process at the other end. A process of another user must not be given sockets, nor be believed to have some for
+// us.
 Peer peer_of(int fd) noexcept {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -110,7 +111,7 @@ Message receive_message(int fd) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  // Room for more than the one that may come: each is received, and so can be closed.
+  // Room for more than the one descriptor that may arrive: all are received, so that they can be closed.
   constexpr int most = 16;
   alignas(cmsghdr) char control[CMSG_SPACE(most * sizeof(int))] = {};
   message.msg_control = control;
@@ -239,7 +240,7 @@ Result<std::unique_ptr<Handover>> Handover::make(std::string path, std::string s
   if (!server->socket.is_open() || !server->stop.is_open()) return Error::from_errno("socket", errno);
   // The mode of the socket is that of the path it is bound to (less the umask), from its first moment.
   if (::fchmod(server->socket.get(), S_IRUSR | S_IWUSR) != 0) return Error::from_errno("fchmod", errno);
-  ::unlink(beside.c_str());  // Of an earlier process with our number.
+  ::unlink(beside.c_str());  // A file of an earlier process with the same process id.
   if (::bind(server->socket.get(), address.system(), address.system_size()) != 0) {
     const int number = errno;
     return Error::from_errno("bind", number).because("'" + beside + "'");
@@ -312,7 +313,7 @@ void Handover::Server::work() noexcept {
 
 void Handover::Server::greet(Descriptor connection) {
   const auto refuse = [&](const std::string& why) {
-    log.warn("a successor was refused", log::field("why", why));
+    log.warn("a successor was rejected", log::field("why", why));
     send_message(connection.get(), "refused: " + why);
   };
   const Peer peer = peer_of(connection.get());
@@ -324,7 +325,9 @@ void Handover::Server::greet(Descriptor connection) {
   if (hello.kind != Message::Kind::Text) return;
   if (!hello.text.starts_with(any_greeting)) return refuse("it does not speak the hand-over protocol");
   if (!hello.text.starts_with(greeting)) {
-    return refuse("it speaks another version of the hand-over than the running process (1): stop that first");
+    return refuse(
+        "it uses another version of the hand-over protocol than the running process (1): stop the running process "
+        "first");
   }
   if (hello.text.substr(greeting.size()) != service) {
     return refuse("the running process is '" + service + "', another service");
@@ -359,7 +362,7 @@ void Handover::Server::hear_successor() {
     taken();
     return;
   }
-  log.warn("a successor ended before it was ready: going on",
+  log.warn("a successor exited before it was ready; this process continues to serve",
            log::field("process", static_cast<std::int64_t>(process)));
   successor.reset();
   state = State::Kept;
@@ -385,7 +388,7 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(connection.get(), address.system(), address.system_size()) != 0) {
     const int number = errno;
-    // A file that is no socket refuses as well; publish() would put ours in its place.
+    // A file that is no socket rejects as well; publish() would put ours in its place.
     struct stat status;
     const bool is_other = ::stat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode);
     if (number == EPROTOTYPE || number == ENOTSOCK || is_other) {
@@ -400,8 +403,9 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
   }
   const std::string who = "process " + std::to_string(peer.process) + " at '" + path + "'";
   const auto strange = [&](const std::string& text) {
-    return Error::text(Code::FailedPrecondition, who + " does not speak version 1 of the hand-over (it says '" +
-                                                     text.substr(0, 40) + "'): stop it first");
+    return Error::text(Code::FailedPrecondition,
+                       who + " does not support version 1 of the hand-over protocol (it sent '" + text.substr(0, 40) +
+                           "'): stop it first");
   };
   if (!send_message(connection.get(), std::string(greeting) + service)) return std::optional<Predecessor>();
 

@@ -1,9 +1,10 @@
-// keel/app/handover.h — a restart in which nobody is refused: listening sockets go from a process to its successor.
+// keel/app/handover.h — a restart that rejects no connection: listening sockets are passed from a process to its
+// successor.
 //
 // The running process listens on a Unix socket. A successor connects there, gets every listening socket, serves on them
-// and says so; then the running one stops accepting and drains. The sockets never close and are never bound anew: a
-// connection that waits in one is accepted by whoever is there. When the successor ends before it is ready, the running
-// process goes on as if nothing had happened; when the running one ends first, the successor has what it needs.
+// and says so; then the running one stops accepting and drains. The sockets are never closed and never bound anew: a
+// waiting connection is accepted by whichever process is there. When the successor ends before it is ready, the running
+// process continues as if nothing had happened; when the running one ends first, the successor has what it needs.
 //
 //   successor                                         predecessor
 //     Predecessor::find() ── "keel-handover 1 NAME" ──▶
@@ -38,7 +39,7 @@ namespace keel::app {
 class Handover {
  public:
   enum class State : std::uint8_t {
-    Kept,   // Nobody else has the listening sockets.
+    Kept,   // No other process has the listening sockets.
     Given,  // A successor has them and is not ready.
     Taken,  // A successor is ready.
   };
@@ -50,8 +51,9 @@ class Handover {
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 
-  // From now on successors find us at the path, and whoever was found there before no longer is. They get `listeners`,
-  // and what `secret` gives, which is asked on the thread for each of them: at most 16 KiB, empty: nothing.
+  // From now on successors find this process at the path, and no longer the one that was there before. They get
+  // `listeners`, and the result of `secret`, which is called on the thread for each of them: at most 16 KiB; empty:
+  // nothing.
   Result<> publish(Listeners listeners, Function<std::string()> secret = {});
   // No successor is served any more, and our descriptors of the listening sockets are closed. The path is removed
   // unless it is a successor's. Idempotent.
@@ -68,21 +70,21 @@ class Handover {
 // The starting process's side.
 class Predecessor {
  public:
-  // The process that can be found at `path`, and its listening sockets; nothing when there is none, or when it ended
-  // meanwhile. Errors: Unavailable (no answer within 5 s); FailedPrecondition (it refuses and says why: another
-  // service, another version, a successor that came first; or what is there is no Handover); PermissionDenied.
+  // The process at `path`, and its listening sockets; nothing when there is none, or when it ended during the call.
+  // Errors: Unavailable (no response within 5 s); FailedPrecondition (it rejects and says why: another service, another
+  // version, a successor that came first; or what is there is no Handover); PermissionDenied.
   static Result<std::optional<Predecessor>> find(const std::string& path, const std::string& service);
   Predecessor(Predecessor&& other) noexcept;
   Predecessor& operator=(Predecessor&&) = delete;
-  ~Predecessor();  // Without leave(): it goes on.
+  ~Predecessor();  // Without leave(), the running process continues.
 
   const Listeners& listeners() const noexcept { return listeners_; }
-  // What publish() was given for us; empty: nothing. Wiped at the end.
+  // The secret that the predecessor's publish() had for this process; empty: none. Wiped at the end.
   const std::string& secret() const noexcept { return secret_; }
   pid_t process() const noexcept { return process_; }
 
-  // Says that we are ready: it drains and ends. True when it says that it does, within 5 s; false when it has ended or
-  // does not answer: then the sockets are ours alone.
+  // Says that we are ready: it drains and ends. True when it confirms that within 5 s; false when it has ended or does
+  // not respond: then no other process has the sockets.
   bool leave() noexcept;
 
  private:

@@ -275,7 +275,8 @@ TEST_F(Handovers, refuse_what_they_do_not_understand_and_go_on) {
   EXPECT_EQ(refusal("GET / HTTP/1.1\r\n\r\n"), "refused: it does not speak the hand-over protocol");
   EXPECT_EQ(refusal(std::string(100'000, '\0')), "refused: it does not speak the hand-over protocol");
   EXPECT_EQ(refusal("keel-handover 2 shop"),
-            "refused: it speaks another version of the hand-over than the running process (1): stop that first");
+            "refused: it uses another version of the hand-over protocol than the running process (1): stop the running "
+            "process first");
   EXPECT_EQ(refusal("keel-handover 1 cart"), "refused: the running process is 'shop', another service");
   {
     Raw silent(path_);
@@ -352,7 +353,7 @@ TEST_F(Handovers, find_out_what_is_no_predecessor) {
     const std::size_t at = text.find(path_);
     return at == std::string::npos ? text : text.substr(at + path_.size() + 2);
   };
-  const std::string strange = "does not speak version 1 of the hand-over (it says '";
+  const std::string strange = "does not support version 1 of the hand-over protocol (it sent '";
   EXPECT_EQ(error({}), "nobody") << "it crashed";
   EXPECT_EQ(error({"listeners 2"}), "nobody") << "it crashed";
   EXPECT_EQ(error({"hello"}), strange + "hello'): stop it first");
@@ -370,7 +371,7 @@ TEST_F(Handovers, find_out_what_is_no_predecessor) {
   ::close(stream);
 }
 
-// A socket would be put in its place: a data base, say, would be gone.
+// A socket would be put in its place: a database, say, would be gone.
 TEST_F(Handovers, leave_a_file_that_is_no_socket_alone) {
   std::ofstream(path_) << "precious";
   EXPECT_EQ(Predecessor::find(path_, "shop").error().message(),

@@ -61,9 +61,10 @@ struct Health::Entry : Job {
   std::optional<metrics::Gauge> took;
 
   bool runs = false;
-  bool late = false;  // This run has passed its time-out.
-  Instant began;      // Of the run that runs, or ran last.
-  Instant next;       // When it is due.
+  bool late = false;   // This run has passed its timeout.
+  bool again = false;  // check_soon() was called during this run.
+  Instant began;       // The start of the current run, or of the last one.
+  Instant next;        // When it is due.
   Status status = Status::NotChecked;
   std::int64_t since_wall_ns = 0;
   bool has_run = false;
@@ -129,9 +130,9 @@ Health::Check Health::add(HealthOptions options, io::Loop& loop, Function<Task<>
 Health::Check Health::add_entry(std::unique_ptr<Entry> entry) {
   const std::string& name = entry->options.name;
   if (registry_ != nullptr) {
-    entry->up = registry_->gauge("health_check_up", "Whether the check passed when it ran last", {{"check", name}});
-    entry->took = registry_->gauge("health_check_duration_seconds", "How long the check took when it ran last",
-                                   {{"check", name}});
+    entry->up = registry_->gauge("health_check_up", "Whether the last run of the check passed", {{"check", name}});
+    entry->took =
+        registry_->gauge("health_check_duration_seconds", "Duration of the last run of the check", {{"check", name}});
   }
   const std::lock_guard lock(mutex_);
   KEEL_CHECK(name != "start" && name != "drain" && find(name) == nullptr, "a health check's name is used once");
@@ -188,6 +189,23 @@ bool Health::wait_checked(Duration limit) {
     return runtime.wait_until(done, limit);
   }
   return finished_.wait_for(lock, std::chrono::nanoseconds(std::min(limit, wait_max).count_ns()), done);
+}
+
+void Health::check_soon(std::string_view name) {
+  const std::lock_guard lock(mutex_);
+  if (find(name) == nullptr) return;
+  for (const auto& each : entries_) {
+    Entry& entry = *each;
+    const auto& needs = entry.options.needs;
+    if (entry.options.name != name && std::find(needs.begin(), needs.end(), name) == needs.end()) continue;
+    if (entry.next == Instant::never()) continue;
+    if (entry.runs) {
+      entry.again = true;
+    } else {
+      entry.next = clock_->now();
+    }
+  }
+  wake();
 }
 
 void Health::start_complete() {
@@ -272,7 +290,7 @@ Health::Entry* Health::pick(Instant& wake) {
       const Instant limit = entry.began + entry.options.timeout;
       if (!entry.late && now >= limit) {
         entry.late = true;
-        set(entry, Status::Failing, "no answer for " + seconds(entry.options.timeout));
+        set(entry, Status::Failing, "no result for " + seconds(entry.options.timeout));
       }
       if (!entry.late) wake = std::min(wake, limit);
     } else if (now < entry.next) {
@@ -295,7 +313,7 @@ bool Health::may_run(Entry& entry, Instant now) {
   for (const std::string& name : entry.options.needs) {
     const Entry* const need = find(name);
     if (need == nullptr) continue;
-    // It comes first; when it has an answer, this is looked at again.
+    // It comes first; when it has a response, this is looked at again.
     if (need->runs ? !need->late : now >= need->next) return false;
     if (need->status == Status::Ok) continue;
     entry.has_run = true;
@@ -323,7 +341,8 @@ void Health::finish(Entry& entry, Result<> result) {
     set(entry, Status::Failing, result.error().describe());
   }
   const bool is_over = entry.options.kind == Kind::Startup && entry.status == Status::Ok;
-  if (entry.next != Instant::never()) entry.next = is_over ? Instant::never() : late ? now : entry.began + interval_;
+  const bool is_due = std::exchange(entry.again, false) || late;
+  if (entry.next != Instant::never()) entry.next = is_over ? Instant::never() : is_due ? now : entry.began + interval_;
   wake();
 }
 
@@ -346,7 +365,7 @@ void Health::report(std::unique_lock<std::mutex>& lock) {
   lock.unlock();
   for (const auto& [name, error] : changes) {
     if (error.empty()) {
-      log_.info("a health check passes again", log::field("check", name));
+      log_.info("a health check succeeds again", log::field("check", name));
     } else {
       log_.warn("a health check failed", log::field("check", name), log::field("reason", error));
     }

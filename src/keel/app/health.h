@@ -12,8 +12,8 @@
 // nothing: it is shown, and the status is "degraded".
 //
 // Checks run by themselves, at an interval; pages show the last results and their age, and never wait. One that takes
-// longer than its time-out has failed from that moment on, holds up nobody, and is run again when it has returned. One
-// whose need has failed is not run: "not checked: database failed".
+// longer than its timeout has failed from that moment on. It delays no other check, and is run again when it has
+// returned. One whose need has failed is not run: "not checked: database failed".
 //
 //   {"status":"failing","checks":[{"name":"start","status":"ok"},
 //    {"name":"database","status":"failing","since":"2026-01-31T12:00:00Z","duration_sec":0.0004,"age_sec":2.5,
@@ -57,14 +57,16 @@ class Runtime;
 
 namespace keel::app {
 
+// What a failing check means: restart the process, send it no requests, or it has not started yet.
 enum class HealthKind : std::uint8_t { Liveness, Readiness, Startup };
 
+// How often checks run, and how long one may take.
 struct HealthOptions {
   std::string name;  // For people, and the label `check` of metrics. Used once; "start" and "drain" are taken.
   HealthKind kind = HealthKind::Readiness;
   bool degrades = false;                // Failing is shown, and the kind does not fail with it.
   std::vector<std::string> needs = {};  // Checks that were added before and must pass for this one to be run.
-  Duration timeout = 5_s;               // After so long without an answer it has failed.
+  Duration timeout = 5_s;               // After this time without a result it has failed.
 };
 
 class Health {
@@ -80,7 +82,7 @@ class Health {
 
   // A name that is used already and a need that does not exist are bugs.
   Check add(HealthOptions options, Function<Result<>()> test);
-  // `test` makes a task that runs on `loop`; at its time-out it is cancelled.
+  // `test` makes a task that runs on `loop`; at its timeout it is cancelled.
   Check add(HealthOptions options, io::Loop& loop, Function<Task<>()> test);
 
   // Runs every check now and then each `interval`. Once.
@@ -91,6 +93,10 @@ class Health {
   void start(io::Runtime& simulated, Duration interval);
   // Waits until each check has a result; false when `limit` was over first.
   bool wait_checked(Duration limit);
+
+  // Runs the check of this name, and those that need it, as soon as possible, instead of after the interval: something
+  // has happened that it will see. No effect where there is none.
+  void check_soon(std::string_view name);
 
   void start_complete();
   // Readiness fails from here on with `reason`: "draining".
@@ -109,7 +115,7 @@ class Health {
   void remove(std::uint64_t id) noexcept;
   bool render(Buffer& out, Kind kind);
 
-  // The rest is called under the lock.
+  // The functions below are called under the lock.
   Entry* find(std::string_view name) noexcept;
   bool has_started() const noexcept;
   void add_thread();

@@ -85,6 +85,35 @@ TEST(Health, is_alive_before_it_is_ready) {
   }
 }
 
+TEST(Health, a_check_runs_soon_when_it_is_asked_to) {
+  Health health;
+  health.start_complete();
+  std::atomic<bool> down = false;
+  std::atomic<int> writes = 0;
+  const auto database = health.add({.name = "database"}, [&]() -> Result<> {
+    if (down) return Error(Code::Unavailable, "away");
+    return {};
+  });
+  const auto dependent = health.add({.name = "writes", .degrades = true, .needs = {"database"}}, [&]() -> Result<> {
+    ++writes;
+    return {};
+  });
+  health.start(1_h);
+  ASSERT_TRUE(health.wait_checked(10_s));
+  ASSERT_TRUE(ready(health).well);
+
+  down = true;
+  health.check_soon("nothing of this name");
+  EXPECT_TRUE(ready(health).well);
+  health.check_soon("database");
+
+  EXPECT_TRUE(until([&] { return !ready(health).well; }));
+  EXPECT_TRUE(until([&] { return has(ready(health), "not checked: database failed"); }));
+  down = false;
+  health.check_soon("database");
+  EXPECT_TRUE(until([&] { return ready(health).well && writes == 2; }));
+}
+
 TEST(Health, a_failing_check_gives_its_reason_and_concerns_its_kind_only) {
   Health health;
   health.start_complete();
@@ -197,7 +226,7 @@ TEST(Health, a_check_that_hangs_has_failed_and_holds_up_nobody) {
   health.start(5_ms);
 
   ASSERT_TRUE(
-      until([&] { return has(ready(health), R"("hangs","status":"failing","last_error":"no answer for 0.02 s")"); }));
+      until([&] { return has(ready(health), R"("hangs","status":"failing","last_error":"no result for 0.02 s")"); }));
   EXPECT_TRUE(until([&] { return has(ready(health), R"("hangs too","status":"failing")"); }));
   EXPECT_TRUE(until([&] { return has(ready(health), R"("needs","status":"not checked")"); })) << ready(health).body;
   EXPECT_TRUE(until([&] { return runs > 3; }));
@@ -240,7 +269,7 @@ TEST(Health, a_loop_that_does_not_turn_answers_no_check) {
     health.start(5_ms);
 
     EXPECT_TRUE(until([&] { return !live(health).well; }));
-    EXPECT_TRUE(has(live(health), "no answer for 0.02 s")) << live(health).body;
+    EXPECT_TRUE(has(live(health), "no result for 0.02 s")) << live(health).body;
     gate.open();
     EXPECT_TRUE(until([&] { return live(health).well; }));
   }
@@ -342,12 +371,12 @@ TEST(Health, has_metrics) {
   health.start(1_h);
   ASSERT_TRUE(health.wait_checked(10_s));
 
-  EXPECT_EQ(registry.gauge("health_check_up", "Whether the check passed when it ran last", {{"check", "good"}}).value(),
+  EXPECT_EQ(registry.gauge("health_check_up", "Whether the last run of the check passed", {{"check", "good"}}).value(),
             metrics::is_recorded ? 1 : 0);
-  EXPECT_EQ(registry.gauge("health_check_up", "Whether the check passed when it ran last", {{"check", "bad"}}).value(),
+  EXPECT_EQ(registry.gauge("health_check_up", "Whether the last run of the check passed", {{"check", "bad"}}).value(),
             0);
   const double took =
-      registry.gauge("health_check_duration_seconds", "How long the check took when it ran last", {{"check", "bad"}})
+      registry.gauge("health_check_duration_seconds", "Duration of the last run of the check", {{"check", "bad"}})
           .value();
   EXPECT_TRUE(!metrics::is_recorded || took >= 0.002) << took;
 }
@@ -374,7 +403,7 @@ TEST(Health, logs_when_a_check_begins_and_ceases_to_fail) {
 
   std::vector<std::string> lines;
   reader.drain([&](const log::Record& record) { lines.emplace_back(record.message()); });
-  EXPECT_EQ(lines, (std::vector<std::string>{"a health check failed", "a health check passes again"}));
+  EXPECT_EQ(lines, (std::vector<std::string>{"a health check failed", "a health check succeeds again"}));
 }
 
 TEST(HealthDeathTest, refuses_a_name_twice_and_a_need_that_is_not_there) {

@@ -25,8 +25,8 @@ std::string in_quotes(std::string_view name) { return '"' + std::string(name) + 
 struct Lifecycle::Entry {
   enum class State : std::uint8_t { Idle, Waiting, Starting, Running, Failed, Stopping, Stopped };
   Module module;
-  std::vector<Entry*> needs;  // Of module.needs, once checked,
-  std::vector<Entry*> below;  // and with what these need.
+  std::vector<Entry*> needs;  // The entries of module.needs, once checked.
+  std::vector<Entry*> below;  // The same with the needs of these.
   bool is_checked = false;
   State state = State::Idle;
   int order = 0;  // In which it came to run.
@@ -208,7 +208,7 @@ void Lifecycle::work(Entry* entry, int thread) {
   while (entry != nullptr) {
     entry->thread = "start-" + std::to_string(thread);
     run(*entry, lock);
-    // What has become ready goes on here, and the rest beside it.
+    // What has become ready continues here, and the rest beside it.
     entry = next_ready();
     advance(lock);
     changed_.notify_all();

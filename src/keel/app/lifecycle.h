@@ -9,13 +9,13 @@
 //   const StopReport report = lifecycle.stop(10_s);
 //
 // Modules that do not need each other start at the same time, each on a thread "start-N" made by the Host. A lazy one
-// starts when somebody ensures it or a module needs it. ensure() within a module's own start counts as a need.
+// starts when ensure() is called for it or a module needs it. ensure() within a module's own start counts as a need.
 //
 // Where there are no threads, in a simulation, modules start and stop one after the other inside the calls that want
 // them (ModuleThreads::None), and no timeout ends what they do.
 //
-// Errors:   InvalidArgument for a need that nobody provides and for a circle, with the chain, before anything starts;
-//           a module's own error, DeadlineExceeded (start_timeout) or Cancelled (is_interrupted), with the module, its
+// Errors:   InvalidArgument for a need without a module and for a circle, with the chain, before anything starts; a
+//           module's own error, DeadlineExceeded (start_timeout) or Cancelled (is_interrupted), with the module, its
 //           time and what waited for it. An exception out of `start` is Internal.
 // Ownership: start and stop are called at most once per start, and destroyed with the Lifecycle; what they refer to
 //           outlives it.
@@ -41,35 +41,39 @@
 
 namespace keel::app {
 
+// A part of the process: its name, what it needs, and how it is started and stopped.
 struct Module {
   std::string name;                     // Unique.
   std::vector<std::string> needs = {};  // Modules that run before this one starts, and until it has stopped.
-  Function<Result<>()> start = {};      // Empty: it runs at once.
+  Function<Result<>()> start = {};      // Empty: nothing has to be done to start it.
   Function<void()> stop = {};           // Called when start has succeeded. Empty: nothing to do.
   Duration start_timeout = 30_s;        // For `start` alone, without the waiting for needs.
   bool lazy = false;                    // Not started by start() itself.
 };
 
-// What happened to a module, or a step that was record()ed.
+// The state of a module, or of a step that was record()ed.
 struct Phase {
   enum class State : std::uint8_t { Waiting, Starting, Running, Failed, Stopped };
   std::string name;
-  Instant began = {};           // Of `start`; while it waits, when it was asked for.
-  Duration took = {};           // Of `start`; while it starts, until now.
+  Instant began = {};           // When `start` began; while it waits, when it was asked for.
+  Duration took = {};           // Duration of `start`; while it starts, until now.
   Duration waited = {};         // For its needs, from the moment it was asked for.
   std::string waited_for = {};  // The last of these to come; empty when they ran already.
   std::string thread = {};      // "start-2"; of a step: "main".
   State state = State::Running;
 };
+// The name of a state, as the report of the start shows it.
 std::string_view to_string(Phase::State state) noexcept;
 
 // A table for people: a line for each phase in order of beginning, times in milliseconds since `origin`, and the total
 // until `end`.
 std::string phase_table(std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end);
-// The same as one JSON object: {"name":…,"total_ms":…,"phases":[{"name":…,"began_ms":…,"took_ms":…,"waited_ms":…,
+// The phases of a start as one JSON object:
+// {"name":…,"total_ms":…,"phases":[{"name":…,"began_ms":…,"took_ms":…,"waited_ms":…,
 // "waited_for":…,"thread":…,"state":…}]}
 void write_phases(Buffer& out, std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end);
 
+// What stop() did: each module with the time it took, and the error of one that did not stop cleanly.
 struct StopReport {
   struct Part {
     std::string name;
@@ -101,9 +105,9 @@ class Lifecycle {
   // A step that is no module, for phases(): it has been done.
   void record(std::string_view name, Instant began, Duration took);
 
-  // Starts every module that is not lazy, with what these need, and waits for them. `is_interrupted` is asked every few
-  // milliseconds meanwhile, on this thread. On an error what had started is stopped again, in reverse order,
-  // also what begin() and ensure() had started before.
+  // Starts every module that is not lazy, with what these need, and waits for them. During that, `is_interrupted` is
+  // called every few milliseconds on this thread. On an error what had started is stopped again, in reverse order, also
+  // what begin() and ensure() had started before.
   Result<> start(FunctionRef<bool()> is_interrupted);
   Result<> start();
   // Starts one module and what it needs, without waiting; for errors see ensure().
@@ -121,7 +125,7 @@ class Lifecycle {
 
   // The module is there and has started.
   bool runs(std::string_view name) const;
-  // What was asked for so far and every recorded step, in order of beginning.
+  // The modules that were asked for so far and every recorded step, in the order in which they began.
   std::vector<Phase> phases() const;
   // The modules that were added and are not lazy, or have been asked for.
   std::vector<std::string> wanted() const;

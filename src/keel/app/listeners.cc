@@ -55,7 +55,7 @@ Address address_of(int fd) noexcept {
   return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
 }
 
-// Why nobody can accept from it; "" when one can.
+// Why it cannot be accepted from; "" when it can.
 std::string_view objection_to(int fd) noexcept {
   struct stat status;
   if (::fstat(fd, &status) != 0) return "is not open";

@@ -25,7 +25,7 @@ class Listeners {
   struct Entry {
     std::string name;
     int fd = -1;
-    bool kept = false;  // The service manager has it open too, and listens when nobody else does.
+    bool kept = false;  // The service manager has it open too, and listens when no other process does.
   };
 
   Listeners() = default;
@@ -33,17 +33,17 @@ class Listeners {
   Listeners& operator=(Listeners&& other) noexcept;
   ~Listeners() { clear(); }
 
-  // Those that the service manager passed by LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES, which are removed from the
-  // environment, so that a child does not take them for its own; the descriptors become close-on-exec. None when
-  // LISTEN_PID is another process. Names are "http", "https", "admin" and "probes"; when none is among them (systemd's
-  // default name is the unit's) all are "http". InvalidArgument names the variable or the descriptor that is not as it
-  // should be. Threads: none but the caller's.
+  // The sockets that the service manager passed with LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. The variables are
+  // removed from the environment, so that a child does not take the sockets for its own; the descriptors become
+  // close-on-exec. None when LISTEN_PID is another process. Names are "http", "https", "admin" and "probes"; when none
+  // is among them (systemd's default name is the unit's) all are "http". InvalidArgument names the variable or the
+  // descriptor that is not as it should be. Threads: none but the caller's.
   static Result<Listeners> from_environment();
 
-  // Takes `fd` over, also when it is refused: InvalidArgument when it is not a TCP or Unix stream socket that listens.
+  // Takes `fd` over, also when it is rejected: InvalidArgument when it is not a TCP or Unix stream socket that listens.
   Result<> add(std::string name, int fd, bool kept);
 
-  // Those of `name`: their descriptors, which stay ours.
+  // The descriptors with the name `name`; they stay owned by this object.
   std::vector<int> find(std::string_view name) const;
   // The same, of those only that listen at `at` (with port 0: at any port), or that are kept: a service manager chooses
   // where.

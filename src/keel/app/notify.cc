@@ -65,7 +65,7 @@ Result<Notify> Notify::from_environment() {
   KEEL_TRY(notify.watchdog_, watchdog_from_environment());
   notify.socket_ = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (notify.socket_ < 0) return Error::from_errno("socket", errno);
-  // A supervisor that does not read holds nobody up.
+  // A service manager that does not read must not block the service.
   const timeval patience{.tv_sec = 1, .tv_usec = 0};
   ::setsockopt(notify.socket_, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
   notify.address_ = std::move(address);
@@ -121,7 +121,7 @@ Result<> Notify::send(std::string_view message) {
     sent = ::sendto(socket_, message.data(), message.size(), MSG_NOSIGNAL, reinterpret_cast<const sockaddr*>(&to),
                     static_cast<socklen_t>(size));
   } while (sent < 0 && errno == EINTR);
-  if (sent < 0) return Error::from_errno("sendto", errno).because("telling the supervisor");
+  if (sent < 0) return Error::from_errno("sendto", errno).because("notifying the service manager");
   return {};
 }
 

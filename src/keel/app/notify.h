@@ -1,4 +1,5 @@
-// keel/app/notify.h — tells the supervisor what the service does: the protocol of sd_notify(3), without a library.
+// keel/app/notify.h — notifies the service manager of the service's state: the protocol of sd_notify(3), without a
+// library.
 //
 //   KEEL_TRY(app::Notify notify, app::Notify::from_environment());
 //   …start…
@@ -27,17 +28,17 @@ namespace keel::app {
 
 class Notify {
  public:
-  // Nobody is told.
+  // Without a service manager: notifications do nothing.
   Notify() = default;
-  // NOTIFY_SOCKET: a path, or @name in the abstract name space; nobody when it is not set. WATCHDOG_USEC counts when
-  // WATCHDOG_PID is this process or not set. InvalidArgument when one of them is neither.
+  // NOTIFY_SOCKET: a path, or @name in the abstract name space; without a service manager when it is not set.
+  // WATCHDOG_USEC counts when WATCHDOG_PID is this process or not set. InvalidArgument when one of them is neither.
   static Result<Notify> from_environment();
   Notify(Notify&& other) noexcept;
   Notify& operator=(Notify&& other) noexcept;
   ~Notify();
 
   bool is_on() const noexcept { return socket_ >= 0; }
-  // How often beat() must come at least; 0: nobody counts.
+  // The longest time between two calls of beat(); 0: there is no watchdog.
   Duration watchdog() const noexcept { return watchdog_; }
 
   // `status` is one line for people (systemctl status shows it).
@@ -50,7 +51,8 @@ class Notify {
   Result<> stopping(std::string_view status);
   // The main process is another one from now on.
   Result<> main_pid(pid_t pid);
-  // The present step (start or stop) may take so long from now on, where the supervisor's own limit is shorter.
+  // Extends the time limit of the present step (start or stop) to this duration from now on, where the service
+  // manager's own limit is shorter.
   Result<> extend(Duration timeout);
   Result<> beat();
 

@@ -78,7 +78,8 @@ TEST_P(Notifications, to_a_supervisor_that_is_gone_are_errors) {
   const auto sent = notify.beat();
 
   ASSERT_FALSE(sent);
-  EXPECT_TRUE(sent.error().describe().starts_with("telling the supervisor: sendto: ")) << sent.error().describe();
+  EXPECT_TRUE(sent.error().describe().starts_with("notifying the service manager: sendto: "))
+      << sent.error().describe();
 }
 
 TEST_P(Notifications, to_a_supervisor_that_does_not_read_are_errors_in_time) {

@@ -23,7 +23,7 @@ void warn_of_unusable(const PoolSettings& pool) {
   if (sched_getaffinity(0, sizeof usable, &usable) != 0) return;
   for (const int cpu : pool.affinity) {
     if (CPU_ISSET(cpu, &usable)) continue;
-    pools_logger().warn("a thread of a pool is not pinned: the process may not use the CPU",
+    pools_logger().warn("a thread of a pool was not pinned: this process is not allowed to run on that CPU",
                         log::field("pool", pool.name), log::field("cpu", cpu));
   }
 }
@@ -72,11 +72,10 @@ ThreadPool& Pools::get(std::string_view name) const {
 void Pools::start(Pool& pool) {
   const ThreadSettings& from = settings_.thread;
   const metrics::Histogram waited =
-      registry_.histogram("pool_wait_seconds", "Time that jobs waited, of those that were followed through the queue",
-                          metrics::latency_seconds, {{"pool", pool.name}});
-  const metrics::Histogram ran =
-      registry_.histogram("pool_run_seconds", "Time that jobs ran, of those that were followed through the queue",
-                          metrics::latency_seconds, {{"pool", pool.name}});
+      registry_.histogram("pool_wait_seconds", "Time that sampled jobs waited in the queue", metrics::latency_seconds,
+                          {{"pool", pool.name}});
+  const metrics::Histogram ran = registry_.histogram("pool_run_seconds", "Time that sampled jobs ran",
+                                                     metrics::latency_seconds, {{"pool", pool.name}});
   ThreadPoolOptions options{
       .name = pool.name, .queue_max = from.queue_capacity, .measured = [waited, ran](Duration wait, Duration run) {
         waited.observe(wait);
@@ -107,29 +106,29 @@ void Pools::start(Pool& pool) {
                                            [&threads, read] { return static_cast<double>(read(threads)); }));
   };
   gauge("pool_threads", "Threads of the pool", [](const ThreadPool& p) { return p.threads(); });
-  gauge("pool_running", "Jobs that run now", [](const ThreadPool& p) { return p.running(); });
-  gauge("pool_queued", "Jobs that wait now", [](const ThreadPool& p) { return p.queued(); });
-  gauge("pool_queued_max", "Jobs that may wait", [](const ThreadPool& p) { return p.queue_max(); });
+  gauge("pool_running", "Jobs that are running", [](const ThreadPool& p) { return p.running(); });
+  gauge("pool_queued", "Jobs that are waiting", [](const ThreadPool& p) { return p.queued(); });
+  gauge("pool_queued_max", "Limit of waiting jobs", [](const ThreadPool& p) { return p.queue_max(); });
   const auto counter = [&](std::string_view name, std::string_view help, auto read) {
     pool.metrics.push_back(registry_.counter(name, help, {{"pool", pool.name}},
                                              [&threads, read] { return static_cast<double>(read(threads)); }));
   };
-  counter("pool_refused_total", "Jobs refused because too many waited",
+  counter("pool_refused_total", "Jobs rejected because the queue was full",
           [](const ThreadPool& p) { return p.refused(); });
-  counter("pool_jobs_total", "Jobs that have run", [](const ThreadPool& p) { return p.executed(); });
-  counter("pool_jobs_in_caller_total", "Jobs that whoever brought them has run because too many waited",
+  counter("pool_jobs_total", "Jobs that were run", [](const ThreadPool& p) { return p.executed(); });
+  counter("pool_jobs_in_caller_total", "Jobs that the submitting thread ran itself because the queue was full",
           [](const ThreadPool& p) { return p.ran_in_caller(); });
-  counter("pool_discarded_total", "Jobs that had not begun when the pool was stopped",
+  counter("pool_discarded_total", "Jobs that had not started when the pool was stopped",
           [](const ThreadPool& p) { return p.discarded(); });
-  counter("pool_busy_seconds_total", "Time in which threads did not sleep, of all threads together",
+  counter("pool_busy_seconds_total", "Time that the pool's threads were busy, summed over all threads",
           [](const ThreadPool& p) { return p.busy_seconds(); });
 }
 
 void Pools::stop(Pool& pool) noexcept {
   const std::size_t discarded = pool.threads->stop(settings_.common.stop_timeout / 2);
   if (discarded == 0) return;
-  pools_logger().warn("jobs of a pool were discarded: they had not begun in time", log::field("pool", pool.name),
-                      log::field("jobs", discarded));
+  pools_logger().warn("jobs of a pool were discarded because they had not started before the deadline",
+                      log::field("pool", pool.name), log::field("jobs", discarded));
 }
 
 }  // namespace keel::app

@@ -154,8 +154,10 @@ TEST_F(NamedPools, say_which_cpu_of_their_affinity_they_may_not_use_and_run) {
   EXPECT_TRUE(submit(start("images"), [] {}).get());
 
   logs->flush();
-  EXPECT_NE(text.find("a thread of a pool is not pinned: the process may not use the CPU pool=images cpu=1023"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find(
+          "a thread of a pool was not pinned: this process is not allowed to run on that CPU pool=images cpu=1023"),
+      std::string::npos)
       << text;
 }
 

@@ -55,7 +55,7 @@ constexpr auto forwarded_by_names = config::names<http::ForwardedBy>({{"x_forwar
 constexpr auto whom_names = config::names<http::Whom>({{"nobody", http::Whom::Nobody},
                                                        {"trusted_proxies", http::Whom::TrustedProxies},
                                                        {"everybody", http::Whom::Everybody}});
-constexpr int cpu_max = 1023;  // Of the set that the system is given.
+constexpr int cpu_max = 1023;  // The last CPU of the set that the system is given.
 
 constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
 
@@ -69,32 +69,34 @@ void CommonSettings::fields(config::Schema& v) {
   field(v, "log_level", log_level, "lines below this level are not recorded, unless logging.level says otherwise",
         level_names)
       .reloadable();
-  field(v, "start_timeout_sec", start_timeout, "for each part of the service to start; then the process ends with 1",
-        time_limit);
-  field(v, "stop_timeout_sec", stop_timeout, "for everything to stop once requests are finished; then the process ends",
-        time_limit);
-  field(v, "start_report", start_report, "print what the start was made of, and how long each part took");
+  field(v, "start_timeout_sec", start_timeout,
+        "time limit for each part of the service to start; then the process exits with code 1", time_limit);
+  field(v, "stop_timeout_sec", stop_timeout,
+        "time limit for everything to stop after the last request; then the process exits", time_limit);
+  field(v, "start_report", start_report, "print the parts of the start and how long each took");
 }
 
 void PoolSettings::fields(config::Schema& v) {
-  field(v, "name", name, "what the pool is for: database, network, or a name of the application");
-  field(v, "size", size, "threads of this pool", {1, 1024});
+  field(v, "name", name, "name of the pool: database, network, or one that the application chooses");
+  field(v, "size", size, "number of threads of this pool", {1, 1024});
   field(v, "max_size", max_size,
-        "elastic: threads that the pool may have, by the thresholds of autoscale; 0: always size", {0, 1024});
-  field(v, "affinity", affinity,
-        "CPUs that its threads are pinned to, one each in turn; none: wherever the system likes");
-  field(v, "queue_max", queue_max, "tasks that may wait for this pool; 0: as queue_capacity", {0, 10'000'000});
+        "maximum number of threads when the pool grows and shrinks by the thresholds of autoscale; 0: the pool always "
+        "has size threads",
+        {0, 1024});
+  field(v, "affinity", affinity, "CPUs that its threads are pinned to, one each in turn; empty: not pinned");
+  field(v, "queue_max", queue_max, "maximum number of tasks that wait for this pool; 0: as queue_capacity",
+        {0, 10'000'000});
   field(v, "when_full", when_full,
-        "what happens to more of them: refuse, or a thread that brings one waits (block) or runs it itself "
-        "(run_in_caller); requests and others on a worker are refused in place of waiting",
+        "what happens when that many wait: refuse rejects the task, block makes the submitting thread wait, "
+        "run_in_caller makes it run the task itself; a worker never waits: there, block rejects too",
         when_full_names);
 }
 
 void AutoscaleSettings::fields(config::Schema& v) {
   field(v, "enabled", enabled,
-        "pools without a size of their own grow and shrink between the bounds below, whatever pool_size is");
-  field(v, "min_threads", min_threads, "threads that such a pool keeps", {1, 1024});
-  field(v, "max_threads", max_threads, "threads that such a pool may have", {1, 1024});
+        "pools without a size of their own grow and shrink between the bounds below; pool_size is ignored");
+  field(v, "min_threads", min_threads, "minimum number of threads of such a pool", {1, 1024});
+  field(v, "max_threads", max_threads, "maximum number of threads of such a pool", {1, 1024});
   field(v, "scale_up_threshold", scale_up_threshold,
         "add a thread when jobs wait and threads are busy for more than this share of their time", {0, 1});
   field(v, "scale_down_threshold", scale_down_threshold,
@@ -102,9 +104,10 @@ void AutoscaleSettings::fields(config::Schema& v) {
 }
 
 void ThreadSettings::fields(config::Schema& v) {
-  field(v, "pool_size", pool_size, "threads of the default pool for work off the loops; 0: one per core", {0, 1024});
-  field(v, "queue_capacity", queue_capacity, "tasks that may wait for a pool; more are refused", {1, 10'000'000});
-  field(v, "affinity", affinity, "pin each network worker to a core of its own");
+  field(v, "pool_size", pool_size, "threads of the default pool for blocking work; 0: one per core", {0, 1024});
+  field(v, "queue_capacity", queue_capacity, "maximum number of tasks that wait for a pool; more are rejected",
+        {1, 10'000'000});
+  field(v, "affinity", affinity, "pin each event loop to a core of its own");
   field(v, "pools", pools, "named pools, so that one kind of work cannot starve another");
   field(v, "autoscale", autoscale, "elastic pools");
 }
@@ -123,7 +126,7 @@ int ThreadSettings::size_of(std::string_view name, int otherwise) const noexcept
 void SinkSettings::fields(config::Schema& v) {
   field(v, "type", to, "where lines go: console is standard error", sink_names);
   field(v, "path", path, "the file of a file sink; appended to");
-  field(v, "level", level, "lines below this level are not for this sink; inherit: all that are recorded",
+  field(v, "level", level, "lines below this level are not written to this sink; inherit: all recorded lines",
         threshold_names);
   field(v, "format", format, "json for machines, text for people; auto: text when the sink is a terminal, else json",
         format_names);
@@ -133,16 +136,19 @@ LoggingSettings::LoggingSettings() : core_memory(CrashOptions().core_memory) {}
 
 void LoggingSettings::fields(config::Schema& v) {
   field(v, "enabled", enabled, "whether anything is recorded").reloadable();
-  field(v, "async", async, "format and write on a thread of its own; false: before the recording thread goes on");
+  field(v, "async", async,
+        "format and write lines on a separate thread; false: on the thread that logs, which waits for it");
   field(v, "level", level, "lines below this level are not recorded; inherit: as common.log_level", threshold_names)
       .reloadable();
-  field(v, "ring_buffer_size_mb", Bytes(ring.bytes), "memory for lines not yet written, per thread",
+  field(v, "ring_buffer_size_mb", Bytes(ring.bytes), "memory for lines that are not written yet, for each thread",
         {ByteSize::mib(1), ByteSize::mib(1024)});
-  field(v, "overflow", ring.overflow, "what happens when that memory is full; what was dropped is counted",
+  field(v, "overflow", ring.overflow, "what happens when that memory is full; dropped lines are counted",
         overflow_names);
   field(v, "sinks", sinks, "where lines go").reloadable();
-  field(v, "crash_file", crash_file, "the report of a crash is appended here too; empty: standard error alone");
-  field(v, "core_memory", core_memory, "a core dump has the memory of the process, what clients sent included");
+  field(v, "crash_file", crash_file,
+        "file to which the report of a crash is appended, beside standard error; empty: standard error only");
+  field(v, "core_memory", core_memory,
+        "core dumps contain the memory of the process, and with it what clients have sent");
 }
 
 DatabaseSettings::DatabaseSettings() {
@@ -156,41 +162,47 @@ void DatabaseSettings::fields(config::Schema& v) {
   field(v, "type", type, "the kind of database: sqlite, a file of this process, or postgres, a server",
         database_type_names);
   field(v, "url", url,
-        "of postgres: where the server is and as whom to log in, postgres://user:password@host:5432/database; PG... "
-        "variables of the environment give what it leaves out");
+        "of postgres: URL of the server with user and database, postgres://user:password@host:5432/database; PG... "
+        "variables of the environment give the parts that it leaves out");
   field(v, "connections", connections, "of postgres: connections of each worker", {1, 256});
   field(v, "wait_max_sec", wait_max, "of postgres: how long a statement waits for a free connection; then 503",
         {1_ms, 1_h});
   field(v, "statement_timeout_sec", statement_timeout,
-        "of postgres: the server ends a statement that takes longer; 0: as the server has it", {Duration(), 24_h});
+        "of postgres: time limit after which the server cancels a statement; 0: the server's own limit",
+        {Duration(), 24_h});
+  field(v, "max_age_sec", max_age,
+        "of postgres: a connection that is older is made again when nothing is under way on it; 0: never",
+        {Duration(), 24_h});
   field(v, "pooler", pooler,
-        "of postgres: a pooler stands before the server that changes sessions between transactions, as pgbouncer");
-  field(v, "path", path, "of sqlite: the database's file; its folder is made when it is not there");
+        "of postgres: connections go through a pooler that changes sessions between transactions, such as pgbouncer");
+  field(v, "path", path, "of sqlite: the database's file; its folder is created if it does not exist");
   field(v, "pool_size", pool_size,
         "of sqlite: connections of the database pool, for reads that are too long for a loop", {1, 1024});
   field(v, "loop_reads", loop_reads,
-        "of sqlite: short reads run on the loop that asks; false: all reads run on the database pool");
-  field(v, "timeout_sec", timeout, "of sqlite: how long a write waits for another process's lock, from its call",
+        "of sqlite: short reads run on the event loop of their caller; false: all reads run on the database pool");
+  field(v, "timeout_sec", timeout, "of sqlite: how long a write may wait for a lock that another process holds",
         {1_ms, 1_h});
-  field(v, "cache_size_mb", config::Kibibytes(cache_kib), "of sqlite: pages kept in memory, per connection",
+  field(v, "cache_size_mb", config::Kibibytes(cache_kib), "of sqlite: page cache of each connection",
         {ByteSize::mib(1), ByteSize::mib(65'536)});
   field(v, "buffer_size_kb", config::Bytes(buffer_bytes),
-        "of sqlite: memory for rows that a worker's connection keeps between reads; what a larger result needs is "
-        "given back",
+        "of sqlite: memory for rows that a worker's connection keeps between reads; the memory of larger results is "
+        "freed after each read",
         {ByteSize::kib(1), ByteSize::mib(64)});
   field(v, "synchronous", synchronous,
         "of sqlite: when a commit is on disk: full: before it is acknowledged; normal and off may lose acknowledged "
         "writes when "
         "the machine fails",
         synchronous_names);
+  field(v, "checkpoint_pages", checkpoint_pages,
+        "of sqlite: a commit that leaves as many pages in the write-ahead log moves them to the file", {1, 1'000'000});
   field(v, "group_max", group_max,
-        "of sqlite: writes that one commit may take together; 1: a commit, and an fsync, for each", {1, 65'536});
-  field(v, "queue_max", queue_max, "writes that may wait (postgres: statements, on each worker); above it 503",
-        {1, 10'000'000});
-  field(v, "hold_max_sec", hold_max,
-        "how long a transaction of begin() may keep all other writes (postgres: its connection) waiting; then it is "
-        "rolled back",
-        {1_ms, 1_h});
+        "of sqlite: maximum number of writes in one commit; 1: a commit and an fsync for each write", {1, 65'536});
+  field(v, "queue_max", queue_max,
+        "maximum number of writes that wait (postgres: statements, on each worker); more get 503", {1, 10'000'000});
+  field(
+      v, "hold_max_sec", hold_max,
+      "how long a transaction of begin() may block all other writes (postgres: its connection); then it is rolled back",
+      {1_ms, 1_h});
   field(v, "migrations", migrations, "folder of NNNN_name.sql, applied at start; empty text: none");
 }
 
@@ -199,132 +211,142 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all; unix:/path for a Unix socket");
   field(v, "port", port, "port to listen on; 0: any free one");
   field(v, "socket_mode", socket_mode,
-        "of a Unix socket: who may connect, in octal as chmod has it (0660: its owner and group), whatever the umask "
-        "says; empty text: what the umask leaves");
-  field(v, "max_connections", limits.connections_max, "open connections of the process; above it, accepting stops",
-        {1, 10'000'000})
+        "of a Unix socket: its permissions, in octal as for chmod (0660: owner and group may connect), independent of "
+        "the umask; empty text: as the umask leaves them");
+  field(v, "max_connections", limits.connections_max,
+        "maximum number of open connections of the process; at the limit accepting pauses", {1, 10'000'000})
       .reloadable();
   field(v, "max_connections_per_client", limits.client_connections_max,
-        "open connections of one client address (of IPv6: its /64), trusted proxies and Unix sockets aside; above it, "
-        "new "
-        "ones are reset; 0: half of max_connections for public addresses, no bound for others",
+        "maximum number of open connections of one client address (IPv6: of one /64), not for trusted proxies and Unix "
+        "sockets; more are reset; 0: half of max_connections for public addresses, no limit for others",
         {0, 10'000'000})
       .reloadable();
   field(v, "keep_alive", keep_alive, "keep connections open between requests").reloadable();
-  field(v, "max_requests_per_connection", limits.requests_per_connection_max, "then the connection is closed",
-        {1, 1'000'000'000})
+  field(v, "max_requests_per_connection", limits.requests_per_connection_max,
+        "maximum number of requests on one connection; then it is closed", {1, 1'000'000'000})
       .reloadable();
-  field(v, "request_timeout_sec", limits.request_timeout, "for a handler; then 504", time_limit).reloadable();
-  field(v, "header_timeout_sec", limits.header_timeout, "from the first byte of a head to its last; then 408",
-        time_limit)
+  field(v, "request_timeout_sec", limits.request_timeout, "time limit of a handler; then 504", time_limit).reloadable();
+  field(v, "header_timeout_sec", limits.header_timeout,
+        "time limit from the first byte of a request's head to its last; then 408", time_limit)
       .reloadable();
   field(v, "body_timeout_sec", limits.body_timeout,
-        "for a whole body to arrive, or the next piece of one that its handler streams; then 408", time_limit)
+        "time limit for a whole body to arrive, or for the next piece of a body that its handler streams; then 408",
+        time_limit)
       .reloadable();
   field(v, "body_rate_min", limits.body_rate_min,
-        "bytes a second of a body, on average after body_rate_grace_sec; below it 408; 0: none", {0, 1'000'000'000})
+        "minimum average rate of a body, in bytes a second, after body_rate_grace_sec; a slower one gets 408; 0: no "
+        "minimum",
+        {0, 1'000'000'000})
       .reloadable();
-  field(v, "body_rate_grace_sec", limits.body_rate_grace, "before body_rate_min is asked for", time_limit).reloadable();
+  field(v, "body_rate_grace_sec", limits.body_rate_grace, "time before body_rate_min applies", time_limit).reloadable();
   field(v, "queue_delay_max_sec", limits.queue_delay_max,
-        "from a request's arrival to its begin; while all turns of a worker are later, what is late gets 503",
+        "longest time from the arrival of a request to the start of its handler; while a worker exceeds it in every "
+        "loop iteration, late requests get 503",
         time_limit)
       .reloadable();
-  field(v, "idle_timeout_sec", limits.idle_timeout, "between requests; then the connection is closed", time_limit)
-      .reloadable();
-  field(v, "send_timeout_sec", limits.send_timeout, "for the client to take an answer; then the connection is reset",
+  field(v, "idle_timeout_sec", limits.idle_timeout, "time between two requests; then the connection is closed",
         time_limit)
+      .reloadable();
+  field(v, "send_timeout_sec", limits.send_timeout,
+        "time limit for a client to receive a response; then the connection is reset", time_limit)
       .reloadable();
   field(v, "user_timeout_sec", limits.user_timeout,
-        "TCP_USER_TIMEOUT: for the client to acknowledge anything of what was sent, also after the connection was "
-        "closed; above send_timeout_sec; 0: as the system has it",
+        "TCP_USER_TIMEOUT: time limit for the client to acknowledge any sent data, also after the connection was "
+        "closed; must be above send_timeout_sec; 0: the system's default",
         {Duration(), 24_h})
       .reloadable();
-  field(
-      v, "send_rate_min", limits.send_rate_min,
-      "bytes a second of what is sent that the client takes, while some of it waits; below it the connection is reset; "
-      "0: none",
-      {0, 1'000'000'000})
+  field(v, "send_rate_min", limits.send_rate_min,
+        "minimum rate at which a client receives a response, in bytes a second; below it the connection is reset; 0: "
+        "no minimum",
+        {0, 1'000'000'000})
       .reloadable();
   field(v, "send_rate_grace_sec", limits.send_rate_grace,
-        "the stretch that send_rate_min is asked for, after a first one", time_limit)
+        "period over which send_rate_min is measured; the first period is not checked", time_limit)
       .reloadable();
   field(v, "linger_timeout_sec", limits.linger_timeout,
-        "for the next piece of what a client still sends after the last answer; then the connection is closed",
+        "after the last response, time limit for the next piece of what a client still sends; then the connection is "
+        "closed",
         time_limit)
       .reloadable();
-  field(v, "linger_time_max_sec", limits.linger_time_max, "for all of what a client still sends after the last answer",
-        time_limit)
+  field(v, "linger_time_max_sec", limits.linger_time_max,
+        "after the last response, time limit for everything that a client still sends", time_limit)
       .reloadable();
-  field(
-      v, "drain_delay_sec", drain_delay,
-      "between failing readiness and closing the listeners, for a load balancer to see it; on top of drain_timeout_sec",
-      {Duration(), 1_h})
+  field(v, "drain_delay_sec", drain_delay,
+        "time between failing readiness and closing the listeners, so that a load balancer notices; in addition to "
+        "drain_timeout_sec",
+        {Duration(), 1_h})
       .reloadable();
-  field(v, "drain_timeout_sec", drain_timeout, "for open requests to finish after SIGTERM", {Duration(), 24_h})
+  field(v, "drain_timeout_sec", drain_timeout, "time limit for open requests to finish after SIGTERM",
+        {Duration(), 24_h})
       .reloadable();
-  field(v, "max_body", Bytes(limits.body_bytes_max), "a request's body, decoded; above it 413",
+  field(v, "max_body", Bytes(limits.body_bytes_max), "largest body of a request, decoded; a larger one gets 413",
         {ByteSize{0}, ByteSize::mib(1 << 20)})
       .reloadable();
   field(v, "max_body_memory", Bytes(limits.bodies_bytes_max),
-        "memory for the bodies of all requests, shared evenly by workers; above it new ones get 503",
+        "memory for the bodies of all requests, shared evenly by workers; at the limit further bodies get 503",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
   field(v, "max_body_memory_per_client", Bytes(limits.client_bodies_bytes_max),
-        "memory for the bodies of one client address beside its only one; above it new ones get 429; 0: half of "
-        "max_body_memory for public addresses, no bound for others",
+        "memory for the bodies of one client address, if it sends more than one; at the limit further bodies get 429; "
+        "0: half of max_body_memory for public addresses, no limit for others",
         {ByteSize{0}, ByteSize::mib(1 << 20)})
       .reloadable();
   field(v, "max_response_memory", Bytes(limits.responses_bytes_max),
-        "memory for responses that wait for their clients, shared evenly by workers; above it new ones from 4 KiB on "
-        "become 503, and where none is taken the slowest clients are reset",
+        "memory for responses that wait for their clients, shared evenly by workers; at the limit responses of 4 KiB "
+        "and more become 503, and if no client receives anything the slowest ones are reset",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
   field(v, "max_received_memory", Bytes(limits.received_bytes_max),
-        "memory for what was received and is no request to process yet, shared evenly by workers; above it the "
+        "memory for received bytes that are not a complete request yet, shared evenly by workers; at the limit the "
         "connections that have waited longest are reset",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
   field(v, "max_request_memory", Bytes(limits.request_bytes_max),
-        "what parsing and handling one request may take beside its body; above it 503",
+        "memory for parsing and handling one request, without its body; above it 503",
         {ByteSize::kib(64), ByteSize::mib(1 << 20)})
       .reloadable();
-  field(v, "max_header", Bytes(limits.head.head_bytes_max), "a request's head; above it 431",
+  field(v, "max_header", Bytes(limits.head.head_bytes_max), "largest head of a request; above it 431",
         {ByteSize{256}, ByteSize::mib(1)})
       .reloadable();
-  field(v, "max_header_line", Bytes(limits.head.field_line_bytes_max), "one header line; above it 431",
+  field(v, "max_header_line", Bytes(limits.head.field_line_bytes_max), "largest header line; above it 431",
         {ByteSize{128}, ByteSize::mib(1)})
       .reloadable();
-  field(v, "max_request_line", Bytes(limits.head.request_line_bytes_max), "method, target and version; above it 414",
-        {ByteSize{128}, ByteSize::mib(1)})
+  field(v, "max_request_line", Bytes(limits.head.request_line_bytes_max),
+        "largest request line: method, target and version; above it 414", {ByteSize{128}, ByteSize::mib(1)})
       .reloadable();
-  field(v, "max_header_count", limits.head.fields_max, "header lines of a request; above it 431", {1, 100})
+  field(v, "max_header_count", limits.head.fields_max, "maximum number of header lines of a request; above it 431",
+        {1, 100})
       .reloadable();
-  field(v, "access_log", server.access_log, "one line per request at level info").reloadable();
+  field(v, "access_log", server.access_log, "log one line for each request, at level info").reloadable();
   field(v, "log_clients", server.log_clients,
-        "the client's address in each line of the access log and of what was refused");
-  field(v, "server_timing", server.server_timing, "each answer says where its time went, in a field Server-Timing");
-  field(v, "request_ids", server.request_ids, "X-Request-Id in each answer, request_id in the access log");
+        "log the client's address in each line of the access log and of rejected requests");
+  field(v, "server_timing", server.server_timing,
+        "add a Server-Timing field to each response, which says where its time was spent");
+  field(v, "request_ids", server.request_ids, "add X-Request-Id to each response, and request_id to the access log");
   field(v, "trusted_proxies", trusted_proxies,
-        "networks (10.0.0.0/8, fd00::/8, one address, unix) of proxies, who are believed as the next keys say, and "
-        "about the client's address");
+        "networks of proxies (10.0.0.0/8, fd00::/8, one address, unix) whose fields about the client's address, and "
+        "those of the next keys, are trusted");
   field(
       v, "proxy_protocol", server.proxy_protocol,
       "each connection from a trusted proxy begins with a PROXY protocol header, version 1 or 2, whose address is then "
       "its peer's; https as well");
   field(v, "forwarded_by", server.forwarded_by,
-        "the field in which those proxies name the client: X-Forwarded-For, Forwarded or X-Real-IP; the others are a "
-        "client's own and not looked at. Scheme and host: X-Forwarded-Proto and -Host, or Forwarded",
+        "the field in which those proxies name the client: X-Forwarded-For, Forwarded or X-Real-IP; the other two are "
+        "ignored, because a client may have sent them. Scheme and host come from X-Forwarded-Proto and -Host, or from "
+        "Forwarded",
         forwarded_by_names);
-  field(v, "proto_from", server.believed.proto, "who is believed about http or https", whom_names);
-  field(v, "host_from", server.believed.host,
-        "who is believed about the host in X-Forwarded-Host or Forwarded; nobody: Host says it", whom_names);
-  field(v, "request_id_from", server.believed.request_id, "whose X-Request-Id names a request", whom_names);
-  field(v, "trace_from", server.believed.trace, "whose traceparent a request is a part of", whom_names);
-  field(v, "deadline_from", server.believed.deadline, "whose X-Request-Deadline-Ms shortens the time of a handler",
+  field(v, "proto_from", server.believed.proto, "who is trusted to say whether the client used http or https",
         whom_names);
+  field(v, "host_from", server.believed.host,
+        "who is trusted to name the host in X-Forwarded-Host or Forwarded; nobody: the field Host is used", whom_names);
+  field(v, "request_id_from", server.believed.request_id, "whose X-Request-Id is used as the id of a request",
+        whom_names);
+  field(v, "trace_from", server.believed.trace, "whose traceparent is continued by a request", whom_names);
+  field(v, "deadline_from", server.believed.deadline,
+        "whose X-Request-Deadline-Ms shortens the time limit of a handler", whom_names);
   field(v, "upgrade_origins", server.upgrade_origins,
-        "sites (https://app.example.com) whose pages may ask for a WebSocket or another protocol, beside those of the "
-        "host that is asked; '*': every site");
+        "origins (https://app.example.com) whose pages may open a WebSocket or upgrade to another protocol, beside the "
+        "service's own; '*': every origin");
 }
 
 Result<Address> HttpSettings::listen_address() const { return address_of(address, port); }
@@ -346,30 +368,30 @@ Result<Address> NetworkSettings::https_address() const {
 
 void HandoverSettings::fields(config::Schema& v) {
   field(v, "path", path,
-        "Unix socket by which a process that is started with the same path gets the listening sockets of the running "
-        "one, which then drains; empty text: no hand-over");
+        "Unix socket through which a process that is started with the same path receives the listening sockets of the "
+        "running one, which then drains; empty text: no hand-over");
 }
 
 void NetworkSettings::fields(config::Schema& v) {
-  field(v, "workers", runtime.workers, "event loops, a thread each; 0: one per core", {0, 1024});
-  field(v, "engine", runtime.engine, "how the loops ask the kernel; auto: uring when it passes its probe, else epoll",
-        engine_names);
-  field(v, "tcp_nodelay", http.server.listen.no_delay, "send small answers at once");
+  field(v, "workers", runtime.workers, "number of event loops, each with its own thread; 0: one per core", {0, 1024});
+  field(v, "engine", runtime.engine,
+        "kernel interface of the event loops; auto: io_uring if it passes its probe, else epoll", engine_names);
+  field(v, "tcp_nodelay", http.server.listen.no_delay, "send small responses immediately");
   field(v, "read_buffer_size_kb", Bytes(runtime.engine_options.receive_bytes),
-        "how much one read can bring; 0: as the engine has it, 16 KiB for uring, 64 KiB for epoll",
+        "size of the buffer of one read; 0: the engine's default, 16 KiB for uring, 64 KiB for epoll",
         {ByteSize{0}, ByteSize::mib(1)});
   field(v, "write_buffer_size_kb", Bytes(http.server.limits.pipeline_bytes_max),
-        "unsent answers of a connection; above it, its next requests wait", {ByteSize::kib(1), ByteSize::mib(64)})
+        "unsent responses of a connection; above it, its next requests wait", {ByteSize::kib(1), ByteSize::mib(64)})
       .reloadable();
   field(v, "send_buffer_kb", Bytes(http.server.listen.send_buffer_bytes),
-        "the kernel's buffer per connection; 0: as the system has it", {ByteSize{0}, ByteSize::mib(64)});
+        "the kernel's send buffer of each connection; 0: the system's default", {ByteSize{0}, ByteSize::mib(64)});
   field(v, "recv_buffer_kb", Bytes(http.server.listen.receive_buffer_bytes),
-        "the kernel's buffer per connection; 0: as the system has it", {ByteSize{0}, ByteSize::mib(64)});
+        "the kernel's receive buffer of each connection; 0: the system's default", {ByteSize{0}, ByteSize::mib(64)});
   field(v, "http", http, "the HTTP server");
   field(v, "https", https, "the same server with TLS");
   field(v, "clients", clients,
-        "HTTP clients that the application asks for; what is not said here is as the application has it");
-  field(v, "handover", handover, "restart without refusing anybody");
+        "HTTP clients of the application, by name; a key that is not given here has the application's own default");
+  field(v, "handover", handover, "restart without rejecting a connection");
 }
 
 void MetricsSettings::fields(config::Schema& v) {
@@ -377,45 +399,46 @@ void MetricsSettings::fields(config::Schema& v) {
         "address of the admin listener, or unix:/path: metrics, health and this configuration");
   field(v, "export_port", export_port, "port of the admin listener; 0: any free one");
   field(v, "export_names", export_names,
-        "names that the admin listener and that of the probes are asked by, beside IP addresses and localhost; by "
-        "another one 421");
-  field(v, "https", https, "the admin listener speaks https alone, with the certificate of network.https");
+        "host names by which the admin listener and the listener for probes may be called, beside IP addresses and "
+        "localhost; any other gets 421");
+  field(v, "https", https, "the admin listener serves https only, with the certificate of network.https");
   field(v, "client_roots", client_roots,
-        "PEM file of the certificates that issue those of its clients, without which nobody is answered; empty text: "
-        "everybody is");
-  field(v, "client_revoked", client_revoked, "PEM file of the lists of revoked ones (CRL); empty text: none");
-  field(v, "sample_rate", registry.sample_rate, "share of histogram observations that are recorded; counters are exact",
-        {1e-6, 1});
+        "PEM file of the certificates that issue those of its clients; a client without one is rejected; empty text: "
+        "no client needs one");
+  field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none");
+  field(v, "sample_rate", registry.sample_rate,
+        "fraction of histogram observations that are recorded; counters are exact", {1e-6, 1});
 }
 
 Result<Address> MetricsSettings::listen_address() const { return address_of(export_address, export_port); }
 
 void ProbesSettings::fields(config::Schema& v) {
   field(v, "address", address,
-        "address of another listener, or unix:/path, that has metrics and health alone, for probes from outside; empty "
-        "text: none");
+        "address of another listener, or unix:/path, that serves only metrics and health, for probes from outside; "
+        "empty text: none");
   field(v, "port", port, "its port; 0: any free one");
-  field(v, "https", https, "it speaks https alone, with the certificate of network.https");
+  field(v, "https", https, "it serves https only, with the certificate of network.https");
 }
 
 Result<Address> ProbesSettings::listen_address() const { return address_of(address, port); }
 
 void HealthSettings::fields(config::Schema& v) {
   field(v, "check_interval_sec", check_interval, "how often each check runs", {10_ms, 24_h});
-  field(v, "check_timeout_sec", check_timeout, "a check without an answer for so long has failed", {1_ms, 1_h});
-  field(v, "worker_timeout_sec", worker_timeout, "a worker whose loop stands still for so long fails /healthz",
-        {10_ms, 1_h});
-  field(v, "disk_free_min", disk_free_min, "with less space than this for data or logs the service is degraded")
+  field(v, "check_timeout_sec", check_timeout, "a check without a result after this time has failed", {1_ms, 1_h});
+  field(v, "worker_timeout_sec", worker_timeout,
+        "a worker whose event loop does not respond for this time makes /healthz fail", {10_ms, 1_h});
+  field(v, "disk_free_min", disk_free_min,
+        "with less free disk space than this for data or logs the service is degraded")
       .reloadable();
 }
 
 void MonitoringSettings::fields(config::Schema& v) {
   field(v, "enabled", enabled, "whether there is an admin listener");
   field(v, "stall_ms", stall,
-        "a worker that does not come back to its loop for so long is logged with its stack; 0: never",
+        "a worker that blocks its event loop for longer than this is logged with its stack; 0: never",
         {Duration(), 1_h});
   field(v, "measured_every", measured_every,
-        "of how many requests one is measured by stage: parsing, handler, data base, ...; 0: none", {0, 1'000'000});
+        "one request in this many is measured by stage: parsing, handler, database, ...; 0: none", {0, 1'000'000});
   field(v, "metrics", metrics, "metrics and the admin listener");
   field(v, "probes", probes, "a listener for probes");
   field(v, "health", health, "health checks");
@@ -425,7 +448,7 @@ ContainerSettings::ContainerSettings() : indent_json(http::ServerOptions().inden
 
 void ContainerSettings::fields(config::Schema& v) {
   v.open("json", "JSON text");
-  field(v, "pretty_print", indent_json, "write JSON for people: indented, a member per line");
+  field(v, "pretty_print", indent_json, "write JSON indented, one member per line, for people to read");
   v.close();
 }
 
@@ -494,18 +517,17 @@ void Settings::check(config::Checks& checks) const {
   const bool has_proxies = !network.http.trusted_proxies.empty();
   const bool by_proxy_protocol = network.http.server.proxy_protocol;
   if (by_proxy_protocol && !has_proxies) {
-    checks.refuse("network.http.proxy_protocol", "has no effect: network.http.trusted_proxies says who speaks it");
+    checks.refuse("network.http.proxy_protocol", "has no effect without network.http.trusted_proxies");
   }
   if (network.https.plain_http == PlainHttp::Redirect && has_proxies && !by_proxy_protocol) {
-    checks.refuse(
-        "network.https.plain_http",
-        "what network.http.trusted_proxies bring of https would find nothing there: serve, and let the proxies "
-        "redirect");
+    checks.refuse("network.https.plain_http",
+                  "https requests that arrive through network.http.trusted_proxies would find no service there: use "
+                  "serve, and let the proxies redirect");
   }
   if (const auto address = network.https_address(); network.https.is_on() && !address) {
     checks.refuse("network.https.address", address.error().message());
   } else if (network.https.is_on() && address->is_unix()) {
-    checks.refuse("network.https.address", "expected an IP address: what comes by a Unix socket has left TLS behind");
+    checks.refuse("network.https.address", "expected an IP address: a Unix socket gets requests without TLS");
   }
   check("network.http.socket_mode", network.http.listen_mode());
   const std::vector<std::string>& origins = network.http.server.upgrade_origins;

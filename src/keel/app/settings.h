@@ -51,6 +51,7 @@ enum class Version : std::uint8_t;
 
 namespace keel::app {
 
+// The section `common`.
 struct CommonSettings {
   Level log_level = Level::Info;
   Duration start_timeout = 60_s;
@@ -59,6 +60,7 @@ struct CommonSettings {
   void fields(config::Schema& v);
 };
 
+// An element of `thread.pools`.
 struct PoolSettings {
   std::string name;
   int size = ThreadPoolOptions().threads;
@@ -69,6 +71,7 @@ struct PoolSettings {
   void fields(config::Schema& v);
 };
 
+// The section `thread.autoscale`.
 struct AutoscaleSettings {
   bool enabled = false;
   int min_threads = ThreadPoolOptions().threads;
@@ -78,6 +81,7 @@ struct AutoscaleSettings {
   void fields(config::Schema& v);
 };
 
+// The section `thread`.
 struct ThreadSettings {
   int pool_size = 0;  // 0: one per core
   std::size_t queue_capacity = 10'000;
@@ -87,19 +91,21 @@ struct ThreadSettings {
   void fields(config::Schema& v);
   // The pool `name` in `pools`; null when it is not listed.
   const PoolSettings* find(std::string_view name) const noexcept;
-  // Of that pool, or `otherwise`.
+  // The size of that pool, or `otherwise`.
   int size_of(std::string_view name, int otherwise) const noexcept;
   void check(config::Checks& checks) const;
 };
 
+// An element of `logging.sinks`.
 struct SinkSettings {
   telemetry::LogSink::To to = telemetry::LogSink().to;  // Stderr or File.
   std::string path = "keel.log";
-  std::optional<Level> level;                   // Of all lines that are recorded; none: every one.
+  std::optional<Level> level;                   // The lowest level of the recorded lines; empty: every one.
   std::optional<telemetry::LineFormat> format;  // None: text on a terminal, JSON elsewhere.
   void fields(config::Schema& v);
 };
 
+// The section `logging`.
 struct LoggingSettings {
   bool enabled = true;
   bool async = telemetry::LogWriterOptions().mode == telemetry::LogWriterOptions::Mode::Background;
@@ -113,15 +119,17 @@ struct LoggingSettings {
   void fields(config::Schema& v);
 };
 
+// The kinds of databases: `database.type`.
 enum class DatabaseType : std::uint8_t { Sqlite, Postgres };
 
-// Of the options of the database and its writer.
+// Fields for the options of the database and its writer.
 struct DatabaseSettings {
   DatabaseType type = DatabaseType::Sqlite;
-  config::Secret url;  // Of PostgreSQL, as db/postgres/options.h has it, with a password perhaps.
+  config::Secret url;  // URL of PostgreSQL as in db/postgres/options.h; it may have a password.
   int connections;
   Duration wait_max;
   Duration statement_timeout;
+  Duration max_age;
   bool pooler;
   std::string path;
   int pool_size;
@@ -130,6 +138,7 @@ struct DatabaseSettings {
   int cache_kib;
   std::size_t buffer_bytes;
   db::sqlite::Synchronous synchronous;
+  int checkpoint_pages;
   int group_max;
   std::size_t queue_max;
   Duration hold_max;
@@ -139,6 +148,7 @@ struct DatabaseSettings {
   void fields(config::Schema& v);
 };
 
+// The section `network.http`.
 struct HttpSettings {
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;  // 0: any free one
@@ -164,7 +174,7 @@ struct CertificateSettings {
   bool operator==(const CertificateSettings&) const = default;
 };
 
-// What becomes of the listener without TLS where there is one with it.
+// What the listener without TLS does when there is one with TLS.
 enum class PlainHttp : std::uint8_t { Serve, Redirect, Off };
 
 // A second listener, with TLS, of the same service; its limits are those of HttpSettings.
@@ -196,13 +206,14 @@ struct HttpsSettings {
   std::uint16_t redirect_target() const noexcept { return redirect_port != 0 ? redirect_port : port; }
 };
 
+// The section `network.handover`.
 struct HandoverSettings {
   std::string path;  // Empty: no hand-over.
   void fields(config::Schema& v);
 };
 
-// What the configuration says of a client that the application asks for (App::client). What it does not say is as the
-// application has chosen.
+// The settings of an HTTP client of the application (App::client). Options that it does not set are as the application
+// has chosen.
 struct ClientSettings {
   std::string base_url;
   Duration timeout;
@@ -226,6 +237,7 @@ struct ClientSettings {
   void check(const std::string& path, config::Checks& checks) const;
 };
 
+// The section `network`.
 struct NetworkSettings {
   io::RuntimeOptions runtime;
   HttpSettings http;
@@ -237,6 +249,7 @@ struct NetworkSettings {
   Result<Address> https_address() const;
 };
 
+// The section `monitoring.metrics`.
 struct MetricsSettings {
   std::string export_address = "127.0.0.1";
   std::uint16_t export_port = 9090;  // 0: any free one
@@ -259,6 +272,7 @@ struct ProbesSettings {
   Result<Address> listen_address() const;
 };
 
+// The section `monitoring.health`.
 struct HealthSettings {
   Duration check_interval = 10_s;
   Duration check_timeout = HealthOptions().timeout;
@@ -267,6 +281,7 @@ struct HealthSettings {
   void fields(config::Schema& v);
 };
 
+// The section `monitoring`.
 struct MonitoringSettings {
   bool enabled = true;
   Duration stall = 200_ms;  // 0: not watched
@@ -277,6 +292,7 @@ struct MonitoringSettings {
   void fields(config::Schema& v);
 };
 
+// The section `container`.
 struct ContainerSettings {
   bool indent_json;
   // With the defaults of the server's options.

@@ -41,34 +41,36 @@ HttpsSettings::HttpsSettings() {
 
 void HttpsSettings::fields(config::Schema& v) {
   field(v, "certificate", certificate,
-        "PEM file of the certificate, and after it those that lead to a root; empty text: no https")
+        "PEM file of the certificate, followed by the intermediate certificates up to a root; empty text: no https")
       .reloadable();
   field(v, "key", key, "PEM file of its private key, without a passphrase; empty text: beside the certificate")
       .reloadable();
   field(v, "ocsp_response", ocsp_response,
-        "DER file of the OCSP response for it, for clients that ask; looked at as the certificate is; empty text: none")
+        "DER file of its OCSP response, for clients that ask for it; reread when it changes, as the certificate is; "
+        "empty text: none")
       .reloadable();
   field(v, "more", more, "certificates for other names; a client gets the one for the name that it asks for")
       .reloadable();
   field(v, "address", address, "address to listen on; empty text: as network.http.address");
   field(v, "port", port, "port to listen on; 0: any free one");
   field(v, "plain_http", plain_http,
-        "what network.http does beside https: serve the same; redirect each request to https; off: it does not listen",
+        "what network.http does beside https: serve the same routes, redirect each request to https, or off: do not "
+        "listen",
         plain_http_names);
   field(v, "redirect_port", redirect_port,
-        "the port that these redirects name, where clients reach https by another one; 0: network.https.port");
+        "the port in these redirects, if clients reach https at another one; 0: network.https.port");
   field(v, "hsts_sec", hsts,
-        "Strict-Transport-Security of each response: for so long browsers ask this host by https alone; 0: not sent",
+        "Strict-Transport-Security of each response: how long browsers use only https for this host; 0: not sent",
         {Duration(), 24_h * 3660});
-  field(v, "client_certificates", client_certificates, "whether clients prove who they are with a certificate",
+  field(v, "client_certificates", client_certificates, "whether clients authenticate with a certificate",
         client_certificates_names)
       .reloadable();
   field(v, "client_roots", client_roots, "PEM file of the certificates that issue clients' certificates").reloadable();
-  field(v, "client_revoked", client_revoked, "PEM file of the lists of revoked ones (CRL); empty text: none")
+  field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none")
       .reloadable();
-  field(v, "min_version", version_min, "the lowest version of TLS", version_names).reloadable();
-  field(v, "tickets", tickets, "clients may resume a session, for two hours").reloadable();
-  field(v, "handshake_timeout_sec", handshake_timeout, "for a TLS handshake; then the connection is closed",
+  field(v, "min_version", version_min, "lowest accepted version of TLS", version_names).reloadable();
+  field(v, "tickets", tickets, "whether clients may resume a session, within two hours").reloadable();
+  field(v, "handshake_timeout_sec", handshake_timeout, "time limit of a TLS handshake; then the connection is closed",
         handshake_limit)
       .reloadable();
 }

@@ -107,6 +107,7 @@ TEST(Settings, have_the_defaults_of_the_options_that_they_become) {
       {"database.connections", text(server_database.connections)},
       {"database.wait_max_sec", text(server_database.wait_max)},
       {"database.statement_timeout_sec", text(server_database.statement_timeout)},
+      {"database.max_age_sec", text(server_database.max_age)},
       {"database.pooler", text(server_database.pooler)},
       {"database.path", database.path},
       {"database.pool_size", text(database.pool_size)},
@@ -544,9 +545,8 @@ TEST(Settings, say_which_of_them_a_reload_changes) {
   for (const char* line : {"\n  pool_size: 0", "\n    port: 8080", "\n  async: true", "\n  synchronous: full"}) {
     EXPECT_FALSE(is_reloadable(line)) << line;
   }
-  EXPECT_NE(config::help<Settings>().find("\n  --network.http.access_log=VALUE\n"
-                                          "      one line per request at level info (true or false; default true; "
-                                          "reloadable)\n"),
+  EXPECT_NE(config::help<Settings>().find("\n  --network.http.access_log=VALUE\n      log one line for each request, "
+                                          "at level info (true or false; default true; reloadable)\n"),
             std::string::npos);
 }
 
@@ -655,7 +655,7 @@ TEST(Settings, refuse_the_proxy_protocol_where_nobody_is_trusted_to_speak_it) {
     return std::string(loaded ? "" : loaded.error().message());
   };
   EXPECT_EQ(problem({"--network.http.proxy_protocol=true"}),
-            "--network.http.proxy_protocol: has no effect: network.http.trusted_proxies says who speaks it");
+            "--network.http.proxy_protocol: has no effect without network.http.trusted_proxies");
   EXPECT_EQ(problem({"--network.http.proxy_protocol=true", "--network.http.trusted_proxies=[unix]"}), "");
 }
 
@@ -669,7 +669,7 @@ TEST(Settings, refuse_a_proxy_that_is_none_without_a_word_of_its_password) {
 
   ASSERT_FALSE(loaded.is_ok());
   const std::string message(loaded.error().message());
-  for (const char* part : {"network.clients.payments.proxy: a proxy is asked by http, and not by https",
+  for (const char* part : {"network.clients.payments.proxy: a proxy is called with http, and not with https",
                            "network.clients.payments.no_proxy.1: no_proxy '10.0.0.0/40'",
                            "network.clients.users.proxy: a proxy is http://[user:password@]host[:port]"}) {
     EXPECT_NE(message.find(part), std::string::npos) << part << " in " << message;

@@ -38,7 +38,7 @@ std::int64_t clock_ns() noexcept {
 void end_unless_same(int number) {
   const std::int64_t first = first_at_ns.load(std::memory_order_relaxed);
   if (first != 0 && clock_ns() - first < SignalWaiter::same_request.count_ns()) return;
-  constexpr char text[] = "second signal while draining: ending at once\n";
+  constexpr char text[] = "second signal while draining: exiting immediately\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, text, sizeof text - 1);
   ::_exit(128 + number);
 }

@@ -3,7 +3,7 @@
 //   app::SignalWaiter signals;                    // first thing in main, before any thread starts
 //   …start…
 //   for (auto s = signals.wait(); !ends(s); s = signals.wait()) s == app::Signal::Reload ? reload() : report();
-//   signals.end_on_next();                        // the drain begins: a second SIGTERM or SIGINT ends at once
+//   signals.end_on_next();                        // the drain begins: a second SIGTERM or SIGINT ends it immediately
 //   …drain…
 //
 // SIGTERM and SIGINT within same_request of the first one are the same request: timeout(1), shells and terminals signal
@@ -29,6 +29,7 @@ namespace keel::app {
 
 enum class Signal : std::uint8_t { Terminate, Interrupt, Reload, Report };  // SIGTERM, SIGINT, SIGHUP, SIGQUIT
 
+// Takes the signals of the process; made by the main thread before any other thread starts.
 class SignalWaiter {
  public:
   // From the moment at which wait() or wait_for() gave the first SIGTERM or SIGINT.
@@ -39,17 +40,18 @@ class SignalWaiter {
   SignalWaiter(const SignalWaiter&) = delete;
   SignalWaiter& operator=(const SignalWaiter&) = delete;
 
-  // The next signal; waits for it. Signals of one kind that come while nobody waits are one.
+  // The next signal; waits for it. Signals of one kind that arrive while no thread waits are merged into one.
   Signal wait() noexcept;
   // The same for at most `timeout`; nothing when none came.
   std::optional<Signal> wait_for(Duration timeout) noexcept;
 
-  // From here on the next SIGTERM or SIGINT that is not the same request ends the process at once, with the exit status
-  // 128 + its number and without destructors: for one that came since the last wait(), before this returns. The others
-  // have no effect any more. Idempotent. Call it right after wait(): when a signal came that waits here is not known.
+  // From here on the next SIGTERM or SIGINT that is not the same request ends the process immediately, with the exit
+  // status 128 + its number and without destructors; one that arrived since the last wait() does so before this call
+  // returns. The others have no effect any more. Idempotent. Call it right after wait(): when a signal came that waits
+  // here is not known.
   void end_on_next() noexcept;
 
-  // As if SIGTERM had come; without effect once end_on_next() was called.
+  // As if SIGTERM had arrived; without effect once end_on_next() was called.
   void request_stop() noexcept;
 
  private:

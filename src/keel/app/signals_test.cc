@@ -87,8 +87,9 @@ TEST(SignalWaiterDeathTest, ends_at_once_on_the_second_signal) {
     pause();
   };
 
-  EXPECT_EXIT(drain(SIGTERM), ::testing::ExitedWithCode(128 + SIGTERM), "second signal while draining: ending at once");
-  EXPECT_EXIT(drain(SIGINT), ::testing::ExitedWithCode(128 + SIGINT), "ending at once");
+  EXPECT_EXIT(drain(SIGTERM), ::testing::ExitedWithCode(128 + SIGTERM),
+              "second signal while draining: exiting immediately");
+  EXPECT_EXIT(drain(SIGINT), ::testing::ExitedWithCode(128 + SIGINT), "exiting immediately");
 }
 
 TEST(SignalWaiterDeathTest, does_not_miss_a_second_signal_that_came_early) {

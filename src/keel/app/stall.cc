@@ -31,15 +31,17 @@ std::string recent_requests(int worker) {
 
 struct StallLog::State {
   State(io::Runtime& runtime, Duration bound, metrics::Registry& registry)
-      : stalls(registry.counter("worker_stalls_total", "Times that a worker did not come back to its loop in time")),
-        seconds(registry.histogram("worker_stall_seconds", "How long stalled workers took to come back",
+      : stalls(registry.counter("worker_stalls_total",
+                                "Times that a worker blocked its event loop for longer than monitoring.stall_ms")),
+        seconds(registry.histogram("worker_stall_seconds", "How long a stalled worker blocked its event loop",
                                    metrics::latency_seconds)),
         watch(runtime, bound, [this](const io::Stall& stall) { report(stall); }) {}
 
   void report(const io::Stall& stall) const {
     if (stall.is_over) {
       seconds.observe(stall.lasted);
-      log.info("worker goes on", log::field("worker", stall.worker), log::field("duration", stall.lasted));
+      log.info("a worker runs again after a stall", log::field("worker", stall.worker),
+               log::field("duration", stall.lasted));
       return;
     }
     if (stall.is_first) stalls.add();

@@ -2,10 +2,10 @@
 //
 //   StallLog stalls(*runtime, 200_ms, registry);
 //
-// What io/stall_watch.h tells, for a service: each stall is a line `worker stalled` with the time so far, the worker's
-// stack, and, when a handler has not suspended since the request came, that request (method, path, trace), and the
-// worker's last requests (observe/flight_recorder.h); again each time the time has doubled; and `worker goes on` at the
-// end.
+// The reports of io/stall_watch.h, for a service: each stall is a line `worker stalled` with the time so far, the
+// worker's stack, and, when a handler has not suspended since the request came, that request (method, path, trace), and
+// the worker's last requests (observe/flight_recorder.h); again each time the time has doubled; and `a worker runs
+// again after a stall` at the end.
 //
 // Metrics:  worker_stalls_total; worker_stall_seconds, observed at the end, to within half of `bound`.
 // Threads, lifetime, cost: as there; the registry outlives it, and report_all() may be called on any thread that is not
@@ -21,6 +21,7 @@
 
 namespace keel::app {
 
+// Watches the loops of a Runtime and logs each stall.
 class StallLog {
  public:
   StallLog(io::Runtime& runtime, Duration bound, metrics::Registry& registry);

@@ -1,4 +1,4 @@
-// keel/base/arena.h — memory that ends all at once: the memory of a request.
+// keel/base/arena.h — memory that is freed as a whole: the memory of a request.
 //
 //   const Arena::Mark before = arena.mark();   // scratch memory in the middle of a request
 //   sort_into(arena.array<Row>(count));
@@ -40,7 +40,7 @@ class Arena {
   struct Statistics {
     std::size_t used;        // Bytes handed out, with what alignment took.
     std::size_t reserved;    // Bytes of the blocks that it holds.
-    std::size_t high_water;  // The most that was used at once, over all rewinds.
+    std::size_t high_water;  // The largest number of bytes in use at any time, over all rewinds.
     std::size_t chunks;      // Blocks that it holds.
   };
 
@@ -54,7 +54,7 @@ class Arena {
   void* allocate(std::size_t bytes, std::size_t alignment = 8) {
     KEEL_DCHECK(alignment <= alignment_max && (alignment & (alignment - 1)) == 0,
                 "an arena aligns to a power of two, at most 16");
-    // Not beyond end_, which is aligned to alignment_max. So 0 bytes, which wrap around, are for the slow path as well.
+    // Not beyond end_, which is aligned to alignment_max. A size of 0 wraps around here and takes the slow path too.
     const std::uintptr_t at = (next_ + alignment - 1) & ~(alignment - 1);
     if (bytes - 1 >= end_ - at) [[unlikely]]
       return allocate_slow(bytes, alignment);
@@ -88,8 +88,8 @@ class Arena {
     return mark;
   }
   void rewind() noexcept;           // Forgets all; keeps one block for the next user.
-  void rewind(Mark mark) noexcept;  // Forgets what was allocated since; gives the blocks behind it back.
-  void release() noexcept;          // Forgets all; gives every block back.
+  void rewind(Mark mark) noexcept;  // Frees everything allocated since then, and returns the later blocks.
+  void release() noexcept;          // Frees everything and returns every block.
   std::size_t bytes_held() const noexcept { return held_; }
   Statistics statistics() const noexcept;  // Cost: a step for each block.
 
@@ -109,7 +109,7 @@ class Arena {
   Block* block_ = nullptr;
   std::size_t held_ = 0;
   std::size_t before_ = 0;  // Used of the blocks before the current one.
-  std::size_t most_ = 0;    // Used at once, as far as it has been noted: whenever use is about to become less.
+  std::size_t most_ = 0;    // The largest use noted so far; it is noted whenever use is about to decrease.
 };
 
 }  // namespace keel

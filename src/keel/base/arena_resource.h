@@ -4,8 +4,8 @@
 //   ArenaResource memory(arena);
 //   std::pmr::vector<std::pmr::string> words(&memory);   // ends with the arena's rewind(), at the latest
 //
-// What a container gives back is not used again before the arena is rewound: a vector that grows leaves its smaller
-// selves behind, so reserve() first.
+// Memory that a container frees is not reused before the arena is rewound. A vector that grows leaves its smaller
+// buffers unused until then, so call reserve() first.
 //
 // Lifetime: refers to the arena. Containers end before it is rewound: their destructors look at what they hold.
 // Errors:   std::bad_alloc, as any memory resource.

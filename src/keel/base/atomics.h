@@ -1,8 +1,7 @@
-// keel/base/atomics.h — what the lock-free containers of base/ are made of, so that a test can put a model in its
-// place.
+// keel/base/atomics.h — the atomics of the lock-free containers of base/, so that a test can put a model in its place.
 //
-// SpscRing, MpscQueue and MpmcQueue take their atomics as a last template argument that only their tests give. Here are
-// the real ones; base/testing/interleaving.h has those of a checker that goes through every schedule.
+// SpscRing, MpscQueue and MpmcQueue take their atomics as the last template argument, which only their tests set. Here
+// are the real ones; base/testing/interleaving.h has those of a checker that goes through every schedule.
 
 #pragma once
 
@@ -11,6 +10,7 @@
 
 namespace keel {
 
+// The atomics of the standard library: the default.
 struct StandardAtomics {
   template <class T>
   using Atomic = std::atomic<T>;

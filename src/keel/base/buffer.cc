@@ -7,7 +7,7 @@
 namespace keel {
 namespace {
 
-// Of most: what depends on it is known when this is compiled.
+// The size class of most buffers, known at compile time.
 constexpr std::size_t first_capacity = 256;
 
 }  // namespace

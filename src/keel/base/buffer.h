@@ -57,7 +57,7 @@ class Buffer {
     *reserve(1) = c;
     ++size_;
   }
-  // Room for `bytes` more behind the end; commit() then says how many were written.
+  // Room for `bytes` more bytes after the end; call commit() with the number that was written.
   char* reserve(std::size_t bytes) {
     if (capacity_ - size_ < bytes) [[unlikely]]
       grow(bytes);

@@ -1,4 +1,4 @@
-// A buffer filled with the pieces of an answer, given away, and used up from its front; std::string beside it.
+// A buffer filled with the pieces of a response, given away, and used up from its front; std::string beside it.
 
 #include "keel/base/buffer.h"
 

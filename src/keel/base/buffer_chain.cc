@@ -80,7 +80,7 @@ void BufferChain::append(std::string_view bytes) {
 void BufferChain::append(Buffer&& bytes) {
   if (bytes.empty()) return;
   Block* const block = Block::make(std::move(bytes));
-  // In place of the empty ones behind open_.
+  // In place of the empty blocks after open_.
   if (open_ != nullptr) {
     free_all(std::exchange(open_->next, nullptr));
     last_ = open_;

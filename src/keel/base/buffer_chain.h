@@ -1,4 +1,4 @@
-// keel/base/buffer_chain.h — bytes in a chain of blocks: appended behind, used up in front, never moved in between.
+// keel/base/buffer_chain.h — bytes in a chain of blocks: appended at the end, consumed at the front, never moved.
 //
 //   BufferChain output;                              // what is to be sent
 //   output.append(head);                             // copied
@@ -15,7 +15,7 @@
 // what is written once and sent as a whole, and a chain for a queue.
 //
 // Ownership: owns its blocks; move-only. Bytes stay where they are until they are consumed, also while more is
-//            appended: so a write of what gather() gave may go on meanwhile.
+//            appended: so a write of what gather() gave may continue meanwhile.
 // Errors:    append and reserve throw std::bad_alloc, and then the chain is as before.
 // Threads:   one at a time; may end on another thread than it was made.
 // Cost:      blocks double from 256 B to 16 KiB and come from the thread's pool (pool.h), as does what links them: no
@@ -70,8 +70,8 @@ class BufferChain {
   // Copies the first bytes, as many as there are and fit; returns how many.
   std::size_t copy_to(std::span<char> into) const noexcept;
 
-  // Room for `bytes` bytes behind the end, in at most parts.size() places; returns in how many. It may be less than
-  // `bytes` when these are too few. Valid until commit() or any other change; what is not committed is not in the
+  // Room for `bytes` bytes after the end, in at most parts.size() pieces; returns the number of pieces. It may be less
+  // than `bytes` when these are too few. Valid until commit() or any other change; what is not committed is not in the
   // chain.
   std::size_t reserve(std::span<iovec> parts, std::size_t bytes);
   // The first `bytes` of the room that was reserved have been written.

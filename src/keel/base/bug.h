@@ -5,11 +5,11 @@
 //     …
 //   }
 //
-// KEEL_EXPECT throws a Bug, an exception with the sentence, the place and the stack. It is for what code inside a
-// request, a job or another task can get wrong, at a moment that a client may choose: the task ends with Code::Internal
-// (Error::is_bug()), a server answers that request with 500 and logs the bug, and everything else goes on.
+// KEEL_EXPECT throws a Bug, an exception with the sentence, the place and the stack. It is for mistakes in code that
+// runs inside a request, a job or another task, where a client may choose the moment. The task ends with Code::Internal
+// (Error::is_bug()), a server responds to that request with 500 and logs the bug, and everything else continues.
 // KEEL_CHECK (base/check.h) ends the process. It is for what such code cannot reach: invariants of Keel itself, where
-// going on would harm others, and mistakes at start-up.
+// continuing would harm others, and mistakes at start-up.
 //
 // The start() of an operation may throw one before it has begun (task/leaf.h). Where nothing can be thrown, the error
 // is Error::from_bug(Bug(…)). KEEL_DEXPECT is the same in builds without NDEBUG and nothing otherwise.
@@ -47,7 +47,7 @@ class Bug : public std::logic_error {
 
 }  // namespace keel
 
-// The same with the place of the caller, which it took as a default argument.
+// KEEL_EXPECT with a place: for functions that get the place of their caller as a default argument.
 #define KEEL_EXPECT_AT(condition, sentence, place) \
   do {                                             \
     if (!(condition)) [[unlikely]]                 \

@@ -8,6 +8,7 @@
 
 namespace keel {
 
+// A date of the proleptic Gregorian calendar.
 struct CalendarDate {
   int year = 0;
   int month = 0;  // 1 to 12
@@ -29,6 +30,7 @@ constexpr CalendarDate date_of(std::int64_t days_since_1970) noexcept {
   return date;
 }
 
+// The days from 1970-01-01 to `date`; negative before.
 constexpr std::int64_t days_of(const CalendarDate& date) noexcept {
   const int year = date.month <= 2 ? date.year - 1 : date.year;
   const int era = (year >= 0 ? year : year - 399) / 400;
@@ -38,6 +40,7 @@ constexpr std::int64_t days_of(const CalendarDate& date) noexcept {
   return std::int64_t{era} * 146'097 + of_era - 719'468;
 }
 
+// Whether `year` has 366 days.
 constexpr bool is_leap(int year) noexcept { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
 
 // `month` is 1 to 12.

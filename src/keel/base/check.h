@@ -1,9 +1,9 @@
 // keel/base/check.h — assertions that stay on.
 //
-// KEEL_CHECK(condition, "the sentence that should have been true") prints the sentence with file and line to
-// standard error and aborts. For bugs only; input and environment are Result (base/result.h). A mistake that code
-// inside a request can make is a Bug instead, which ends that request and not the process (base/bug.h). KEEL_DCHECK is
-// the same in builds without NDEBUG and nothing otherwise: for invariants that cost time.
+// KEEL_CHECK(condition, "the sentence that should have been true") prints the sentence with file and line to standard
+// error and aborts. For bugs only; input and environment are Result (base/result.h). A mistake that code inside a
+// request can make is a Bug instead, which ends that request and not the process (base/bug.h). KEEL_DCHECK is the same
+// in builds without NDEBUG and nothing otherwise: for invariants that are expensive to check.
 //
 // Cost: one predicted branch.
 

@@ -1,4 +1,4 @@
-// keel/base/circular_buffer.h — a bounded ring of values for one thread: a queue, or the last so many of something.
+// keel/base/circular_buffer.h — a bounded ring of values for one thread: a queue, or the last N of something.
 //
 //   CircularBuffer<Request> waiting(64);
 //   if (!waiting.try_push(std::move(request))) return fail(Code::ResourceExhausted, "too many requests wait");
@@ -8,7 +8,7 @@
 //   last.push_overwriting(took);                             // the oldest goes when it is full
 //   for (std::size_t i = 0; i < last.size(); ++i) sum += last[i];
 //
-// What happens when it is full is said where it is pushed: try_push refuses and leaves the value with the caller,
+// What happens when it is full is said where it is pushed: try_push rejects and leaves the value with the caller,
 // push_overwriting ends the oldest element. Between threads take a queue.
 //
 // Bugs:     a capacity that is no power of two; an element that is not there (front, back, operator[], pop_front of an
@@ -59,7 +59,7 @@ class CircularBuffer {
   // Behind the newest. False when it is full; then `value` is as it was.
   [[nodiscard]] bool try_push(T&& value) { return try_put(std::move(value)); }
   [[nodiscard]] bool try_push(const T& value) { return try_put(value); }
-  // Behind the newest; ends the oldest when it is full. What T's constructor throws leaves it one shorter.
+  // Behind the newest; ends the oldest when it is full. If T's constructor throws, the buffer has one element less.
   void push_overwriting(T value) {
     if (full()) drop_front();
     put(std::move(value));

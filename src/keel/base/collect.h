@@ -23,7 +23,7 @@ namespace keel {
 
 namespace internal {
 
-// A container, whose elements are const when it is; those that a view shows are somebody else's.
+// A container, whose elements are const when it is const. The elements of a view are owned elsewhere.
 template <class Range, class One>
 concept Owns = requires(const std::remove_reference_t<Range>& range) {
   requires std::is_same_v<decltype(*std::begin(range)), const One&>;
@@ -42,8 +42,8 @@ auto take(One&& one) {
 }  // namespace internal
 
 // The values of a range of Results in their order, as a vector; Result<> for a range of Result<>. A range that makes
-// its elements (std::views::transform) is asked for none behind the first error. What a container that is given away
-// holds is moved; what is only seen (a container with a name, a std::span) is copied.
+// its elements on demand (std::views::transform) makes none after the first error. Elements of a container that is
+// passed as an rvalue are moved; those of a named container or a std::span are copied.
 template <class Range>
 auto collect(Range&& results) {
   using One = std::remove_cvref_t<decltype(*std::begin(results))>;

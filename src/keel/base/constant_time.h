@@ -1,5 +1,5 @@
-// keel/base/constant_time.h — comparing what nobody may find out by measuring how long the comparison takes: tokens,
-// signatures, keys.
+// keel/base/constant_time.h — comparing secrets (tokens, signatures, keys) without revealing them by how long the
+// comparison takes.
 //
 //   if (!constant_time_equal(given, expected)) return fail(Code::Unauthenticated, "the signature is wrong");
 //
@@ -17,6 +17,7 @@
 
 namespace keel {
 
+// Compares all bytes of `a` and `b`, whatever the first difference; texts of different lengths are different.
 inline bool constant_time_equal(std::string_view a, std::string_view b) noexcept {
   if (a.size() != b.size()) return false;
   std::uint64_t difference = 0;

@@ -123,8 +123,8 @@ Level log_level(Code code) noexcept { return row(code).level; }
 struct Error::Text {
   static constexpr std::string_view between = ": ";
 
-  // `text` at the end of a new block, with room in front for `front` bytes at once and for as much as is promised
-  // later. Null when there is no memory.
+  // Puts `text` at the end of a new block, with room in front of it for `front` bytes now and more later. Null when
+  // there is no memory.
   static Text* make(std::string_view text, std::size_t front) noexcept {
     const std::size_t used = front + text.size() + 1;
     const std::size_t capacity = used + std::max(context_room, used / 2);
@@ -154,8 +154,8 @@ struct Error::Text {
   }
   char* characters() noexcept { return reinterpret_cast<char*>(this + 1); }
 
-  std::size_t capacity;  // Of the characters, the null at their end included.
-  std::size_t begin;     // Of the message in them; before it is room.
+  std::size_t capacity;  // The size of the characters with their terminating null.
+  std::size_t begin;     // Where the message in them begins; the bytes before it are free.
   // What is kept for the log beside the message.
   struct Kept {
     std::string_view statement;

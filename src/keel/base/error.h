@@ -1,4 +1,4 @@
-// keel/base/error.h — what went wrong, in one word.
+// keel/base/error.h — an error: a code with a message, in one machine word.
 //
 // An Error is a code, an optional errno and a message. The code is chosen by what the caller does next; each code
 // has a default HTTP status (the status of the RFC 9457 problem that http makes of it) and a log level.
@@ -12,7 +12,7 @@
 //
 // Each need has this one spelling. A Result takes an Error as it is; a Task<> ends with one by co_await.
 //
-// Origin:    an Error is the application's own, and may be told to a client, unless it says otherwise. What files,
+// Origin:    an Error is the application's own, and a client may see it, unless it says otherwise. What files,
 //            databases, other servers and the system make is_from_environment(); a mistake of the program is_bug()
 //            (base/bug.h). A server answers these two with a status of 500 or above and without their message. The
 //            origin stays with an Error, whatever becomes of its code and message; on_error() (task/on_error.h) puts
@@ -43,10 +43,11 @@ namespace keel {
 class Bug;
 struct Stack;
 
+// What a caller can do about an error; each code has an HTTP status and a log level.
 enum class Code : std::uint8_t {
   InvalidArgument,     // The caller sent something wrong: correct it, do not retry.       400
   OutOfRange,          // Past the end or above a bound: correct it.                       400
-  Unauthenticated,     // Who is asking is not known.                                      401
+  Unauthenticated,     // The caller is not known.                                         401
   PermissionDenied,    // Known, and not allowed.                                          403
   NotFound,            // It is not there.                                                 404
   AlreadyExists,       // It is there already.                                             409
@@ -62,13 +63,15 @@ enum class Code : std::uint8_t {
   DataLoss,            // Stored data is damaged.                                          500
   Internal,            // A bug or a foreign exception.                                    500
 };
+// The number of codes.
 inline constexpr int code_count = 17;
 
+// The severity of a log line.
 enum class Level : std::uint8_t { Trace, Debug, Info, Warn, Error, Fatal };
 
-// "NotFound", "Internal", …
+// The name of the code: "NotFound", "Internal", …
 std::string_view to_string(Code code) noexcept;
-// The HTTP status that answers this code by default.
+// The HTTP status that this code becomes by default.
 int http_status(Code code) noexcept;
 // The level at which the one who handles it logs it.
 Level log_level(Code code) noexcept;
@@ -124,26 +127,26 @@ class [[nodiscard]] Error {
     word_ |= environment_bit;
     return std::move(*this);
   }
-  // A mistake of the program: a Bug, or an exception that nobody has caught.
+  // A mistake of the program: a Bug, or an exception that was not caught.
   bool is_bug() const noexcept { return (word_ & bug_bit) != 0; }
 
   // Keeps what was being done, such as the text of a statement, which lives as long as the process, and the place that
   // asked for it. One allocation, unless the message has its block already.
   Error&& during(std::string_view statement, std::source_location place) && noexcept;
-  // Adds `place` behind those that are known: at most places_max, and none that lies in Keel's own sources.
+  // Adds `place` after those that are known: at most places_max, and none in Keel's own sources.
   Error&& awaited_at(std::source_location place) && noexcept;
   static constexpr int places_max = 4;
-  // What during() was given, or empty.
+  // The argument of during(), or empty.
   std::string_view statement() const noexcept;
   // Where it was met: of a Bug, of the statement, or else the innermost await. line() is 0 when that is not known.
   std::source_location place() const noexcept;
   // All places, "orders.cc:42 < shop.cc:17", innermost first. Empty when none is known.
   std::string describe_places() const;
-  // Of a Bug, where it was thrown; else null.
+  // The stack where a Bug was thrown; null for other errors.
   const Stack* stack() const noexcept;
 
-  // What an Error has beside its message, for whoever handles it: each thing that is wrong with a request, for example
-  // (http/server/rejection.h). It stays with the Error, whatever becomes of its code and message.
+  // Data that an Error carries beside its message, for the code that handles it: for example each violation of a
+  // request (http/server/rejection.h). It stays with the Error, whatever becomes of its code and message.
   class Details {
    public:
     virtual ~Details();
@@ -153,7 +156,7 @@ class [[nodiscard]] Error {
   // `details` becomes the Error's; without memory it is deleted. One allocation, unless the message has its block
   // already.
   Error&& with(const Details* details) && noexcept;
-  // What with() was given, or null.
+  // The argument of with(), or null.
   const Details* details() const noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// keel/base/error_code.h — errors of those who report a std::error_code: std::filesystem, Asio and their like.
+// keel/base/error_code.h — errors of libraries that report a std::error_code, such as std::filesystem and Asio.
 //
 //   std::error_code code;
 //   const auto size = std::filesystem::file_size(path, code);
@@ -14,8 +14,8 @@
 
 namespace keel {
 
-// An errno (of the generic or the system category) is as Error::from_errno makes it. Of another category it is
-// Internal, and the message names the category and what it says. `what` is a literal, usually the call.
+// An errno (of the generic or the system category) is as Error::from_errno makes it. A code of another category becomes
+// Internal, and the message has the category's name and text. `what` is a literal, usually the name of the call.
 Error error_of(const char* what, const std::error_code& code) noexcept;
 
 // The errno that it is; 0 when it is none, or success.

@@ -10,7 +10,7 @@
 
 namespace keel {
 
-inline constexpr int hex_digits = 16;  // Of 64 bits.
+inline constexpr int hex_digits = 16;  // The number of digits of a 64-bit value.
 
 // Writes all 16 lower-case digits of `value`, zeros in front; returns what follows them.
 inline char* write_hex(char* to, std::uint64_t value) noexcept {

@@ -58,7 +58,7 @@ class SystemThread final : public Thread {
     });
     blocked.reset();
     has_begun.wait();
-    char shown[16] = {};  // The system refuses longer names.
+    char shown[16] = {};  // The system rejects longer names.
     std::strncpy(shown, name, sizeof shown - 1);
     pthread_setname_np(thread_.native_handle(), shown);
   }

@@ -1,4 +1,4 @@
-// keel/base/host.h — what a thread asks the outside world: the time, randomness, timers and new threads.
+// keel/base/host.h — the interface of a thread to the outside world: the time, randomness, timers and new threads.
 //
 // Nothing in Keel asks the system for these directly. A worker's loop, the simulation and the plain system each are a
 // Host, and each thread has a current one; that is what makes a simulated run repeat exactly.
@@ -36,12 +36,13 @@ class Host {
   virtual Instant precise_now() noexcept { return now(); }
   // Nanoseconds since 1970-01-01T00:00:00Z, for people: logs, the Date header.
   virtual std::int64_t wall_ns() noexcept = 0;
-  // wall_ns(), or one more than this host's last answer where that is not above it: it grows with each call, also
-  // within one event-loop iteration and while the calendar is set back. For ids in the order in which they were made.
+  // wall_ns(), or one more than the value that this function returned last if that is larger. The value grows with each
+  // call, also within one event-loop iteration and while the calendar is set back. For ids in the order in which they
+  // were made.
   std::int64_t next_wall_ns() noexcept;
-  // 64 random bits, which nobody can guess from others that were given: for ids, boundaries, jitter and sampling. On
-  // the system getrandom(2), some 300 ns; a worker computes them from a key of the kernel's (base/random_stream.h), a
-  // few nanoseconds; a simulation takes them from its seed.
+  // 64 random bits, which cannot be guessed from earlier ones: for ids, boundaries, jitter and sampling. On the system
+  // getrandom(2), some 300 ns; a worker computes them from a key of the kernel's (base/random_stream.h), a few
+  // nanoseconds; a simulation takes them from its seed.
   virtual std::uint64_t random() noexcept = 0;
   // Fills `out` with bits for keys and tokens: getrandom(2) for each call, some 300 ns, on the system and on workers
   // alike; from the seed in a simulation. Waits at boot until the kernel has collected enough of them.

@@ -28,7 +28,7 @@ struct Link {
   }
 };
 
-// T derives from Link.
+// A doubly linked list of elements that derive from Link; it does not own them.
 template <class T>
 class List {
  public:
@@ -49,7 +49,7 @@ class List {
     return static_cast<T*>(first);
   }
   void remove(T& element) noexcept { static_cast<Link&>(element).unlink(); }
-  // Moves everything of `other` behind what is here.
+  // Moves all elements of `other` to the end of this list.
   void splice_back(List& other) noexcept {
     while (T* element = other.pop_front()) push_back(*element);
   }

@@ -6,9 +6,9 @@
 //
 // Elements come out in the order in which their pushes began; those of one thread in the order of its calls.
 //
-// Result:   full and empty are answers: nothing waits. A push that has begun and not ended hides those behind it: until
-//           then try_pop() may say empty though one of them has returned. In the same way try_push() may say full while
-//           the pop that makes room has not ended.
+// Result:   full and empty are return values: no call waits. A push that has begun and not ended hides the elements
+//           after it: until then try_pop() may say empty though one of them has returned. In the same way try_push()
+//           may say full while the pop that makes room has not ended.
 // Lifetime: elements that are left end with the queue; all threads have stopped using it by then.
 // Threads:  any.
 // Cost:     no allocation after construction. A push or a pop is one compare-and-exchange, once more each time that
@@ -56,7 +56,7 @@ class MpmcQueue {
     std::size_t at = push_at_.load(std::memory_order_relaxed);  // A guess; the exchange below finds out.
     for (;;) {
       Cell& cell = cells_[at & mask_];
-      // Acquire: whoever popped from this cell has read it.
+      // Acquire: the thread that popped from this cell has read it.
       const auto ahead = static_cast<std::ptrdiff_t>(cell.turn.load(std::memory_order_acquire) - at);
       if (ahead < 0) return false;  // Its element of one round ago is still there.
       if (ahead > 0) {
@@ -64,7 +64,7 @@ class MpmcQueue {
       } else if (push_at_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
         // Relaxed: it only says whose the cell is; what is in it is handed over by `turn`.
         ::new (static_cast<void*>(&cell.element)) T(std::move(element));
-        cell.turn.store(at + 1, std::memory_order_release);  // Who sees its turn sees the element.
+        cell.turn.store(at + 1, std::memory_order_release);  // A thread that sees this turn number sees the element.
         return true;
       }
     }
@@ -79,7 +79,7 @@ class MpmcQueue {
     std::size_t at = pop_at_.load(std::memory_order_relaxed);  // As in try_push.
     for (;;) {
       Cell& cell = cells_[at & mask_];
-      // Acquire: whoever pushed into this cell has written it.
+      // Acquire: the thread that pushed into this cell has written it.
       const auto ahead = static_cast<std::ptrdiff_t>(cell.turn.load(std::memory_order_acquire) - (at + 1));
       if (ahead < 0) return std::nullopt;  // Nothing was pushed here yet.
       if (ahead > 0) {
@@ -95,7 +95,7 @@ class MpmcQueue {
 
   // About how many are there, begun pushes and pops included; for metrics.
   std::size_t size() const noexcept {
-    // Nothing is read through them, and of one moment they are not in any order: less than none is none.
+    // No element is read through them, and they may be of different moments: a negative size counts as 0.
     const std::size_t popped = pop_at_.load(std::memory_order_relaxed);
     const auto size = static_cast<std::ptrdiff_t>(push_at_.load(std::memory_order_relaxed) - popped);
     if (size < 0) return 0;

@@ -11,8 +11,8 @@
 // Elements are linked by their own `next`, so a push never allocates, fails or waits. They come out in the order in
 // which their pushes took effect; those of one thread in the order of its calls.
 //
-// Lifetime: an element stays where it is until it was taken, in one queue at a time; `next` is the queue's meanwhile.
-//           Who was in a queue that is destroyed is not told.
+// Lifetime: an element does not move until it was taken, and is in one queue at a time; until then the queue uses its
+//           `next`. Elements of a destroyed queue are not notified.
 // Threads:  push(), push_all() and empty() on any; take_all() on the owner's.
 // Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking is an
 //           exchange for all, a write to each element of several to turn the chain round, none to one alone, and a
@@ -34,9 +34,11 @@ class MpscQueue {
   MpscQueue(const MpscQueue&) = delete;
   MpscQueue& operator=(const MpscQueue&) = delete;
 
-  // True: it was empty. Of several threads that push into an empty queue one is told so, until it is taken from.
+  // Returns whether the queue was empty: of several threads that push into an empty queue, one gets true until elements
+  // are taken.
   bool push(T& element) noexcept { return link(element, element); }
-  // The same for several, linked by `next` from `first` to `last`: they come out behind each other, in that order.
+  // The same for several elements, linked by `next` from `first` to `last`: they are taken one after another, in that
+  // order.
   bool push_all(T& first, T& last) noexcept {
     T* newest = nullptr;
     for (T* at = &first;;) {
@@ -51,7 +53,7 @@ class MpscQueue {
 
   // Everything that is there, linked by `next`, oldest first; null when there is nothing.
   T* take_all() noexcept {
-    // Most looks find nothing; they leave the cache line with those who push.
+    // Most checks find nothing; then the cache line stays with the pushing threads.
     if (newest_.load(std::memory_order_relaxed) == nullptr) return nullptr;
     T* at = newest_.exchange(nullptr, std::memory_order_acquire);  // Each element is seen as its pusher left it.
     T* oldest = nullptr;
@@ -78,8 +80,8 @@ class MpscQueue {
     T* before = newest_.load(std::memory_order_relaxed);  // Only compared and stored: nothing is read through it.
     do {
       oldest.next = before;
-      // Release: who takes it sees the element and its link. Those pushed before stay visible, for an exchange of a
-      // released value releases it again.
+      // Release: who takes it sees the element and its link. Elements pushed before stay visible, because an exchange
+      // of a released value releases it again.
     } while (!newest_.compare_exchange_weak(before, &newest, std::memory_order_release, std::memory_order_relaxed));
     return before == nullptr;
   }

@@ -39,7 +39,7 @@ class ObjectPool {
  public:
   struct Statistics {
     std::size_t live;        // Objects made and not released.
-    std::size_t high_water;  // The most that were live at once.
+    std::size_t high_water;  // The largest number of objects that were live at the same time.
     std::size_t capacity;    // Objects that its blocks hold.
     std::size_t blocks;
   };

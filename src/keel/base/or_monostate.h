@@ -1,5 +1,4 @@
-// keel/base/or_monostate.h — what stands for a value in a tuple, where there may be none: all() of Results and of
-// tasks.
+// keel/base/or_monostate.h — the type of a value in a tuple where there may be none: for all() of Results and of tasks.
 
 #pragma once
 

@@ -7,7 +7,7 @@
 //   };
 //
 // It is what std::unique_ptr is for a class that hides its state, without <memory>, which every includer would pay for.
-// It is never empty and does not move: whoever needs that takes a std::unique_ptr.
+// It is never empty and cannot be moved; use a std::unique_ptr if you need that.
 //
 // Lifetime: the object ends with its owner, whose destructor is therefore defined where T is complete.
 // Threads:  those of T.  Cost: one allocation; a pointer.

@@ -31,7 +31,7 @@ class PerThread {
     for (Node* node = first_.load(std::memory_order_acquire); node != nullptr;) delete std::exchange(node, node->next);
   }
 
-  // The calling thread's value; `make` gives the first one.
+  // The calling thread's value; `make` creates it at the first call.
   template <class Make>
   T& get(Make make) {
     Node* const first = first_.load(std::memory_order_acquire);

@@ -1,10 +1,10 @@
 // keel/base/pool.h — per-thread free lists for the blocks that every request needs.
 //
-// pool_allocate(bytes) gives a block of at least `bytes` (size classes are 8 B more than the multiples of 16 B up to
+// pool_allocate(bytes) returns a block of at least `bytes` (size classes are 8 B more than the multiples of 16 B up to
 // 1,032 B, then the powers of two to 64 KiB; larger requests go to malloc); pool_free(block, bytes) returns it with the
-// same number.
-// Coroutine frames, arena blocks and buffers come from here, which is why the request path does not reach the heap in
-// steady state. Blocks are reused last-in-first-out, and at most `retained_bytes_max` per class and thread are kept.
+// same number. Coroutine frames, arena blocks and buffers come from here, which is why the request path does not reach
+// the heap in steady state. Blocks are reused last-in-first-out, and at most `retained_bytes_max` per class and thread
+// are kept.
 //
 // Errors:  out of memory throws std::bad_alloc, as operator new does; a request then ends with 503.
 // Threads: each thread has its own lists; a block may be freed on another thread than it came from.
@@ -18,13 +18,14 @@
 
 namespace keel {
 
+// The smallest and the largest block of the pool, in bytes.
 inline constexpr std::size_t pool_block_min = 24;
 inline constexpr std::size_t pool_block_max = 64 * 1024;
 
 namespace internal {
 
-// What lives long and comes in numbers, a connection and the frame of its task, is small: there the steps are fine, and
-// the sizes those that malloc gives without a rest, 8 B of its own before each.
+// Objects that live long and exist in large numbers, such as a connection and the frame of its task, are small. For
+// these sizes the steps are fine, and they are those of malloc (with its header of 8 B), so that nothing is left over.
 inline constexpr std::size_t pool_step = 16;
 inline constexpr std::size_t pool_fine_max = 1032;
 inline constexpr int pool_fine_count = (pool_fine_max - pool_block_min) / pool_step + 1;
@@ -60,7 +61,7 @@ void pool_free_without_room(void* block, std::size_t bytes) noexcept;
 
 }  // namespace internal
 
-// The usable size of a block that pool_allocate(bytes) gives.
+// The usable size of a block that pool_allocate(bytes) returns.
 constexpr std::size_t pool_block_size(std::size_t bytes) noexcept {
   return bytes > pool_block_max ? bytes : internal::pool_size_of(internal::pool_class_of(bytes));
 }

@@ -25,13 +25,14 @@ namespace keel {
 void for_each_printable(std::string_view text, FunctionRef<void(std::string_view)> f);
 std::string printable(std::string_view text);
 
+// A character of UTF-8 text, and how many bytes it takes.
 struct CodePoint {
   std::uint32_t point = 0;
   std::size_t bytes = 0;  // 0: not UTF-8.
 };
 // The first one of `text`, which is not empty.
 CodePoint first_code_point(std::string_view text) noexcept;
-// What a terminal or a reader of lines may take for more than text.
+// Characters that a terminal or a reader of lines could interpret as more than text.
 bool is_control(std::uint32_t point) noexcept;
 
 }  // namespace keel

@@ -2,9 +2,9 @@
 // each producer and consumer. queue_peers_bench.cc does the same with the queues of others. With two cores, two
 // producers and two consumers are more threads than cores: what that measures is oversubscription.
 //
-// Every queue passes pointers to messages that exist. `spsc_batch` pushes and pops as many at once as there is room and
-// waiting; the mailbox always gives all that is there, in `mpsc` to an owner with other work between two takes, and in
-// `mpsc_polled` to one that looks again at once.
+// Every queue passes pointers to messages that exist. `spsc_batch` pushes and pops as many together as there is room
+// and waiting; the mailbox always gives all that is there, in `mpsc` to an owner with other work between two takes, and
+// in `mpsc_polled` to one that looks again immediately.
 
 #include <benchmark/benchmark.h>
 

@@ -1,14 +1,15 @@
-// keel/base/random_stream.h — random bits that are computed and that nobody can guess: what a worker's Host::random()
-// is.
+// keel/base/random_stream.h — random bits that are computed and cannot be guessed: the source of a worker's
+// Host::random().
 //
 // ChaCha20 (RFC 8439 §2.3) with fast key erasure (D. J. Bernstein, 2017). The key, 256 bits, is taken from a host's
 // secret(): the kernel's on the system, the seed's in a simulation. Sixteen blocks are computed at a time; the first
-// 256 bits become the next key, and each value is erased when it is given. Whoever sees some values computes no other,
-// and whoever reads the memory computes none of those given before. The same key gives the same values on every
-// processor.
+// 256 bits become the next key, and each value is erased when it is given. Seeing some values does not let anybody
+// compute others, and reading the memory does not let anybody compute earlier ones. The same key gives the same values
+// on every processor.
 //
 // fork(): the child's stream continues with a key that it takes from the host anew. A virtual machine whose snapshot is
-// started twice gives the same values in both: what must not be so is taken from Host::secret(), which is the kernel's.
+// started twice produces the same values in both. Use Host::secret(), which asks the kernel, where that must not
+// happen.
 //
 // Threads:  one at a time.
 // Lifetime: the host outlives the stream.

@@ -11,7 +11,7 @@
 //   KEEL_TRY(const int fd, or_errno("open", ::open(path, O_RDONLY | O_CLOEXEC)));
 //   KEEL_TRY(auto document, try_catch([&] { return ThrowingParser(text).parse(); }));
 //
-// Several Results at once: collect.h.
+// Several Results together: collect.h.
 //
 // Errors:  value() and error() of the wrong kind throw a Bug (base/bug.h); *result and result-> are unchecked, as in
 //          std::expected.
@@ -47,7 +47,7 @@ template <class T>
 struct ResultOf<Result<T>> {
   using Type = Result<T>;
 };
-// What a Result<T> derives from; said here, before std::expected says something else.
+// The base of a Result<T>. It checks T first, so that the message is ours and not that of std::expected.
 template <class T>
 struct Expected {
   static_assert(!std::is_reference_v<T>, "a Result holds a value; for what lives elsewhere it holds a pointer");
@@ -130,7 +130,7 @@ class [[nodiscard(
     }
   }
 
-  // Result<U> with f applied to the value, Result<> when f gives nothing; the error passes through.
+  // Result<U> with f applied to the value, Result<> when f returns nothing; an error is passed on.
   template <class F>
   auto map(F&& f) && {
     return map_of(std::move(*this), std::forward<F>(f));
@@ -139,7 +139,7 @@ class [[nodiscard(
   auto map(F&& f) const& {
     return map_of(*this, std::forward<F>(f));
   }
-  // f(value) gives a Result itself; the error passes through.
+  // f(value) returns a Result itself; an error is passed on.
   template <class F>
   auto and_then(F&& f) && {
     return and_then_of(std::move(*this), std::forward<F>(f));
@@ -148,14 +148,14 @@ class [[nodiscard(
   auto and_then(F&& f) const& {
     return and_then_of(*this, std::forward<F>(f));
   }
-  // f(error) gives a Result<T>; a value passes through.
+  // f(error) returns a Result<T>; a value is passed on.
   template <class F>
   Result or_else(F&& f) && {
     if (is_err()) [[unlikely]]
       return std::forward<F>(f)(std::move(*this).error());
     return std::move(*this);
   }
-  // f(error) gives the Error to go on with; a value passes through.
+  // f(error) returns the Error to continue with; a value is passed on.
   template <class F>
   Result map_error(F&& f) && {
     if (is_err()) [[unlikely]]
@@ -179,11 +179,11 @@ class [[nodiscard(
       throw_bug("error() is asked of a Result that has a value", place);
   }
 
-  // Of one that is known to have an error.
+  // The error of a Result that is known to have one.
   static Error error_of(Result&& result) noexcept { return std::move(static_cast<Base&>(result).error()); }
   static Error error_of(const Result& result) noexcept { return static_cast<const Base&>(result).error().clone(); }
 
-  // f of the value, or of nothing where there is none.
+  // Calls f with the value, or without arguments for a Result<>.
   template <class Self, class F>
   static decltype(auto) apply(Self&& self, F&& f) {
     if constexpr (std::is_void_v<T>) {
@@ -214,8 +214,8 @@ class [[nodiscard(
   }
 };
 
-// What f() returns; an exception becomes an Error (Error::from_exception). A Result that f returns is passed on as it
-// is. For code that throws, at the place where it is called.
+// Returns what f() returns; an exception becomes an Error (Error::from_exception). A Result that f returns is passed on
+// as it is. For code that throws, at the place where it is called.
 template <class F>
 auto try_catch(F&& f) noexcept -> ResultOf<decltype(std::forward<F>(f)())> {
   try {
@@ -230,7 +230,7 @@ auto try_catch(F&& f) noexcept -> ResultOf<decltype(std::forward<F>(f)())> {
   }
 }
 
-// What a system call returned, or for -1 the errno that it left; `what` is a literal, usually its name.
+// The result of a system call, or for -1 an Error from errno; `what` is a literal, usually the call's name.
 template <class Int>
   requires std::is_signed_v<Int>
 Result<Int> or_errno(const char* what, Int returned) noexcept {
@@ -242,6 +242,7 @@ Result<Int> or_errno(const char* what, Int returned) noexcept {
 }  // namespace keel
 
 #define KEEL_CONCAT_(a, b) a##b
+// Joins two names after macros in them were replaced.
 #define KEEL_CONCAT(a, b) KEEL_CONCAT_(a, b)
 #define KEEL_TRY_(name, target, ...)                                \
   auto name = (__VA_ARGS__);                                        \
@@ -251,7 +252,7 @@ Result<Int> or_errno(const char* what, Int returned) noexcept {
 
 // KEEL_TRY(auto value, expression): the value, or return the error. Plain functions; coroutines use co_await.
 #define KEEL_TRY(target, ...) KEEL_TRY_(KEEL_CONCAT(keel_try_, __COUNTER__), target, __VA_ARGS__)
-// KEEL_TRY_VOID(expression): for Result<> and values nobody needs.
+// KEEL_TRY_VOID(expression): for Result<>, and for values that are not needed.
 #define KEEL_TRY_VOID(...)                                                       \
   do {                                                                           \
     if (auto keel_try_result = (__VA_ARGS__); !keel_try_result) [[unlikely]]     \

@@ -4,9 +4,11 @@
 
 #if defined(__has_feature)  // Clang
 #if __has_feature(address_sanitizer)
+// Defined when AddressSanitizer is on.
 #define KEEL_ADDRESS_SANITIZER 1
 #endif
 #if __has_feature(thread_sanitizer)
+// Defined when ThreadSanitizer is on.
 #define KEEL_THREAD_SANITIZER 1
 #endif
 #endif
@@ -23,4 +25,5 @@
 #ifndef KEEL_THREAD_SANITIZER
 #define KEEL_THREAD_SANITIZER 0
 #endif
+// Whether one of the sanitizers is on, as a preprocessor condition.
 #define KEEL_SANITIZED (KEEL_ADDRESS_SANITIZER || KEEL_THREAD_SANITIZER)

@@ -1,8 +1,8 @@
 // keel/base/scan.h — find the next interesting byte, sixteen or more at a time.
 //
-// Each find_… gives the first byte of [at, end) that belongs to its set, or end. `begin` is where readable memory
-// starts (begin <= at): the last bytes are then read in one load that overlaps bytes already seen, and nothing
-// outside [begin, end) is ever touched, so sanitizers and page ends are safe.
+// Each find_… returns the first byte of [at, end) that belongs to its set, or end. `begin` is where readable memory
+// starts (begin <= at): the last bytes are then read in one load that overlaps bytes already seen, and nothing outside
+// [begin, end) is ever touched, so sanitizers and page ends are safe.
 //
 // SSE2 is part of x86-64 and is what find uses: what it looks through, names and values of requests, is too short for
 // wider vectors to win what choosing them costs. find_long is for what may be long, and chooses. Other machines get the
@@ -64,8 +64,9 @@ struct NotHostByte {  // Anything but letters, digits, '-' and '.': the end of n
 #endif
 };
 
-// What a request target may not hold (RFC 3986 §3.3, §3.4): control bytes, space, bytes from 0x7f up and "#<>\^`{|}. To
-// look for few bytes costs less than to look for exactly these: '!' and '~' stop as well, and a path also at "$%=?".
+// The first byte that a request target may not contain (RFC 3986 §3.3, §3.4): control bytes, space, bytes from 0x7f up
+// and "#<>\^`{|}. To look for few bytes costs less than to look for exactly these: '!' and '~' stop as well, and a path
+// also at "$%=?".
 struct QueryStop {
   static constexpr bool has(unsigned char c) {
     return c <= '#' || c >= '{' || c == '<' || c == '>' || c == '\\' || c == '^' || c == '`';
@@ -84,6 +85,7 @@ struct QueryStop {
 #endif
 };
 
+// Where a path ends: at '?', '#' or a byte that a path may not contain; and what was met before.
 struct PathStop {
   static constexpr bool has(unsigned char c) {
     return c <= '%' || c >= '{' || (c >= '<' && c <= '?') || c == '\\' || c == '^' || c == '`';
@@ -193,9 +195,10 @@ template <class Set>
 }  // namespace internal
 #endif
 
-// The same for text of any length, of which nothing in front of `at` is read. What is longer than 64 bytes goes on with
+// The same for text of any length, of which nothing in front of `at` is read. Input beyond 64 bytes is searched with
 // the widest vectors that the processor has: AVX-512 where it does not slow the processor down, AVX2, or SSE2; it is
-// asked once. Cost: a call behind the first 16 bytes. For names and values of requests find is cheaper, which has none.
+// asked once. Cost: a function call after the first 16 bytes. For names and values of requests find is cheaper, which
+// has none.
 template <class Set>
 inline const char* find_long(const char* at, const char* end) {
 #ifdef __SSE2__
@@ -223,6 +226,7 @@ inline bool has(const char* at, std::size_t size) {
   return find<Set>(at, at, end) != end;
 }
 
+// Each returns the first byte of [at, end) that belongs to the set in its name, or end.
 inline const char* find_control(const char* begin, const char* at, const char* end) {
   return find<Control>(begin, at, end);
 }
@@ -239,17 +243,19 @@ inline const char* find_query_stop(const char* begin, const char* at, const char
   return find<QueryStop>(begin, at, end);
 }
 
-// Bytes as one number, for comparing short words at once. Memory of that size must be readable.
+// The bytes as one number, to compare short words in one step. Memory of that size must be readable.
 inline std::uint16_t load16(const char* at) {
   std::uint16_t word;
   std::memcpy(&word, at, sizeof word);
   return word;
 }
+// The next bytes as a number in the machine's byte order.
 inline std::uint32_t load32(const char* at) {
   std::uint32_t word;
   std::memcpy(&word, at, sizeof word);
   return word;
 }
+// The next bytes as a number in the machine's byte order.
 inline std::uint64_t load64(const char* at) {
   std::uint64_t word;
   std::memcpy(&word, at, sizeof word);

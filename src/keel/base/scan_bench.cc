@@ -1,5 +1,5 @@
-// The end of a value of a header, found in a buffer that goes on behind it: nanoseconds for one search, by the length
-// of the value. `find` is what the parser calls; `find_long` goes on after 64 bytes with the best form for this
+// The end of a value of a header, found in a buffer that continues behind it: nanoseconds for one search, by the length
+// of the value. `find` is what the parser calls; `find_long` continues after 64 bytes with the best form for this
 // processor; `form` is each of them that runs here, from the first byte on; `portable` looks at one byte after the
 // other; memchr of the C library looks for the carriage return alone.
 

@@ -1,9 +1,9 @@
 // keel/base/signal_stack.h — a stack of its own for the signal handlers of a thread.
 //
 // A handler that has to run after the thread's stack has overflowed needs one (sigaltstack(2), SA_ONSTACK). Threads
-// that Host::system() starts have one; the main thread has when somebody makes one there.
+// that Host::system() starts have one; the main thread has one when it is made there.
 //
-// Errors:   without memory for it the thread goes on with what it had.
+// Errors:   without memory for it the thread continues with what it had.
 // Threads:  made and destroyed on the thread it is for; nested ones are undone in reverse.
 // Cost:     64 KiB of address space, and the pages that a handler touches.
 

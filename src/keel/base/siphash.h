@@ -13,6 +13,7 @@
 
 namespace keel {
 
+// The 128-bit key of a keyed hash.
 struct SipKey {
   std::uint64_t low = 0;
   std::uint64_t high = 0;

@@ -4,14 +4,14 @@
 //   if (!samples.try_push(sample)) ++lost;                 // the producer: it is full
 //   while (auto sample = samples.try_pop()) use(*sample);  // the consumer: until it is empty
 //
-// Order is kept. Both sides may handle many elements at once and publish them with one store, the consumer where they
-// lie:
+// Order is kept. Both sides may handle many elements together and publish them with one store; the consumer reads them
+// in place:
 //
 //   const std::span<Sample> waiting = samples.front();
 //   write(waiting);
 //   samples.pop(waiting.size());
 //
-// Result:   what does not fit, or is not there, is the answer of the call: nothing waits.
+// Result:   a call returns what did not fit, or was not there: no call waits.
 // Lifetime: elements that are left end with the ring; both threads have stopped using it by then.
 // Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any.
 // Cost:     no allocation after construction. A push and a pop are one store each; each side remembers how far the
@@ -66,7 +66,7 @@ class SpscRing {
     const std::size_t head = head_.load(std::memory_order_relaxed);  // Only this thread writes it.
     if (room_after(head, 1) == 0) return false;
     ::new (static_cast<void*>(slots_ + (head & mask_))) T(std::forward<Arguments>(arguments)...);
-    head_.store(head + 1, std::memory_order_release);  // Who sees the new head sees the element.
+    head_.store(head + 1, std::memory_order_release);  // A thread that sees the new head sees the element.
     return true;
   }
   // Moves in as many of `elements` as fit, the first ones first, and says how many.
@@ -80,8 +80,8 @@ class SpscRing {
     if (count != 0) head_.store(head + count, std::memory_order_release);  // Once for all of them.
     return count;
   }
-  // Free places that lie behind each other, to be written where they are; empty when full. publish() pushes the first
-  // `count` of them. For elements that are plain bytes.
+  // Consecutive free places, to be written in place; empty when the ring is full. publish() pushes the first `count` of
+  // them. For elements that are plain bytes.
   std::span<T> room() noexcept
     requires(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>)
   {
@@ -95,7 +95,7 @@ class SpscRing {
   {
     const std::size_t head = head_.load(std::memory_order_relaxed);
     KEEL_CHECK(count <= capacity() - (head - tail_seen_), "no more is published than there was room for");
-    head_.store(head + count, std::memory_order_release);  // Who sees the new head sees what was written.
+    head_.store(head + count, std::memory_order_release);  // A thread that sees the new head sees what was written.
   }
 
   // ---- The consumer.
@@ -123,7 +123,7 @@ class SpscRing {
     if (count != 0) tail_.store(tail + count, std::memory_order_release);  // Once for all of them.
     return count;
   }
-  // The oldest elements, as far as they lie behind each other; empty when there are none. They stay until pop() has
+  // The oldest elements, as many as are consecutive in memory; empty when there are none. They stay until pop() has
   // ended the first `count` of them.
   std::span<T> front() noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
@@ -158,12 +158,13 @@ class SpscRing {
   }
   std::size_t room_after(std::size_t head, std::size_t wanted) noexcept {
     if (capacity() - (head - tail_seen_) < wanted) {
-      tail_seen_ = tail_.load(std::memory_order_acquire);  // What is free has been read.
+      tail_seen_ = tail_.load(std::memory_order_acquire);  // Free places have been read.
     }
     return capacity() - (head - tail_seen_);
   }
   std::size_t waiting_after(std::size_t tail, std::size_t wanted) noexcept {
-    if (head_seen_ - tail < wanted) head_seen_ = head_.load(std::memory_order_acquire);  // What waits has been written.
+    // Waiting elements have been written.
+    if (head_seen_ - tail < wanted) head_seen_ = head_.load(std::memory_order_acquire);
     return head_seen_ - tail;
   }
 

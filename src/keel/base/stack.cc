@@ -93,7 +93,7 @@ void answer(int, siginfo_t*, void* context) {
   const int error = errno;
   Question& q = question();
   int self = static_cast<int>(syscall(SYS_gettid));
-  // An answer that comes too late finds another question, or none.
+  // A response that comes too late finds another question, or none.
   if (q.thread.compare_exchange_strong(self, Question::being_answered, std::memory_order_acquire)) {
     capture_interrupted_stack(*q.stack, context);
     (*q.also)();
@@ -176,7 +176,7 @@ void capture_interrupted_stack(Stack& stack, void* context) noexcept {
   }
   if (stack.count > 0) return;
   stack.frames[stack.count++] = at;
-  // Nothing is known about code at this address: go on with whoever called it. The unwinder reads this context.
+  // Nothing is known about code at this address: continue with whoever called it. The unwinder reads this context.
   const ucontext_t before = interrupted;
   undo_call(interrupted);
   Walk walk{stack, program_counter(interrupted)};
@@ -213,7 +213,7 @@ Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience, Functio
     if (clock_now() >= until && q.thread.compare_exchange_strong(asked, Question::nobody)) {
       return fail(Code::DeadlineExceeded, "the thread did not answer");
     }
-    // One that has begun to answer is waited for: it writes to `stack`.
+    // A thread that has begun to respond is waited for, because it writes to `stack`.
     const timespec pause{0, 100'000};
     nanosleep(&pause, nullptr);
   }

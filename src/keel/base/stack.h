@@ -37,28 +37,30 @@ struct Stack {
 
 // This thread's, from the caller on. Async-signal-safe.
 [[gnu::noinline]] void capture_stack(Stack& stack) noexcept;
-// What a signal handler with SA_SIGINFO has interrupted; `context` is its third argument. Async-signal-safe. After a
-// jump to an address without code (a null function), the one that jumped is found too.
+// The stack that a signal handler with SA_SIGINFO has interrupted; `context` is its third argument. Async-signal-safe.
+// After a jump to an address without code (a null function), the one that jumped is found too.
 void capture_interrupted_stack(Stack& stack, void* context) noexcept;
 
-// Of another thread of this process, by its gettid(): it is interrupted by stack_signal and goes on. `also`, when
-// given, runs there too: inside a signal handler, with what that allows. DeadlineExceeded when the thread has not
-// answered in time (it blocks the signal, is stopped, or waits inside the kernel for something that cannot be
-// interrupted); NotFound when there is no such thread.
-// A system call that was interrupted is restarted, except those that never are (signal(7)): they end with EINTR.
+// The stack of another thread of this process, by its gettid(): stack_signal interrupts the thread, which then
+// continues. `also`, when given, runs on it too, inside a signal handler with its restrictions. DeadlineExceeded when
+// the thread has not responded in time (it blocks the signal, is stopped, or waits inside the kernel for something that
+// cannot be interrupted); NotFound when there is no such thread. A system call that was interrupted is restarted,
+// except the calls that never are (signal(7)), which end with EINTR.
 Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience, FunctionRef<void()> also);
 Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience);
 // SIGURG: nothing sends it unasked for, its default is to be ignored, and debuggers pass it on without stopping.
 extern const int stack_signal;
 
-// The program or library that an address lies in, and how far behind its base: what addr2line wants. The path of the
-// program itself is empty; that of no module is "?". Async-signal-safe.
+// The program or library that contains an address, and the offset from its base: the arguments of addr2line. The path
+// of the program itself is empty; that of no module is "?". Async-signal-safe.
 struct ModulePlace {
   const char* path = "?";
   std::uintptr_t offset = 0;
 };
+// The program or library that contains `address`; an empty name when none does.
 ModulePlace module_place(std::uintptr_t address) noexcept;
 
+// The function of an address, with file and line where there is debug information.
 struct FrameName {
   std::string_view function;  // "?" when it has no name.
   std::uintptr_t offset = 0;  // Behind the function's beginning, where there is no line.

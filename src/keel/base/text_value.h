@@ -8,8 +8,8 @@
 //   };
 //
 // Such a type is understood by Request::path_param and query_param (a text that is none is 400), json::Reader::value (a
-// Value problem), as an argument of a statement and by Row::get (data/uuid.h and data/timestamp.h are examples). Where
-// a text is none, the message is `expected`, behind the name of the parameter, member or column.
+// Value problem), as an argument of a statement and by Row::get (data/uuid.h and data/timestamp.h are examples). For an
+// invalid text, the message is the name of the parameter, member or column, followed by `expected`.
 //
 // Threads: values.  Cost: a ShortText is an array; no heap.
 
@@ -34,7 +34,7 @@ concept TextValue = std::default_initializable<T> && requires(std::string_view t
 template <std::size_t Capacity>
 class ShortText {
  public:
-  // For whoever writes it: the bytes, and how many of them are the text.
+  // For code that writes the text: the buffer, and how many of its bytes are the text.
   char* data() noexcept { return chars_; }
   void resize(std::size_t size) noexcept { size_ = size; }
 

@@ -1,4 +1,4 @@
-// keel/base/type_name.h — what a type is called, for people: in messages, in a graph, as the label of a metric.
+// keel/base/type_name.h — the name of a type for people: in messages, in a graph, as the label of a metric.
 //
 //   plain_name(type_name<accounts::Users>())           // "accounts::Users"
 //
@@ -29,6 +29,7 @@ consteval std::string_view type_name() {
   return text.substr(before, text.size() - before - behind);
 }
 
+// A name as the compiler writes it, without the parts in which compilers differ.
 std::string plain_name(std::string_view name);
 
 }  // namespace keel

@@ -28,6 +28,7 @@ struct Timer : Link {
   std::uint8_t slot = 0;
 };
 
+// Timers by the time at which they are due; starting and stopping one is O(1).
 class TimerWheel {
  public:
   explicit TimerWheel(Instant now) : tick_(now > Instant() ? floor_tick(now) : 0) {}

@@ -21,6 +21,7 @@
 
 namespace keel::config {
 
+// What a command line asks for.
 enum class Action { Run, Help, PrintConfig, CheckConfig };
 // What the command line asks for: the first of --help (-h), --print-config and --check-config, else Run.
 Action action(std::span<const char* const> args) noexcept;
@@ -48,7 +49,7 @@ Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::st
   if (!loaded) exit_refused(name, loaded.error());
   if (asked != Action::Run) internal::show_warnings(name, loaded->origins());
   if (asked == Action::PrintConfig) internal::show_and_exit(name, loaded->describe());
-  if (asked == Action::CheckConfig) internal::show_and_exit(name, "the configuration is good\n");
+  if (asked == Action::CheckConfig) internal::show_and_exit(name, "the configuration is valid\n");
   return *std::move(loaded);
 }
 

@@ -69,7 +69,7 @@ const Field* secret_of(std::span<const Field> fields, std::string_view key) {
   return f != nullptr && f->kind == Kind::Secret && !f->key.empty() ? f : nullptr;
 }
 
-// Of an element of a map. A variable of the environment has no other letters.
+// The name of an element of a map. A variable of the environment has no other letters.
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 64 && ascii::is_lower(text[0]) && !text.contains("__") &&
          std::ranges::all_of(text, [](char c) { return ascii::is_lower(c) || ascii::is_digit(c) || c == '_'; });
@@ -189,7 +189,7 @@ class Loader {
   std::vector<Setting> command_line(std::string& file) {
     std::vector<Setting> settings;
     const auto& args = sources_.args;
-    std::string without_value;  // The flag before, when a word behind it may have been meant as its value.
+    std::string without_value;  // The previous flag, if the word after it may have been meant as its value.
     for (std::size_t i = 0; i < args.size(); ++i) {
       const std::string_view arg = args[i];
       const std::string before = std::exchange(without_value, {});

@@ -17,9 +17,9 @@
 //   };
 //   Result<StoreConfig> config = config::load<StoreConfig>({.file = "service.yaml", .args = args});
 //
-// A plain struct needs no fields(): its fields are the keys (schema.h). What its rules() say is asked once everything
-// is read, of nested structs first; what does not hold is an error with file and line:
-// "service.yaml:7: store.connections_max: must be from 1 to 1024". A default that does not hold is one, too.
+// A plain struct needs no fields(): its fields are the keys (schema.h). Its rules() are checked once everything is
+// read, of nested structs first. A violated rule is an error with file and line: "service.yaml:7:
+// store.connections_max: must be from 1 to 1024". A default that does not hold is one, too.
 //
 // Field types: bool, integers, double, std::string, enums and optional enums, Duration, ByteSize, integers that count
 // bytes (config::Bytes), Secret, structs with fields() and plain ones, std::vector of any of these, and std::map of
@@ -30,7 +30,7 @@
 //   file          YAML, one document; an empty one has no keys. 1.2 booleans (true, false) only; numbers are decimal
 //   and
 //                 not in quotes. Aliases are expanded within bounds; duplicate keys, tags and more than 32 levels are
-//                 refused.
+//                 rejected.
 //   environment   KEEL_NETWORK__HTTP__PORT=8081: prefix, capitals, two underscores between levels, digits for the
 //                 place in a list (KEEL_THREAD__POOLS__0__SIZE; the place behind the last one appends).
 //   command line  --network.http.port=8081 or --set network.http.port=8081; --config FILE names the file. The words
@@ -48,7 +48,7 @@
 // Errors: InvalidArgument, all problems in one message, a line each (20 at most):
 //         "service.yaml:7: network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown,
 //         nor is a word behind a flag without a value, which may be one.
-//         A key that was renamed or removed is refused with its successor (schema.h: renamed(), removed()).
+//         A key that was renamed or removed is rejected with its successor (schema.h: renamed(), removed()).
 // Threads: any, one at a time.  Cost: start-up only.
 
 #pragma once
@@ -68,7 +68,7 @@ namespace keel::config {
 // Collects broken rules between fields; see check() above.
 class Checks {
  public:
-  // `path` is the key to name; its origin is put in front.
+  // `path` is the key that the message names; its origin is put in front.
   void refuse(std::string_view path, std::string_view problem);
 
  private:
@@ -77,6 +77,7 @@ class Checks {
   Loader& loader_;
 };
 
+// Where a configuration comes from: file, environment and command line.
 struct Sources {
   // Read when --config does not name another; empty: none. A file that is named must exist.
   std::string file = {};
@@ -114,8 +115,8 @@ Result<T> load(const Sources& sources) {
   return loaded;
 }
 
-// The effective configuration as YAML, a comment with its origin behind each value; what --print-config prints.
-// Secrets are ***, or the file that they come from; everything else loads again.
+// The effective configuration as YAML, with a comment after each value that names its origin: the output of
+// --print-config. Secrets are ***, or the file that they come from; everything else loads again.
 template <Section T>
 std::string describe(T value, const Origins& origins) {
   Schema schema;
@@ -123,7 +124,7 @@ std::string describe(T value, const Origins& origins) {
   return internal::describe(schema, origins);
 }
 
-// What --help says about every key: how to write it, what it is for, its range and its default.
+// The text of --help about every key: how to write it, what it is for, its range and its default.
 template <Section T>
 std::string help(std::string_view env_prefix = "KEEL_") {
   T value{};

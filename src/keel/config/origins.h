@@ -24,7 +24,7 @@ class Origins {
   // When loading began, and how long it took.
   Instant loading_began() const noexcept { return loading_began_; }
   Duration loading_took() const noexcept { return loading_took_; }
-  // What is right and still unwise, a sentence each, with its place: a secret on the command line.
+  // Warnings about valid but unwise values, a sentence each with its place: a secret on the command line.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
   // Whether every value came from the same place, whenever it was loaded.
   bool operator==(const Origins& other) const { return entries_ == other.entries_; }

@@ -7,20 +7,20 @@
 //   …
 //   auto changes = config.reload();                // on SIGHUP; app::App does it
 //
-// reload() reads file, environment and command line anew and checks all of it: one mistake, and nothing changes. Of
-// what is different, the fields marked reloadable() change; the others keep their value, and are reported as needing a
+// reload() reads file, environment and command line anew and checks all of it: one mistake, and nothing changes. Of the
+// fields that differ, those marked reloadable() change; the others keep their value, and are reported as needing a
 // restart. Then the appliers of what has changed are called, in the order of their registration. When one fails, those
 // before it are called again the other way round, in reverse order, and nothing has changed. An applier that fails has
 // undone its own part; what is easy to undo is registered first.
 //
-// Values never change in place: a reload makes a new value, and the old ones live as long as the Reloadable. So a
-// reference from *config is always whole, and shows what was in force when it was taken; *config is what is now. A
-// Secret is the exception. Once the appliers have run, a Secret that the reload has replaced reveals random bytes in
-// the old values, and what it revealed before is overwritten when no thread can still be reading it: by reload()
-// itself, which is right where no other thread reads secrets, or by what the caller of reload() provides. In an App
-// that is when each worker has ended what it was running: what reveal() gave on a worker is whole until the next
-// co_await. So read a secret from *config each time, and copy it where it is needed across an await or on another
-// thread.
+// Values never change in place: a reload makes a new value, and the old ones live as long as the Reloadable. Therefore
+// a reference from *config is always consistent, and has the values that were in effect when it was taken; *config has
+// the current ones. A Secret is the exception. Once the appliers have run, a Secret that the reload has replaced
+// reveals random bytes in the old values, and what it revealed before is overwritten when no thread can still be
+// reading it: by reload() itself, which is right where no other thread reads secrets, or by what the caller of reload()
+// provides. In an App that is when each worker has ended what it was running: what reveal() gave on a worker is whole
+// until the next co_await. Therefore read a secret from *config each time, and copy it where it is needed across an
+// await or on another thread.
 //
 // Errors:   load(): as config::load(). reload(): the same, or that of the applier that failed.
 // Threads:  *config, config->, origins() and describe() on any; everything else on one. Appliers run on that one.
@@ -48,7 +48,7 @@ namespace keel::config {
 struct Change {
   std::string path;           // "network.http.max_body"
   std::string before, after;  // As YAML; secrets are ***.
-  std::string origin;         // Of the new value: "service.yaml:7".
+  std::string origin;         // The origin of the new value: "service.yaml:7".
   bool is_applied = false;    // No: it needs a restart, and `before` stays in force.
 };
 
@@ -85,7 +85,7 @@ class Versions {
     void* value;
     Origins origins;
     std::vector<Change> waiting;   // For a restart.
-    std::vector<Secret*> secrets;  // In `value`: those that still have their text.
+    std::vector<Secret*> secrets;  // The secrets in `value` that still have their text.
   };
   struct Entry {
     std::uint64_t id;
@@ -144,7 +144,7 @@ class Reloadable {
   // As config::describe(), with a line in front for each value that waits for a restart.
   std::string describe() const { return versions_->describe(); }
 
-  // What was different, applied or not; empty when nothing was.
+  // The differences, applied or not; empty when there were none.
   Result<std::vector<Change>> reload() {
     return reload([](Function<void()> overwrite) { overwrite(); });
   }

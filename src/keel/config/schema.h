@@ -1,4 +1,4 @@
-// keel/config/schema.h — what a struct lists of itself, so that a configuration can be read into it.
+// keel/config/schema.h — how a struct lists its keys, so that a configuration can be read into it.
 //
 //   template <class Visitor> void fields(Visitor& v) {         // or: void fields(config::Schema& v);
 //     config::field(v, "path", path, "where the data is");
@@ -57,18 +57,20 @@ struct Bytes {
   explicit Bytes(T& of) : count(of) {}
   T& count;
 };
+// A number of KiB as the unit of a size.
 template <class T>
 struct Kibibytes : Bytes<T, 1024> {
   explicit Kibibytes(T& of) : Bytes<T, 1024>(of) {}
 };
 
-// What a value may be, both ends included.
+// The range of a value, both ends included.
 template <class T>
 struct Range {
   T min;
   T max;
 };
 
+// A value of an enum and its name in a configuration.
 struct Name {
   const char* text;
   std::int64_t value;
@@ -81,6 +83,7 @@ struct Word {
   const char* text;
   E value;
 };
+// The names of an enum's values.
 template <class E, std::size_t N>
 struct Names {
   Name list[N];
@@ -108,6 +111,7 @@ inline constexpr bool is_enum = std::is_enum_v<T>;
 template <class E>
 inline constexpr bool is_enum<std::optional<E>> = std::is_enum_v<E>;
 }  // namespace internal
+// Makes the names of an enum's values: names<Color>({{"red", Color::Red}}).
 template <class E, std::size_t N>
 constexpr Names<E, N> names(const Word<E> (&words)[N]) {
   Names<E, N> made{};
@@ -116,9 +120,10 @@ constexpr Names<E, N> names(const Word<E> (&words)[N]) {
 }
 
 class Schema;
+// A struct with fields(), whose members are keys of a section.
 template <class T>
 concept HasFields = requires(T& value, Schema& schema) { value.fields(schema); };
-// Whose fields are the keys without a word of its own.
+// A struct whose members are the keys, without fields() of its own.
 template <class T>
 concept PlainSection =
     !HasFields<T> && std::is_class_v<T> && !std::is_same_v<T, ByteSize> &&
@@ -156,7 +161,7 @@ struct Field {
 struct FormerKey {
   std::string path;       // "network.http.max_lines"
   std::string successor;  // "network.http.max_header_count"; empty: the key was removed.
-  std::string advice;     // What to do instead of a key that was removed.
+  std::string advice;     // Advice for a key that was removed.
 };
 
 // The list of fields of one value. Holds pointers into the value: for as long as it stays where it is.
@@ -168,7 +173,7 @@ class Schema {
   Field& close();
   const std::vector<Field>& fields() const { return root_.children; }
   const Field& root() const { return root_; }
-  // Of the section that is open.
+  // Sets the rules of the section that is open.
   void set_rules(void* section, void (*rules)(const void*, Check::Tell, void*)) {
     top().at = section;
     top().rules = rules;
@@ -185,7 +190,7 @@ class Schema {
 };
 
 namespace internal {
-// The range's end, or what a T can count when that is less.
+// The end of the range, or the largest value of T if that is smaller.
 template <class T>
 constexpr std::int64_t most_bytes(ByteSize end, std::int64_t unit) {
   constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
@@ -385,7 +390,7 @@ Field& field(Schema& v, std::string_view key, Map& sections, const char* help) {
 }
 
 // Says that `key` of this section, or all that was below it, is now at `path`: "network.http.max_header_count". A
-// configuration that still has it is refused with that path. Not within the elements of a list.
+// configuration that still has it is rejected with that path. Not allowed within the elements of a list.
 void renamed(Schema& v, std::string_view key, std::string_view path);
 // Says that `key` of this section is gone; the error ends with `advice`, which says what to do instead.
 void removed(Schema& v, std::string_view key, std::string_view advice);

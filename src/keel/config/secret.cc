@@ -20,7 +20,7 @@ namespace {
 class Descriptor {
  public:
   explicit Descriptor(const std::string& path)
-      // Not blocking: a pipe at that place is refused, and not waited for.
+      // Not blocking: a pipe at that place is rejected, and not waited for.
       : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) {}
   Descriptor(const Descriptor&) = delete;
   ~Descriptor() {

@@ -1,4 +1,4 @@
-// keel/config/secret.h — text that must not be shown: a password, a key, a token.
+// keel/config/secret.h — text that must not be printed: a password, a key, a token.
 //
 //   config::field(v, "password", password, "of the store");    // password: …, or password_file: /run/secrets/store
 //   connect(config->store.password.reveal());
@@ -43,23 +43,23 @@ class Secret {
   }
   ~Secret();
 
-  // What the file at `path` holds, without one line feed at its end. InvalidArgument, with the path and what to do: it
-  // cannot be read, is not a regular file, is empty, has more than file_bytes_max, or its group or everybody may write
-  // to it. A link is followed.
+  // The content of the file at `path`, without one line feed at its end. InvalidArgument, with the path and what to do:
+  // it cannot be read, is not a regular file, is empty, has more than file_bytes_max, or its group or everybody may
+  // write to it. A link is followed.
   static Result<Secret> from_file(const std::string& path);
 
   bool empty() const noexcept { return size_ == 0; }
   // The text itself, for the call that needs it.
   std::string_view reveal() const noexcept { return {__atomic_load_n(&text_, __ATOMIC_ACQUIRE), size_}; }
-  // What the configuration names as the file that it was read from; empty: it was given itself.
+  // The file from which it was read, as the configuration names it; empty: the secret was given itself.
   const std::string& file() const noexcept { return file_; }
 
   // For the loader: one that is to be read from the file that the configuration names so.
   static Secret unread(std::string_view file);
   Result<> read(const std::string& path);
 
-  // Takes the text out and puts random bytes of the same size in its place. Another thread may call reveal() meanwhile:
-  // it gets the text or the random bytes. What it got stays valid as long as the result of this call.
+  // Takes the text out and puts random bytes of the same size in its place. Another thread may call reveal() at the
+  // same time: it gets the text or the random bytes. The returned text stays valid as long as the result of this call.
   Secret take();
   // Overwrites the text in its place with random bytes. No other thread may be reading it.
   void spoil() noexcept;

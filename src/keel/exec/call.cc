@@ -5,7 +5,9 @@
 namespace keel::internal {
 
 void executed_callable_threw() noexcept {
-  report_unhandled("a callable of execute() threw: submit() gives its exception to somebody", Error::from_exception());
+  report_unhandled(
+      "a callable of execute() threw an exception, which nobody receives: submit() passes it to its caller",
+      Error::from_exception());
 }
 
 Error executor_refused() noexcept {
@@ -19,7 +21,7 @@ Error executor_refused_delayed(const Executor& executor) noexcept {
                  "a worker's loop");
   }
   return Error(Code::ResourceExhausted,
-               "the executor takes no more jobs for later: too many wait for their time, or it has been stopped");
+               "the executor takes no more delayed jobs: its queue is full, or it has been stopped");
 }
 
 }  // namespace keel::internal

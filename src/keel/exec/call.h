@@ -1,4 +1,4 @@
-// keel/exec/call.h — a callable as a job: run it, and nobody waits for it.
+// keel/exec/call.h — a callable as a job: run it without waiting for its result.
 //
 //   KEEL_TRY_VOID(execute(pool, [&cache] { cache.sweep(); }));        // ResourceExhausted: the queue is full
 //   KEEL_TRY_VOID(execute(pool, report, Priority::Low));              // what offer() of a ThreadPool also takes
@@ -9,15 +9,15 @@
 //
 // Result:    that it was taken, not that it has run: an executor that is stopped with a deadline discards what it does
 //            not reach then, and what the callable holds is let go.
-// Errors:    ResourceExhausted when the executor refuses (Executor::offer): its queue is full, or it has been stopped.
-//            Unsupported from execute_after() when it has no clock (InlineExecutor).
-//            A callable that throws has nobody to tell: what it threw is a line of the log and counted
-//            (observe/unhandled.h), and the executor goes on. submit() hands the exception to somebody.
-//            std::bad_alloc, from here, when there is no memory for the job.
+// Errors:    ResourceExhausted when the executor rejects (Executor::offer): its queue is full, or it has been stopped.
+//            Unsupported from execute_after() when it has no clock (InlineExecutor). A callable that throws has nobody
+//            to tell: what it threw is a line of the log and counted (observe/unhandled.h), and the executor continues.
+//            submit() passes the exception to its caller. std::bad_alloc, from here, when there is no memory for the
+//            job.
 // Ownership: the callable is moved into the job and destroyed on the thread that has run it. What it refers to outlives
 //            that.
 // Threads:   any.
-// Cost:      a callable of at most 48 bytes costs no allocation once as many jobs have been on their way at once
+// Cost:      a callable of at most 48 bytes costs no allocation once as many jobs have been on their way together
 //            (exec/job_memory.h); up to 112 bytes likewise, with a larger block.
 
 #pragma once
@@ -41,7 +41,7 @@ namespace internal {
 Error executor_refused() noexcept;
 Error executor_refused_delayed(const Executor& executor) noexcept;
 
-// Job memory until somebody owns what is made in it.
+// Owns job memory until an object is constructed in it.
 class JobBlock {
  public:
   explicit JobBlock(std::size_t bytes) : block_(job_allocate(bytes)), bytes_(bytes) {}
@@ -114,7 +114,7 @@ template <class E, class F, class... How>
 Result<> execute(E& executor, F&& callable, How... how) {
   static_assert(
       requires(Job& job) { executor.offer(job, how...); },
-      "this executor tells no priorities apart: leave the Priority out, or give it a ThreadPool");
+      "this executor has no priorities: leave the Priority out, or use a ThreadPool");
   auto* const call = internal::Call<std::decay_t<F>>::make(std::forward<F>(callable));
   if (executor.offer(*call, how...)) [[likely]]
     return {};

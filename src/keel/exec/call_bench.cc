@@ -88,7 +88,7 @@ void execute_each(ThreadPool& pool, Count& count) {
     if (!execute(pool, [&count] { count.done(); })) return;
   }
 }
-// The handles are destroyed at once: nobody looks for the results.
+// The handles are destroyed immediately: nobody looks for the results.
 void submit_each(std::vector<Submitted<>>& handles, ThreadPool& pool, Count& count) {
   for (std::size_t i = 0; i < jobs_per_round; ++i) handles[i] = submit(pool, [&count] { count.done(); });
 }
@@ -109,7 +109,7 @@ void submit_post_elastic(benchmark::State& state) {
 }
 BENCHMARK(submit_post_elastic)->ArgName("threads_max")->Arg(4)->UseManualTime();
 
-// A hundred at once: one lock and one wake-up for all of them.
+// A hundred in one call: one lock and one wake-up for all of them.
 void execute_all_post(benchmark::State& state) {
   constexpr std::size_t at_once = 100;
   struct Done {

@@ -187,7 +187,7 @@ TEST(Execute, of_a_small_callable_does_not_allocate_once_it_is_warm) {
   const auto counting = [&sum, captured] { return sum += captured[4]; };
   static_assert(sizeof small == 48 && sizeof counting == 48);
 
-  // At once on their way: more than below, and than the threads keep for themselves.
+  // Concurrent jobs: more than below, and more than the threads keep for themselves.
   std::latch go{1};
   for (int i = 0; i < 2; ++i) EXPECT_TRUE(execute(pool, [&go] { go.wait(); }));
   std::vector<Submitted<std::uint64_t>> handles;

@@ -64,7 +64,8 @@ bool DelayedJobs::send(Job& job, Instant due) noexcept {
   Waiting* const waiting = make(job, due);
   if (waiting == nullptr) return false;
   sent_.push(*waiting);
-  // That the queue was empty would not do: who takes from it does not release `bring_`, which has been a job before.
+  // The result of push() is not enough: the thread that takes from the queue does not release `bring_`, which was a job
+  // before.
   if (!is_posted_.exchange(true, std::memory_order_acq_rel)) executor_.post(bring_);
   return true;
 }

@@ -1,4 +1,4 @@
-// keel/exec/executor.h — where work runs.
+// keel/exec/executor.h — the interface of everything that runs jobs.
 //
 // A Job is intrusive: it lives in its owner until it has run, so posting never allocates. An Executor runs jobs: a
 // worker's loop (io/loop.h), a ThreadPool, a SerialExecutor, an InlineExecutor, or the simulation. Each thread that
@@ -27,8 +27,9 @@ struct Job {
   Job* next = nullptr;  // The executor's.
 };
 
-// Which of the jobs that wait starts first, where an executor tells them apart (ThreadPool).
+// Which of the waiting jobs starts first, on executors that have priorities (ThreadPool).
 enum class Priority : unsigned char { High, Normal, Low };
+// The number of priorities.
 inline constexpr int priority_count = 3;
 
 class Executor {
@@ -43,7 +44,7 @@ class Executor {
   // post() for several jobs of one sender, linked by `next` from `first` to `last`: one wake-up for all.
   virtual void post_all(Job& first, Job& last) noexcept;
 
-  // As post(), for work that may be refused. False: `job` will not run. An executor with a bounded queue says what it
+  // As post(), for work that may be rejected. False: `job` will not run. An executor with a bounded queue says what it
   // does when that is full; the others take everything.
   virtual bool offer(Job& job) noexcept;
   // The same for `count` linked jobs: all of them or none.
@@ -51,7 +52,8 @@ class Executor {
 
   // As offer(), for a job that runs when `delay` has passed, or as soon as possible afterwards. False: `job` will not
   // run: as many wait for their time as may, the executor has been stopped, there is no memory to remember it, or no
-  // clock, as here. What is not due when the executor ends is discarded; draining does not wait for it. Any thread.
+  // clock, as here. A job that is not due when the executor ends is discarded; draining does not wait for it. Any
+  // thread.
   virtual bool offer_after(Job& job, Duration delay) noexcept;
   // False: offer_after() never takes a job.
   virtual bool has_clock() const noexcept { return false; }
@@ -65,8 +67,9 @@ class Executor {
   // Returns what was current.
   static Executor* set_current(Executor* executor) noexcept;
 
-  // Asked by a job that has begun to run. True: its executor is being stopped and has no time left for it. The job then
-  // does not do its work, tells its owner, and is counted as discarded. One that never asks does its work as ever.
+  // Call it from a job that has begun to run. True: the executor is being stopped and has no time left for the job,
+  // which should skip its work, notify its owner and return; it counts as discarded. Jobs that never call this run
+  // normally.
   static bool discards() noexcept;
 
   // The time of its present turn; Instant() for an executor without a clock. On its own thread.
@@ -75,7 +78,7 @@ class Executor {
   List<Link>& waiting() noexcept { return waiting_; }
 
  protected:
-  // Runs `job` with discards() true; how many jobs have asked and were told so.
+  // Runs `job` with discards() true. Returns how many jobs have called discards() and got true.
   static std::size_t discard(Job& job) noexcept;
   friend class DelayedJobs;
 

@@ -6,7 +6,7 @@
 //
 // A job that is posted by a running one waits until that has returned: nothing recurses.
 //
-// It has no clock, and nobody to come back to it: execute_after() and submit_after() are Unsupported.
+// It has no clock and no thread of its own: execute_after() and submit_after() are Unsupported.
 //
 // Not a home for tasks: they are promised that post() never runs a job inside the call.
 //

@@ -23,7 +23,7 @@ static_assert(size_of(class_count - 1) == job_block_max);
 struct Block {
   Block* next;
   Block* next_magazine;
-  std::size_t count;  // Of the magazine.
+  std::size_t count;  // The number of blocks in a magazine.
 };
 
 struct Magazine {
@@ -69,7 +69,7 @@ struct AtEnd {
   racks.end_with_thread = true;
 }
 
-// One allocation, cut into blocks.
+// One allocation, divided into blocks.
 void cut(int i, Magazine& magazine) {
   const std::size_t size = size_of(i);
   void* const memory = std::malloc(size * magazine_blocks + line - 1);

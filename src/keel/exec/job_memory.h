@@ -1,9 +1,9 @@
-// keel/exec/job_memory.h — memory for small jobs that are made on one thread and end on another.
+// keel/exec/job_memory.h — memory for small jobs that are allocated on one thread and freed on another.
 //
-// job_allocate(bytes) gives a block of 64 or 128 bytes, each in cache lines of its own; job_free(block, bytes) returns
-// it with the same number. Larger ones go to malloc. Blocks move between threads 64 at a time, so that a thread that
-// only makes jobs gets back what another thread that only runs them has freed: after a while nothing comes from the
-// heap. What was once in use is kept for the life of the process.
+// job_allocate(bytes) returns a block of 64 or 128 bytes, each in cache lines of its own; job_free(block, bytes)
+// returns it with the same number. Larger ones go to malloc. Blocks move between threads 64 at a time, so that a thread
+// that only makes jobs gets back what another thread that only runs them has freed: after a while nothing comes from
+// the heap. Memory that was once in use is kept for the life of the process.
 //
 // Errors:  out of memory throws std::bad_alloc, as operator new does.
 // Threads: any, for both.
@@ -17,6 +17,7 @@
 
 namespace keel {
 
+// The largest block, in bytes.
 inline constexpr std::size_t job_block_max = 128;
 
 void* job_allocate(std::size_t bytes);

@@ -9,9 +9,9 @@
 //
 // A delayed job waits for its time in the executor below and is then posted here.
 //
-// Errors:   offer(), and with it execute() and submit(), refuses when `queue_max` jobs wait; offer_after(), and with it
+// Errors:   offer(), and with it execute() and submit(), rejects when `queue_max` jobs wait; offer_after(), and with it
 //           execute_after() and submit_after(), when as many wait for their time, or the executor below refuses. post()
-//           never refuses.
+//           never rejects.
 // Threads:  post(), offer(), offer_after() and queued() on any; jobs run on the threads of the executor below.
 // Lifetime: the executor below outlives it. Its end discards what is not due (Executor::discards) and waits until
 //           everything else that was posted has run, so it does not end inside one of its own jobs (checked). When the
@@ -30,8 +30,9 @@
 
 namespace keel {
 
+// Name and bounds of a SerialExecutor.
 struct SerialExecutorOptions {
-  std::size_t queue_max = 1024;  // Jobs that may wait before offer() refuses; a longer queue is a longer wait.
+  std::size_t queue_max = 1024;  // Jobs that may wait before offer() rejects; a longer queue is a longer wait.
 };
 
 class SerialExecutor final : public Executor {

@@ -16,7 +16,7 @@ class Parked : public Submission::Listener {
  public:
   Parked() noexcept : Listener{&told} {}
 
-  // Until it was told `times`; false: not at `until`.
+  // Waits for `times` notifications; false: they did not arrive before `until`.
   bool wait(std::size_t times, Instant until) noexcept {
     std::unique_lock lock(mutex_);
     const auto enough = [&] { return told_ >= times; };

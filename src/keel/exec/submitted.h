@@ -1,4 +1,4 @@
-// keel/exec/submitted.h — submit(): a callable as a job, and a handle to what it gives.
+// keel/exec/submitted.h — submit(): a callable as a job, and a handle to its result.
 //
 //   Submitted<Image> small = submit(pool, [&] { return shrink(image); });
 //   Result<Image> result = small.get();                      // a thread waits; a task: co_await completion(…), task/
@@ -10,16 +10,16 @@
 // Result:    what the callable returns, once; a Result<T> that it returns is the result itself. An exception that
 //            leaves it becomes an Error (Internal with its what(), ResourceExhausted for std::bad_alloc).
 // Errors:    Cancelled: cancel() came before it began, or its executor was stopped and discarded it. ResourceExhausted:
-//            the executor refused it (Executor::offer). Unsupported: it has no clock for submit_after().
+//            the executor rejected it (Executor::offer). Unsupported: it has no clock for submit_after().
 //            std::bad_alloc, from submit(), without memory for the job.
-// Ownership: the handle owns the result. One that is destroyed cancels what has not begun; what runs goes on, and its
+// Ownership: the handle owns the result. One that is destroyed cancels what has not begun; what runs continues, and its
 //            result is dropped: what the callable refers to outlives the run, which wait() tells. The callable is
 //            destroyed when it has run or is cancelled.
 // Threads:   a handle belongs to one at a time. A worker's loop must not wait (checked): tasks await completion(). A
 //            thread of the executor that it was submitted to runs what has not begun itself, inside the call, instead
 //            of waiting for another one, a delayed job when its time has come: work that is divided on one pool does
 //            not stall it.
-// Cost:      no allocation once as many jobs have been on their way at once, when callable and value together take no
+// Cost:      no allocation once as many jobs have been on their way together, when callable and value together take no
 //            more than 72 bytes; see call_bench.cc.
 
 #pragma once
@@ -49,20 +49,20 @@ class BasicSubmission : public Job {
   };
 
   bool is_done() const noexcept { return listener_.load(std::memory_order_acquire) == &nobody; }
-  bool has_value() const noexcept { return has_value_; }  // When it is done,
-  Error& error() noexcept { return error_; }              // and this when it has none.
+  bool has_value() const noexcept { return has_value_; }  // Valid when it is done.
+  Error& error() noexcept { return error_; }              // Valid when it is done and has no value.
 
   // It will not run, and is done with Cancelled. False: it has begun, or was cancelled before.
   bool cancel() noexcept;
-  // `listener` is told later. False: it is done already.
+  // `listener` will be notified. False: it is done already.
   bool listen(Listener& listener) noexcept;
-  // It will not be told. False: it has been, or is being told right now.
+  // The listener will not be notified. False: it was notified already, or is being notified at this moment.
   bool forget(Listener& listener) noexcept;
-  // On a thread of its executor: runs it here when it has not begun and its time has come. True: it has.
+  // On a thread of its executor: runs the job here if it has not begun and is due. True: it has.
   bool help() noexcept;
   // Before then help() does not run it here; never() when that is not for this thread to do.
   Instant helps_at() const noexcept;
-  // Of the handle.
+  // The part that the handle uses.
   void release() noexcept;
 
   // For submit(): the executor did not take it, and why.
@@ -87,7 +87,7 @@ class BasicSubmission : public Job {
 
   template <class U>
   using Atomic = typename Atomics::template Atomic<U>;
-  static Listener nobody;  // Is "told" when it is done.
+  static Listener nobody;  // Is notified when it is done.
   Atomic<Listener*> listener_{nullptr};
   Executor* executor_;
   Take take_;
@@ -104,6 +104,7 @@ extern template class BasicSubmission<>;
 // The part of a submitted job that does not depend on its type: shared by its executor and its handle.
 using Submission = internal::BasicSubmission<>;
 
+// The shared state of a submission whose callable returns a T.
 template <class T>
 class SubmissionOf : public Submission {
  public:
@@ -135,7 +136,7 @@ class SubmissionOf : public Submission {
 };
 
 namespace internal {
-// When a submitted job may begin.
+// The time from which a submitted job may begin.
 struct DueAtOnce {
   static constexpr Instant at{};
 };
@@ -145,6 +146,7 @@ struct DueLater {
 DueLater due_after(Duration delay) noexcept;
 }  // namespace internal
 
+// The job of one submission: its callable and its result, in one block.
 template <class T, class F, class Due = internal::DueAtOnce>
 class SubmissionFor final : public SubmissionOf<T> {
   using Step = Submission::Step;
@@ -240,7 +242,8 @@ class [[nodiscard]] Submitted {
  public:
   using Value = T;
 
-  Submitted() noexcept = default;  // Of nothing, as one that was moved from or taken: only to be assigned or destroyed.
+  // An empty handle, like one that was moved from or taken: it may only be assigned or destroyed.
+  Submitted() noexcept = default;
   explicit Submitted(SubmissionOf<T>& submission) noexcept : submission_(&submission) {}
   Submitted(Submitted&& other) noexcept : submission_(std::exchange(other.submission_, nullptr)) {}
   Submitted& operator=(Submitted&& other) noexcept {
@@ -252,9 +255,9 @@ class [[nodiscard]] Submitted {
   }
   ~Submitted() { reset(); }
 
-  // Of something: not moved from, not taken.
+  // True unless the handle is empty: moved from, or its result taken.
   explicit operator bool() const noexcept { return submission_ != nullptr; }
-  // It has run, was cancelled or refused: get() does not wait.
+  // It has run, was cancelled or rejected: get() does not wait.
   bool is_done() const noexcept { return submission().is_done(); }
   // True: it had not begun and will not; get() is Cancelled, and its callable is gone. In the queue it keeps its place
   // until that comes up. False: it runs or is done.
@@ -262,11 +265,11 @@ class [[nodiscard]] Submitted {
 
   // Until it is done.
   void wait() noexcept { internal::wait(submission(), Instant::never()); }
-  // False: it was not done in time, and goes on.
+  // False: it was not done in time, and continues.
   bool wait_for(Duration limit) noexcept { return internal::wait(submission(), internal::after(limit)); }
   bool wait_until(Instant deadline) noexcept { return internal::wait(submission(), deadline); }
 
-  // Waits for the result and takes it; the handle is of nothing then.
+  // Waits for the result and takes it; the handle is empty afterwards.
   Result<T> get() noexcept {
     wait();
     Result<T> result = static_cast<SubmissionOf<T>&>(submission()).take();
@@ -289,7 +292,7 @@ class [[nodiscard]] Submitted {
   SubmissionOf<T>* submission_ = nullptr;
 };
 
-// `how` is what the executor's offer() takes beside the job: a Priority for a ThreadPool. Refused: the handle is done.
+// `how` is what the executor's offer() takes beside the job: a Priority for a ThreadPool. Rejected: the handle is done.
 template <class E, class F, class... How>
   requires std::is_base_of_v<Executor, E>
 auto submit(E& executor, F&& callable, How... how) {
@@ -313,7 +316,7 @@ auto submit_after(Executor& executor, Duration delay, F&& callable) {
   return handle;
 }
 
-// Moves from each of `callables`, a range of one type. All or none: where the executor refuses, every handle is done.
+// Moves from each of `callables`, a range of one type. All or none: where the executor rejects, every handle is done.
 template <class E, class Callables, class... How>
   requires std::is_base_of_v<Executor, E>
 auto submit_all(E& executor, Callables&& callables, How... how) {

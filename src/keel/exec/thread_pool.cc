@@ -13,7 +13,7 @@
 namespace keel {
 namespace {
 
-// What a thread expects of the jobs that it takes at once.
+// The time in which a thread expects to finish a batch of jobs.
 constexpr Duration batch_time = 50_us;
 constexpr unsigned timed_every = 16;  // Turns, of jobs taken one by one.
 constexpr Duration long_run = 10_us;
@@ -92,7 +92,7 @@ void ThreadPool::post(Job& job, Priority priority) noexcept {
   Worker* called = nullptr;
   {
     const auto lock = s.enter();
-    // While it drains, a running job may still bring work home; afterwards nobody would run it.
+    // While it drains, a running job may still post to its own pool; afterwards no thread would run that job.
     KEEL_CHECK(!s.is_finished, "a thread pool is stopped after everything that posts to it");
     s.push(job, priority);
     called = s.call_searcher();
@@ -239,7 +239,8 @@ std::size_t ThreadPool::stop(Duration limit) noexcept {
       s.is_discarding.store(true, std::memory_order_relaxed);
       s.idle.wait(lock, finished);
     }
-    clock = std::move(s.clock_thread);  // One that offer_after() starts just now is for the destructor's stop().
+    // A clock that offer_after() starts at this moment is ended by the destructor's stop().
+    clock = std::move(s.clock_thread);
   }
   clock.reset();
   for (auto& worker : s.workers) worker->thread.reset();

@@ -7,21 +7,21 @@
 //   co_await resume_on(pool);                   // a task moves here, task/resume_on.h
 //
 // All threads take from one queue, in the order of posting, High before Normal before Low; a job that has waited while
-// 16 others were taken before it is next, so that no priority starves. While every thread is awake, one whose jobs have
-// been short takes several at once, up to 64 that it expects to be through with in 50 us, and leaves those who post
-// less than a microsecond to bring more before it comes back for the next; a thread that has nothing to do takes from
-// those before it sleeps. So a job never waits while a thread sleeps, and on one thread the order of starting is that
-// of posting.
+// 16 others were taken before it is next, so that no priority starves. While every thread is awake, a thread whose
+// recent jobs were short takes a batch of jobs: at most 64, as many as it expects to finish in 50 us. It then waits up
+// to 1 us for more to be posted before it takes the next batch. A thread without work takes jobs from the batches of
+// others before it sleeps. Therefore no job waits while a thread sleeps, and a pool of one thread starts jobs in the
+// order of posting.
 //
 // An elastic pool has at least `threads` and at most `threads_max`. Utilisation is the share of its threads' time in
 // which they do not sleep. Each `scale_interval` one thread comes when it was above `grow_above` and jobs wait, and one
 // ends when it was below `shrink_below` for 16 intervals in a row.
 //
-// On its threads the pool is the current Executor. A thread without work looks out for it for some 20 us at most,
-// less when that was in vain before, and then sleeps until it is woken: an idle pool uses no processor time.
+// On its threads the pool is the current Executor. A thread without work polls for at most about 20 us, less when
+// polling found nothing before, and then sleeps until it is woken: an idle pool uses no processor time.
 //
 // Errors:   `queue_max` bounds what offer(), try_post() and everything that uses them let in; a full queue is dealt
-//           with as `when_full` says, by try_post() always by refusing. post() never refuses (it brings a task home)
+//           with as `when_full` says, by try_post() always by rejecting. post() never rejects (it brings a task home)
 //           and is not bounded.
 // Threads:  post(), offer(), try_post(), drain() and the getters on any; construction and stop() on one. Threads come
 //           from the constructing thread's Host.
@@ -43,7 +43,7 @@
 
 namespace keel {
 
-// What offer() does when `queue_max` jobs wait.
+// What offer() does while `queue_max` jobs wait.
 enum class WhenFull : std::uint8_t {
   Refuse,       // Says no: the caller backs off.
   Block,        // Waits for room. On a worker, which must not wait, as Refuse; on the pool's own threads, which would
@@ -51,21 +51,25 @@ enum class WhenFull : std::uint8_t {
   RunInCaller,  // Runs the job inside the call, on the caller's thread: who brings too much does some of it.
 };
 
+// Threads, queue and behaviour of a ThreadPool.
 struct ThreadPoolOptions {
-  std::string name = "pool";     // Of the threads ("name-0", …): the system shows 15 characters.
-  int threads = 1;               // How many jobs run at once; of an elastic pool, how many threads it keeps.
+  std::string name = "pool";  // Prefix of the thread names ("name-0", …); the system shows 15 characters.
+  // How many jobs run at the same time; for an elastic pool, the number of threads that it keeps.
+  int threads = 1;
   int threads_max = 0;           // Above `threads`: elastic, and how many it may have. Each costs its stack.
   std::size_t queue_max = 1024;  // Jobs that may wait; a longer queue is a longer wait.
   WhenFull when_full = WhenFull::Refuse;
-  double grow_above = 0.8;          // Utilisation, 0 to 1; and
-  double shrink_below = 0.2;        // below the other one, so that a load between the two changes nothing.
+  double grow_above = 0.8;  // Utilisation from 0 to 1 above which a thread is added.
+  // Utilisation below which a thread ends; smaller than grow_above, so that a load between the two changes nothing.
+  double shrink_below = 0.2;
   Duration scale_interval = 20_ms;  // Over which it is measured; longer reacts later and to less.
-  // Thread i runs on CPU cpus[i % size] alone; none: wherever the system likes. One that the process may not use leaves
-  // its threads unpinned.
+  // Thread i runs on CPU cpus[i % size] alone; none: wherever the system likes. A CPU that the process may not use
+  // leaves its threads unpinned.
   std::vector<int> cpus = {};
-  // Told how long a job has waited and run, on the thread that ran it: one job at a time is followed through the queue,
-  // each when they are long, one in 64 when they take less than 10 us; of those that run in the caller as many, which
-  // have not waited. Several threads may call it at once. Null: nothing is measured.
+  // Called with the time that a job has waited and run, on the thread that ran it. Jobs are sampled: one at a time is
+  // followed through the queue, every job while they are long, one in 64 while they take less than 10 us. Jobs that ran
+  // in the caller, which did not wait, are sampled alike. Several threads may call it concurrently. Null: nothing is
+  // measured.
   Function<void(Duration wait, Duration run)> measured = {};
   // Runs the jobs instead of threads, one after the other: the pool of a simulation. Then `threads` and `cpus` mean
   // nothing, nothing is measured, drain() does not wait, and stop() runs on its caller's thread what has not run yet.
@@ -81,30 +85,31 @@ class ThreadPool final : public Executor {
   void post(Job& job) noexcept override { post(job, Priority::Normal); }
   void post(Job& job, Priority priority) noexcept;
   void post_all(Job& first, Job& last) noexcept override;
-  // False: `job` will not run: `queue_max` jobs wait already and `when_full` refuses, or the pool has been stopped.
+  // False: `job` will not run: `queue_max` jobs wait already and `when_full` rejects, or the pool has been stopped.
   bool offer(Job& job) noexcept override { return offer(job, Priority::Normal); }
   bool offer(Job& job, Priority priority) noexcept;
-  // All of them or none; more than `queue_max` at once are always refused, unless the caller runs them.
+  // Queues all of them or none. More than `queue_max` in one call are always rejected, unless the caller runs them.
   bool offer_all(Job& first, Job& last, std::size_t count) noexcept override {
     return offer_all(first, last, count, Priority::Normal);
   }
   bool offer_all(Job& first, Job& last, std::size_t count, Priority priority) noexcept;
-  // offer() that refuses, whatever `when_full` says: for those who must neither wait nor run it.
+  // As offer(), but rejects when the queue is full, whatever `when_full` says: for callers that must neither wait nor
+  // run the job.
   bool try_post(Job& job, Priority priority = Priority::Normal) noexcept;
-  // False: `queue_max` jobs wait for their time already, the pool has been stopped, or there is no memory, or no thread
-  // for the clock.
+  // False: False when `queue_max` delayed jobs wait already, the pool has been stopped, or there is no memory, or no
+  // thread for the clock.
   bool offer_after(Job& job, Duration delay) noexcept override;
   bool has_clock() const noexcept override { return true; }
   bool is_serial() const noexcept override { return false; }
 
-  // Waits until no job waits or runs; those that wait for their time do not count. False: not within `limit`. The pool
-  // stays open, and what comes meanwhile is waited for as well.
+  // Waits until no job is queued or running; delayed jobs that are not due do not count. False: not within `limit`. The
+  // pool stays open, and jobs that are posted in the meantime are waited for as well.
   bool drain(Duration limit) noexcept;
-  // Takes no more offers, runs what waits, then ends and joins the threads. Jobs that wait for their time are discarded
-  // at once (Executor::discards), the others when they have not begun after `limit`. One that runs cannot be ended: it
-  // is waited for. How many were discarded: submitted handles fail with Cancelled, tasks on their way here by resume_on
-  // as well, callables of execute() are dropped; what was posted otherwise runs. Idempotent. Not on a thread of the
-  // pool. Posting afterwards is a bug.
+  // Takes no more offers, runs what waits, then ends and joins the threads. Delayed jobs that are not due are discarded
+  // immediately (Executor::discards), the others if they have not begun after `limit`. One that runs cannot be ended:
+  // it is waited for. How many were discarded: submitted handles fail with Cancelled, tasks on their way here by
+  // resume_on as well, callables of execute() are dropped; what was posted otherwise runs. Idempotent. Not on a thread
+  // of the pool. Posting afterwards is a bug.
   std::size_t stop(Duration limit = Duration::forever()) noexcept;
 
   const std::string& name() const noexcept;
@@ -113,8 +118,8 @@ class ThreadPool final : public Executor {
   std::size_t queued() const noexcept;           // Jobs that wait.
   int running() const noexcept;                  // Its threads that run jobs.
   std::uint64_t executed() const noexcept;       // Jobs that have returned, since the beginning.
-  std::uint64_t ran_in_caller() const noexcept;  // Those of them that WhenFull::RunInCaller has run.
-  std::uint64_t refused() const noexcept;        // Jobs that were refused.
+  std::uint64_t ran_in_caller() const noexcept;  // The number of these that the caller ran (WhenFull::RunInCaller).
+  std::uint64_t refused() const noexcept;        // Jobs that were rejected.
   std::uint64_t discarded() const noexcept;      // Jobs that were discarded by stop().
   double busy_seconds() const noexcept;          // Time in which threads did not sleep, of all together.
 

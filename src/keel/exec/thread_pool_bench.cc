@@ -23,7 +23,7 @@ constexpr std::size_t jobs_per_round = 2000;
 
 struct Meters {
   metrics::Registry registry;
-  metrics::Counter jobs = registry.counter("bench_jobs_total", "Jobs that have run");
+  metrics::Counter jobs = registry.counter("bench_jobs_total", "Jobs that were run");
   metrics::Gauge last = registry.gauge("bench_last", "Number of the job that ran last");
   metrics::Histogram size = registry.histogram("bench_size_bytes", "Size of a job", metrics::size_bytes);
 };

@@ -210,7 +210,7 @@ TEST(ThreadPool, that_is_full_lets_go_of_a_waiting_caller_when_it_is_stopped) {
   std::latch began{1};
   std::thread sender([&] {
     began.count_down();
-    // Refused by the stop, or, when that is late, taken.
+    // Rejected by the stop, or, when that is late, taken.
     (void)execute(pool, [] {});
   });
   began.wait();
@@ -296,7 +296,7 @@ TEST(ThreadPool, starts_what_is_more_urgent_first_and_starves_nothing) {
 TEST(ThreadPool, a_job_never_waits_for_another_while_a_thread_sleeps) {
   ThreadPool pool({.threads = 2, .queue_max = 10'000});
   for (int round = 0; round < 50; ++round) {
-    // Short ones, so that several are taken at once; then one that waits for the one behind it.
+    // Short ones, so that several are taken together; then one that waits for the one behind it.
     std::vector<std::function<void()>> callables(60, [] {});
     std::latch second{1};
     callables.emplace_back([&] { second.wait(); });

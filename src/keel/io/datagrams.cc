@@ -16,7 +16,8 @@ namespace {
 
 constexpr std::size_t datagram_bytes_max = 64 * 1024;
 constexpr unsigned sends_max = 64;
-// Of one message that the kernel cuts up: UDP_MAX_SEGMENTS of Linux before 6.9, and what an IP packet may carry.
+// The most segments of one message that the kernel divides: UDP_MAX_SEGMENTS of Linux before 6.9, and what an IP packet
+// may carry.
 constexpr std::size_t segments_max = 64;
 constexpr std::size_t segments_bytes_max = 65'000;
 
@@ -45,7 +46,7 @@ void ask_for_segments(msghdr& message, Outgoing& outgoing, std::uint32_t segment
   std::memcpy(CMSG_DATA(header), &size, sizeof size);
 }
 
-// Fills the answers of `op`, but for `data` and `result`.
+// Fills the result fields of `op`, except `data` and `result`.
 void read_message(const msghdr& message, std::size_t size, ReceiveDatagrams& op) noexcept {
   op.from = message.msg_namelen != 0
                 ? Address::from_system(static_cast<const sockaddr*>(message.msg_name), message.msg_namelen)
@@ -155,7 +156,7 @@ int send_datagrams(SendDatagrams& op, std::uint64_t& calls, std::int64_t& share)
       op.offset = 0;
     }
     if (sent >= 0 || errno == EINTR) continue;
-    // Segments larger than the way's packets, or a way that cannot cut: each by itself.
+    // Segments larger than the packets of the route, or a route that cannot segment: each is sent by itself.
     const bool was_cut_up = messages[0].msg_hdr.msg_control != nullptr;
     if (was_cut_up && (errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
       op.by_hand = true;

@@ -35,7 +35,7 @@ namespace keel::io {
 // there is nothing to bind or to connect to.
 Result<int> system_datagram(const DatagramOptions& options);
 
-// What was read at once by recvmmsg(2), in memory of its own.
+// The datagrams of one recvmmsg(2), in memory of its own.
 class DatagramBatch {
  public:
   DatagramBatch();
@@ -45,7 +45,7 @@ class DatagramBatch {
 
   // How many have come at `op.fd`, or a negative errno. Does not wait.
   int read(const ReceiveDatagrams& op) noexcept;
-  // Shows the one at `index` in the answers of `op`.
+  // Puts the datagram at `index` into the result fields of `op`.
   void show(int index, ReceiveDatagrams& op) noexcept;
 
  private:
@@ -62,11 +62,11 @@ int send_datagrams(SendDatagrams& op, std::uint64_t& calls) noexcept;
 // that is gone, and something is left to be sent after others had their turn.
 int send_datagrams(SendDatagrams& op, std::uint64_t& calls, std::int64_t& share) noexcept;
 inline constexpr int share_is_used = -1;
-// What `op` answers when that was `error`.
+// The result of `op` for `error`.
 inline int result_of(const SendDatagrams& op, int error) noexcept {
   return op.sent != 0 || error == 0 ? static_cast<int>(op.sent) : -error;
 }
-// What an operation answers that is cancelled: what has left is told.
+// The result of a cancelled operation: the number of datagrams that were sent.
 inline int result_of_cancelled(const Op& op) noexcept {
   return op.kind == Kind::SendDatagrams ? result_of(static_cast<const SendDatagrams&>(op), ECANCELED) : -ECANCELED;
 }

@@ -19,7 +19,7 @@ Result<EngineChoice> choose_engine(EngineKind wanted) {
   auto probed = probe_uring();
   const std::string kernel = " (kernel " + kernel_release() + ")";
   if (probed) return EngineChoice{EngineKind::Uring, "io_uring passed its probe" + kernel};
-  const std::string reason = "io_uring is not usable here: " + probed.error().describe() + kernel;
+  const std::string reason = "io_uring cannot be used: " + probed.error().describe() + kernel;
   if (wanted == EngineKind::Uring) return Error::text(Code::Unsupported, reason);
   return EngineChoice{EngineKind::Epoll, reason};
 }

@@ -6,7 +6,7 @@
 // three (engine_test.cc).
 //
 // Threads: all calls on the owning thread, but wake(), which any thread may call.
-// Errors:  operations answer in Op::result; set-up calls return Result.
+// Errors:  operations report in Op::result; set-up calls return Result.
 // Cost:    uring: one io_uring_enter per turn for everything submitted and completed in it. epoll: one epoll_wait per
 //          turn, one recv per readable event, one send per Send that does not have to wait.
 
@@ -27,11 +27,10 @@ class Engine : public Sockets {
   // "uring", "epoll", "sim".
   virtual const char* name() const noexcept = 0;
 
-  // Hands over `op`. True: it is complete already, `op.result` holds, and done() is not called (only Send,
-  // SendFile, SendDatagrams and Connect).
-  // False: done() will be called from a later dispatch(), never from inside this call. So it is now and then of what
-  // could be complete already: after some 1 MiB, or 256 operations, that were submitted in a row and completed at
-  // once, so that who only sends leaves the others their turn.
+  // Hands over `op`. True: it is complete already, `op.result` holds, and done() is not called (only Send, SendFile,
+  // SendDatagrams and Connect). False: done() will be called from a later dispatch(), never from inside this call. To
+  // keep one sender from starving the others, it also returns false after about 1 MiB, or 256 operations, were
+  // submitted in a row and completed synchronously.
   virtual bool submit(Op& op) noexcept = 0;
 
   // Asks a pending `op` to end; done() follows from a later dispatch(), with -ECANCELED or with the result it had
@@ -42,9 +41,9 @@ class Engine : public Sockets {
   // kernel, so that the peer is slowed down. resume() delivers what waited from a later dispatch().
   static void pause(Receive& op) noexcept { op.paused = true; }
   virtual void resume(Receive& op) noexcept = 0;
-  // Ends a pending Receive, paused or not, and loses nothing: done() is called for what has come until then, and last
-  // with -ECANCELED, or with the end that the stream had reached. What comes afterwards is for the next Receive of the
-  // descriptor, which sees an end that was seen once more.
+  // Ends a pending Receive, paused or not, and loses no bytes: done() is called for everything received until then, and
+  // last with -ECANCELED, or with the end that the stream had reached. Bytes that arrive later are for the next Receive
+  // of the descriptor, which reports an end of the stream again.
   virtual void end_receive(Receive& op) noexcept = 0;
 
   // Inside done() of a Receive: keeps the bytes beyond the call.
@@ -66,15 +65,17 @@ class Engine : public Sockets {
   virtual void flush() noexcept {}
 
   // As other.wake(), for the thread that owns this engine: the wake-up may leave with what is submitted by the next
-  // wait(), for less than a system call of its own. A wake() of `other` until then wakes it at once.
+  // wait(), for less than a system call of its own. A wake() of `other` until then wakes it immediately.
   virtual void wake_other(Engine& other) noexcept { other.wake(); }
 
   // System calls this engine has made (an exact count in epoll and uring; 0 in sim).
   virtual std::uint64_t system_calls() const noexcept = 0;
 };
 
+// Which engine to make; Auto is io_uring where it passes its probe, else epoll.
 enum class EngineKind : std::uint8_t { Auto, Uring, Epoll };
 
+// The engine that Auto stands for here, and why.
 struct EngineChoice {
   EngineKind kind;     // Uring or Epoll.
   std::string reason;  // One line for the log: "io_uring passed its probe (kernel 6.18)" or why not.
@@ -84,10 +85,11 @@ struct EngineChoice {
 // probe does not pass.
 Result<EngineChoice> choose_engine(EngineKind wanted);
 
+// The sizes of an engine's buffers.
 struct EngineOptions {
   // How much one receive can bring: the size of each buffer that io_uring fills, of which there are as many as it
-  // lately used, and of epoll's only one. Larger saves system calls where much comes at once, and costs memory and
-  // cache. 0: 16 KiB on io_uring, 64 KiB on epoll.
+  // lately used, and of epoll's only one. A larger value saves system calls where many bytes arrive together, and costs
+  // memory and cache. 0: 16 KiB on io_uring, 64 KiB on epoll.
   std::uint32_t receive_bytes = 0;
   static constexpr std::uint32_t receive_bytes_min = 1024;
   static constexpr std::uint32_t receive_bytes_max = 1024 * 1024;

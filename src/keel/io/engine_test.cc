@@ -115,7 +115,7 @@ TEST_P(Engines, a_pending_receive_and_accept_are_cancelled) {
   Reader reader;
   read(reader, made.server);
 
-  // At once, then midway, then twice.
+  // Immediately, then midway, then twice.
   engine().cancel(reader);
   EXPECT_FALSE(reader.is_idle());
   ASSERT_TRUE(until([&] { return reader.final != unfinished; }));
@@ -364,7 +364,7 @@ TEST_P(Engines, more_than_two_gibibytes_are_sent_whole) {
   end_and_close(accepter);
 }
 
-// A task in whose loop every operation completes at once.
+// A task in whose loop every operation completes immediately.
 TEST_P(Engines, who_only_sends_leaves_the_others_their_turn) {
   Accepter accepter;
   listen(accepter);

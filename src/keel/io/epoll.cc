@@ -89,7 +89,7 @@ class EpollEngine final : public SystemEngine {
       at.out = nullptr;
       want_out(op.fd, at, false);
     }
-    if (at.shared) remove(op.fd, at);  // An arrival that wakes us would wake nobody else.
+    if (at.shared) remove(op.fd, at);  // An arrival that wakes this worker would wake no other one.
     complete_later(op, result_of_cancelled(op));
   }
 
@@ -128,7 +128,7 @@ class EpollEngine final : public SystemEngine {
 
   int dispatch() noexcept override {
     int completed = 0;
-    // Only what is ready now: what becomes ready meanwhile has its turn after the next harvest.
+    // Only descriptors that are ready now: others are handled after the next harvest.
     List<Op> ready;
     ready.splice_back(ready_);
     while (Op* op = ready.pop_front()) {
@@ -224,7 +224,7 @@ class EpollEngine final : public SystemEngine {
     return false;
   }
 
-  // One timer for all waits, moved only to an earlier time: a time-out given with each wait would cost the kernel a
+  // One timer for all waits, moved only to an earlier time: a timeout given with each wait would cost the kernel a
   // timer started and stopped each time. One that comes too early makes wait() return for nothing, and is set again.
   void set_timeout(Instant at) noexcept {
     timeout_at_ = at;
@@ -325,7 +325,7 @@ class EpollEngine final : public SystemEngine {
       return collect_files();
     }
     if (event.data.u64 == timer_key) {
-      timeout_at_ = Instant::never();  // Edge-triggered: setting it again is enough, nobody has to read it.
+      timeout_at_ = Instant::never();  // Edge-triggered: writing to it again is enough, it need not be read.
       return 0;
     }
     const int fd = static_cast<int>(event.data.u64 & 0xffffffff);
@@ -441,7 +441,7 @@ class EpollEngine final : public SystemEngine {
       finish(op, count);
       return 1;
     }
-    // Fewer than there is room for: nothing is left, and what comes now is told.
+    // Fewer bytes than there is room for: nothing is left, and new arrivals are reported.
     const bool drained = count < datagrams_read_max;
     if (drained) descriptors_.at(fd).readable = false;
     int shown = 0;
@@ -473,7 +473,7 @@ class EpollEngine final : public SystemEngine {
         }
         if (advance(op, bytes)) return 0;
       } else if (errno != EINTR) {
-        // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as ever.
+        // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as usual.
         return errno == EWOULDBLOCK || errno == EINPROGRESS ? EAGAIN : errno;
       }
     }
@@ -490,7 +490,7 @@ class EpollEngine final : public SystemEngine {
   }
 
   static bool is_to_wait(int error) noexcept { return error == EAGAIN || error == share_is_used; }
-  // Goes on when there is room, or in the next dispatch. The errno when it cannot wait, else 0.
+  // Continues when there is room, or in the next dispatch. The errno when it cannot wait, else 0.
   int send_later(Op& op, Descriptor& at, int why) noexcept {
     if (why == EAGAIN) return at.out_wanted ? 0 : wait_writable(op, at);
     at.out = &op;

@@ -18,9 +18,9 @@
 // Ownership: owns its descriptor; movable while nothing is under way. Destroying it closes, and syncs nothing.
 // Lifetime:  the file, and what is read into or written from, live until the operation completes.
 // Threads:   the worker it was made on.
-// Cancel:    what has not begun does not take place; what has begun is waited for and answers as if nobody had
-//            cancelled. So a task on a disk that hangs cannot be ended before the disk answers.
-// Cost:      io_uring: no system call of its own, but one for an open; a page that is in memory is copied at once,
+// Cancel:    an operation that has not begun does not take place; one that has begun is waited for and ends as if
+//            nothing had cancelled. So a task on a disk that hangs cannot be ended before the disk answers.
+// Cost:      io_uring: no system call of its own, but one for an open; a page that is in memory is copied immediately,
 //            everything else is waited for by threads of the kernel. epoll: two context switches, four threads at most
 //            per worker. No heap in steady state but for a path.
 
@@ -42,6 +42,7 @@ namespace io {
 class Engine;
 }
 
+// Facts about a file: its kind, size, time and permissions.
 struct FileStatus {
   std::uint64_t size = 0;
   std::int64_t modified_ns = 0;  // Since 1970-01-01T00:00:00Z. 0 in a simulation.
@@ -91,8 +92,8 @@ class File {
   enum class Links : std::uint8_t { Followed, Refused };
   [[nodiscard]] Open open_beneath(std::string path, Links links = Links::Followed) noexcept;
 
-  // Reads into `into`; returns how many bytes. Less than there is room for says nothing (the end, more than 1 GiB, a
-  // file system that gives less); 0 is the end.
+  // Reads into `into`; returns how many bytes. Fewer bytes than there is room for do not mean the end (a read above 1
+  // GiB, or a file system that returns less); 0 is the end.
   [[nodiscard]] Read read(std::uint64_t offset, std::span<char> into) noexcept;
   // Writes all of `bytes`; after an error it is unknown how much of them. A gap before them reads as zeros.
   [[nodiscard]] Write write(std::uint64_t offset, std::string_view bytes) noexcept;
@@ -102,7 +103,7 @@ class File {
   [[nodiscard]] Size size() noexcept;
   // Cuts, or fills up with zeros.
   [[nodiscard]] Truncate truncate(std::uint64_t size) noexcept;
-  // At once; the destructor does the same.
+  // Closes immediately; the destructor does the same.
   void close() noexcept;
   // Stays the file's: for Stream::send_file().
   int descriptor() const noexcept { return fd_; }
@@ -115,20 +116,20 @@ class File {
   int fd_;
 };
 
-// All of a file. OutOfRange when it has more than `bytes_max`.
+// Reads a whole file. OutOfRange when it has more than `bytes_max`.
 Task<std::string> read_whole(std::string path, std::size_t bytes_max);
-// Makes `path` a file with this content, on the disk when it completes. Whoever reads meanwhile, or after a crash,
-// finds the old content or the new one: it is written beside `path` under a name of its own, synced and renamed.
-// Cancelled: the old content, or the new one.
+// Makes `path` a file with this content, on the disk when it completes. A reader at any moment, also after a crash,
+// finds either the old content or the new one: the new content is written beside `path` under another name, synced and
+// renamed. Cancelled: the old content, or the new one.
 Task<> write_whole(std::string path, std::string bytes, std::uint32_t permissions = 0644);
 Task<FileStatus> file_status(std::string path);
-// Replaces `to`.
+// Renames `from` to `to`, which is replaced if it exists; remove_file() removes a file.
 Task<> rename_file(std::string from, std::string to);
 Task<> remove_file(std::string path);
 // Completes when the names that were made, removed or changed in this folder are on the disk.
 Task<> sync_folder(std::string path);
 
-// What the operations have in common: one Op, in the awaiting frame.
+// The common part of the operations: one Op, in the awaiting frame.
 template <class Operation>
 class FileLeaf : public Leaf, protected Operation {
  public:

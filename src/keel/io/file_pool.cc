@@ -96,7 +96,7 @@ int carry_out(FileOp& op) noexcept {
 
 }  // namespace
 
-// Without O_NONBLOCK a pipe would hold the thread until somebody opens its other end.
+// Without O_NONBLOCK, opening a pipe would block the thread until its other end is opened.
 int open_flags(const Open& op) noexcept {
   return op.flags | O_CLOEXEC | (op.room.as<FileProgress>().waits_for_lease ? 0 : O_NONBLOCK);
 }
@@ -115,9 +115,9 @@ bool is_leased(Open& op, int result) noexcept {
   return true;
 }
 
-// A file that does not block would be refused instead of read where the page is not in memory (io_uring).
+// A file that does not block would be rejected instead of read where the page is not in memory (io_uring).
 int opened(const Open& op, int fd) noexcept {
-  fcntl(fd, F_SETFL, op.flags);  // Of which it takes those of an open file.
+  fcntl(fd, F_SETFL, op.flags);  // It takes the flags of an open file from these.
   return fd;
 }
 

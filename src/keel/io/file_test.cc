@@ -644,7 +644,7 @@ TEST_P(FileTest, a_disk_that_fails_is_data_loss) {
   const auto synced = run(write_whole(path(), "new"));
   ASSERT_FALSE(synced);
   EXPECT_EQ(synced.error().errno_value(), EIO);
-  // Writes that take less than all are gone on with.
+  // Writes that take less than all are continued with.
   simulation_->disk().set_faults({.short_write = 1});
   const std::string text = pattern(50'000);
   ASSERT_TRUE(run(write_whole(path(), text)));

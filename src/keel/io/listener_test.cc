@@ -439,7 +439,7 @@ TEST_P(ListeningEngines, accept_one_by_one_takes_nobody_after_a_cancel) {
   engine().close(few.fd);
 }
 
-// connect(2) refuses at once where TCP would try again.
+// connect(2) refuses immediately where TCP would try again.
 TEST_P(ListeningEngines, a_connect_to_a_full_unix_queue_waits_for_room) {
   const std::string path = "/tmp/keel_engine_test_" + std::to_string(getpid());
   Accepter accepter;

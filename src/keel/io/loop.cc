@@ -89,7 +89,7 @@ int Loop::turn(Instant until) {
   if (stale_ && wheel_.running() != 0) begin_work();
   if (!stale_) handled += wheel_.advance(turn_time_);
   run_deferred();
-  // A local job that was posted meanwhile, or a stop, must not wait for a completion.
+  // A local job that was posted in the meantime, or a stop, must not wait for a completion.
   const bool idle =
       local_.empty() && deferred_.empty() && !stopping_.load(std::memory_order_acquire) && remote_.empty();
   const Instant wait = idle ? std::min(until, wheel_.next()) : Instant();
@@ -123,7 +123,7 @@ int Loop::run_all(Job* jobs) noexcept {
 
 int Loop::run_posted() noexcept {
   int count = 0;
-  // Looked at once: what is posted while this looks must not run with the clock of the turn before.
+  // Checked once: jobs posted during the check must not run with the clock of the previous turn.
   Job* const remote = remote_.take_all();
   if (stale_ && (remote != nullptr || !local_.empty())) begin_work();
   count += run_all(remote);
@@ -159,8 +159,8 @@ bool Loop::offer_after(Job& job, Duration delay) noexcept {
   return is_sent;
 }
 
-// By everybody, also who finds the queue not empty: the wake-up of the first may wait for the end of a worker's turn.
-// The engine wakes once for all that is posted until this loop looks.
+// Every thread does this, also one that finds the queue not empty: the wake-up of the first may wait for the end of a
+// worker's turn. The engine wakes once for all that is posted until this loop looks.
 void Loop::wake_for_posted() noexcept {
   if (current_loop != nullptr && current_loop->turning_) {
     current_loop->engine_->wake_other(*engine_);

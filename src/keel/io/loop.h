@@ -1,9 +1,9 @@
 // keel/io/loop.h — the event loop of one worker: an engine, a timer wheel and a queue of jobs.
 //
 // A turn is: run posted jobs, fire due timers, then let the engine submit, wait and call done() for each completion.
-// What was deferred runs before the engine is asked, and again before posted jobs are. While a loop runs it is the
-// thread's Host and its Executor: now() is the time at which this turn's completions were harvested, timers live on its
-// wheel, post() wakes it from any thread.
+// Deferred jobs run before the engine waits, and again before posted jobs. While a loop runs it is the thread's Host
+// and its Executor: now() is the time at which this turn's completions were harvested, timers live on its wheel, post()
+// wakes it from any thread.
 //
 // A delayed job (offer_after) waits on the wheel and runs when timers fire. While the loop is stopped it stays there;
 // the loop's end discards it (Executor::discards), on the thread that ends the loop.
@@ -38,12 +38,12 @@ class Loop final : public Executor, public Host {
   Engine& engine() noexcept { return *engine_; }
   int index() const noexcept { return index_; }
 
-  // Turns until stop(). Makes the loop current on this thread meanwhile.
+  // Turns until stop(). Makes the loop current on this thread for its lifetime.
   void run();
   // One turn that does not wait beyond `until`; returns the number of jobs, timers and completions handled.
   int turn(Instant until);
-  // After the last run(): turns until there is nothing more to do, for 0.1 s at most where there always is. What was
-  // closed in the last turns is closed then, for what was pending on it had to be cancelled first.
+  // Call it after the last run(): runs turns until there is nothing more to do, for 0.1 s at most. Descriptors that
+  // were closed in the last turns are closed then, because their pending operations had to be cancelled first.
   void finish();
   // Ends run() after the current turn. Any thread.
   void stop() noexcept;
@@ -67,7 +67,7 @@ class Loop final : public Executor, public Host {
     const Instant at = now();
     return wall_offset_ns_ + at.ns();
   }
-  // Those of base/random_stream.h: computed, and nobody guesses one from others.
+  // Values of base/random_stream.h: computed, and none can be guessed from others.
   std::uint64_t random() noexcept override { return random_.next(); }
   void secret(std::span<std::byte> out) noexcept override { outside_.secret(out); }
   void start_timer(Timer& timer, Instant at) noexcept override { wheel_.start(timer, at); }
@@ -126,7 +126,7 @@ class Loop final : public Executor, public Host {
   std::unique_ptr<Engine> engine_;
   Host& outside_;
   const int index_;
-  bool stale_ = true;  // The last turn found nothing, or there was none yet: whoever wants the time reads the clock.
+  bool stale_ = true;  // The last turn found nothing, or there was none yet: the time has to be read from the clock.
   std::int64_t wall_offset_ns_ = 0;
   Instant wall_checked_;
   TimerWheel wheel_;

@@ -1,5 +1,5 @@
 // Jobs that go to and fro between two workers: nanoseconds and system calls per hop, by engine and by how many jobs are
-// under way at once. On one core with taskset -c 0, on two without.
+// under way at the same time. On one core with taskset -c 0, on two without.
 #include <benchmark/benchmark.h>
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// keel/io/op.h — operations: what is asked of an engine, and where the answer goes.
+// keel/io/op.h — operations: what an engine is to do, and where the result goes.
 //
 // An operation is intrusive and completion-shaped: it lives in its owner (a connection, an awaiting coroutine's frame),
 // is handed to Engine::submit, and its `done` is called on the same worker when it completes. Nothing is allocated per
@@ -23,6 +23,7 @@
 
 namespace keel::io {
 
+// What an operation does.
 enum class Kind : std::uint8_t {
   Accept,
   Receive,
@@ -32,7 +33,7 @@ enum class Kind : std::uint8_t {
   Ready,
   ReceiveDatagrams,
   SendDatagrams,
-  // Of files, see FileOp:
+  // Operations on files, see FileOp:
   Open,
   ReadAt,
   WriteAt,
@@ -42,9 +43,10 @@ enum class Kind : std::uint8_t {
   Rename,
   Remove,
 };
+// Whether operations of this kind work on files.
 constexpr bool is_of_file(Kind kind) noexcept { return kind >= Kind::Open; }
 
-// Room in an operation for what the engine that carries it out has to remember of it. Nobody else looks into it.
+// Room in an operation for what the engine that carries it out has to remember of it. Only the engine reads it.
 template <std::size_t bytes, std::size_t alignment = 8>
 class EngineRoom {
  public:
@@ -98,63 +100,66 @@ struct Receive : Op {
 };
 
 // Datagrams as they arrive at a socket of Engine::open_datagram. done() with `more`: one of `result` bytes, which may
-// be none; held as bytes are. Without: the end, result < 0 says why (-ECONNREFUSED: nobody was there for an earlier
-// one); the socket is as good as before and the operation may be submitted again. After pause() what was read already
-// still arrives, at most datagrams_read_max; after cancel() it is lost.
+// be none; held as bytes are. Without the flag: the end; a result < 0 says why (-ECONNREFUSED: no socket received an
+// earlier datagram). The socket can be used as before, and the operation may be submitted again. After pause() what was
+// read already still arrives, at most datagrams_read_max; after cancel() it is lost.
 struct ReceiveDatagrams : Receive {
   explicit ReceiveDatagrams(Done d) noexcept : Receive(Kind::ReceiveDatagrams, d) {}
-  std::uint32_t bytes_max = 0;      // In: what is longer is cut; as in DatagramOptions.
-  bool join = false;                // In: DatagramOptions::join.
-  Address from;                     // Out: the sender; of a Unix socket without a name empty.
-  bool cut = false;                 // Out: the datagram was longer than bytes_max.
-  std::uint32_t segment_bytes = 0;  // Out: these are several of so many bytes each, the last one of what is left; or 0.
+  std::uint32_t bytes_max = 0;  // In: longer datagrams are truncated; as in DatagramOptions.
+  bool join = false;            // In: DatagramOptions::join.
+  Address from;                 // Out: the sender; of a Unix socket without a name empty.
+  bool cut = false;             // Out: the datagram was longer than bytes_max.
+  // Out: if not 0, the bytes are several datagrams of this size; the last one may be shorter.
+  std::uint32_t segment_bytes = 0;
   EngineRoom<56> message_room;
 };
+// The largest number of datagrams that one read reports.
 inline constexpr int datagrams_read_max = 16;
 
-// What SendDatagrams sends.
+// One datagram for SendDatagrams.
 struct OutgoingDatagram {
   std::string_view bytes = {};
   Address to = {};                  // Empty: where the socket is connected to.
-  std::uint32_t segment_bytes = 0;  // Not 0: the bytes leave as datagrams of so many each, the last one of what is
-                                    // left; cut up by the kernel where it can (UDP_SEGMENT, udp(7)).
+  std::uint32_t segment_bytes = 0;  // Not 0: the bytes are sent as datagrams of this size; the last one has what is
+                                    // left. The kernel divides them where it can (UDP_SEGMENT, udp(7)).
 };
 
-// One that has come, as sockets give it to programs (net/datagram.h).
+// A received datagram, as sockets pass it to programs (net/datagram.h).
 struct Datagram {
   std::string_view bytes;  // Valid until the next receive of its socket, or its end. May be empty.
-  Address from;            // Of a Unix socket that has no path: empty.
+  Address from;            // Empty for a Unix socket without a path.
   bool cut = false;        // It was longer than DatagramOptions::bytes_max.
 };
 
-// Sends datagrams, in order, as many at a time as the kernel takes. result: how many of them have left; an errno only
-// when it is that of the first. When the socket's buffer is full it waits; only of a Unix socket that is not connected,
-// whose receiver's is full, the answer is -EAGAIN. Of many 1 MiB leaves in a turn, 256 short ones.
+// Sends datagrams, in order, as many at a time as the kernel takes. result: how many were sent; a negative errno only
+// if the first one failed. It waits while the socket's buffer is full; only for an unconnected Unix socket whose
+// receiver's buffer is full, the result is -EAGAIN. At most 1 MiB, or 256 short datagrams, are sent in one turn.
 struct SendDatagrams : Op {
   explicit SendDatagrams(Done d) noexcept : Op(Kind::SendDatagrams, d) {}
   const OutgoingDatagram* datagrams = nullptr;  // In: must live until done.
   std::uint32_t count = 0;                      // In.
-  bool is_unix = false;    // In: a Unix socket's, for which the kernel cuts nothing up and does not say so.
-  bool by_hand = false;    // The engine's: the kernel cannot cut up on this way.
-  std::uint32_t sent = 0;  // The engine's: how many have left whole,
-  std::size_t offset = 0;  // and how much of the next one, when it is cut up.
+  // In: whether the socket is a Unix socket, for which the kernel ignores segmentation without an error.
+  bool is_unix = false;
+  bool by_hand = false;    // Set by the engine: the kernel cannot segment on this route.
+  std::uint32_t sent = 0;  // The engine's: datagrams that were sent whole.
+  std::size_t offset = 0;  // The engine's: bytes of the next datagram that were sent, when it is segmented.
   EngineRoom<80> room;
 };
 
-// New connections. done() with result >= 0: the descriptor of a new connection, now the callee's to close.
-// result < 0: final; -EMFILE, -ENFILE, -ENOMEM, -ENOBUFS mean "submit again later" (by a timer, not at once).
+// New connections. done() with result >= 0: the descriptor of a new connection, now the callee's to close. result < 0:
+// final; -EMFILE, -ENFILE, -ENOMEM, -ENOBUFS mean "submit again later" (by a timer, not immediately).
 struct Accept : Op {
   explicit Accept(Done d) noexcept : Op(Kind::Accept, d) {}
   bool shared = false;  // In: others accept from the same socket; they take turns, and each arrival wakes one of them.
   // In, read before each wait: no connection is taken from the kernel before done() has been called for the last one,
-  // so that cancel() there leaves the others in the kernel's queue. Otherwise io_uring takes all that have queued at
-  // once, before the first done(); the other engines never do.
+  // so that cancel() there leaves the others in the kernel's queue. Otherwise io_uring accepts all queued connections
+  // together, before the first done(); the other engines never do.
   bool one_by_one = false;
 };
 
-// Sends all bytes of `parts` in order, or fails. One send per stream at a time.
-// result: the total on success (INT32_MAX when it is more); an error leaves it unknown how much the peer has got. Of a
-// large one 1 MiB leaves in a turn.
+// Sends all bytes of `parts` in order, or fails. One send per stream at a time. result: the total on success (INT32_MAX
+// when it is more); an error leaves it unknown how much the peer has got. Of a large one, at most 1 MiB is sent in one
+// turn.
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   std::uint32_t part_count = 0;  // In: at most 64.
@@ -176,8 +181,8 @@ struct SendPart : Send {
 
 // Sends a part of a plain file, which the kernel takes from its page cache: sendfile(2). In place of a Send, on a
 // socket that does not block. result: the total (INT32_MAX when it is more), less than `size` where the file ends;
-// -EINVAL or -ESPIPE for what is no plain file; an error leaves it unknown how much the peer has got. What is not in
-// memory is read while the worker waits: at most 256 KiB a turn.
+// -EINVAL or -ESPIPE for what is no plain file; an error leaves it unknown how much the peer has got. The worker blocks
+// while pages that are not in memory are read: at most 256 KiB in one turn.
 struct SendFile : Op {
   explicit SendFile(Done d) noexcept : Op(Kind::SendFile, d) {}
   int file = -1;             // In: open for reading until done.
@@ -194,26 +199,26 @@ struct Connect : Op {
   Address address;  // In.
 };
 
-// Waits until a descriptor of somebody else's (a client library's socket, a pipe) can be read or written: poll(2) for
-// one descriptor, once. result: what of `events` holds, and POLLERR, POLLHUP or POLLNVAL as poll says them. One at a
-// time on a descriptor, which stays open until done, and on which the engine carries out nothing else. -EOPNOTSUPP in
+// Waits until a descriptor that Keel does not own (a client library's socket, a pipe) can be read or written: poll(2)
+// for one descriptor, once. result: the events that occurred, and POLLERR, POLLHUP or POLLNVAL as from poll(2). One at
+// a time on a descriptor, which stays open until done, and on which the engine carries out nothing else. -EOPNOTSUPP in
 // the simulation, where nothing is foreign.
 struct Ready : Op {
   explicit Ready(Done d) noexcept : Op(Kind::Ready, d) {}
   short events = 0;  // In: POLLIN, POLLOUT or both.
 };
 
-// Files. Any number of operations may be pending on one descriptor; their order is not kept. What is named by a path is
-// looked up from the working directory. Paths and buffers must live until done(). uring hands them to the kernel as
-// they are; epoll, and uring where the kernel lacks one, have them carried out by a few threads of the engine. cancel()
-// ends what has not begun; what has begun is waited for and answers with its own result.
+// Operations on files. Any number of operations may be pending on one descriptor; their order is not kept. A relative
+// path is looked up from the working directory. Paths and buffers must live until done(). uring hands them to the
+// kernel as they are; epoll, and uring where the kernel lacks one, have them carried out by a few threads of the
+// engine. cancel() ends an operation that has not begun; one that has begun is completed and reports its own result.
 struct FileOp : Op {
   using Op::Op;
   EngineRoom<3, 1> room;
 };
 
-// result: a descriptor, to be closed with Engine::close. The other end of a pipe is not waited for: -ENXIO where it is
-// opened for writing alone and nobody reads.
+// result: a descriptor, to be closed with Engine::close. Opening does not wait for the other end of a pipe: -ENXIO
+// where it is opened for writing only and has no reader.
 struct Open : FileOp {
   explicit Open(Done d) noexcept : FileOp(Kind::Open, d) {}
   const char* path = nullptr;        // In.
@@ -249,14 +254,14 @@ struct WriteAt : FileOp {
   std::uint64_t written = 0;     // The engine's.
 };
 
-// What was written is on the disk when it completes: fdatasync(2), with `all` fsync(2). A file's name belongs to its
+// Written bytes are on the disk when it completes: fdatasync(2), with `all` fsync(2). A file's name belongs to its
 // folder, which is opened with O_DIRECTORY and synced by itself.
 struct Sync : FileOp {
   explicit Sync(Done d) noexcept : FileOp(Kind::Sync, d) {}
   bool all = false;  // In.
 };
 
-// What is known of a file.
+// Facts about a file.
 struct Status : FileOp {
   explicit Status(Done d) noexcept : FileOp(Kind::Status, d) {}
   const char* path = nullptr;    // In. Null: of `fd`.
@@ -266,13 +271,13 @@ struct Status : FileOp {
   EngineRoom<256> answer_room;
 };
 
-// Sets the size of `fd`: cuts, or fills up with zeros.
+// Sets the size of `fd`: truncates, or extends with zeros.
 struct Truncate : FileOp {
   explicit Truncate(Done d) noexcept : FileOp(Kind::Truncate, d) {}
   std::uint64_t size = 0;  // In.
 };
 
-// Replaces `to`.
+// Renames a file; replaces `to`.
 struct Rename : FileOp {
   explicit Rename(Done d) noexcept : FileOp(Kind::Rename, d) {}
   const char* from = nullptr;  // In.

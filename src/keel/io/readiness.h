@@ -1,4 +1,4 @@
-// keel/io/readiness.h — waits for a descriptor of somebody else's: a client library's socket, a pipe, a device.
+// keel/io/readiness.h — waits for a descriptor that Keel does not own: a client library's socket, a pipe, a device.
 //
 //   while (PQisBusy(connection)) {
 //     co_await readable(PQsocket(connection));
@@ -29,6 +29,7 @@ namespace io {
 class Engine;
 }
 
+// The common part of both operations.
 class ReadyLeaf : public Leaf, protected io::Ready {
  public:
   bool start() noexcept;
@@ -41,6 +42,7 @@ class ReadyLeaf : public Leaf, protected io::Ready {
   io::Engine& engine_;
 };
 
+// The operation of ready(): completes with the events that occurred.
 class [[nodiscard]] WhenReady : public ReadyLeaf {
  public:
   using Value = short;
@@ -48,6 +50,7 @@ class [[nodiscard]] WhenReady : public ReadyLeaf {
   Result<short> take() noexcept;
 };
 
+// The operation of readable() and writable().
 class [[nodiscard]] WhenUsable : public ReadyLeaf {
  public:
   using Value = void;

@@ -9,8 +9,8 @@
 // Code that waits for something that happens on the loops waits with wait_until(). Then it runs in a simulation too,
 // which turns the loops of its Runtime (over()) on the thread that waits.
 //
-// Threads:  start() and stop() one after the other, each() and wait_until() on any number at once, none of them on a
-//           worker.
+// Threads:  start() and stop() one after the other, each() and wait_until() concurrently on any number, none of them on
+//           a worker.
 // Lifetime: outlives everything that lives on its loops.
 
 #pragma once
@@ -24,6 +24,7 @@
 
 namespace keel::io {
 
+// The number of workers, and the engine of their loops.
 struct RuntimeOptions {
   int workers = 0;  // 0: one per core this process may run on.
   EngineKind engine = EngineKind::Auto;
@@ -33,12 +34,12 @@ struct RuntimeOptions {
 
 class Runtime {
  public:
-  // Unsupported when the engine asked for is not to be had; the text says why. InvalidArgument: one of its options is
-  // outside of its bounds.
+  // Unsupported when the requested engine is not available; the message has the reason. InvalidArgument: one of its
+  // options is outside of its bounds.
   static Result<std::unique_ptr<Runtime>> make(const RuntimeOptions& options);
-  // Of loops that have no threads: `turn` turns them, on the thread that calls it, until `done` says so or for `limit`,
-  // and returns done(). That is sim::Simulation::run_until(). start() has nothing to do then, each() calls `f` on the
-  // calling thread, and stop() turns for 5 ms of their time. The loops outlive the Runtime.
+  // For loops without threads: `turn` runs turns of the loops on the calling thread until `done` returns true or
+  // `limit` has passed, and returns done(). That is sim::Simulation::run_until(). start() has nothing to do then,
+  // each() calls `f` on the calling thread, and stop() turns for 5 ms of their time. The loops outlive the Runtime.
   using Turn = Function<bool(FunctionRef<bool()> done, Duration limit)>;
   static std::unique_ptr<Runtime> over(std::vector<Loop*> loops, Turn turn);
   ~Runtime();  // stop()
@@ -50,15 +51,15 @@ class Runtime {
 
   // Starts the threads and waits until each loop turns. On an error no thread is left.
   Result<> start();
-  // Runs `f` on every worker's own thread, one worker after the other, and waits for it. Between start() and
-  // stop(): afterwards nobody would run it.
+  // Runs `f` on every worker's own thread, one worker after the other, and waits for it. Call it between start() and
+  // stop(): afterwards no thread would run `f`.
   void each(FunctionRef<void(Loop&)> f);
   // Waits until done(), which is asked on this thread, at least every 5 ms while the loops turn. Returns what it said
   // last: false after `limit`.
   bool wait_until(FunctionRef<bool()> done, Duration limit);
-  // Stops every loop and joins its thread. What was closed on a loop until then is closed: it turns on until nothing is
-  // left to do, 2 ms at least and 0.1 s at most. What was posted and has not run by then is left. Idempotent. The loops
-  // live on until the Runtime is destroyed.
+  // Stops every loop and joins its thread. Descriptors that were closed on a loop are really closed: it keeps turning
+  // until nothing is left to do, for at least 2 ms and at most 0.1 s. Posted jobs that have not run by then are
+  // discarded. Idempotent. The loops live on until the Runtime is destroyed.
   void stop() noexcept;
 
  private:

@@ -18,8 +18,8 @@ namespace {
 // How much of a disk a worker waits for before the others get their turn.
 constexpr std::uint64_t share_bytes = 256 * 1024;
 
-// sendfile(2) has no MSG_NOSIGNAL: a SIGPIPE of its own is held back and taken away. It may come with a part that was
-// sent, when the connection broke behind it.
+// sendfile(2) has no MSG_NOSIGNAL: a SIGPIPE of its own is held back and taken away. The error may come with a part
+// that was sent, when the connection broke after it.
 ssize_t send_without_signal(int to, int from, off_t& offset, std::size_t size, std::uint64_t& calls) noexcept {
   sigset_t pipe;
   sigset_t before;

@@ -18,6 +18,7 @@
 
 namespace keel::io {
 
+// What one call has done: the last part, a part after which the socket is full, or one after which more can be sent.
 enum class Share : std::uint8_t { Last, Waits, More };
 
 // Sends at most 256 KiB, and adds to `system_calls` how many it made. `op` is submitted nowhere.

@@ -92,7 +92,7 @@ Result<> restore_mode(const char* path, std::uint32_t mode) {
   if (::fstat(fd, &facts) != 0) {
     error = errno;
   } else if (!S_ISSOCK(facts.st_mode)) {
-    error = EEXIST;  // Somebody else's, put there meanwhile.
+    error = EEXIST;  // Another process has put its file there in the meantime.
   } else if ((facts.st_mode & 07777) != mode && ::chmod(itself.c_str(), mode) != 0) {
     error = errno;
   }
@@ -101,9 +101,9 @@ Result<> restore_mode(const char* path, std::uint32_t mode) {
   return {};
 }
 
-// Whether the path of a Unix socket is there and nobody listens behind it: what a process that crashed leaves.
+// Whether the path of a Unix socket exists and no process listens there, as after a crash.
 bool is_abandoned(const Address& address, int type) {
-  // A file that is no socket refuses to be connected to as well, and is not ours to remove.
+  // Connecting to a file that is no socket fails in the same way, and such a file must not be removed.
   struct stat facts{};
   if (::stat(reinterpret_cast<const sockaddr_un*>(address.system())->sun_path, &facts) != 0) return false;
   if (!S_ISSOCK(facts.st_mode)) return false;
@@ -309,7 +309,7 @@ Result<> check_vacant(Engine& engine, const Address& address, ListenOptions opti
   options.reuse_port = false;
   KEEL_TRY(const int fd, engine.open_listener(address, options));
   engine.close(fd);
-  engine.flush();  // The next socket at this address comes at once.
+  engine.flush();  // The next socket at this address is made immediately.
   return {};
 }
 

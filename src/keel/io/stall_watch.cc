@@ -18,7 +18,7 @@
 namespace keel::io {
 namespace {
 
-// For a worker to answer with its stack: long, because a machine that stalls is often a busy one.
+// Time for a worker to report its stack: long, because a machine with stalls is often busy.
 constexpr Duration answer_patience = 1_s;
 
 // A text of another thread, taken inside its signal handler.
@@ -49,7 +49,7 @@ struct StallWatch::State {
     Loop* loop = nullptr;
     pid_t thread = 0;
     Instant turn = {};      // That it was in at the last look; Instant(): none.
-    Duration excused = {};  // Of that turn.
+    Duration excused = {};  // The time of that turn that is excused.
     Duration next = {};     // When to tell of it.
     bool is_stalled = false;
   };
@@ -88,7 +88,7 @@ struct StallWatch::State {
         tell({.worker = worker.loop->index(), .lasted = now - worker.turn, .is_over = true, .is_first = false});
       }
       worker = {.loop = worker.loop, .thread = worker.thread, .turn = turn, .excused = {}, .next = bound};
-      // Of the lateness only what lies within this turn.
+      // Only the part of the delay that lies within this turn.
       if (turn != Instant()) worker.excused = std::min(excused, std::max(now - turn, Duration()));
     } else {
       worker.excused = worker.excused + excused;

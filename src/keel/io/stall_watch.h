@@ -3,11 +3,11 @@
 //   StallWatch watch(*runtime, 200_ms, [](const Stall& stall) { … });
 //
 // What computes or blocks on a worker stops everything else of that worker. A thread of its own looks at the workers
-// twice in each `bound`. When one has been inside the same turn for longer it tells: then, again each time the time has
-// doubled, and at the end. Time in which the watching thread itself was not run (the process was stopped, the machine
-// overloaded) does not count.
+// twice in each `bound`. When a loop has been inside the same turn for longer, it calls `tell`: then, again each time
+// the duration has doubled, and at the end. Time in which the watching thread itself was not run (the process was
+// stopped, the machine overloaded) does not count.
 //
-// Threads:  made, destroyed and called on a thread that is not a worker. It tells on its own thread.
+// Threads:  made, destroyed and called on a thread that is not a worker. The call is made on the watch's own thread.
 // Lifetime: the runtime outlives it, has started, and is stopped afterwards.
 // Cost:     two stores a turn of each loop, and a wake-up of the watching thread twice in `bound`. A stalled worker is
 //           interrupted for some microseconds by a signal (base/stack.h says what that means for system calls).
@@ -24,14 +24,14 @@
 
 namespace keel::io {
 
-// Its texts are valid while it is told.
+// Its texts are valid during the call.
 struct Stall {
   int worker = 0;
   Duration lasted = {};         // The turn so far; when it is over, all of it, to within half of `bound`.
-  bool is_over = false;         // The worker goes on; nothing else is known.
-  bool is_first = false;        // The first time that this turn is told of.
+  bool is_over = false;         // The worker continues; nothing else is known.
+  bool is_first = false;        // True for the first report of this turn.
   std::string_view stack = {};  // Its functions, innermost first; or why they are not known.
-  flight::Activity doing = {};  // What it said last that it does (flight::Doing), and has not suspended; or nothing.
+  flight::Activity doing = {};  // What the loop is doing (flight::Doing), if it has not suspended since; or empty.
 };
 
 class StallWatch {

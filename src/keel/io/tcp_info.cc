@@ -30,7 +30,7 @@ std::uint64_t system_unacknowledged(int fd) noexcept {
   if (ioctl(fd, SIOCOUTQ, &bytes) != 0 || bytes <= 0) return 0;
   int domain = 0;
   socklen_t size = sizeof domain;
-  // Of a Unix socket they are in the peer's queue.
+  // The bytes of a Unix socket are in the peer's queue.
   if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) != 0 || domain == AF_UNIX) return 0;
   return static_cast<std::uint64_t>(bytes);
 }

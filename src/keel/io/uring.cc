@@ -25,7 +25,7 @@ constexpr std::uint64_t timeout_key = 3;
 constexpr std::uint64_t message_key = 4;  // From another worker.
 // A message that could not be sent, with the descriptor of its target's ring.
 constexpr std::uint64_t unsent_tag = 7;
-constexpr std::uint64_t own_bits = 7;  // In each of the above, and in no address of an Op.
+constexpr std::uint64_t own_bits = 7;  // A bit that is set in each of the above, and in no address of an Op.
 constexpr int unsent_shift = 3;
 // IORING_OP_BIND of Linux 6.11, which liburing 2.3 does not know. Since 6.10 a message to a ring with deferred task
 // work is carried over to its thread; before, it takes another way, which is not tried here.
@@ -116,7 +116,8 @@ int UringEngine::dispatch() noexcept {
     share_ = turn_share;
     completed += run_ready(*op);
   }
-  // Exactly what had completed when wait() returned: a submission queue that fills up meanwhile may bring more.
+  // Exactly the operations that had completed when wait() returned: a submission queue that fills up in the meantime
+  // may bring more.
   const unsigned count = io_uring_cq_ready(&ring_);
   const unsigned mask = ring_.cq.ring_mask;
   unsigned head = *ring_.cq.khead;
@@ -238,7 +239,8 @@ void UringEngine::submit_other(Op& op) noexcept {
       break;
     case Kind::Connect: {
       auto& connect = static_cast<Connect&>(op);
-      if (connect.address.is_unix()) {  // Completes at once; the kernel tries again in vain where the queue is full.
+      // Completes immediately; the kernel would retry without success where the queue is full.
+      if (connect.address.is_unix()) {
         op.pending = !advance_unix(connect);
         break;
       }
@@ -294,7 +296,7 @@ void UringEngine::arm_wake() noexcept {
   io_uring_sqe_set_data64(sqe, wake_key);
 }
 
-// One time-out for all waits, moved only to an earlier time: a time-out given with each wait would cost the kernel a
+// One timeout for all waits, moved only to an earlier time: a timeout given with each wait would cost the kernel a
 // timer started and stopped each time. One that comes too early makes wait() return for nothing, and is set again.
 void UringEngine::arm_timeout(Instant at) noexcept {
   timeout_.tv_sec = at.ns() / 1'000'000'000;
@@ -399,7 +401,7 @@ int UringEngine::answered(Op& op, int result, std::uint32_t flags) noexcept {
 
 int UringEngine::sent(Send& op, int result) noexcept {
   if (result < 0) [[unlikely]] {
-    // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as ever.
+    // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as usual.
     if ((result == -EINTR || result == -EAGAIN || result == -EINPROGRESS) && !op.cancelling) {
       arm_send(op);
       return 0;

@@ -14,7 +14,7 @@
 namespace keel::io {
 namespace {
 
-// Of a buffer into which the kernel reads a datagram: for its sender, and what else is known of it.
+// The part of a buffer that the kernel uses for the sender of a datagram and its control data.
 constexpr std::uint32_t told_bytes = 1024;
 static_assert(sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= told_bytes);
 
@@ -104,7 +104,7 @@ void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
     arm_poll(op, POLLIN);
     return;
   }
-  // How much room a name has, and control data; the rest is the buffer's. MSG_TRUNC: its whole length is told.
+  // How much room a name has, and control data; the rest is the buffer's. MSG_TRUNC: its whole length is reported.
   auto& message = op.message_room.make<msghdr>();
   message.msg_namelen = sizeof(sockaddr_storage);
   io_uring_sqe* sqe = entry();
@@ -126,7 +126,7 @@ void UringEngine::show_datagram(ReceiveDatagrams& op) noexcept {
   op.result = static_cast<std::int32_t>(std::min(out->payloadlen, op.bytes_max));
 }
 
-// What poll has told of is read.
+// Datagrams that poll has reported are read.
 int UringEngine::read_datagrams(ReceiveDatagrams& op, int result) noexcept {
   if (op.cancelling) {
     finish(op, -ECANCELED);

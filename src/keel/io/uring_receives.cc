@@ -18,7 +18,7 @@ namespace {
 constexpr unsigned waiting_max = 4;
 // A receive brings no less than this before it begins again.
 constexpr std::uint32_t limit_bytes_min = 64 * 1024;
-// After so many arrivals in a row the kernel takes a break (MULTISHOT_MAX_RETRY), after which it does not see that a
+// After this many arrivals in a row the kernel takes a break (MULTISHOT_MAX_RETRY), after which it does not see that a
 // Unix socket has nothing more but its end (seen on Linux 6.18).
 constexpr unsigned filled_max = 32;
 // The name of what is held as a copy that never was in a buffer.

@@ -13,7 +13,7 @@
 namespace keel::io {
 namespace {
 
-// Of connections taken one by one, in a turn.
+// The most connections that are accepted one by one in a turn.
 constexpr int accepts_by_hand_max = 64;
 
 }  // namespace

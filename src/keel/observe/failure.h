@@ -1,10 +1,10 @@
-// keel/observe/failure.h — the log line of an Error that nobody has handled.
+// keel/observe/failure.h — the log line of an Error that was not handled.
 //
 //   log::Failure(error).log(log, "request failed", log::field("path", path));
 //
-// What comes from the environment, and bugs, are errors of this program: the line is at error level, names the place of
-// the call instead of the one that logs, and has what the Error knows: the statement, the places through which it went,
-// the stack. What the application has made itself is logged at the level of its code.
+// Errors of the environment and bugs are logged at level error. The line names the place of the call instead of the one
+// that logs, and has everything that the Error knows: the statement, the places through which it went, the stack. An
+// error that the application has made itself is logged at the level of its code.
 //
 // Lifetime: the Error outlives this.  Threads: any.  Cost: a bug's stack is named here (base/stack.h).
 

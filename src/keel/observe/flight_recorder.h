@@ -1,13 +1,13 @@
-// keel/observe/flight_recorder.h — what a worker has done last, and what it is busy with.
+// keel/observe/flight_recorder.h — the last activities of a worker, and its current one.
 //
 //   FlightRecorder recorder(loop.index());         // on the worker's thread, for as long as it runs
 //   const flight::Doing doing(&tell, this);        // around the code that does a piece of work
 //   flight::note({.verb = "GET", .object = "/users/{id}", …});
 //
-// The module whose work it is says what the words mean: those of HTTP are in http/server.h.
+// The module that does the work defines the words; the ones of HTTP are in http/server/server.h.
 //
-// For whoever asks what happened: the report of a crash, a stalled worker, a person at the admin listener. Threads
-// without a recorder record nothing.
+// It serves the report of a crash, of a stalled worker, and the admin listener. Threads without a recorder record
+// nothing.
 //
 // Threads:  recording belongs to the thread that made the recorder; reading is for any thread at any time and
 //           async-signal-safe. Doing is read on its own thread, in a signal handler.
@@ -34,13 +34,13 @@ struct Entry {
   std::string_view verb;
   std::string_view object;  // Empty: there was none.
   unsigned outcome = 0;
-  std::uint64_t bytes = 0;  // That it has given.
+  std::uint64_t bytes = 0;  // Bytes of the result, such as those of a response.
   Instant started;
   Duration took;
   log::TraceId trace;
 };
 
-// One that goes on.
+// An activity that has not ended.
 struct Activity {
   std::string_view verb;
   std::string_view object;
@@ -73,12 +73,13 @@ class FlightRecorder {
     slot[7].store(entry.trace.low, std::memory_order_relaxed);
     noted_.store(at + 1, std::memory_order_release);
   }
-  // Gives `f` the last entries, newest first, at most `count`: those that were not overwritten while being read.
+  // Calls `f` with the last entries, newest first, at most `count`, without those that were overwritten during the
+  // call.
   void last(int count, FunctionRef<void(const flight::Entry&)> f) const noexcept;
 
   // This thread's; null when it has none. Async-signal-safe.
   static const FlightRecorder* current() noexcept;
-  // The recorders there are, in no order. A recorder that ends meanwhile is waited for by nobody: ask while the
+  // The recorders there are, in no order. It does not wait for a recorder that ends during the call: call it while the
   // workers live.
   static void each(FunctionRef<void(const FlightRecorder&)> f) noexcept;
 
@@ -101,8 +102,8 @@ class FlightRecorder {
 
 namespace flight {
 
-// What a piece of code is doing, for a signal handler that interrupts it: `how` gives it the texts, which need not
-// live longer than that call.
+// Describes what a piece of code is doing, for a signal handler that interrupts it: `how` returns the texts, which need
+// not live longer than that call.
 class Doing {
  public:
   using Tell = Activity (*)(const void* subject);
@@ -112,7 +113,7 @@ class Doing {
   Doing& operator=(const Doing&) = delete;
 
   Activity tell() const { return tell_(subject_); }
-  // What this thread is doing; null when it is nothing that was said.
+  // What this thread is doing; null when that was not set.
   static const Doing* current() noexcept;
 
  private:
@@ -137,6 +138,7 @@ inline Doing::~Doing() {
 }
 inline const Doing* Doing::current() noexcept { return internal::current_doing; }
 
+// Adds an entry to the recorder of this thread, if it has one.
 inline void note(const Entry& entry) noexcept {
   if (internal::current_recorder != nullptr) internal::current_recorder->note(entry);
 }

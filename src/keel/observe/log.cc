@@ -17,7 +17,7 @@ struct Named {
 struct Components {
   std::mutex mutex;
   std::vector<std::unique_ptr<Named>> all;
-  Level level = Level::Info;  // Of those to come.
+  Level level = Level::Info;  // The level of components that are made later.
 
   Component& find(std::string_view name) {
     for (auto& named : all) {

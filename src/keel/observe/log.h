@@ -9,7 +9,8 @@
 // A struct (data/fields.h) gives its fields by their names: bool, numbers, text, Duration, enums by the name of their
 // value (one without a name as its number), types that are written as text (base/text_value.h), and std::optional of
 // these, which is left out where it is empty. A struct with a list, another struct or a config::Secret within does not
-// compile, so that nothing is logged that nobody has thought of; a password that is a std::string is one that you see.
+// compile, so that nothing is logged by accident. A password in a std::string is logged like any text: use a
+// config::Secret.
 //
 // Recording copies the fields in binary into the thread's ring (observe/log_ring.h) and does nothing else: no text is
 // made, nothing is allocated, no system call. A LogWriter (app/log_writer.h) turns records into lines later.
@@ -17,7 +18,7 @@
 //
 // Ownership: messages, components and field names are literals, checked when compiled; field values are copied.
 //            A string is kept up to string_bytes_max; a record larger than half its ring is dropped and counted.
-// Threads:   any; one Logger may be used by several at once (with() included).
+// Threads:   any; one Logger may be used by several threads concurrently (with() included).
 // Cost:      disabled level: one relaxed load. Three to five fields: 5 ns plus the clock (20 ns outside a worker, which
 //            knows the time). With KEEL_BARE=1 nothing is recorded and nothing evaluated but the arguments. A struct is
 //            encoded in a block of the thread's pool first, and copied from there.
@@ -49,12 +50,15 @@
 namespace keel::log {
 
 #ifdef KEEL_BARE
+// False in a build with KEEL_BARE, which records nothing.
 inline constexpr bool is_recorded = false;
 #else
 inline constexpr bool is_recorded = true;
 #endif
 
+// The longest text of a field; a longer one is truncated to this length.
 inline constexpr std::uint32_t string_bytes_max = 8192;
+// The largest number of fields of a Logger.
 inline constexpr int context_fields_max = 64;
 
 namespace internal {
@@ -93,7 +97,7 @@ class Name {
   std::uint32_t size_;
 };
 
-// What a line says: a literal, with the place that says it.
+// The message of a line: a literal, with the place where it is written.
 class Message {
  public:
   template <std::size_t N>
@@ -103,7 +107,7 @@ class Message {
   }
   constexpr std::string_view view() const { return {text_, size_}; }
   constexpr std::source_location where() const { return where_; }
-  // The same said of another place, which it is about: for those who log what happened elsewhere.
+  // The same message with another place: for code that logs what happened elsewhere.
   constexpr Message at(std::source_location where) const {
     Message moved = *this;
     moved.where_ = where;
@@ -240,6 +244,7 @@ void each_component(FunctionRef<void(const Component&)> f);
 
 std::string_view to_string(Level level) noexcept;  // "info"
 
+// Writes the log lines of one component.
 class Logger {
  public:
   // Finds or makes the component: a lock and a search, so once per object and not per request.

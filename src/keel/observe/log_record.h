@@ -18,8 +18,10 @@
 
 namespace keel::log {
 
+// The kind of a field's value.
 using FieldKind = internal::Kind;
 
+// A field of a record: its name and its value.
 struct FieldView {
   std::string_view name;
   std::uint64_t key = 0;  // The same for fields of the same literal as name and the same kind, and for no others.
@@ -27,11 +29,12 @@ struct FieldView {
   // By kind: Bool, Int, Uint and Duration (nanoseconds) in `word`, Double in `number`, String and Error in `text`.
   std::uint64_t word = 0;
   double number = 0;
-  std::string_view text;       // Bytes up to the next multiple of eight behind its begin can be read.
+  std::string_view text;       // Bytes up to the next multiple of eight after its beginning can be read.
   Code code = Code::Internal;  // Error
   int errno_value = 0;         // Error: 0 when it has none
 };
 
+// A log record as it lies in its ring.
 class Record {
  public:
   explicit Record(const internal::RecordHeader& header) noexcept : header_(header) {}
@@ -43,7 +46,7 @@ class Record {
   const std::source_location& where() const noexcept { return header_.where; }
   TraceId trace() const noexcept;
   int field_count() const noexcept { return header_.fields; }
-  // What it takes in its ring: no less than its texts have.
+  // The bytes that it takes in its ring: at least those of its texts.
   std::uint32_t bytes() const noexcept { return header_.bytes; }
 
   // f(const FieldView&), in the order they were written; those of Logger::with first.

@@ -25,7 +25,7 @@ struct State {
   std::mutex mutex;  // Guards all up to `lost`.
   std::vector<std::unique_ptr<RingBody>> rings;
   RingOptions options;
-  RingBody::Counts lost = {};  // Of rings that are gone.
+  RingBody::Counts lost = {};  // Counts of rings that were destroyed.
 
   std::mutex shared_mutex;     // Makes its holder the one producer of `shared`. Taken before `mutex`, never after.
   RingBody* shared = nullptr;  // In `rings`.
@@ -123,7 +123,7 @@ void RingBody::add_dropped(Counts& to) const noexcept {
 }
 
 std::uint64_t RingBody::share(Level level) const noexcept {
-  static constexpr std::uint64_t kept_free[] = {4, 8};  // One part in so many.
+  static constexpr std::uint64_t kept_free[] = {4, 8};  // One part in this many.
   const int rank = rank_of(level);
   return rank == 2 ? capacity_ : capacity_ - capacity_ / kept_free[rank];
 }
@@ -138,7 +138,7 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
   const std::uint64_t contiguous = capacity_ - (next_ & mask_);
   const std::uint64_t need = bytes <= contiguous ? bytes : contiguous + bytes;
   std::uint64_t tail = tail_.load(std::memory_order_acquire);
-  // What a lap leaves unused at its end is nobody's share: an empty ring takes every record.
+  // The unused end of a lap counts for no level: an empty ring takes every record.
   while (next_ + need - tail > capacity_ || next_ + bytes - tail > share_of_level) {
     bool again = false;
     if (overflow_ == Overflow::DropOldest) {

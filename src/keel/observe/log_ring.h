@@ -37,12 +37,13 @@ enum class Overflow : std::uint8_t {
   Block,       // The worker waits for the writer. Without a writer thread this is DropNewest.
 };
 
+// The size of a ring, and what happens when it is full.
 struct RingOptions {
   std::size_t bytes = 1 << 20;  // Rounded up to a power of two, at least 4 KiB. Half of it bounds one record.
   Overflow overflow = Overflow::DropNewest;
 };
 
-// What rings made from now on use when they are not told otherwise. Call at start-up.
+// The default options of rings that are made from now on. Call at start-up.
 void set_ring_options(const RingOptions& options) noexcept;
 RingOptions ring_options() noexcept;
 
@@ -75,9 +76,9 @@ class RingBody {
     head_.store(next_, std::memory_order_release);
   }
 
-  // Consumer: gives every record published before the call to `f`, oldest first.
+  // Consumer: calls `f` with every record that was published before the call, oldest first.
   std::size_t drain(FunctionRef<void(const Record&)> f);
-  using Counts = std::array<std::uint64_t, level_count>;  // Of records, by level.
+  using Counts = std::array<std::uint64_t, level_count>;  // Counts of records, by level.
   void add_dropped(Counts& to) const noexcept;
   // Records that are in it; only once the producer is gone.
   void add_left(Counts& to) noexcept;
@@ -144,6 +145,7 @@ class Ring {
   internal::RingBody* body_ = nullptr;
 };
 
+// The one reader of all rings.
 class Reader {
  public:
   // `background`: a thread of its own drains, so that recording threads may wait for it (Overflow::Block).
@@ -155,8 +157,8 @@ class Reader {
   // Gives `f` every record that was recorded before the call: in order within a thread, one thread after the other.
   // The Record is valid during the call. Returns how many. `f` must not record.
   std::size_t drain(FunctionRef<void(const Record&)> f);
-  // Sleeps until `timeout` is over, wake() is called or a ring is more than half full; at once when that happened since
-  // the last wait() returned.
+  // Sleeps until `timeout` is over, wake() is called or a ring is more than half full; returns immediately if that
+  // happened since the last wait() returned.
   void wait(Duration timeout) noexcept;
   void wake() noexcept;  // On any thread.
 

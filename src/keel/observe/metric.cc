@@ -136,7 +136,7 @@ struct Registry::State {
   std::vector<Registered> functions;
   std::uint64_t next_id = 1;
   std::vector<std::uint32_t> chunks;
-  std::uint32_t cells_used = internal::chunk_cells;  // Of the last chunk.
+  std::uint32_t cells_used = internal::chunk_cells;  // The used cells of the last chunk.
 
   Family& family(Kind kind, std::string_view name, std::string_view help, const Bounds& bounds, Labels labels) {
     check_names(kind, name, help, labels);

@@ -1,7 +1,7 @@
 // keel/observe/metric.h — counters, gauges and histograms that cost a worker nothing to share.
 //
-//   metrics::Counter hits = registry.counter("cache_hits_total", "Lookups answered from memory");
-//   metrics::Counter ok = registry.counter("http_requests_total", "Requests answered",
+//   metrics::Counter hits = registry.counter("cache_hits_total", "Lookups found in memory");
+//   metrics::Counter ok = registry.counter("http_requests_total", "Requests with a response",
 //                                          {{"method", "GET"}, {"route", "/users/{id}"}, {"status_class", "2xx"}});
 //   metrics::Histogram took = registry.histogram("lookup_seconds", "Time to answer", metrics::latency_seconds);
 //   metrics::Histogram paid = registry.histogram("payment_seconds", "Time of a payment", {50_ms, 200_ms, 1_s, 5_s});
@@ -9,7 +9,7 @@
 //   ok.add();  took.observe(elapsed);  auto timer = took.time();
 //
 // Counter, Gauge and Histogram are small values, resolved once at set-up and copied freely. Recording goes to the
-// thread's own cells (observe/metric_cells.h); the sum is made when somebody reads.
+// thread's own cells (observe/metric_cells.h); the sum is made when the metrics are read.
 //
 // Errors:   a mistake in set-up aborts and names the metric: a bad name, no help, a counter that does not end in
 //           _total, no bounds, more than Bounds::max or some that do not ascend, the same name with another kind, help,
@@ -43,15 +43,18 @@
 namespace keel::metrics {
 
 #ifdef KEEL_BARE
+// False in a build with KEEL_BARE, which records nothing.
 inline constexpr bool is_recorded = false;
 #else
 inline constexpr bool is_recorded = true;
 #endif
 
+// The name and the value of one label.
 struct Label {
   std::string_view name, value;
 };
 
+// The labels of a series; a view, used in the call that gets it.
 class Labels {
  public:
   Labels() = default;
@@ -143,9 +146,9 @@ inline constexpr Bounds size_bytes = Bounds::log_linear(1, {6, 8, 9, 10, 11, 12,
 
 namespace internal {
 
-// Of a histogram that is not the usual one: log-linear, each observation recorded.
+// The form of a histogram that differs from the usual one, which is log-linear and records each observation.
 struct HistogramForm {
-  std::uint32_t every = 1;  // One observation in so many is recorded, with that weight.
+  std::uint32_t every = 1;  // One observation in this many is recorded, with that weight.
   Bounds bounds;
 };
 void observe(const HistogramForm& form, std::uint32_t first_cell, std::uint64_t value) noexcept;
@@ -169,8 +172,8 @@ class Counter {
   std::uint32_t cell_;
 };
 
-// A value that goes up and down, one for all threads: for things that change seldom. What changes with every request
-// is better read by a GaugeFunction.
+// A value that goes up and down, one for all threads: for things that change seldom. Use a GaugeFunction for values
+// that change with every request.
 class Gauge {
  public:
   void set(double value) const noexcept {
@@ -263,6 +266,7 @@ class [[nodiscard]] GaugeFunction {
   std::uint64_t id_ = 0;
 };
 
+// The kinds of metrics.
 enum class Kind : std::uint8_t { Counter, Gauge, Histogram };
 
 // Where a function is called.
@@ -272,20 +276,23 @@ enum class Calls : std::uint8_t {
                  // result.
 };
 
+// Options of a Registry.
 struct RegistryOptions {
-  // Of histogram observations, 0 < rate <= 1; each counts 1/rate (rounded to a whole number). Counters are exact.
+  // Fraction of histogram observations that are recorded, 0 < rate <= 1; each counts 1/rate (rounded to a whole
+  // number). Counters are exact.
   double sample_rate = 1;
 };
 
-// What a Registry holds, as exporters see it. Addresses stay valid until the registry's version() changes.
+// The content of a Registry, as exporters see it. Addresses stay valid until the registry's version() changes.
 struct Series {
   std::vector<std::string> label_values;
-  std::uint32_t cell = 0;  // Counter: its cell. Histogram: the first of its buckets, behind which is the sum.
+  std::uint32_t cell = 0;  // Counter: its cell. Histogram: the first of its buckets, which are followed by the sum.
   std::atomic<double>* value = nullptr;  // Gauge.
-  bool has_function = false;             // Then it has no cell, but
-  std::uint32_t functions = 0;           // so many functions (none: it has no value now)
-  double function_value = 0;             // with this sum at this reading.
+  bool has_function = false;             // True: it has functions instead of a cell.
+  std::uint32_t functions = 0;           // the number of functions (0: it has no value now)
+  double function_value = 0;             // The sum of the functions at this reading.
 };
+// A metric with all of its series.
 struct Family {
   std::string name, help;
   Kind kind;
@@ -308,6 +315,7 @@ class Reading {
   std::vector<std::uint32_t> slots_;  // By chunk: its place in cells_.
 };
 
+// Holds the metrics of a process.
 class Registry {
  public:
   explicit Registry(RegistryOptions options = {});
@@ -320,7 +328,7 @@ class Registry {
   Histogram histogram(std::string_view name, std::string_view help, const Bounds& bounds, Labels labels = {});
 
   // A value that is asked for. Several functions of one series (one per worker) are summed. `f` must not use the
-  // registry. counter() is for totals that somebody else keeps, in whatever unit; they only grow.
+  // registry. counter() is for totals that are kept elsewhere, in any unit, and only grow.
   GaugeFunction gauge(std::string_view name, std::string_view help, Labels labels, Function<double()> f,
                       Calls calls = Calls::OnReader);
   GaugeFunction counter(std::string_view name, std::string_view help, Labels labels, Function<double()> f,
@@ -331,8 +339,8 @@ class Registry {
 
   // Changes whenever a family or series is added.
   std::uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
-  // Takes a reading, then passes every family in order of registration, under one lock. What is recorded meanwhile may
-  // be in the reading or not; no counter goes back from one reading to the next.
+  // Takes a reading, then passes every family in order of registration, under one lock. Values that are recorded during
+  // the call may be in the reading or not; no counter decreases from one reading to the next.
   void read(Reading& reading, FunctionRef<void(std::span<const Family>)> f);
 
  private:

@@ -16,7 +16,7 @@ using internal::chunk_cells;
 
 struct Store {
   std::mutex mutex;                 // Guards what follows; cells themselves are atomic.
-  std::vector<CellSet*> sets;       // Of every thread that has one; the first is the shared set.
+  std::vector<CellSet*> sets;       // The sets of all threads that have one; the first is the shared set.
   std::vector<std::uint32_t> free;  // Chunks that were given back.
   std::uint32_t chunks = 0;         // Made so far.
 

@@ -1,4 +1,5 @@
-// keel/observe/metric_cells.h — where counts are kept: 64-bit cells, one set per worker, summed when somebody looks.
+// keel/observe/metric_cells.h — where counts are kept: 64-bit cells, one set per worker, summed when the metrics are
+// read.
 //
 //   metrics::ThreadCells cells;           // on the worker's thread, for as long as it runs
 //

@@ -247,7 +247,7 @@ TEST(Histogram, samples_with_weight_within_bounds_of_its_author_too) {
   EXPECT_EQ(histogram.quantile(0), 1'000'000'000u);
 }
 
-// Its clock stands during an event-loop iteration, as a worker's does; precise_now() goes on.
+// Its clock stands during an event-loop iteration, as a worker's does; precise_now() continues.
 class IterationHost final : public Host {
  public:
   IterationHost() : before_(Host::set_current(this)) {}

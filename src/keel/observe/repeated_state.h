@@ -1,8 +1,8 @@
 // keel/observe/repeated_state.h — a state that comes and goes, in three kinds of lines instead of thousands.
 //
-//   if (state_.enter(now)) log.warn("cannot accept, trying again", error);     // when it is met, however often
-//   state_.leave(now);                                                         // when it is gone, perhaps for long
-//   …                                                                          // and every RepeatedState::calm:
+//   if (state_.enter(now)) log.warn("cannot accept connections; trying again", error);     // when it is met, however
+//   often state_.leave(now);                                                         // when it is gone, perhaps for
+//   long …                                                                          // and every RepeatedState::calm:
 //   switch (state_.look(now)) { case GoesOn: …times(), lasted(now)…; case Over: …; }
 //
 // It is over once it has been gone for `calm`: what flickers is one state, said when it begins, each `interval` with
@@ -29,7 +29,7 @@ class RepeatedState {
   void leave(Instant now) noexcept;
 
   enum class Say : std::uint8_t { Nothing, GoesOn, Over };
-  // What to say. After Over it begins anew.
+  // What is to be logged. After Over it begins anew.
   Say look(Instant now) noexcept;
 
   // How often it was met, and from when to when, since it began; those of the last time once it is over.

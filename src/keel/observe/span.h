@@ -1,4 +1,4 @@
-// keel/observe/span.h — what a piece of work is done for: the trace it belongs to, and where its time goes.
+// keel/observe/span.h — the purpose of a piece of work: the trace it belongs to, and the clock of its stages.
 //
 //   Span span{trace_id};                            // of a request, for as long as anything is done for it
 //   const ScopedSpan scoped(span);                  // around code that runs for it: its log lines carry the trace
@@ -43,6 +43,7 @@ enum class Stage : std::uint8_t {
   DatabaseWait = 5,  // In the queue of the writer or of the pool for reads.
   Database = 6,      // Statements, and the commit of the group that a write is in.
 };
+// The largest number of stages that a clock measures.
 inline constexpr int stages_max = 10;
 
 // How long one span was in each stage.
@@ -66,12 +67,14 @@ struct Span {
 
 namespace internal {
 constinit inline thread_local const Span* current_span = nullptr;
-Instant precise_now() noexcept;  // Of the current Host, whose header costs more than all of this one.
+// The clock of the current Host, whose header costs more to compile than all of this one.
+Instant precise_now() noexcept;
 }  // namespace internal
 
-// What the calling thread works for now; null: nothing that was said.
+// The span that the calling thread works for; null: none was set.
 inline const Span* current_span() noexcept { return internal::current_span; }
 
+// Makes a span the current one of this thread for its lifetime.
 class ScopedSpan {
  public:
   explicit ScopedSpan(const Span& span) noexcept : ScopedSpan(&span) {}
@@ -94,7 +97,7 @@ class StageTimer {
 #else
   explicit StageTimer(Stage stage) noexcept
       : StageTimer(stage, internal::current_span != nullptr ? internal::current_span->stages : nullptr) {}
-  // Of `clock`, which may be null.
+  // The stage of `clock`, which may be null.
   StageTimer(Stage stage, StageClock* clock) noexcept : clock_(clock), stage_(stage) {
     if (clock_ != nullptr) [[unlikely]]
       began_ = internal::precise_now();

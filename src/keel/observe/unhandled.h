@@ -1,10 +1,11 @@
-// keel/observe/unhandled.h — errors that reach nobody: each is a line of the log, and counted.
+// keel/observe/unhandled.h — errors that no caller receives: each is a line of the log, and counted.
 //
 //   report_unhandled("a callable of execute() threw", Error::from_exception());
 //
-// What a callable of execute() throws (exec/call.h), and a bug in a task whose errors are ignored (task/scope.h), have
-// no caller who could log them. The line is of the component "unhandled", at level error for a bug, with what
-// observe/failure.h says of it. While nobody reads the log (observe/log_ring.h) it goes to standard error instead.
+// An exception of a callable of execute() (exec/call.h), and a bug in a task whose errors are ignored (task/scope.h),
+// have no caller who could log them. The line is from the component "unhandled", at level error for a bug, with the
+// fields of observe/failure.h. While the log has no reader (observe/log_ring.h) the line goes to standard error
+// instead.
 //
 // Metric:  unhandled_errors_total, where telemetry/process.h is (an App has it).
 // Threads: any.  Cost: a bug's stack is named (base/stack.h).
@@ -18,6 +19,7 @@
 
 namespace keel {
 
+// Logs `error` with the message `what`, and counts it.
 void report_unhandled(log::Message what, const Error& error) noexcept;
 
 // How many were reported since the process began.

@@ -20,12 +20,13 @@ Bulkhead::~Bulkhead() = default;
 
 void Bulkhead::expose(metrics::Registry& registry, std::string_view name) {
   exposed_ = std::make_unique<Exposed>(
-      Exposed{registry.counter("bulkhead_rejected_total", "Calls for which there was no place", {{"name", name}}),
+      Exposed{registry.counter("bulkhead_rejected_total", "Calls that were rejected because all places were taken",
+                               {{"name", name}}),
               registry.gauge(
-                  "bulkhead_running", "Calls that have a place", {{"name", name}},
+                  "bulkhead_running", "Calls that are running", {{"name", name}},
                   [this] { return static_cast<double>(running()); }, metrics::Calls::OnThisThread),
               registry.gauge(
-                  "bulkhead_waiting", "Calls that wait for a place", {{"name", name}},
+                  "bulkhead_waiting", "Calls that are waiting for a place", {{"name", name}},
                   [this] { return static_cast<double>(waiting()); }, metrics::Calls::OnThisThread)});
 }
 
@@ -34,8 +35,7 @@ Task<Bulkhead::Place> Bulkhead::enter() {
   if (free) co_return *std::move(free);
   if (places_.waiting() >= options_.waiting_max) {
     count_rejected();
-    co_return fail(Code::ResourceExhausted,
-                   "every place of a bulkhead is taken, and as many wait as may (waiting_max)");
+    co_return fail(Code::ResourceExhausted, "the bulkhead is full: every place is taken, and waiting_max calls wait");
   }
   const Instant limit = Host::current().now() + options_.wait_max;
   Result<Place> place = co_await attempt(with_timeout(options_.wait_max, places_.acquire()));

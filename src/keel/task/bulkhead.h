@@ -1,19 +1,19 @@
-// keel/task/bulkhead.h — keeps one slow dependency from taking everything: at most so many calls at a time, a bounded
-// number that wait, and a bounded wait.
+// keel/task/bulkhead.h — keeps one slow dependency from taking everything: a bounded number of concurrent calls, a
+// bounded number that wait, and a bounded wait.
 //
 //   Bulkhead reports({.running_max = 4, .waiting_max = 16, .wait_max = 500_ms});    // one for each dependency and
 //   worker const Report report = co_await reports.run([&] { return render(id); });
 //
 //   Bulkhead::Place place = co_await reports.enter();        // held until it is destroyed, for several steps
 //
-// run() enters, calls the function and awaits the task or operation that it returns. Those that wait enter in the order
-// in which they came.
+// run() enters, calls the function and awaits the task or operation that it returns. Waiting calls enter in the order
+// of their arrival.
 //
 // Result:   that of the call, as it is.
 // Errors:   ResourceExhausted when as many as waiting_max wait, or when no place became free within wait_max; then
 //           nothing was called. Cancelled, or DeadlineExceeded by the deadline of the awaiting task.
-// Lifetime: outlives its runs, places and those who wait (checked). A closure without a name is copied, and captures
-//           references and plain values; another one has a name, and outlives the run.
+// Lifetime: outlives its runs, places and the tasks that wait (checked). A closure without a name is copied, and
+//           captures references and plain values; another one has a name, and outlives the run.
 // Threads:  one loop.  Cancel: one that waits leaves the queue; a call is ended.
 // Cost:     entering without a wait is O(1) and no frame (try_enter); run() is a frame of the task pool; no heap.
 
@@ -37,8 +37,9 @@ class Registry;
 
 namespace keel {
 
+// How many calls run and wait, and how long.
 struct BulkheadOptions {
-  std::size_t running_max = 16;  // At a time, 1 or more.
+  std::size_t running_max = 16;  // Concurrent calls, 1 or more.
   std::size_t waiting_max = 64;  // Beyond these; 0: nothing waits.
   Duration wait_max = 1_s;       // For a place.
 };
@@ -47,7 +48,7 @@ class Bulkhead {
  public:
   using Place = Semaphore::Permit;
   struct Stats {
-    std::uint64_t rejected = 0;  // Calls for which there was no place, at once or within wait_max.
+    std::uint64_t rejected = 0;  // Calls for which no place was free, immediately or within wait_max.
   };
 
   // No place at all is a bug and aborts.

@@ -66,7 +66,7 @@ TEST_F(BulkheadTest, rejects_beyond_those_that_may_wait) {
 
   const Result<char> rejected = c.take();
   EXPECT_EQ(rejected.error().code(), Code::ResourceExhausted);
-  EXPECT_EQ(rejected.error().message(), "every place of a bulkhead is taken, and as many wait as may (waiting_max)");
+  EXPECT_EQ(rejected.error().message(), "the bulkhead is full: every place is taken, and waiting_max calls wait");
   EXPECT_EQ(one.stats().rejected, 1u);
   loop.advance(100_ms);
   EXPECT_EQ(said, "aAbB");
@@ -139,9 +139,11 @@ TEST_F(BulkheadTest, shows_itself_in_metrics) {
     }
   });
   EXPECT_EQ(running, 1);
-  EXPECT_EQ(
-      registry.counter("bulkhead_rejected_total", "Calls for which there was no place", {{"name", "reports"}}).value(),
-      1u);
+  EXPECT_EQ(registry
+                .counter("bulkhead_rejected_total", "Calls that were rejected because all places were taken",
+                         {{"name", "reports"}})
+                .value(),
+            1u);
   loop.advance(1_s);
   EXPECT_TRUE(a.take());
 }

@@ -9,11 +9,11 @@
 // A capacity of 0 is a meeting: send() completes when a receiver has taken the value. Senders and receivers wait in the
 // order they came; each value goes to one receiver.
 //
-// Errors:   send(): Cancelled once the channel is closed, also for those that wait; the value stays with the sender.
+// Errors:   send(): Cancelled once the channel is closed, also for waiting senders; the value stays with the sender.
 // Threads:  one loop.
-// Lifetime: outlives those who wait (checked); what was not received is destroyed with the channel.
+// Lifetime: outlives the tasks that wait (checked); values that were not received are destroyed with the channel.
 // Cancel:   Cancelled or DeadlineExceeded. A send that ends so has not sent, and its value is untouched. A receive
-//           that ends so has received nothing: what it was given and had not gone on with is the next to be received
+//           that ends so has received nothing: what it was given and had not continued with is the next to be received
 //           again. So of any(a.receive(), b.receive()) one yields a value and the other leaves its own where it was.
 //           What a sender has been relieved of is sent: of any(a.send(x), b.send(y)) both may be.
 // Cost:     room for `capacity` values is allocated once, O(1) per value; more room only when so many values come back
@@ -84,7 +84,7 @@ class Channel {
         // It may have been stopped since it was woken.
         if (context().is_stopped()) {
           if (value_.has_value()) channel_.put_back(*value_);
-          return fail(Code::Cancelled, "a wait was ended early");
+          return fail(Code::Cancelled, "a wait was cancelled");
         }
         if (!value_.has_value()) value_ = channel_.get();  // Closed; and something may have come back since.
       }
@@ -128,7 +128,7 @@ class Channel {
     receivers_.wake_all();
   }
   bool is_closed() const noexcept { return closed_; }
-  // Values inside: at most `capacity`, and those that have come back.
+  // Values inside: at most `capacity`, and the ones that were returned.
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return capacity_; }
 
@@ -152,7 +152,7 @@ class Channel {
     slot(size_++).emplace(std::move(value));
     return true;
   }
-  // Of a receiver that could not take it: the next to be received, after those that came back before.
+  // Returns a value that its receiver could not take: it is received next, after values that were returned before.
   void put_back(T& value) noexcept {
     if (give(value)) return;
     if (size_ == slot_count_) make_room();
@@ -196,7 +196,7 @@ class Channel {
   std::unique_ptr<std::optional<T>[]> slots_;  // A ring.
   std::size_t first_ = 0;
   std::size_t size_ = 0;
-  std::size_t come_back_ = 0;  // So many of the oldest have been with a receiver already.
+  std::size_t come_back_ = 0;  // How many of the oldest values were with a receiver already.
   bool closed_ = false;
   WaitList senders_;
   WaitList receivers_;

@@ -127,12 +127,12 @@ TEST_F(ChannelTest, a_stopped_receiver_takes_nothing) {
   EXPECT_EQ(*channel.try_receive(), 5);
 }
 
-// --- What was given to a receiver that is stopped before it goes on.
+// --- What was given to a receiver that is stopped before it continues.
 
 Task<> receive_one(Channel<int>& channel, std::vector<int>& got) {
   if (auto value = co_await channel.receive()) got.push_back(*value);
 }
-// In a task: what it wakes goes on later.
+// In a task: what it wakes continues later.
 Task<> send_and_stop(Channel<int>& channel, int first, int last, std::vector<Start<void>*> receivers) {
   for (int i = first; i <= last; ++i) EXPECT_TRUE(channel.try_send(int(i)));
   for (Start<void>* receiver : receivers) receiver->stop();

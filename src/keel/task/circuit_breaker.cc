@@ -33,9 +33,9 @@ void CircuitBreaker::expose(metrics::Registry& registry, std::string_view name) 
         "circuits", "Circuit breakers by state, one for each worker", {{"name", name}, {"state", label}},
         [this, counted] { return state(Host::current().now()) == counted ? 1.0 : 0.0; }, metrics::Calls::OnThisThread);
   };
-  exposed_ = std::make_unique<Exposed>(
-      Exposed{registry.counter("circuit_rejected_total", "Calls that an open circuit rejected", {{"name", name}}),
-              count("open", State::Open), count("half_open", State::HalfOpen)});
+  exposed_ = std::make_unique<Exposed>(Exposed{
+      registry.counter("circuit_rejected_total", "Calls that an open circuit breaker rejected", {{"name", name}}),
+      count("open", State::Open), count("half_open", State::HalfOpen)});
 }
 
 CircuitBreaker::State CircuitBreaker::state(Instant now) const noexcept {

@@ -9,14 +9,15 @@
 //
 // run() calls the function and awaits the task or operation that it returns. Bad is an error for which options.fails
 // says so. Cancelled and ResourceExhausted count for nothing: who called went away, or met a bound of ours. Every other
-// error is an answer, and as good as a result. For code that judges outcomes itself:
+// error is a response, and as good as a result. For code that judges outcomes itself:
 //
 //   std::optional<CircuitBreaker::Call> call = breaker.admit(now);
 //   if (!call) return fail(Code::Unavailable, "the circuit is open");
 //   …
 //   answered ? call->succeeded(now) : call->failed(now);
 //
-// A call that is destroyed without an outcome counts for nothing. What began before the state changed counts no more.
+// A call that is destroyed without an outcome counts for nothing. A call that began before the state changed is not
+// counted any more.
 //
 // Result:   that of the call, as it is.
 // Errors:   Unavailable, "the circuit is open: …", when it was not admitted; nothing was called then.
@@ -46,15 +47,17 @@ class Registry;
 
 namespace keel {
 
-// Unavailable, DeadlineExceeded (whoever's limit that was), Upstream and Internal (what has thrown).
+// True for Unavailable, DeadlineExceeded (whichever limit that was), Upstream and Internal (an exception).
 bool is_outage(const Error& error) noexcept;
 
+// When a circuit opens, and when it closes again.
 struct CircuitBreakerOptions {
   double failure_ratio = 0.5;    // Above 1: it never opens.
   std::uint32_t calls_min = 20;  // Fewer in the window say nothing.
-  Duration window = 10_s;        // What is older, to a tenth of it, is forgotten. Longer: slower to open and to forget.
-  Duration open_time = 5_s;      // Until it is probed.
-  std::uint32_t probes_min = 1;  // Good ones in a row that close it.
+  // Older calls are forgotten, a tenth of the window at a time. Longer: slower to open and to forget.
+  Duration window = 10_s;
+  Duration open_time = 5_s;                  // Until it is probed.
+  std::uint32_t probes_min = 1;              // Good ones in a row that close it.
   bool (*fails)(const Error&) = &is_outage;  // Which errors are bad.
 };
 
@@ -109,7 +112,7 @@ class CircuitBreaker {
  private:
   static constexpr std::int64_t slices = 10;
   struct Slice {
-    std::int64_t number = -1;  // Of the window's tenth it counts.
+    std::int64_t number = -1;  // The tenth of the window that it counts in.
     std::uint32_t calls = 0;
     std::uint32_t failures = 0;
   };

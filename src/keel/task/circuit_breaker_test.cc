@@ -231,7 +231,8 @@ TEST_F(CircuitBreakerRun, shows_itself_in_metrics) {
 
   EXPECT_EQ(shown(), 1);
   EXPECT_EQ(
-      registry.counter("circuit_rejected_total", "Calls that an open circuit rejected", {{"name", "payments"}}).value(),
+      registry.counter("circuit_rejected_total", "Calls that an open circuit breaker rejected", {{"name", "payments"}})
+          .value(),
       1u);
 }
 

@@ -319,7 +319,7 @@ MiniTask<int> awaits_in_conditions() {
 }
 TEST_F(Compiler, awaits_in_conditions_are_evaluated_once_each) { EXPECT_EQ(finish(awaits_in_conditions()), 21113); }
 
-// `if (co_await …)` in a coroutine without a local variable never goes on with GCC 12.2: the result is named before.
+// `if (co_await …)` in a coroutine without a local variable never continues with GCC 12.2: the result is named before.
 MiniTask<int> awaits_for_its_only_condition() {
   const int value = co_await later(1);
   if (value != 1) co_return 0;

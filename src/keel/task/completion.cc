@@ -16,7 +16,7 @@ bool CompletionCore::begin(Submission& submission) {
 
 void CompletionCore::told(Listener& listener) noexcept {
   auto& self = static_cast<CompletionCore&>(listener);
-  // Posted, this may be gone at once.
+  // Once it is posted, this object may be destroyed immediately.
   self.home_->post(self.arrival_);
 }
 

@@ -1,4 +1,4 @@
-// keel/task/completion.h — what a submitted job gives, awaited by a task.
+// keel/task/completion.h — the result of a submitted job, awaited by a task.
 //
 //   auto shrinking = submit(pool, [&image] { return shrink(image); });   // named first: GCC 12, task/compiler_test.cc
 //   Image small = co_await completion(std::move(shrinking));

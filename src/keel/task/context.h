@@ -8,7 +8,7 @@
 //   start.begin(serve(), &done, {.stop = &shutting_down});
 //   shutting_down.request_stop();                   // operations below end with Code::Cancelled
 //
-// Errors:   what is awaited afterwards is refused, with the reason (Cancelled or DeadlineExceeded).
+// Errors:   an operation that is awaited afterwards fails with the reason (Cancelled or DeadlineExceeded).
 // Threads:  a context belongs to the executor it was made on, its home; is_stopped(), reason() and StopToken may be
 //           read on any thread. A task that has gone to a pool (resume_on) is not interrupted there.
 // Lifetime: a context outlives what runs below it; a StopSource outlives the tasks that begin under it.
@@ -28,7 +28,7 @@ namespace keel {
 class Leaf;
 struct Span;
 
-class Context : public Link {  // The link is in the parent's list.
+class Context : public Link {  // The stop request, deadline and span of a task, linked into its parent's list.
  public:
   Context() = default;
   ~Context();
@@ -44,13 +44,13 @@ class Context : public Link {  // The link is in the parent's list.
   // Cancelled or DeadlineExceeded; the first reason stays.
   void stop(Code reason) noexcept;
   bool is_stopped() const noexcept { return __atomic_load_n(&reason_, __ATOMIC_ACQUIRE) != running; }
-  // Stopped, or past the deadline: an operation that asks is not begun.
+  // True when it is stopped or past its deadline: then an operation must not begin.
   bool refuses() const noexcept { return is_stopped() || (!deadline_.is_never() && is_late()); }
-  // Why it refuses.
+  // Why it rejects.
   Error reason() const noexcept;
 
   Instant deadline() const noexcept { return deadline_; }
-  // What its tasks work for, while they run; null: nothing that was said.
+  // The span of its tasks while they run; null: none was set.
   const Span* span() const noexcept { return span_; }
   void set_span(const Span* span) noexcept { span_ = span; }
   Executor* home() const noexcept { return home_; }
@@ -72,7 +72,7 @@ class Context : public Link {  // The link is in the parent's list.
   void note_held(std::uint32_t number) noexcept { held_ = number; }
   bool holds(std::uint32_t number) const noexcept;
 
-  // What it was opened below; null: nothing.
+  // The context in which it was opened; null: none.
   Context* parent() const noexcept { return parent_; }
   // For reports, on the home: the coroutine (null: a scope, a group), what its chain waits for, what is below.
   const void* code() const noexcept { return code_; }
@@ -93,15 +93,16 @@ class Context : public Link {  // The link is in the parent's list.
   void stop_below(Code reason) noexcept;
 
   List<Context> below_;
-  Leaf* leaf_ = nullptr;  // What the chain waits for, at home.
+  Leaf* leaf_ = nullptr;  // The operation that the chain of tasks waits for on its home loop.
   const void* code_ = nullptr;
   Context* parent_ = nullptr;
   Executor* home_ = nullptr;
   Instant deadline_ = Instant::never();
   const Span* span_ = nullptr;
   bool is_source_ = false;
-  bool is_below_source_ = false;   // Until it is closed.
-  bool is_running_ = false;        // Of a Start: its task has begun and not ended. Here, where it takes no room.
+  bool is_below_source_ = false;  // Until it is closed.
+  // For a Start: whether its task has begun and not ended. Here, where it takes no room.
+  bool is_running_ = false;
   std::uint8_t reason_ = running;  // Accessed by atomic builtins: <atomic> is a third of what this header would cost.
   std::uint32_t held_ = 0;         // held_apart: those above hold nothing of what is held below, and the reverse.
 };
@@ -116,6 +117,7 @@ class StopToken {
   const Context* context_;
 };
 
+// Asks tasks to stop.
 class StopSource {
  public:
   StopSource() noexcept { context_.open_source(); }

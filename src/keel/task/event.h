@@ -1,8 +1,8 @@
-// keel/task/event.h — something that has happened, or not yet; any number of tasks wait for it.
+// keel/task/event.h — an event that is set or not; any number of tasks wait for it.
 //
 //   Event loaded;
 //   co_await loaded.wait();                          // in as many tasks as need it
-//   loaded.set();                                    // all of them go on; later ones do not wait
+//   loaded.set();                                    // all of them continue; later ones do not wait
 //
 // Errors:   Cancelled or DeadlineExceeded when the waiting task is stopped.
 // Threads:  one loop; other threads post a Job that calls set().
@@ -28,7 +28,8 @@ class Event {
     Event& event_;
   };
 
-  // Completes when the event is set, at once when it is already. Who was woken has seen it, even if reset() follows.
+  // Completes when the event is set; immediately when it is set already. A task that was woken has seen the event, even
+  // if reset() follows.
   Wait wait() noexcept { return Wait(*this); }
   // Idempotent.
   void set() noexcept {

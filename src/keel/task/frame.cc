@@ -19,7 +19,7 @@ struct Trampoline::State {
   bool ended_here = false;   // The frame that was being started ended without suspending.
   bool draining = false;
   int deferring = 0;
-  Job* woken = nullptr;  // Of leaves that wait for the loop below, oldest first.
+  Job* woken = nullptr;  // The leaves that wait for the loop below, oldest first.
   Job* woken_last = nullptr;
 };
 
@@ -73,7 +73,7 @@ void Trampoline::drain(State& s) noexcept {
   s.draining = before;
 }
 
-// The thread stays the same during this call even when the coroutine does not: it suspends and goes on elsewhere.
+// The thread stays the same during this call even when the coroutine does not: it suspends and continues elsewhere.
 bool Frame::start(Trampoline::State& s) noexcept {
   Frame* before = std::exchange(s.current, this);
   handle().resume();
@@ -99,7 +99,7 @@ bool Frame::start_for(StartCore& owner, Context& context) noexcept {
   return start(Trampoline::state());
 }
 
-// Says who was there before; the second one to come carries on.
+// Returns who was there before; the second one to arrive continues.
 Frame::Meeting Frame::meet(Meeting arrival) noexcept {
   static_assert(sizeof(Meeting) == 1);
   auto* word = reinterpret_cast<std::uint8_t*>(&meeting_);

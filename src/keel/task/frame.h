@@ -1,13 +1,13 @@
 // keel/task/frame.h — how tasks are run: the part of every coroutine frame that does not depend on its type.
 //
-// Users meet Task (task.h), Scope and Start. This file is for those who build on the same ground.
+// Users meet Task (task.h), Scope and Start. This file is for authors of other coroutine types.
 //
 // There is no symmetric transfer: with GCC 12.2 it is a real call at -O0 and under AddressSanitizer, and a loop of
-// awaits that complete at once would overflow the stack. Instead a child is started inside its parent's await_ready.
-// When it ends there, the parent never suspends. When not, the parent suspends; the child's end goes into the thread's
-// slot, and the loop around resume() (Trampoline::drain) resumes the parent. A child that ends with an error finishes
-// its parent without resuming it and the error goes on upward. A frame is never destroyed from inside itself: its owner
-// does that afterwards.
+// awaits that complete immediately would overflow the stack. Instead a child is started inside its parent's
+// await_ready. When it ends there, the parent never suspends. When not, the parent suspends; the child's end goes into
+// the thread's slot, and the loop around resume() (Trampoline::drain) resumes the parent. A child that ends with an
+// error finishes its parent without resuming it and the error continues upward. A frame is never destroyed from inside
+// itself: its owner does that afterwards.
 //
 // A parent has a home, the executor on which it awaits. A child that ends elsewhere posts its Job there. A serial
 // executor runs it only when the parent has suspended; on a pool the two meet in one atomic exchange.
@@ -35,7 +35,7 @@ class Leaf;
 class Scope;
 class StartCore;
 
-// The thread's part.
+// Runs the frames of a thread that are ready, one after the other.
 class Trampoline {
  public:
   // While one lives nothing is resumed on this thread: what is woken is posted.
@@ -61,9 +61,11 @@ class Trampoline {
 
 namespace internal {
 
-// What std::source_location has inside: for one of these GCC 12 keeps room in the coroutine's frame, at each await.
+// The pointer inside of a std::source_location: for a whole one GCC 12 would keep room in the coroutine's frame at each
+// await.
 #ifdef __clang__
 using PlaceOfAwait = std::source_location;
+// The place of an await, as a default argument.
 #define KEEL_PLACE_OF_AWAIT std::source_location::current()
 #else
 using PlaceOfAwait = const void*;
@@ -108,9 +110,9 @@ class Frame : public Job {
   bool has_error() const noexcept { return outcome_ == Outcome::Failed; }
   Error& error() noexcept { return error_; }
   Context& context() const noexcept { return *context_; }
-  // Inside the coroutine's own function, which it goes on in: names it (base/stack.h). Not at its end.
+  // Inside the coroutine's own function, which it continues in: names it (base/stack.h). Not at its end.
   const void* code() const noexcept { return *static_cast<void* const*>(handle().address()); }
-  // Who awaits it; null: plain code.
+  // The frame that awaits it; null: plain code.
   const Frame* awaiting() const noexcept { return up_is_frame_ ? static_cast<const Frame*>(up_) : nullptr; }
   bool has_scopes() const noexcept { return scopes_ != nullptr; }
   void destroy() noexcept { handle().destroy(); }
@@ -121,9 +123,10 @@ class Frame : public Job {
   // Starts it for plain code. True: it has ended.
   [[gnu::noinline]] bool start_for(StartCore& owner, Context& context) noexcept;
 
-  // The parent's await_suspend, after start_for() was false. False: the child has ended meanwhile, on another thread.
+  // The parent's await_suspend, after start_for() was false. False: the child has ended in the meantime, on another
+  // thread.
   bool suspends() noexcept;
-  // What await_suspend of a leaf says, before the leaf can complete.
+  // Set by await_suspend of a leaf before the leaf can complete; returns the former value.
   bool set_suspended(bool suspended) noexcept { return std::exchange(suspended_, suspended); }
 
   // Where in the source it awaits.
@@ -151,8 +154,8 @@ class Frame : public Job {
   enum class Outcome : std::uint8_t { Running, Ending, Value, Failed };
   enum class Meeting : std::uint8_t { Open, ParentSuspended, ChildEnded };
 
-  // A Frame begins the promise, and that stands behind two pointers: so both compilers lay coroutines out, for a
-  // promise that is aligned as Promise demands.
+  // A Frame is at the beginning of the promise, which follows two pointers: both compilers lay coroutines out like
+  // this, for a promise with the alignment that Promise demands.
   std::coroutine_handle<> handle() const noexcept {
     char* const promise = reinterpret_cast<char*>(const_cast<Frame*>(this));
     return std::coroutine_handle<>::from_address(promise - 2 * sizeof(void*));
@@ -172,8 +175,8 @@ class Frame : public Job {
   Scope* scopes_ = nullptr;  // Declared in the body, innermost first.
   union {
     Error error_;     // When Ending or Failed. Before:
-    Executor* home_;  // where it awaits a child,
-    void* await_;     // or what it awaits an operation with.
+    Executor* home_;  // Where it awaits a child.
+    void* await_;     // The awaiter, while it awaits an operation.
   };
   Outcome outcome_ = Outcome::Running;
   Meeting meeting_ = Meeting::Open;  // Accessed by meet(), atomically.

@@ -107,7 +107,7 @@ struct Stage {
     if (moment == Moment::Before) wait_until([this] { return elsewhere.is_idle(); });
     if (moment != Moment::Meanwhile) return;
     wait_until([this] { return has_arrived.load(); });
-    const int time = round % 8;  // The child may be gone when it goes on.
+    const int time = round % 8;  // The child may be gone when it continues.
     go = true;
     spend(time);
   }

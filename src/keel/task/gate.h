@@ -2,11 +2,11 @@
 //
 //   Gate gate;
 //   Gate::Pass pass = co_await gate.enter();         // each piece of work, for as long as it lasts
-//   co_await gate.close();                           // refuses newcomers, completes when nobody is inside
+//   co_await gate.close();                           // rejects newcomers, completes when no pass is left
 //
 // Errors:   enter(): Cancelled once close() was called. close(): Cancelled or DeadlineExceeded when the waiting task is
 //           stopped; the gate stays closed, passes stay valid, and close() may be awaited again.
-// Threads:  one loop.  Lifetime: outlives its passes and those who wait (checked).  Cost: O(1), no allocation.
+// Threads:  one loop. Lifetime: outlives its passes and the tasks that wait (checked). Cost: O(1), no allocation.
 
 #pragma once
 
@@ -63,7 +63,7 @@ class Gate {
     if (closed_) return fail(Code::Cancelled, "the gate is closed");
     return Pass(*this);
   }
-  // Refuses newcomers from this call on; completes when the last Pass is gone.
+  // Rejects newcomers from this call on; completes when the last Pass is gone.
   Close close() noexcept {
     closed_ = true;
     return Close(*this);

@@ -11,12 +11,13 @@
 //   while (auto page = co_await all.next()) show(*page);        // nullopt: it has returned
 //
 // The body runs inside next(), between one co_yield and the following one, and never by itself. It may await what a
-// task may; it inherits stop and deadline of whoever asks. co_await attempt(all.next()) yields the Result.
+// task may; it inherits stop and deadline of the task that calls next(). co_await attempt(all.next()) yields the
+// Result.
 //
-// Errors:    an error ends the body and goes to the one who asks; after that next() gives nullopt.
-// Ownership: a Generator is movable while nobody waits in next(). Destroyed early, the body ends at its co_yield: its
+// Errors:    an error ends the body and is the result of the next() that waits; after that next() returns nullopt.
+// Ownership: a Generator is movable while no task waits in next(). Destroyed early, the body ends at its co_yield: its
 //            locals are destroyed.
-// Threads:   the body goes on where next() was called, whatever resume_on it did before.
+// Threads:   the body continues where next() was called, whatever resume_on it did before.
 // Cancel:    a next() that is cancelled ends the generator; so does a time limit on it, with_timeout(1_s,
 //            as_task(all.next())).
 // Cost:      one frame for the generator; next() allocates nothing.
@@ -37,6 +38,7 @@ namespace keel {
 template <class T>
 class Generator;
 
+// The promise of a Generator's coroutine.
 template <class T>
 class GeneratorPromise final : public PromiseCore {
  public:
@@ -70,6 +72,7 @@ class GeneratorPromise final : public PromiseCore {
   bool returned_ = false;
 };
 
+// The operation of next().
 template <class T>
 struct GeneratorNext {
   GeneratorPromise<T>& generator;
@@ -78,7 +81,7 @@ template <class T>
 Attempt<GeneratorNext<T>> attempt(GeneratorNext<T>&& next) noexcept {
   return {next};
 }
-// For what takes tasks: with_timeout, all, any.
+// next() as a Task, for functions that take tasks: with_timeout, all, any.
 template <class T>
 Task<std::optional<T>> as_task(GeneratorNext<T> next) {
   co_return co_await std::move(next);
@@ -108,6 +111,7 @@ class [[nodiscard]] Generator {
   GeneratorPromise<T>* promise_;
 };
 
+// The awaiter of next().
 template <class T, bool attempts>
 class GeneratorAwait {
  public:

@@ -5,7 +5,8 @@
 namespace keel::internal {
 
 void drop_branch_error(const Error& error) noexcept {
-  if (error.is_bug()) report_unhandled("a branch of all() or any() ended with a bug, and the others decided", error);
+  if (error.is_bug())
+    report_unhandled("a branch of all() or any() ended with a bug after the result was decided", error);
 }
 
 }  // namespace keel::internal

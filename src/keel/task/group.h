@@ -1,4 +1,4 @@
-// keel/task/group.h — several tasks at once: all of them, or any one.
+// keel/task/group.h — several concurrent tasks: all of them, or any one.
 //
 //   auto both = co_await all(load_profile(user), load_feed(user));
 //   auto& [profile, feed] = both;                   // named first, bound second
@@ -11,7 +11,7 @@
 // Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed;
 //          when it was stopped, why.
 // Dropped: what the others of any, and those beside the error of all, have yielded by then. What they were still
-//          waiting for stays: a Channel keeps what it gave to one that had not gone on yet, a Semaphore its permit.
+//          waiting for stays: a Channel keeps what it gave to one that had not continued yet, a Semaphore its permit.
 //          A bug (base/bug.h) among the errors that are dropped is a line of the log and counted (observe/unhandled.h).
 // Cancel:  everything in it is stopped and waited for.
 // Threads: the loop where the awaiting task began.  Cost: no frame beside those of the tasks.
@@ -43,7 +43,7 @@ struct Branch : Start<T> {
   explicit Branch(Task<T>&& task) noexcept : Start<T>(std::move(task)) {}
 };
 
-// What all and any share: begins the branches below a context of its own and counts them down.
+// The common part of all() and any(): begins the branches in a context of its own and counts them down.
 // Derived::ended<i>(result) says by true that the others are to be stopped.
 template <class Derived, class Indices, class... Ts>
 class Group;
@@ -94,6 +94,7 @@ class Group<Derived, std::index_sequence<indices...>, Ts...> : public Leaf, priv
   bool decided_ = false;
 };
 
+// The operation of all().
 template <class... Ts>
 class [[nodiscard]] All : public Group<All<Ts...>, std::index_sequence_for<Ts...>, Ts...> {
  public:
@@ -124,6 +125,7 @@ class [[nodiscard]] All : public Group<All<Ts...>, std::index_sequence_for<Ts...
   std::optional<Error> first_error_;
 };
 
+// The operation of any().
 template <class T, class... Same>
 class [[nodiscard]] Any : public Group<Any<T, Same...>, std::make_index_sequence<sizeof...(Same)>, Same...> {
  public:
@@ -132,7 +134,7 @@ class [[nodiscard]] Any : public Group<Any<T, Same...>, std::make_index_sequence
       : Group<Any<T, Same...>, std::make_index_sequence<sizeof...(Same)>, Same...>(std::move(tasks)...) {}
 
   Result<T> take() noexcept {
-    // Who failed before it was stopped is not why it ends.
+    // The error of a branch that failed before the stop is not the reason why the group ends.
     const bool is_stopped = !value_ && this->context().is_stopped();
     if (!value_ && !is_stopped) return *std::move(first_error_);
     if (first_error_) internal::drop_branch_error(*first_error_);
@@ -162,6 +164,7 @@ class [[nodiscard]] Any : public Group<Any<T, Same...>, std::make_index_sequence
   std::optional<Error> first_error_;
 };
 
+// An operation as a Task.
 template <class T>
 Task<T>&& to_task(Task<T>&& task) noexcept {
   return std::move(task);
@@ -175,6 +178,7 @@ auto to_task(Task<T>& task) noexcept {
   static_cast<void>(internal::NamedTask<T>());
   return Task<T>(task.release());
 }
+// The type that awaiting X yields.
 template <class X>
 using ValueOf = typename std::remove_reference_t<X>::Value;
 

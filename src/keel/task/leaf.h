@@ -1,4 +1,4 @@
-// keel/task/leaf.h — what a task finally waits for: the one protocol between operations and coroutines.
+// keel/task/leaf.h — the operations that tasks wait for: the one protocol between operations and coroutines.
 //
 // A timer, a socket read, a turn at the database: each is a class derived from Leaf, made in the awaiting expression
 // and living in the awaiting coroutine's frame until it is complete. Nothing is allocated.
@@ -17,19 +17,19 @@
 // The order of events: start() once; when it returned false, wake() exactly once, never inside start(); then take()
 // once, and the object is destroyed. cancel() may come at most once between start() and wake(), and may call wake()
 // itself. When the task's context was stopped or is late, start() is not called at all and the await ends with the
-// reason, unless the leaf was made with `WhenStopped::Begins`. An answer Cancelled becomes DeadlineExceeded when the
+// reason, unless the leaf was made with `WhenStopped::Begins`. A response Cancelled becomes DeadlineExceeded when the
 // deadline was the reason.
 //
 // What waits in large numbers may have
 //
 //   bool failed() const noexcept;                    // after completion, before take(): it will give an error
 //
-// and its take() is called as the task goes on, or ends: then the task's frame needs no room for the Result. Of one
-// that yields nothing, take() may not be called unless it failed.
+// and its take() is called as the task continues, or ends: then the task's frame needs no room for the Result. For an
+// operation that yields nothing, take() must not be called unless it failed.
 //
 // Threads: start(), wake(), take() and cancel() on the executor that awaits. A completion on another thread posts a Job
 //          there first, which calls wake().
-// Cost:    wake() from a loop resumes the task at once; from inside another task it posts to the executor.
+// Cost:    wake() from a loop resumes the task immediately; from inside another task it posts to the executor.
 
 #pragma once
 
@@ -51,7 +51,7 @@ class Leaf {
   using Cancel = void (*)(Leaf&) noexcept;
   enum class WhenStopped : std::uint8_t { IsRefused, Begins };
 
-  // What the awaiting side does with it.
+  // The part that the awaiting side uses.
   struct Kind {
     void (*arrive)(Leaf&) noexcept;  // Takes the result and resumes or ends the task.
     const std::type_info* type;
@@ -73,7 +73,7 @@ class Leaf {
   void cancel_now() noexcept {  // From Context::stop.
     if (waiting_.cancel != nullptr) waiting_.cancel(*this);
   }
-  // Who waits, and for what.
+  // The task that waits, and the operation that it waits for.
   Frame& frame() const noexcept { return *frame_; }
   const std::type_info& type() const noexcept { return *kind_->type; }
   // Since which turn; while it waits at home.
@@ -86,12 +86,12 @@ class Leaf {
       : waiting_{cancel, Instant()}, when_stopped_(when_stopped) {}
   ~Leaf() = default;
 
-  // Complete: the task goes on. The leaf may be gone when this returns.
+  // Complete: the task continues. The leaf may be gone when this returns.
   void wake() noexcept;
   // Completes on `executor`: from suspended(), which a leaf may have instead of a later wake(); see ResumeOn.
   void wake_on(Executor& executor) noexcept;
   bool try_wake_on(ThreadPool& pool, Priority priority) noexcept;
-  // Of the awaiting task; from start() on.
+  // The context of the awaiting task; set from start() on.
   Context& context() const noexcept;
   // Where it is awaited; the same.
   std::source_location place() const noexcept;

@@ -83,7 +83,7 @@ std::string short_name(std::string name) {
     if (inside == 0 && c != '<' && c != '>') text += c;
     inside += c == '<';
   }
-  // What a template returns stands before its name.
+  // The return type of a template is printed before its name.
   return text.substr(text.rfind(' ') + 1);
 }
 
@@ -95,7 +95,7 @@ std::string LiveTask::chain() const {
     Stack stack;
     stack.frames[0] = reinterpret_cast<std::uintptr_t>(frames[i]);
     stack.count = 1;
-    // Of what was inlined and what contains it, which comes last.
+    // Of the inlined functions and the one that contains them, which is last.
     std::string name;
     name_stack(stack, true, [&](int, const FrameName& frame) {
       name = short_name(std::string(frame.function));

@@ -1,4 +1,5 @@
-// keel/task/live_task.h — the tasks that live on an executor, as a tree: where each is, what it waits for, since when.
+// keel/task/live_task.h — the tasks that live on an executor, as a tree: where each is, what it waits for, Since when
+// it waits.
 //
 //   each_live_task(loop, [&](const LiveTask& task) { tasks.push_back(task); });           // on the loop
 //   for (const LiveTask& task : tasks) std::puts(to_string(task, now).c_str());           // anywhere
@@ -12,7 +13,7 @@
 // task that awaits another is one line with it, innermost first: "query (pool.cc:80) < load (page.cc:12)". Functions
 // are named as base/stack.h can; the place is where the function begins, and needs debug information.
 //
-// A task that waits for no operation of its loop runs just now, or is away: on another executor, about to go on, or
+// A task that waits for no operation of its loop runs just now, or is away: on another executor, about to continue, or
 // ended with children that it still waits for. One that has not waited since plain code began it is not seen.
 //
 // Threads:  each_live_task() on the executor's own: elsewhere post a Job that calls it.
@@ -45,7 +46,7 @@ struct LiveTask {
   const void* frames[frames_max] = {};
   int frame_count = 0;
   bool is_cut = false;                        // There were more.
-  const std::type_info* operation = nullptr;  // What it waits for, when it does, and
+  const std::type_info* operation = nullptr;  // The operation that it waits for, if it does.
   Instant since;                              // since when.
   Instant deadline = Instant::never();
 
@@ -56,7 +57,7 @@ struct LiveTask {
 };
 
 void each_live_task(Executor& executor, FunctionRef<void(const LiveTask&)> f);
-// Those below a context: of a Scope, its children at depth 0.
+// The tasks in a context: for a Scope, its children at depth 0.
 void each_live_task(Context& context, FunctionRef<void(const LiveTask&)> f);
 
 // One line, indented by its depth. `now` is the time of the executor's clock.

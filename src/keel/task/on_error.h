@@ -7,8 +7,8 @@
 //                                    File::open(path, File::Mode::Read));
 //   KEEL_TRY(const Address peer, on_error(Code::InvalidArgument, fail(Code::Internal, "peer"), Address::parse(text)));
 //
-// Errors from the environment (base/error.h) end a request with 500 or above and are logged as errors. What a client
-// may cause and should be told is put in other words here, where it is known what it means. Two in one another name two
+// Errors from the environment (base/error.h) end a request with 500 or above and are logged as errors. Use it to reword
+// an error that a client may cause and should see, at the place where its meaning is known. Two in one another name two
 // codes; the inner one is looked at first.
 //
 // Result:   that of what is awaited; `instead`, when that has failed with `code`; every other error as it is.

@@ -102,7 +102,7 @@ TEST_F(ResumeOnTest, an_error_on_the_pool_ends_the_parent_at_home) {
   EXPECT_EQ(loop.run(body(pool)).error().code(), Code::NotFound);
 }
 
-// Parent and children on the pool: a child may go on, on another thread, before the parent has suspended.
+// Parent and children on the pool: a child may continue, on another thread, before the parent has suspended.
 Task<int> yields(int times, bool fails) {
   for (int i = 0; i < times; ++i) co_await checkpoint();
   if (fails) co_return fail(Code::Conflict, "on the pool");

@@ -42,8 +42,8 @@ Retry::~Retry() = default;
 void Retry::expose(metrics::Registry& registry, std::string_view name) {
   exposed_ = std::make_unique<Exposed>(
       Exposed{registry.counter("retries_total", "Attempts after the first one of a call", {{"name", name}}),
-              registry.counter("retries_refused_total", "Calls that were not tried again because the budget was spent",
-                               {{"name", name}})});
+              registry.counter("retries_refused_total",
+                               "Calls that were not retried because the retry budget was spent", {{"name", name}})});
 }
 
 std::optional<Duration> Retry::Attempts::next_wait(Duration least) noexcept {

@@ -4,8 +4,8 @@
 //   const Receipt receipt = co_await payments.run([&] { return charge(order); });
 //   co_await payments.run([&] { return with_timeout(300_ms, charge(order)); });     // a limit for each attempt
 //
-// run() calls the function for each attempt and awaits the task or operation that it returns. Doing it twice has to be
-// the same as doing it once: give the other side a key by which it knows the second attempt.
+// run() calls the function for each attempt and awaits the task or operation that it returns. The operation must be
+// idempotent: send a key by which the other side recognises the second attempt.
 //
 // Three rules keep retries from making an outage worse: only errors for which options.when says so are worth one; only
 // while the budget lasts, which grows with the calls; and after a random wait, so that callers do not come back at the
@@ -41,18 +41,20 @@ namespace keel {
 // helped by more.
 bool is_transient(const Error& error) noexcept;
 
+// How often, and with which pauses, a call is tried again.
 struct RetryOptions {
-  int attempts_max = 3;            // Of one call, the first included; 1: nothing is tried again.
+  int attempts_max = 3;            // Attempts of one call, the first included; 1: no retries.
   Duration backoff_first = 50_ms;  // Bound of the wait before the second attempt; it doubles with each further one.
   Duration backoff_max = 2_s;      // The bound does not double beyond this one.
   double budget_ratio = 0.1;       // Retries per call in the long run.
-  std::uint32_t budget_max = 10;   // Retries that are saved up: how many may be spent at once after a quiet time.
+  std::uint32_t budget_max = 10;   // How many retries can be saved up, to be spent in a row after a quiet time.
   bool (*when)(const Error&) = &is_transient;  // Which errors are worth another attempt.
 };
 
 // The wait before attempt `attempt` (2, 3, …); `random` has 64 random bits.
 Duration backoff(const RetryOptions& options, int attempt, std::uint64_t random) noexcept;
 
+// Bounds the retries of many calls together.
 class RetryBudget {
  public:
   explicit RetryBudget(const RetryOptions& options) noexcept;
@@ -71,7 +73,7 @@ class RetryBudget {
 
 class Retry {
  public:
-  // The attempts of one call, for those who await by themselves, as http::Client does:
+  // The attempts of one call, for code that awaits the attempts itself, as http::Client does:
   //   Retry::Attempts attempts(retry, (co_await this_task()).deadline);
   //   … the first attempt fails …
   //   const std::optional<Duration> wait = attempts.next_wait();
@@ -89,7 +91,7 @@ class Retry {
    private:
     Retry& retry_;
     const Instant deadline_;
-    int number_ = 1;  // Of the attempt that is made.
+    int number_ = 1;  // The number of the current attempt.
   };
   struct Stats {
     std::uint64_t retries = 0;  // Attempts after the first one of a call.

@@ -241,7 +241,7 @@ TEST_F(RetryTest, counts_in_metrics) {
     return registry.counter(counted, help, {{"name", "payments"}}).value();
   };
   EXPECT_EQ(value("retries_total", "Attempts after the first one of a call"), 3u);
-  EXPECT_EQ(value("retries_refused_total", "Calls that were not tried again because the budget was spent"), 2u);
+  EXPECT_EQ(value("retries_refused_total", "Calls that were not retried because the retry budget was spent"), 2u);
 }
 
 }  // namespace

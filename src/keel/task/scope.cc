@@ -65,7 +65,7 @@ void Scope::note(Error&& error) noexcept {
 }
 
 void Scope::ignore(const Error& error) noexcept {
-  if (error.is_bug()) report_unhandled("a task whose errors nobody awaits ended with a bug", error);
+  if (error.is_bug()) report_unhandled("a task of a Scope ended with a bug, and nothing awaits its error", error);
 }
 
 void Scope::child_ended() noexcept {

@@ -10,10 +10,11 @@
 // the error goes up. A coroutine that returns joins before.
 //
 // An exception must not leave the declaring coroutine while children run, and destroying a Scope with live children
-// ends the process. C++ destroys the locals of the coroutine before anything of Keel's runs, and cannot wait meanwhile;
-// children refer to these locals, and the kernel may be reading or writing their buffers. Going on, whether the
-// children were resumed, detached or forgotten, would use memory that is gone. So what may throw while children run is
-// awaited as a Task of its own. Its exception, a Bug (base/bug.h) as well, ends there and arrives as an error:
+// ends the process. C++ destroys the locals of the coroutine before any code of Keel runs, and cannot wait there;
+// children refer to these locals, and the kernel may be reading or writing their buffers. Continuing, whether the
+// children were resumed, detached or forgotten, would use memory that is gone. Therefore code that may throw while
+// children run belongs into a Task of its own, which is awaited. Its exception, a Bug (base/bug.h) as well, ends there
+// and arrives as an error:
 //
 //   Task<Page> load_page(UserId user) {
 //     Profile profile;
@@ -22,8 +23,8 @@
 //     co_return co_await render(user, scope, profile);    // throws: the child is stopped and joined before it goes up
 //   }
 //
-// Such a task gives the children nothing of its own. Where nothing runs beside the children, all() (task/group.h) needs
-// no Scope at all.
+// Such a task must not give references to its own locals to the children. Where nothing runs beside the children, all()
+// (task/group.h) needs no Scope at all.
 //
 // Errors:   a child's error does not stop the others. join() reports the first one, except those of children spawned
 //           with OnError::Ignore, and Cancelled after stop(). A bug that join() does not report, because it is ignored,
@@ -31,7 +32,7 @@
 // Threads:  the loop where the declaring task began.
 // Lifetime: a local variable of a coroutine.
 // Cancel:   children are stopped with the declaring task; join() still waits for all, then ends with the reason.
-// Cost:     a spawned task that ends at once costs its frame and one block of the pool.
+// Cost:     a spawned task that ends immediately costs its frame and one block of the pool.
 
 #pragma once
 
@@ -49,9 +50,10 @@
 
 namespace keel {
 
+// Whether join() reports the error of a child.
 enum class OnError : std::uint8_t { Report, Ignore };
 
-class Scope : private Context {  // That of its tasks.
+class Scope : private Context {  // The context of its tasks.
  public:
   class Join;
 
@@ -69,7 +71,7 @@ class Scope : private Context {  // That of its tasks.
                                                   : &Child<T>::template done<OnError::Ignore>;
     if (child->begin_in(*this, Instant::never(), done)) done(*child);
   }
-  // Of what converts to a Task, as with_timeout(…) does.
+  // For arguments that convert to a Task, such as with_timeout(…).
   template <class X>
   void spawn(X&& made, OnError on_error = OnError::Report) {
     if constexpr (requires { Task<typename X::Value>(std::forward<X>(made)); }) {

@@ -1,11 +1,11 @@
-// keel/task/semaphore.h — at most so many at a time; the others wait in the order they came.
+// keel/task/semaphore.h — at most N at a time; the others wait in the order of their arrival.
 //
 //   Semaphore uploads(4);
 //   Semaphore::Permit permit = co_await uploads.acquire();      // held until it is destroyed, across awaits
 //
 // Errors:   Cancelled or DeadlineExceeded when the waiting task is stopped; it has no permit then.
 // Threads:  one loop: acquire, and destroy permits, there.
-// Lifetime: outlives its permits and those who wait (checked).
+// Lifetime: outlives its permits and the tasks that wait (checked).
 // Cost:     no allocation; O(1).
 
 #pragma once
@@ -66,9 +66,9 @@ class Semaphore {
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
 
-  // Waits for a permit; nobody overtakes.
+  // Waits for a permit, in the order of arrival.
   Acquire acquire() noexcept { return Acquire(*this); }
-  // One that is free now and for which nobody waits; else none.
+  // Takes a permit if one is free and no task waits for it; else returns none.
   std::optional<Permit> try_acquire() noexcept {
     if (!take_one()) return std::nullopt;
     return Permit(*this);
@@ -83,7 +83,8 @@ class Semaphore {
     --available_;
     return true;
   }
-  // A permit that somebody waits for goes to him directly: `available_` stays 0 and nobody can slip in between.
+  // A permit for which a task waits is handed to that task directly: `available_` stays 0, so no other task can take it
+  // first.
   void give_back() noexcept {
     if (!waiting_.wake_first()) ++available_;
   }

@@ -29,14 +29,17 @@
 
 namespace keel {
 
+// The stop source, deadline and span of a task.
 struct StartOptions {
   Instant deadline = Instant::never();  // Inherited by what the task awaits. No timer is started: at that time
-                                        // operations are no longer begun, and whoever set it calls stop() to end
-                                        // the one that waits. with_timeout does both.
+                                        // no operation is begun after it, and the code that set it calls stop() to end
+                                        // the operation that waits. with_timeout does both.
   StopSource* stop = nullptr;           // Stops the task with others.
-  const Span* span = nullptr;           // What it works for: it outlives the task. None: that of what it is below.
+  // The span of its work, which must outlive the task. None: that of what it is below.
+  const Span* span = nullptr;
 };
 
+// The part of a Start that does not depend on the type of the task.
 class StartCore {
  public:
   using Done = void (*)(StartCore&) noexcept;
@@ -49,7 +52,7 @@ class StartCore {
   bool has_ended() const noexcept {
     return !is_running() && frame_ != nullptr && (frame_->has_value() || frame_->has_error());
   }
-  // Asks the task to end; done follows as ever. No effect when it does not run.
+  // Asks the task to end; done follows as usual. No effect when it does not run.
   void stop(Code reason = Code::Cancelled) noexcept {
     if (is_running()) context_.stop(reason);
   }

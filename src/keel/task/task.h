@@ -21,10 +21,12 @@
 //            they may still use what it destroys.
 // Ownership: lazy and immovable: awaited in the expression that made it, or handed to a Scope, Start or group. The
 //            frame comes from the thread's pool (base/pool.h).
-// Lifetime:  parameters are taken by value unless the caller awaits at once. No capturing coroutine lambdas.
+// Lifetime:  parameters are taken by value unless the caller awaits the task immediately. No capturing coroutine
+//            lambdas.
 // Threads:   after any await the task is on the executor where it was, unless it awaited resume_on.
 // Cancel:    an awaited operation ends with Cancelled or DeadlineExceeded; the task unwinds from there (context.h).
-// Cost:      see task_bench.cc; an await that completes at once does not go through a loop and does not use the stack.
+// Cost:      see task_bench.cc; an await that completes immediately does not go through a loop and does not use the
+//            stack.
 
 #pragma once
 
@@ -72,7 +74,7 @@ struct ReturnedFromTask {
   static constexpr bool is_allowed = true;
 };
 
-// What a Task<T> has beside, in the expression that made it: verbs that the module of T gives it, as
+// Further members of a Task<T> in the expression that made it, which the module of T adds, such as
 // client.get(url).json<Rate>() (http/client/client.h).
 template <class T>
 struct TaskVerbs {};
@@ -101,7 +103,7 @@ class [[nodiscard("a task does nothing until it is awaited: co_await it, or give
     if (promise_ != nullptr) promise_->destroy();
   }
 
-  // For whoever takes the frame over, and for the awaiting side.
+  // For code that takes the frame over, and for the awaiting side.
   Promise<T>& release() noexcept { return *std::exchange(promise_, nullptr); }
   Promise<T>& promise() const noexcept { return *promise_; }
 
@@ -109,10 +111,11 @@ class [[nodiscard("a task does nothing until it is awaited: co_await it, or give
   Promise<T>* promise_;
 };
 
-// What can be awaited inside a task by the protocol of leaf.h.
+// A type that can be awaited inside a task by the protocol of leaf.h.
 template <class L>
 concept Operation = std::derived_from<std::remove_reference_t<L>, Leaf>;
 
+// The result of attempt(): awaiting it yields a Result.
 template <class X>
 struct Attempt {
   X& awaited;
@@ -159,14 +162,17 @@ auto attempt(Result<T>&&) noexcept {
   return internal::NotAwaited();
 }
 
+// The executor, deadline and stop token of a running task.
 struct TaskInfo {
   Executor* executor;  // Where the body runs now; null outside executors.
-  Instant deadline;    // Instant::never() when there is none.
+  Instant deadline;    // Instant::never() when there is no deadline.
   StopToken stop;
 };
+// The result of this_task(): awaiting it yields a TaskInfo.
 struct ThisTask {};
 inline ThisTask this_task() noexcept { return {}; }
 
+// The awaiter of a Task.
 template <class T, bool attempts>
 class TaskAwait {
  public:
@@ -204,6 +210,7 @@ inline bool refuses(const Frame& self, const Leaf& leaf) noexcept {
 // Why an operation has ended: what was cancelled because its context was stopped ends with the reason of that.
 Error explained(const Frame& self, Error&& error) noexcept;
 
+// The awaiter of an operation.
 template <class L, bool attempts>
 class LeafAwait {
   using T = typename L::Value;
@@ -225,7 +232,7 @@ class LeafAwait {
       const bool before = self_.set_suspended(true);
       self_.set_waiting(this);
       if constexpr (requires { leaf_.suspended(); }) {
-        // True: it goes on elsewhere, perhaps already, and nothing here may be touched.
+        // True: it continues elsewhere, perhaps already, and nothing here may be touched.
         if (leaf_.suspended()) return true;
         self_.set_suspended(before);
         take();
@@ -268,7 +275,7 @@ class LeafAwait {
   std::optional<Result<T>> result_;
 };
 
-// Of an operation that says beforehand whether it has failed: it has room for nothing but a pointer.
+// For an operation with failed(): the awaiter needs room for a pointer only.
 template <class L>
 concept TellsFailure = requires(const L& leaf) {
   { leaf.failed() } -> std::same_as<bool>;
@@ -325,6 +332,7 @@ class LeafAwait<L, attempts> {
   L& leaf_;
 };
 
+// The awaiter of a Result.
 template <class T>
 class ResultAwait {
  public:
@@ -340,6 +348,7 @@ class ResultAwait {
   Result<T> result_;
 };
 
+// The awaiter of this_task().
 class ThisTaskAwait {
  public:
   explicit ThisTaskAwait(Frame& self) noexcept : self_(self) {}
@@ -356,7 +365,8 @@ class ThisTaskAwait {
 class PromiseCore;
 namespace internal {
 
-// A task whose value has a type that the awaiting code does not name: whoever made it takes that from its promise.
+// A task whose value has a type that the awaiting code does not know: the code that made the task takes the value from
+// its promise.
 class AnyTask {
  public:
   template <class T>
@@ -384,6 +394,7 @@ class AnyTaskAwait {
 
 }  // namespace internal
 
+// The part of a task's promise that does not depend on its type.
 class PromiseCore : public Frame {
  public:
   struct Final {
@@ -450,7 +461,8 @@ class PromiseCore : public Frame {
   }
   ThisTaskAwait await_transform(ThisTask) noexcept { return ThisTaskAwait(*this); }
 
-  // What is written by mistake. With a place too, or GCC takes neither overload for the better one.
+  // Expressions that are written by mistake, with a message for each. With a place too, or GCC takes neither overload
+  // for the better one.
   internal::NotAwaited await_transform(internal::NotAwaited, Place = {}) noexcept { return {}; }
   template <class U>
   auto await_transform(Task<U>& task, Place = {}) noexcept {
@@ -485,6 +497,7 @@ inline bool internal::AnyTaskAwait::await_suspend(std::coroutine_handle<>) noexc
   return true;
 }
 
+// The promise of a Task's coroutine.
 template <class T>
 class Promise final : public PromiseCore {
  public:
@@ -521,6 +534,7 @@ class Promise final : public PromiseCore {
     set_error(std::move(error).error());
   }
 
+  T& value() noexcept { return value_; }
   T take_value() { return std::move(value_); }
   Result<T> take_result() {
     if (has_value()) return Result<T>(std::move(value_));

@@ -41,7 +41,7 @@ class Wait : public Leaf {
   static void cancel(Leaf& leaf) noexcept;
   Source& source_;
 };
-// The same where the awaiting side asks for the result only as it goes on.
+// The same where the awaiting side asks for the result only as it continues.
 class Telling : public Wait {
  public:
   using Wait::Wait;

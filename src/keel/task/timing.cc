@@ -11,7 +11,7 @@ bool SleepFor::start() noexcept {
   return false;
 }
 Result<> SleepFor::take() noexcept {
-  if (cancelled_) return fail(Code::Cancelled, "a sleep was ended early");
+  if (cancelled_) return fail(Code::Cancelled, "a sleep was cancelled");
   return {};
 }
 void SleepFor::cancel(Leaf& leaf) noexcept {

@@ -18,6 +18,7 @@
 
 namespace keel {
 
+// The operation of sleep_for().
 class [[nodiscard]] SleepFor : public Leaf, private Timer {
  public:
   using Value = void;
@@ -32,7 +33,8 @@ class [[nodiscard]] SleepFor : public Leaf, private Timer {
   bool cancelled_ = false;
 };
 
-// Completes after `duration`, not before; at once when it is not positive. Cancelled or DeadlineExceeded when stopped.
+// Completes after `duration`, not before; immediately when it is not positive. Cancelled or DeadlineExceeded when
+// stopped.
 inline SleepFor sleep_for(Duration duration) noexcept { return SleepFor(duration); }
 
 // The part of with_timeout that does not depend on the type.

@@ -1,4 +1,5 @@
-// keel/task/until.h — an operation that is of no more use once something has happened: an accept, when all is to end.
+// keel/task/until.h — an operation that is not needed any more once an event is set: an accept, when everything is to
+// end.
 //
 //   while (auto peer = co_await until(stopping, listener.accept())) connections.spawn(talk(*std::move(peer)));
 //   co_await connections.join();
@@ -21,7 +22,7 @@
 
 namespace keel {
 
-// The event is the first branch: set already, it ends at once, and the second one is not begun.
+// The event is the first branch: if it is set already, that branch ends immediately and the second one is not begun.
 template <class T>
 class [[nodiscard]] Until : public Group<Until<T>, std::index_sequence_for<void, T>, void, T> {
  public:
@@ -53,6 +54,7 @@ class [[nodiscard]] Until : public Group<Until<T>, std::index_sequence_for<void,
   bool has_happened_ = false;
 };
 
+// A task that ends when `event` is set.
 inline Task<> event_as_task(Event& event) { co_await event.wait(); }
 
 template <class X>

@@ -29,7 +29,7 @@ void WaitList::wake_all() noexcept {
   waking.splice_back(list_);
   size_ = 0;
   waking.for_each([](Waiting& waiting) { waiting.list_ = nullptr; });
-  // One that is woken may run at once, and stop others: those leave `waking` by themselves.
+  // A woken task may run immediately and stop others, which then leave `waking` by themselves.
   while (Waiting* waiting = waking.pop_front()) wake(*waiting);
 }
 

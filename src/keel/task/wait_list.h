@@ -11,7 +11,7 @@
 //      …
 //     void let_one_pass() noexcept { waiting_.wake_first(); }
 //
-// Threads: one loop.  Cancel: a waiting task leaves the list at once and ends with Cancelled.
+// Threads: one loop. Cancel: a waiting task leaves the list immediately and ends with Cancelled.
 // Cost:    nothing is allocated; entering, leaving and waking are O(1).
 
 #pragma once
@@ -36,7 +36,7 @@ class Waiting : public Leaf, public Link {
   bool wait_in(WaitList& list) noexcept;
   // For take(): an error when the wait was cancelled.
   Result<> taken() const noexcept {
-    if (cancelled_) return fail(Code::Cancelled, "a wait was ended early");
+    if (cancelled_) return fail(Code::Cancelled, "a wait was cancelled");
     return {};
   }
   bool is_cancelled() const noexcept { return cancelled_; }
@@ -51,22 +51,22 @@ class Waiting : public Leaf, public Link {
 class WaitList {
  public:
   WaitList() = default;
-  // Nobody may wait any more.
+  // No task may wait from here on.
   ~WaitList() { KEEL_CHECK(list_.empty(), "what tasks wait for outlives them"); }
 
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
 
-  // The one that has waited longest, no longer in the list; null when nobody waits. wake() has to follow.
+  // Removes the task that has waited longest and returns it; null when none waits. wake() has to follow.
   Waiting* pop() noexcept {
     Waiting* first = list_.pop_front();
     if (first != nullptr) --size_;
     return first;
   }
-  // The task goes on, at once when this is not called from a task, else as a job of its executor.
+  // Continues the task: immediately when this is not called from a task, else as a job of its executor.
   static void wake(Waiting& waiting) noexcept { waiting.wake(); }
   bool wake_first() noexcept;
-  // Those that wait now; who begins to wait meanwhile is not among them.
+  // Wakes the tasks that wait now, but not one that begins to wait during the call.
   void wake_all() noexcept;
 
  private:

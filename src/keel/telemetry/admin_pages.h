@@ -1,4 +1,4 @@
-// keel/telemetry/admin_pages.h — the pages of an admin listener, each added by the one that knows what it shows.
+// keel/telemetry/admin_pages.h — the pages of an admin listener, each added by the module that knows its content.
 //
 //   telemetry::AdminPages pages;
 //   pages.add({.path = "/admin/stages",
@@ -49,7 +49,7 @@ class AdminPages {
   // A page with a status and a content type of its own.
   void add(std::string path, Function<http::Response(http::Request& request)> page);
 
-  // Those of a listener that probes from outside reach are metrics and health: what is not below /admin/.
+  // A listener for probes from outside has metrics and health only: the pages that are not below /admin/.
   enum class Which : std::uint8_t { All, ForProbes };
   // Adds a route for each page, or for each that probes ask for. After the last add().
   void mount(http::Router& router, Which which = Which::All);

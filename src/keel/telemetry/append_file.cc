@@ -31,7 +31,7 @@ std::optional<int> descriptor_of(std::string_view path) {
   return std::nullopt;
 }
 
-// What the link at `path` leads to; an empty text where there is no link any more.
+// The target of the link at `path`; an empty text if there is no link any more.
 Result<std::string> target_of(const std::string& path) {
   const int link = ::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (link < 0) return Error::from_errno("open", errno);
@@ -68,7 +68,7 @@ Result<int> open_append_file(const std::string& path) {
     // Another process has a lease on the file (fcntl(2)), which is waited for.
     if (descriptor < 0 && errno == EAGAIN) descriptor = ::open(at.c_str(), flags, 0640);
     if (descriptor >= 0) {
-      // A FIFO whose reader has stopped reading must not stop a crash handler; everything else waits as ever.
+      // A FIFO whose reader has stopped reading must not stop a crash handler; everything else waits as usual.
       struct stat facts{};
       const bool is_fifo = ::fstat(descriptor, &facts) == 0 && S_ISFIFO(facts.st_mode);
       if (!is_fifo) ::fcntl(descriptor, F_SETFL, O_APPEND);

@@ -7,7 +7,7 @@
 // Links:    a symbolic link that belongs to root or to the user of this process is followed: operators make such links
 //           to volumes and to /dev/stdout. One of another user is FailedPrecondition: whoever can write to the folder
 //           would choose the file that this process appends to. What a link says is read from the very link whose
-//           owner was checked. Links among the folders of the path are followed by the system, as ever.
+//           owner was checked. Links among the folders of the path are followed by the system, as usual.
 // Errors:   FailedPrecondition, and what to do: a link of another user, a FIFO without a reader, a
 //           socket. Otherwise the error of the system. The caller adds the path; that of a link's target is in it.
 // Cost:     three system calls, and four more for each link. It never waits for the other end of a FIFO; it does for
@@ -21,6 +21,7 @@
 
 namespace keel::telemetry {
 
+// Opens `path` for appending and creates it if it does not exist; returns the descriptor.
 Result<int> open_append_file(const std::string& path);
 
 }  // namespace keel::telemetry

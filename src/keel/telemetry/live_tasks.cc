@@ -33,12 +33,12 @@ std::string_view name_of(LiveTask::State state) {
 struct LiveTasks::Answer {
   int worker = 0;
   bool has_come = false;
-  Instant at;  // Of the worker's clock.
+  Instant at;  // The time of the worker's clock.
   std::size_t live = 0;
   std::vector<LiveTask> tasks;  // The first of them.
 };
 
-// Lives on when nobody waits for its answer any more; until that has come, it is not asked again.
+// It outlives a call that no longer waits for its answer; until the answer has arrived, the worker is not asked again.
 struct LiveTasks::Question : Job {
   explicit Question(io::Loop& on)
       : Job([](Job& job) noexcept {

@@ -9,12 +9,12 @@
 //       read_exact (stream.cc:80) < talk (chat.cc:40): Stream::Receive for 0.004s
 //   worker 1: does not answer
 //
-// task/live_task.h says what the lines mean. All workers are asked at once; one that does not come back to its loop
-// within a second has no tasks to show: stall.h says where it is. As JSON, the same in the same order:
+// task/live_task.h explains the lines. All workers are asked at the same time. A worker that does not return to its
+// loop within a second shows no tasks; stall.h reports where it is. As JSON, the same in the same order:
 //   {"workers":[{"worker":0,"answers":true,"live":3,"tasks":[{"depth":0,"task":"serve (chat.cc:61)","state":"waits",
 //     "operation":"Scope::Join","seconds":12.031,"stopped":false}]},{"worker":1,"answers":false}]}
 //
-// Bounds:   of each worker the first `shown_max` tasks, and `logged_max` in the log; those that began first come first.
+// Bounds:   the first `shown_max` tasks of each worker, and `logged_max` in the log, in the order in which they began.
 // Threads:  any but a worker's, for it waits for them; one caller at a time, others wait. Between start and stop of the
 //           runtime.
 // Lifetime: the runtime outlives it, and has stopped before it ends.
@@ -38,7 +38,7 @@ class LiveTasks {
   static constexpr std::size_t shown_max = 1000;
   static constexpr std::size_t logged_max = 100;
 
-  // Without threads (Runtime::over) all loops are of the calling thread, and nobody is waited for.
+  // Without threads (Runtime::over) all loops are on the calling thread, and the call does not wait.
   explicit LiveTasks(io::Runtime& runtime, bool have_threads = true);
   ~LiveTasks();
   LiveTasks(const LiveTasks&) = delete;

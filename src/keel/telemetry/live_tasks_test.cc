@@ -40,7 +40,7 @@ class LiveTasksTest : public ::testing::Test {
   }
   ~LiveTasksTest() override {
     on_second([this] { event_.set(); });
-    // Woken tasks go on within that call, or as jobs that stand before the next one.
+    // Woken tasks continue within that call, or as jobs that stand before the next one.
     on_second([this] { EXPECT_FALSE(host_.is_running()); });
     runtime_->stop();
   }

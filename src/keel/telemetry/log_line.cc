@@ -48,7 +48,7 @@ bool is_plain(std::string_view text) noexcept {
   return odd(scan::load64(end - 8)) == 0;
 }
 
-// The same for the text of a field, behind which eight bytes may be read up to the next multiple of eight.
+// The same for the text of a field, after which bytes up to the next multiple of eight may be read.
 bool is_plain_field(std::string_view text) noexcept {
   if (text.size() >= 8 || text.empty()) return is_plain(text);
   const std::uint64_t behind = ~std::uint64_t{0} << 8 * text.size();
@@ -173,7 +173,7 @@ void append_key(Buffer& out, std::string_view name, std::string_view suffix, Lin
   out.append(format == LineFormat::Json ? "\":" : "=");
 }
 
-// The value of a field behind its key: a text that wants escapes or quotes, and an error, which has a second field.
+// The value of a field after its key: a text that needs escapes or quotes, and an error, which has a second field.
 void append_text_value(Buffer& out, const FieldView& field, LineFormat format) {
   if (field.kind == FieldKind::String) return append_quoted(out, field.text, format);
   out.push_back('"');
@@ -339,7 +339,7 @@ void LineFormatter::append(Buffer& out, const log::Record& record) {
         if (is_json) --at;
         [[fallthrough]];
       case FieldKind::Error:
-        // Of a copy, so that the field stays in registers.
+        // Takes a copy, so that the field stays in registers.
         aside([this, &out, copy = field] { append_text_value(out, copy, format_); });
         break;
     }

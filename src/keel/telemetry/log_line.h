@@ -23,11 +23,13 @@
 
 namespace keel::telemetry {
 
+// The form of a log line.
 enum class LineFormat : std::uint8_t { Json, Text };
 
+// Makes the text of log records.
 class LineFormatter {
  public:
-  // Records from `source_level` on tell the place in the source that made them ("source":"server.cc:120").
+  // Records from `source_level` on have the place in the source that made them ("source":"server.cc:120").
   LineFormatter(LineFormat format, Level source_level) noexcept : format_(format), source_level_(source_level) {}
 
   // Appends the line and its '\n'.

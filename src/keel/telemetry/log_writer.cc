@@ -50,7 +50,7 @@ bool ends_within_a_line(const std::string& path) {
 // A sink, the lines that wait for it and what became of them.
 class LogWriter::Output {
  public:
-  // Has its memory from now on: a batch and a line behind it are formatted when there is no more.
+  // Allocates its memory now, so that a batch and a further line can be formatted when there is no more.
   Output(LogSink sink, std::size_t batch_bytes) : sink_(std::move(sink)), formatter_(sink_.format, sink_.source_level) {
     pending_.reserve(batch_bytes * 2);
   }
@@ -63,7 +63,8 @@ class LogWriter::Output {
         is_torn_(other.is_torn_) {}
   ~Output() { close(); }
 
-  // Opens it, a File also again. The number of lines lost: one that was cut is completed in the file that it began in.
+  // Opens it, a File also again. Returns the number of lost lines: a partly written line is completed in the file that
+  // it began in.
   Result<std::uint64_t> open() {
     std::uint64_t lost = 0;
     switch (sink_.to) {
@@ -100,7 +101,7 @@ class LogWriter::Output {
   std::size_t waiting_bytes() const noexcept { return pending_.size(); }
   std::uint64_t waiting_lines() const {
     const std::string_view all = pending_.view();
-    if (all == "\n") return 0;  // The end of what somebody else began.
+    if (all == "\n") return 0;  // The end of a line that another one began.
     return static_cast<std::uint64_t>(std::count(all.begin(), all.end(), '\n'));
   }
 
@@ -181,7 +182,7 @@ class LogWriter::Output {
     }
     return done;
   }
-  // On standard error, where somebody may see it.
+  // On standard error, where a person may see it.
   void say_failing() {
     is_failing_ = true;
     lost_ = 0;
@@ -196,7 +197,7 @@ class LogWriter::Output {
     if constexpr (log::is_recorded) {
       log::internal::RingBody own({.bytes = 4096});
       log::internal::RingBody* const before = std::exchange(log::internal::current_ring, &own);
-      log::Logger("log").warn("lines were lost because the log could not be written",
+      log::Logger("log").warn("log lines were lost because they could not be written",
                               log::field("lines", std::exchange(lost_, 0)),
                               log::field("reason", std::strerror(error_)));
       log::internal::current_ring = before;
@@ -363,15 +364,16 @@ LogWriter::Counts LogWriter::counts() const noexcept {
 
 void LogWriter::expose(metrics::Registry& registry) {
   KEEL_CHECK(state_->exposed.empty(), "a log writer is exposed once");
-  state_->exposed.push_back(registry.counter("log_records_total", "Log records taken from the rings", {},
+  state_->exposed.push_back(registry.counter("log_records_total", "Log records read from the threads' buffers", {},
                                              [this] { return static_cast<double>(counts().records); }));
   for (std::size_t i = 0; i < log::level_count; ++i) {
     const auto level = static_cast<Level>(i);
-    state_->exposed.push_back(registry.counter("log_records_dropped_total", "Log records lost because a ring was full",
-                                               {{"level", log::to_string(level)}},
-                                               [level] { return static_cast<double>(log::dropped(level)); }));
+    state_->exposed.push_back(registry.counter(
+        "log_records_dropped_total", "Log records lost because a thread's buffer was full",
+        {{"level", log::to_string(level)}}, [level] { return static_cast<double>(log::dropped(level)); }));
   }
-  state_->exposed.push_back(registry.counter("log_lines_lost_total", "Log lines that a sink did not take", {},
+  state_->exposed.push_back(registry.counter("log_lines_lost_total",
+                                             "Log lines that could not be written to their sink", {},
                                              [this] { return static_cast<double>(counts().lines_lost); }));
 }
 

@@ -4,8 +4,8 @@
 //   …                                       // log::Logger anywhere, before and after
 //   writer->flush();                        // everything recorded before this is handed to the system
 //
-// Make it before the workers start; there is one per process. What was recorded earlier is written too. Lines of one
-// thread are in order; lines of different threads may be some milliseconds out of order, and each has its time.
+// Make it before the workers start; there is one per process. Lines that were recorded earlier are written too. Lines
+// of one thread are in order; lines of different threads may be some milliseconds out of order, and each has its time.
 //
 // Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops anything: its lines are lost and
 //           counted, it is tried again with the next lines, and a line that was half written is completed first, in
@@ -41,6 +41,7 @@
 
 namespace keel::telemetry {
 
+// Where log lines go: the console, a file or a function, with a level and a form.
 struct LogSink {
   enum class To : std::uint8_t { Stderr, Stdout, File, Function };
   To to = To::Stderr;
@@ -51,16 +52,18 @@ struct LogSink {
   LineFormat format = LineFormat::Json;
 };
 
+// Sinks and buffer of a LogWriter.
 struct LogWriterOptions {
   enum class Mode : std::uint8_t {
     Background,  // A thread of its own.
-    Direct,      // The recording thread writes before it goes on, under a lock: for tests and debugging.
+    Direct,      // The recording thread writes before it continues, under a lock: for tests and debugging.
     Manual,      // flush() and nothing else: for simulation.
   };
   std::vector<LogSink> sinks;  // None: JSON to standard error.
   Mode mode = Mode::Background;
   Duration flush_interval = Duration::milliseconds(10);  // How long a line may wait. Shorter: more wake-ups.
-  std::size_t batch_bytes = 32 * 1024;                   // Written at once when so much is ready, 4 KiB at least.
+  // Lines are written when this many bytes are ready, at least 4 KiB.
+  std::size_t batch_bytes = 32 * 1024;
 };
 
 class LogWriter {
@@ -72,8 +75,8 @@ class LogWriter {
 
   // Returns when everything recorded before the call was handed to the sinks, or counted as lost.
   void flush();
-  // What is recorded from now on goes to `sinks` instead, what was recorded before to those that were. None: JSON to
-  // standard error. The errors of make(), and then nothing has changed.
+  // Lines that are recorded from now on go to `sinks`; lines that were recorded before go to the former ones. None:
+  // JSON to standard error. The errors of make(), and then nothing has changed.
   Result<> set_sinks(std::vector<LogSink> sinks);
   // Opens every File again by its path (after a rename). A file that does not open keeps its old one.
   Result<> reopen();
@@ -83,13 +86,13 @@ class LogWriter {
   // writer's thread. Without a thread of its own nothing waits to be written, and `record` is not called.
   bool flush_from_signal(Duration patience, void (*record)() noexcept) noexcept;
   bool is_writing_thread() const noexcept { return writing_thread() == gettid(); }
-  pid_t writing_thread() const noexcept;  // By its gettid(); 0: there is none.
+  pid_t writing_thread() const noexcept;  // The thread's gettid(); 0: there is none.
   // For a copy of this process (fork) in which the writer's thread is the only one: writes what waits, without locks.
   void flush_in_copy();
 
   struct Counts {
     std::uint64_t records = 0;     // Taken from the rings.
-    std::uint64_t lines_lost = 0;  // That a sink did not take.
+    std::uint64_t lines_lost = 0;  // Lines that could not be written to a sink.
   };
   Counts counts() const noexcept;
   // log_records_total, log_records_dropped_total{level} (by full rings), log_lines_lost_total (by sinks). The registry

@@ -386,7 +386,7 @@ TEST(LogWriter, says_on_standard_error_that_a_disk_is_full_and_in_the_log_what_w
   const std::string said = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(count(said, "\n"), 2u) << "once for each time it begins: " << said;
   EXPECT_EQ(count(said, "log " + file.path() + ": File too large: lines are lost"), 2u) << said;
-  EXPECT_EQ(count(file.content(), R"("message":"lines were lost because the log could not be written","lines":)"), 2u)
+  EXPECT_EQ(count(file.content(), R"("message":"log lines were lost because they could not be written","lines":)"), 2u)
       << file.content();
   EXPECT_EQ(count(file.content(), R"("lines":3,"reason":"File too large")"), 2u) << file.content();
   EXPECT_EQ(count(file.content(), "\"again\""), 2u);

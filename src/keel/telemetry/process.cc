@@ -77,7 +77,7 @@ std::uint64_t raise_descriptor_limit() noexcept {
 }
 
 double process_start_seconds() {
-  // The command's name, in parentheses, may hold anything; field 22 is counted from behind it.
+  // The command's name, in parentheses, may hold anything; field 22 is counted from after it.
   const std::string stat = read_file("/proc/self/stat");
   const std::size_t behind_name = stat.rfind(')');
   const std::string boot = read_file("/proc/stat");
@@ -90,19 +90,20 @@ double process_start_seconds() {
 ProcessMetrics::ProcessMetrics(metrics::Registry& registry) {
   functions_.push_back(registry.counter("process_cpu_seconds_total", "User and system CPU time used by all threads", {},
                                         [] { return process_cpu_seconds(); }));
-  functions_.push_back(registry.gauge("process_resident_memory_bytes", "Memory in use that is in RAM", {},
-                                      [] { return process_resident_bytes(); }));
-  functions_.push_back(registry.gauge("process_virtual_memory_bytes", "Address space in use", {},
-                                      [] { return process_virtual_bytes(); }));
+  functions_.push_back(
+      registry.gauge("process_resident_memory_bytes", "Resident memory", {}, [] { return process_resident_bytes(); }));
+  functions_.push_back(
+      registry.gauge("process_virtual_memory_bytes", "Virtual memory", {}, [] { return process_virtual_bytes(); }));
   functions_.push_back(
       registry.gauge("process_open_fds", "Open file descriptors", {}, [] { return process_open_descriptors(); }));
   functions_.push_back(registry.gauge("process_max_fds", "Limit of open file descriptors", {},
                                       [] { return process_descriptors_max(); }));
-  functions_.push_back(registry.gauge("process_start_time_seconds", "When the process began, in seconds since 1970", {},
+  functions_.push_back(registry.gauge("process_start_time_seconds", "When the process started", {},
                                       [began = process_start_seconds()] { return began; }));
-  functions_.push_back(registry.counter("unhandled_errors_total",
-                                        "Bugs and exceptions that no caller was there for, in the log as \"unhandled\"",
-                                        {}, [] { return static_cast<double>(unhandled_errors()); }));
+  functions_.push_back(registry.counter(
+      "unhandled_errors_total",
+      "Bugs and exceptions that no caller could receive; the log has each from the component \"unhandled\"", {},
+      [] { return static_cast<double>(unhandled_errors()); }));
 }
 
 }  // namespace keel::telemetry

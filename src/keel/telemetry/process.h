@@ -1,10 +1,10 @@
-// keel/telemetry/process.h — what this process uses: CPU, memory, descriptors.
+// keel/telemetry/process.h — the resources that this process uses: CPU, memory, descriptors.
 //
 // ProcessMetrics registers process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
 // process_open_fds, process_max_fds and process_start_time_seconds (the names that Prometheus clients agree on), which
 // are asked for at each scrape, and unhandled_errors_total (observe/unhandled.h).
 //
-// Errors:   a file of /proc that cannot be read gives 0.
+// Errors:   0 for a file of /proc that cannot be read.
 // Lifetime: the registry outlives it.  Threads: any.  Cost: at a scrape some system calls; otherwise none.
 // Source:   proc(5), getrusage(2).
 
@@ -30,11 +30,11 @@ double process_cpu_seconds() noexcept;
 double process_resident_bytes();
 double process_virtual_bytes();
 double process_open_descriptors();
-// The soft limit.
+// The soft limit of open descriptors.
 double process_descriptors_max() noexcept;
 // Raises the soft limit of descriptors to the hard one; the limit that holds then (getrlimit(2)).
 std::uint64_t raise_descriptor_limit() noexcept;
-// Seconds since 1970.
+// When the process started, in seconds since 1970.
 double process_start_seconds();
 
 }  // namespace keel::telemetry

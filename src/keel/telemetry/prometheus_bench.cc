@@ -17,7 +17,7 @@ void render(benchmark::State& state) {
   for (std::size_t i = 0; i < series; ++i) {
     const std::string route = "/api/v1/things/" + std::to_string(i) + "/{id}";
     registry
-        .counter("http_requests_total", "Requests answered",
+        .counter("http_requests_total", "Requests with a response",
                  {{"method", "GET"}, {"route", route}, {"status_class", "2xx"}})
         .add(i);
   }

@@ -291,7 +291,7 @@ void fill(metrics::Registry& registry) {
   for (const char* method : {"GET", "POST"}) {
     for (const char* status : {"2xx", "4xx", "5xx"}) {
       registry
-          .counter("http_requests_total", "Requests answered",
+          .counter("http_requests_total", "Requests with a response",
                    {{"method", method}, {"route", "/users/{id}"}, {"status_class", status}})
           .add(7);
     }

@@ -12,7 +12,7 @@
 
 namespace keel::telemetry {
 
-// Appends it. `now`: what "ago" is counted from.
+// Appends the recorders of all workers as JSON; ages are counted from `now`.
 void write_recorders(Buffer& out, Instant now);
 
 }  // namespace keel::telemetry

@@ -21,7 +21,9 @@
 
 namespace keel::telemetry {
 
+// Writes the times of `routes` as a table for people.
 void write_stage_times_text(Buffer& out, std::span<const http::RouteStages> routes);
+// Writes the times of `routes` as JSON.
 void write_stage_times_json(Buffer& out, std::span<const http::RouteStages> routes);
 
 }  // namespace keel::telemetry

@@ -46,7 +46,7 @@ class Builder {
   // Ends one that runs, waits for its end, and begins with an empty log.
   Result<> start(std::vector<BuildStep> steps, Instant now);
   bool is_running() const noexcept { return child_.has_value(); }
-  // How the build has ended, once; goes on to the next step.
+  // How the build has ended, once; continues to the next step.
   Result<std::optional<Built>> ended(Instant now);
   void cancel();
   const std::string& log() const noexcept { return log_; }

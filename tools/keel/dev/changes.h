@@ -1,5 +1,5 @@
-// dev/changes.h — what has been saved, until nobody has saved for a moment: an editor writes several files at once, and
-// a checkout hundreds.
+// dev/changes.h — what has been saved, until nothing was saved for a moment: an editor writes several files together,
+// and a checkout hundreds.
 //
 // Threads: one.
 

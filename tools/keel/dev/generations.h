@@ -8,7 +8,7 @@
 //
 // A successor is started beside the process that serves, takes over its listening sockets (network.handover.path of
 // keel::app, which this sets in the environment), whereupon the other one drains and ends, and says when it is ready
-// (NOTIFY_SOCKET). When a successor ends before that, or takes longer than start_timeout, the other one goes on.
+// (NOTIFY_SOCKET). When a successor ends before that, or takes longer than start_timeout, the other one continues.
 //
 // Errors:  start(): a program that cannot be started. make(): no folder for sockets in TMPDIR.
 // Threads: one.  Ownership: the folder of the sockets, which ends with it.

@@ -1,7 +1,7 @@
-// What an answer must be.
+// What a response must be.
 //
-// Cost: without anything about the body, a comparison; with, the body is looked at once, where it lies when it came in
-//       one piece. JSON is read by cursor, as far as the member.
+// Cost: without anything about the body, a comparison; with, the body is checked in one pass, where it lies when it
+//       came in one piece. JSON is read by cursor, as far as the member.
 
 #pragma once
 

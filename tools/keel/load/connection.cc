@@ -116,7 +116,7 @@ void Connection::flush() noexcept {
       send_.set(sending_.data(), sending_.size());
       generator_.sent(sending_.size());
     }
-    // An error is left alone: an answer may have come before it, and the end of the connection is read in any case.
+    // An error is left alone: a response may have come before it, and the end of the connection is read in any case.
     if (!transport_.send(send_)) return;
   }
 }
@@ -146,7 +146,7 @@ void Connection::take(std::string_view bytes) noexcept {
   generator_.received(bytes.size());
   while (!bytes.empty() && state_ == State::Open) {
     if (count_ == 0) {
-      generator_.count_error(Failure::Protocol);  // An answer that nobody asked for.
+      generator_.count_error(Failure::Protocol);  // A response that nobody asked for.
       return begin_close();
     }
     const Request& request = *outstanding_[first_].request;

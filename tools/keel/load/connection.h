@@ -1,8 +1,8 @@
 // One connection of a generator: a state machine on a transport.
 //
 // It sends what the generator gives it while it has room, in one write for all that became due in a call, and reads the
-// answers where they lie. What fails is told to the generator by kind, and the connection opens again: at once when it
-// had brought an answer before, else a little later.
+// answers where they lie. What fails is told to the generator by kind, and the connection opens again: immediately when
+// it had brought a response before, else a little later.
 //
 // Threads:  the generator's loop.
 // Lifetime: is_closed() before it is destroyed.
@@ -79,8 +79,8 @@ class Connection : public Link {  // The link is the generator's: its list of th
   bool has_answer_ = false;  // This connection has brought one.
   Instant since_;            // Connecting: since when; Waiting: until when.
   std::uint64_t begun_ = 0;  // Requests on this connection.
-  std::size_t first_ = 0;    // The oldest of outstanding_, a ring,
-  std::size_t count_ = 0;    // of which so many are under way.
+  std::size_t first_ = 0;    // The oldest of outstanding_, which is a ring.
+  std::size_t count_ = 0;    // The number of outstanding requests.
   const std::size_t depth_;  // Its size.
   std::vector<Outstanding> outstanding_;
   http::ResponseReader reader_;

@@ -8,7 +8,7 @@
 namespace keel::load {
 namespace {
 
-// How exact time-outs, ramps and the end are.
+// How exact timeouts, ramps and the end are.
 constexpr Duration tick_time = 20_ms;
 constexpr double seconds_max = 86'400;  // Of the series.
 

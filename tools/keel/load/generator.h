@@ -7,7 +7,7 @@
 //   }
 //   use(generator.tally());
 //
-// Closed loop: each connection sends a request when it has an answer. Open loop: requests are due at times decided
+// Closed loop: each connection sends a request when it has a response. Open loop: requests are due at times decided
 // beforehand; one that is due waits for a connection with room if need be, and its latency begins when it was due. A
 // timer sends what is due, too, to the millisecond: in a simulation that is all there is.
 //
@@ -53,7 +53,7 @@ struct Connections {
 struct Plan {
   Address address;
   TransportLayers* layers = nullptr;  // What lies over each connection; none: it is plain.
-  std::string host;                   // Whom the layers are to expect at the address.
+  std::string host;                   // The host that the layers expect at the address.
   Connections connections;            // Of all threads together.
   int threads = 1;
   int depth = 1;                                  // Requests under way on a connection.
@@ -148,8 +148,8 @@ class Generator {
   Instant second_ends_;
   std::size_t second_ = 0;
   std::vector<std::unique_ptr<Connection>> connections_;
-  std::size_t begun_ = 0;  // How many of them have been told to open,
-  std::size_t alive_ = 0;  // and have not been closed for good.
+  std::size_t begun_ = 0;  // Connections that were told to open.
+  std::size_t alive_ = 0;  // Connections that were not closed for good.
   List<Connection> free_;  // Open loop: connections with room, the one first that has had it longest.
   Member<Timer, Generator, &Generator::send_due> due_timer_{*this};
   Member<Timer, Generator, &Generator::tick> tick_timer_{*this};

@@ -26,7 +26,7 @@ http::Response created(http::Request& request) {
   return http::Response::text(http::Status::Created, std::string(request.path()));
 }
 
-// A server that does not answer while it stalls: once, for so long.
+// A server that does not answer while it stalls: once, for this time.
 struct Stall {
   Instant from;
   Instant to;
@@ -118,7 +118,7 @@ class GeneratorTest : public io::testing::LoopTest {
     }
   }
 
-  // A closed loop in real time goes on until it has something to show, however busy the machine is.
+  // A closed loop in real time continues until it has something to show, however busy the machine is.
   bool is_timed() const { return is_sim() || plan_.open || plan_.connections.from != plan_.connections.to; }
   static bool has_enough(Generator& generator) {
     return generator.progress().answers.get() >= 200 || generator.progress().errors.get() >= 16;
@@ -126,7 +126,7 @@ class GeneratorTest : public io::testing::LoopTest {
   static std::uint64_t failures(const Tally& tally, Failure failure) {
     return tally.failures[static_cast<std::size_t>(failure)];
   }
-  // Nothing is lost: a request has an answer, or is an error.
+  // Nothing is lost: a request has a response, or is an error.
   static void expect_all_accounted_for(const Tally& tally) {
     EXPECT_EQ(tally.due, tally.answers + tally.waiting);
     EXPECT_EQ(tally.latency.count(), tally.due);
@@ -150,8 +150,8 @@ TEST_P(GeneratorTest, a_closed_loop_counts_every_answer) {
   EXPECT_EQ(tally.connections, 8u);
   EXPECT_LE(tally.answers, stats_.requests);
   if (is_sim()) {
-    EXPECT_LT(tally.answers, stats_.requests);         // Those of the warm-up are not counted,
-    EXPECT_EQ(tally.by_status[200], stats_.requests);  // except by their status.
+    EXPECT_LT(tally.answers, stats_.requests);         // Responses of the warm-up are not counted.
+    EXPECT_EQ(tally.by_status[200], stats_.requests);  // Here they are counted.
   }
   expect_all_accounted_for(tally);
 }

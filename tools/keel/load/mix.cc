@@ -24,7 +24,7 @@ bool is_own_field(std::string_view name) noexcept {
                      [&](std::string_view one) { return http::equals_ignore_case(name, one); });
 }
 
-// What was refused within a file: its line and what is wrong there.
+// What was rejected within a file: its line and what is wrong there.
 struct Refused {
   int line;
   std::string what;

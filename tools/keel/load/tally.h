@@ -1,7 +1,7 @@
 // What a run has counted: one for each thread, added up at the end.
 //
 // A request belongs to the measured time by its beginning: the intended one in an open loop, the sending in a closed
-// one. A request without an answer is an error and counts in the latencies with the time that it has waited: leaving
+// one. A request without a response is an error and counts in the latencies with the time that it has waited: leaving
 // those out that took too long would be the mistake that this tool exists to avoid.
 
 #pragma once
@@ -18,14 +18,14 @@ namespace keel::load {
 
 enum class Failure : std::uint8_t {
   Connect,     // No connection was to be had; not a request's, but as often as it was tried.
-  Reset,       // The connection was reset while an answer was awaited,
-  Closed,      // or ended before the first byte of it,
-  Short,       // or within it.
+  Reset,       // The connection was reset while a response was awaited.
+  Closed,      // The connection ended before the first byte of a response.
+  Short,       // The connection ended within a response.
   Timeout,     // No whole answer in time.
-  Protocol,    // What came is not an answer, or one to nothing.
+  Protocol,    // What came is not a response, or one to nothing.
   Status,      // Not the status that was expected.
   Body,        // Not the body that was expected.
-  Unanswered,  // The run was over: cut off while waiting for an answer, or for a connection to be sent on.
+  Unanswered,  // The run was over: cut off while waiting for a response, or for a connection to be sent on.
 };
 inline constexpr std::size_t failure_count = 9;
 std::string_view to_string(Failure failure) noexcept;
@@ -40,7 +40,7 @@ struct Tally {
   std::uint64_t due = 0;        // Requests whose beginning lay in the measured time.
   std::uint64_t answers = 0;    // To them: whole, whether as expected or not.
   std::uint64_t completed = 0;  // Answers that came within the measured time, to whatever request.
-  std::uint64_t waiting = 0;    // Of `latency`: those without an answer, with the time that they had waited.
+  std::uint64_t waiting = 0;    // Of `latency`: those without a response, with the time that they had waited.
   std::array<std::uint64_t, 6> by_class = {};     // Answers by the status code's first digit.
   std::array<std::uint64_t, 600> by_status = {};  // All answers by status code, those of the warm-up too.
   std::array<std::uint64_t, failure_count> failures = {};

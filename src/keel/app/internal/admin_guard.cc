@@ -21,9 +21,9 @@ bool AdminGuard::is_ours(std::string_view host) const {
 
 std::optional<http::Response> AdminGuard::before(http::Request& request) const {
   if (request.host().empty() || is_ours(request.host())) return std::nullopt;
-  http::Response response = http::refuse(http::Status::MisdirectedRequest,
-                                         "this listener is asked by an IP address, by localhost, or by a name that "
-                                         "monitoring.metrics.export_names has");
+  http::Response response = http::refuse(
+      http::Status::MisdirectedRequest,
+      "this listener accepts only an IP address, localhost, or a name of monitoring.metrics.export_names as its host");
   after(request, response);
   return response;
 }

@@ -4,7 +4,7 @@
 // and would read the response: a Host that is no IP address, `localhost` or a configured name is 421. HTTP/1.0 without
 // Host, which no browser sends, passes. Browsers keep what they get from other origins, and do not guess its type.
 //
-// Threads: any number of requests at once.
+// Threads: any number of concurrent requests.
 // Source:  RFC 9110 §15.5.20, §7.4; Fetch standard, "X-Content-Type-Options", "Cross-Origin-Resource-Policy".
 
 #pragma once

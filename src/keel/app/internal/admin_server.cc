@@ -5,8 +5,8 @@
 namespace keel::app::internal {
 namespace {
 
-// Whoever asks here sends a small head at once and reads a small response: whatever else a client does has to leave
-// room for the next probe soon.
+// Clients of this listener send a small head immediately and read a small response: anything else has to end soon, to
+// leave room for the next probe.
 http::Limits limits_of_probes() {
   http::Limits limits;
   limits.connections_max = 64;
@@ -61,7 +61,7 @@ Result<> AdminServer::add_module() {
          each([&](Part& part) {
            const auto inherited = succession_.find(part.name, part.address);
            part.is_kept = inherited.is_kept;
-           // A client that asks there about health is told of the predecessor's until ours is known.
+           // Until our first health checks finish, the predecessor keeps answering health probes.
            if (succession_.has_predecessor() && !inherited.sockets.empty()) return;
            if (result) result = start(part, inherited);
          });

@@ -18,11 +18,11 @@ const log::Logger& background_logger() {
 
 Task<> start_within(BackgroundWork& work, Duration limit) { co_await with_timeout(limit, work.start()); }
 
-// Says what it still waits for when half of the time is over: the rest may be cut off.
+// Logs what it still waits for when half of the time is over, because that may be aborted.
 Task<> stop_all(BackgroundWork& work, Duration time) {
   const Result<> stopped = co_await attempt(with_timeout(time / 2, work.stop()));
   if (stopped) co_return;
-  background_logger().warn("background work has not ended yet, though it was asked to",
+  background_logger().warn("background work has not stopped yet after being asked to",
                            log::field("work", work.running()), log::field("waited", time / 2));
   co_await work.stop();
 }
@@ -73,7 +73,7 @@ Result<> Background::start() {
 
 void Background::stop() {
   const Duration time = registrar_.settings.common.stop_timeout;
-  // Only a wait that is stopped fails, and nobody stops this one.
+  // Only a wait that is stopped fails, and this one is not stopped.
   (void)run_on_first(workers_.runtime(), [&] { return stop_all(work_, time); });
 }
 

@@ -25,7 +25,7 @@ namespace keel::app::internal {
 struct TypeId {
   std::atomic<std::uint32_t> index;
   std::string_view name;  // Without const.
-  TypeId* plain;          // Of T, when this is of const T; else this.
+  TypeId* plain;          // The binding of T, if this is one of const T; else this.
   TypeId* constant;       // The other way round.
 };
 template <class T>

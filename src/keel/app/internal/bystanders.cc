@@ -19,7 +19,7 @@
 namespace keel::app::internal {
 namespace {
 
-constexpr int threads_max = 4096;  // Those beyond stop as well, and are waited for in vain.
+constexpr int threads_max = 4096;  // Further threads stop as well, but the wait for them times out.
 constinit std::atomic<pid_t> stopped[threads_max] = {};
 constinit std::atomic<int> stopped_count = 0;
 

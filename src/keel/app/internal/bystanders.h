@@ -1,7 +1,7 @@
 // keel/app/internal/bystanders.h — the threads beside one that has crashed: they stop for good.
 //
-// A thread of a process that is about to end must not go on: what it answers comes from memory that may be damaged, and
-// what it changes makes the report of the crash contradict itself.
+// A thread of a process that is about to end must not continue: what it answers comes from memory that may be damaged,
+// and what it changes makes the report of the crash contradict itself.
 //
 // Threads: on the one that crashed, once in a process; async-signal-safe.
 

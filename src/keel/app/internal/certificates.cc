@@ -13,7 +13,8 @@
 namespace keel::app::internal {
 namespace {
 
-// How often the files are looked at. What is being written is left alone until it has been the same for so long.
+// How often the files are looked at. A file that is being written is not loaded until it has been unchanged for this
+// time.
 constexpr std::chrono::seconds look_pause{5};
 constexpr int looks_of_a_retry = 12;
 // Before a certificate expires: whoever renews them does so weeks before.
@@ -28,7 +29,7 @@ std::int64_t calendar_seconds() noexcept { return Host::current().wall_ns() / 1'
 std::string day_of(std::int64_t seconds) {
   return std::string(Timestamp::from_unix_seconds(seconds).text()).substr(0, std::string_view("2026-01-31").size());
 }
-// By Certificates::Listener; none where nobody listens with it.
+// By Certificates::Listener; none where no listener uses it.
 using Contexts = std::array<std::optional<tls::ServerContext>, 3>;
 Result<Contexts> contexts_of(tls::ServerOptions options, const MonitoringSettings& monitoring) {
   Contexts contexts;
@@ -56,9 +57,9 @@ std::string name_of(const tls::CertificateFacts& facts) { return facts.file.empt
 
 Certificates::Certificates(const Registrar& registrar)
     : registrar_(registrar),
-      good_(registrar.metrics.counter("tls_certificate_loads_total", "Times that certificates were loaded",
+      good_(registrar.metrics.counter("tls_certificate_loads_total", "Attempts to load certificates",
                                       {{"result", "ok"}})),
-      bad_(registrar.metrics.counter("tls_certificate_loads_total", "Times that certificates were loaded",
+      bad_(registrar.metrics.counter("tls_certificate_loads_total", "Attempts to load certificates",
                                      {{"result", "failed"}})) {}
 
 std::vector<Certificates::Look> Certificates::look_at(const HttpsSettings& https) const {
@@ -90,7 +91,7 @@ Result<> Certificates::load(const HttpsSettings& https) {
 Result<> Certificates::load_locked(const HttpsSettings& https) {
   std::vector<Look> looks = look_at(https);
   tls::ServerOptions options = tls_options(https);
-  // Who was a client, and is none any more, resumes no session either.
+  // A client whose certificate is no longer accepted cannot resume a session either.
   const auto knows_clients = [](const HttpsSettings& s) {
     return s.client_certificates != tls::ClientCertificates::Unwanted;
   };
@@ -107,8 +108,8 @@ Result<> Certificates::load_locked(const HttpsSettings& https) {
   expose();
   for (const tls::CertificateFacts& facts : facts_) {
     if (facts.ocsp_problem.empty()) continue;
-    certificates_logger().error("OCSP response not loaded, clients get none", log::field("certificate", name_of(facts)),
-                                log::field("why", facts.ocsp_problem));
+    certificates_logger().error("the OCSP response could not be loaded; clients get none",
+                                log::field("certificate", name_of(facts)), log::field("why", facts.ocsp_problem));
   }
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     std::optional<tls::ServerContext>& context = (*contexts)[i];
@@ -123,11 +124,12 @@ void Certificates::expose() {
   expiries_.clear();
   for (const tls::CertificateFacts& facts : facts_) {
     expiries_.push_back(registrar_.metrics.gauge(
-        "tls_certificate_expiry_timestamp_seconds", "Until when a certificate of the server is valid",
+        "tls_certificate_expiry_timestamp_seconds", "When a certificate of the server expires",
         {{"certificate", name_of(facts)}}, [until = facts.valid_until] { return static_cast<double>(until); }));
     if (facts.ocsp_until == 0) continue;
     expiries_.push_back(registrar_.metrics.gauge(
-        "tls_ocsp_response_expiry_timestamp_seconds", "Until when clients get the OCSP response of a certificate",
+        "tls_ocsp_response_expiry_timestamp_seconds",
+        "When the OCSP response of a certificate expires; until then it is sent to clients",
         {{"certificate", name_of(facts)}}, [until = facts.ocsp_until] { return static_cast<double>(until); }));
   }
 }
@@ -147,7 +149,8 @@ void Certificates::adopt_tickets(std::string_view saved) {
   if (saved.empty() || !shares_tickets()) return;
   const auto keys = tls::TicketKeys::load(saved);
   if (!keys) {
-    certificates_logger().warn("sessions of the process before are not resumed", log::field("why", keys.error()));
+    certificates_logger().warn("TLS sessions of the previous process cannot be resumed",
+                               log::field("why", keys.error()));
     return;
   }
   ticket_keys_->adopt(*keys);
@@ -160,7 +163,7 @@ void Certificates::reload() {
 
 void Certificates::reload_locked() {
   if (Result<> loaded = load_locked(registrar_.now().network.https); !loaded) {
-    certificates_logger().error("certificates not loaded, those before are still in use", loaded.error());
+    certificates_logger().error("certificates could not be loaded; the previous ones are still in use", loaded.error());
     return;
   }
   for (const tls::CertificateFacts& facts : facts_) {

@@ -79,9 +79,9 @@ class Certificates {
   std::optional<tls::TicketKeys> ticket_keys_;
   std::vector<tls::CertificateFacts> facts_;
   std::vector<metrics::GaugeFunction> expiries_;
-  std::optional<HttpsSettings> settings_;  // With which they were loaded,
-  std::vector<Look> looks_;                // and the files as they were when that was tried last,
-  bool is_last_good_ = true;               // with this result.
+  std::optional<HttpsSettings> settings_;  // The settings that the certificates were loaded with.
+  std::vector<Look> looks_;                // The state of the files at the last attempt to load.
+  bool is_last_good_ = true;               // The result of that attempt.
   Health::Check check_;
   std::condition_variable wake_;
   bool is_stopping_ = false;

@@ -121,7 +121,7 @@ void Clients::warn_of_unknown() const {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, settings] : registrar_.settings.network.clients) {
     if (find(name) != nullptr) continue;
-    log.warn("the configuration names a client that the application has not asked for",
+    log.warn("the configuration has settings for an HTTP client that the application does not use",
              log::field("key", key_of(name)));
   }
 }

@@ -18,6 +18,7 @@ void each_database_option(Settings& settings, Options& options, F f) {
   f(settings.cache_kib, options.cache_kib);
   f(settings.buffer_bytes, options.buffer_bytes);
   f(settings.synchronous, options.synchronous);
+  f(settings.checkpoint_pages, options.checkpoint_pages);
   f(settings.group_max, options.writer.group_max);
   f(settings.queue_max, options.writer.queued_max);
   f(settings.hold_max, options.writer.hold_max);
@@ -29,6 +30,7 @@ void each_postgres_option(Settings& settings, Options& options, F f) {
   f(settings.connections, options.connections);
   f(settings.wait_max, options.wait_max);
   f(settings.statement_timeout, options.statement_timeout);
+  f(settings.max_age, options.max_age);
   f(settings.pooler, options.pooler);
 }
 

@@ -23,8 +23,9 @@ void log_change(const config::Change& change) {
     reloads_logger().info("setting changed", log::field("key", change.path), log::field("before", change.before),
                           log::field("now", change.after), log::field("origin", change.origin));
   } else {
-    reloads_logger().warn("setting needs a restart", log::field("key", change.path), log::field("now", change.before),
-                          log::field("after_restart", change.after), log::field("origin", change.origin));
+    reloads_logger().warn("a changed setting needs a restart", log::field("key", change.path),
+                          log::field("now", change.before), log::field("after_restart", change.after),
+                          log::field("origin", change.origin));
   }
 }
 
@@ -32,7 +33,7 @@ void log_change(const config::Change& change) {
 void log_problems(const std::string& problems) {
   for (std::size_t begin = 0; begin <= problems.size();) {
     const std::size_t end = std::min(problems.find('\n', begin), problems.size());
-    reloads_logger().error("configuration not reloaded, nothing has changed",
+    reloads_logger().error("the configuration was not reloaded; nothing has changed",
                            log::field("problem", std::string_view(problems).substr(begin, end - begin)));
     begin = end + 1;
   }
@@ -46,7 +47,7 @@ Reloads::Reloads(const Registrar& registrar)
       bad_(registrar.metrics.counter("config_reloads_total", "Reloads of the configuration", {{"result", "failed"}})),
       last_good_(
           registrar.metrics.gauge("config_last_reload_successful",
-                                  "Whether the last reload of the configuration changed what it should; 1 before any")),
+                                  "Whether the last reload of the configuration succeeded; 1 before the first reload")),
       last_good_at_(registrar.metrics.gauge("config_last_reload_success_timestamp_seconds",
                                             "When the configuration was last loaded without an error")) {
   last_good_.set(1);
@@ -69,7 +70,7 @@ void Reloads::reload(Logging& logging, Checkup& checkup, io::Runtime& runtime) {
   }
   if (now > before) log::set_level(now);
   if (auto opened = logging.writer()->reopen(); !opened) {
-    reloads_logger().error("log files were not opened again", opened.error());
+    reloads_logger().error("log files could not be reopened", opened.error());
   }
   count(changes.is_ok());
 }

@@ -89,14 +89,14 @@ Result<> Service::start() {
     result = part.server->start(workers_.runtime(), inherited.sockets);
     if (&part == &secure_) result = std::move(result).because("network.https");
   });
-  if (!result) stop();  // Of one that has begun, before the workers end.
+  if (!result) stop();  // Ends a server that has begun, before the workers end.
   return result;
 }
 
 void Service::drain() {
   const Duration timeout = registrar_.now().network.http.drain_timeout;
   const Instant until = Host::current().now() + timeout;
-  // All at once: the last one would otherwise take newcomers while the first is waited for.
+  // Drains all at the same time: otherwise the last one would accept new connections while the first one drains.
   each([&](Part& part) {
     const http::Listening listening = succession_.after_stop(part.is_kept);
     part.server->begin_drain(
@@ -125,13 +125,17 @@ void Service::check_limits() {
   // A worker's engine, listener and database connection; files, admin and what the application opens.
   const std::uint64_t others = 128 + 16 * workers;
   if (descriptors_max_ < listeners * limits.connections_max + others) {
-    log.warn("there are fewer descriptors than network.http.max_connections needs: accepting will pause without them",
-             log::field("limit", descriptors_max_), log::field("max_connections", limits.connections_max),
-             log::field("others", others), log::field("remedy", "raise RLIMIT_NOFILE or lower max_connections"));
+    log.warn(
+        "the limit of file descriptors is too low for network.http.max_connections; accepting will pause when they run "
+        "out",
+        log::field("limit", descriptors_max_), log::field("max_connections", limits.connections_max),
+        log::field("others", others), log::field("remedy", "raise RLIMIT_NOFILE or lower max_connections"));
   }
   if (limits.bodies_bytes_max / workers < limits.body_bytes_max) {
-    log.warn("a worker's share of network.http.max_body_memory is below network.http.max_body: such bodies get 503",
-             log::field("share", limits.bodies_bytes_max / workers), log::field("max_body", limits.body_bytes_max));
+    log.warn(
+        "a worker's share of network.http.max_body_memory is smaller than network.http.max_body; larger bodies will "
+        "get 503",
+        log::field("share", limits.bodies_bytes_max / workers), log::field("max_body", limits.body_bytes_max));
   }
 }
 
@@ -142,7 +146,7 @@ void Service::add_pages(telemetry::AdminPages& pages) {
              .text = [this](Buffer& out) { telemetry::write_stage_times_text(out, stage_times()); }});
 }
 
-// Of all that serve the router, whose routes have one order.
+// The sums over all servers of the router, whose routes have one order.
 std::vector<http::RouteStages> Service::stage_times() {
   std::vector<http::RouteStages> times = server()->stage_times();
   if (server() == secure_.server.get() || secure_.server == nullptr) return times;

@@ -44,6 +44,10 @@ void Storage::disconnect() {
 
 Result<> Storage::connect() {
   io::Runtime& runtime = workers_.runtime();
+  if (!registrar_.platform.is_simulated()) {
+    // /readyz tells of an outage when it is found out, and not at the next check.
+    database_->watch([&health = registrar_.health] { health.check_soon("database"); });
+  }
   Result<> attached;
   runtime.each([&](io::Loop& loop) {
     if (attached) attached = database_->attach(loop);

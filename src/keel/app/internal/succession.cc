@@ -78,7 +78,8 @@ void Succession::publish(std::span<const Shared> servers) {
   }
   if (ready) ready = handover_->publish(std::move(ours), [this] { return certificates_.save_tickets(); });
   // The predecessor has gone; this one can serve without being relieved itself.
-  if (!ready) succession_logger().error("no successor can take over", ready.error());
+  if (!ready)
+    succession_logger().error("no successor can take over: the hand-over socket is not available", ready.error());
 }
 
 Handover::State Succession::end() {

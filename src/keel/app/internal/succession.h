@@ -25,7 +25,7 @@ class Succession {
   // Sockets to listen with instead of binding an address; they stay the Succession's.
   struct Inherited {
     std::vector<int> sockets;
-    bool is_kept = false;  // The service manager goes on listening with them when this process does not.
+    bool is_kept = false;  // The service manager continues listening with them when this process does not.
   };
   // A server whose sockets a successor may have.
   struct Shared {

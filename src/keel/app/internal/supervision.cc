@@ -23,12 +23,12 @@ void Supervision::connect() {
   if (auto notify = Notify::from_environment()) {
     notify_ = *std::move(notify);
   } else {
-    supervision_logger().warn("the supervisor will not be told anything", notify.error());
+    supervision_logger().warn("the service manager cannot be notified", notify.error());
   }
 }
 
 void Supervision::tell(const Result<>& sent) {
-  if (!sent) supervision_logger().warn("the supervisor was not told", sent.error());
+  if (!sent) supervision_logger().warn("a notification could not be sent to the service manager", sent.error());
 }
 
 void Supervision::beat() {

@@ -37,8 +37,8 @@ class Supervision {
   void watch(io::Runtime& runtime) { watchdog_ = std::make_unique<Watchdog>(notify_, runtime); }
   void beat();
 
-  // During the start: whether a signal that ends the process has come; the next one then ends it at once. A reload that
-  // is asked for meanwhile comes from wait() later.
+  // During the start: whether a signal that ends the process has arrived; the next one then ends it immediately. A
+  // reload that is asked for meanwhile comes from wait() later.
   bool is_stop_asked();
   std::optional<Signal> stop_asked() const noexcept { return stop_asked_; }
   // The next signal; feeds the watchdog while it waits.
@@ -47,7 +47,7 @@ class Supervision {
   void request_stop() noexcept {
     if (signals_) signals_->request_stop();
   }
-  // The stop begins: the next SIGTERM or SIGINT ends the process at once. Those that have come are forgotten when
+  // The stop begins: the next SIGTERM or SIGINT ends the process immediately. Those that have come are forgotten when
   // `forget` says so.
   void begin_stop(bool forget);
 

@@ -62,7 +62,7 @@ void Workers::report() {
   if (stalls_ != nullptr) {
     stalls_->report_all();
   } else {
-    log.warn("where the workers are is not known: monitoring.stall_ms is 0");
+    log.warn("the stacks of workers are not recorded: monitoring.stall_ms is 0");
   }
   tasks_->log();
 }

@@ -12,7 +12,7 @@
 // Orders is a class that is made of an App& (app.h: app::run<Orders>). The App is that of production on a simulation
 // (keel/io/testing/simulation.h): everything runs in the calling thread, in virtual time, and the seed decides what
 // happens when. The database is SQLite on a simulated disk that keeps what was synced; pools and the database's writer
-// are jobs of the simulation. Its log is in log(), its admin pages answer a TestClient of admin().
+// are jobs of the simulation. Its log is in log(); a TestClient of admin() reads its admin pages.
 //
 // The service is made at the first call that needs it, so that its surroundings come first:
 //
@@ -36,9 +36,9 @@
 //
 // With `real_time` the same test runs on the system: threads, sockets of 127.0.0.1, a temporary file, and no faults.
 //
-// Errors:    a call that got no answer has status 0 (test_client.h), as all have while the power is off. What is wrong
-//            with the test or with the start of the service is thrown, std::logic_error and std::runtime_error, with a
-//            sentence that says what to do; GoogleTest shows it and goes on with the next test.
+// Errors:    a call that got no response has status 0 (test_client.h), as all have while the power is off. What is
+//            wrong with the test or with the start of the service is thrown, std::logic_error and std::runtime_error,
+//            with a sentence that says what to do; GoogleTest shows it and continues with the next test.
 // Ownership: routers of peers outlive it; it outlives its clients and calls.
 // Threads:   the one that made it. One TestApp at a time in a process.
 // Limits:    the health check of disk space does not run in the simulation, where functions of others run on worker 0:
@@ -78,14 +78,14 @@ struct TestAppOptions {
   sim::SimOptions simulation = {};  // Seed, delays and faults of network and scheduling (io/testing/options.h).
   sim::DiskFaults disk = {};        // Faults of the disk, with the same seed (io/testing/disk.h).
   Duration pool_delay_max = {};     // How much longer than usual a job of a pool and of the database waits, at most.
-  Duration timeout = 1_h;           // Of a call; longer than what a handler may take. Also in real time.
-  std::size_t body_bytes_max = 64 << 20;  // Of an answer. Also in real time.
+  Duration timeout = 1_h;           // Time limit of a call; longer than that of a handler. Also in real time.
+  std::size_t body_bytes_max = 64 << 20;  // Of a response. Also in real time.
 
   // Faults of all kinds that depend only on `seed`; in some seeds a kind is off.
   static TestAppOptions faulty(std::uint64_t seed);
 };
 
-// What a TestApp is, but for the type of its service.
+// The part of a TestApp that does not depend on the type of its service.
 class AppUnderTest : public http::TestRequests<AppUnderTest> {
  public:
   AppUnderTest(const AppUnderTest&) = delete;
@@ -105,7 +105,7 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   // Ends it: its connections are reset, and new ones are refused. peer() brings it back.
   void peer_down(std::string_view authority);
 
-  // Lets so much time pass, and everything happen that is due in it.
+  // Advances the virtual time by `time`, and runs everything that is due in it.
   void advance(Duration time);
   // Runs a task of the test on worker 0 to its end, and lets as much time pass as it takes. One that takes longer than
   // a day is a mistake of the test.
@@ -121,7 +121,8 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   void restart();
   // The power goes: everything of the service is gone, with what the disk has not synced; then restart().
   void crash();
-  // The power goes within the `changes`th change of the disk from now (1: the next). Until restart() nobody is there.
+  // The power goes within the `changes`th change of the disk from now (1: the next). Until restart() the service does
+  // not exist.
   void crash_within(std::uint64_t changes);
   bool has_power() const noexcept;
 
@@ -129,7 +130,7 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   const std::string& log() const noexcept;
   sim::Simulation& simulation();
   sim::Disk& disk();
-  // For the message of a failing test: what gives this run again.
+  // For the message of a failing test: how to repeat this run.
   std::string replay() const;
 
  protected:
@@ -170,7 +171,7 @@ Result<T> AppUnderTest::run(Task<T>&& task) {
   });
   wait_for([&] { return run.is_over.load(); });
   std::optional<Result<T>> result;
-  on_worker([&] { result.emplace(run.take()); });  // What a task that failed still holds ends there.
+  on_worker([&] { result.emplace(run.take()); });  // Objects that a failed task still holds are destroyed there.
   return *std::move(result);
 }
 

@@ -43,7 +43,7 @@ struct Plain {
   };
 };
 
-// After a try in vain: soon again, then later and later, and when that does not help it is another thread's turn.
+// After an unsuccessful try: retries soon, then after longer and longer pauses, and at last lets another thread run.
 class Patience {
  public:
   void wait() {
@@ -65,8 +65,8 @@ class Patience {
   int pauses_ = 1;
 };
 
-// What a consumer that takes many at once does between two takes. One that looks again at once finds few each time, and
-// takes the cache line on which they come from whoever sends them; an event loop has other work to do.
+// What a consumer that takes many together does between two takes. One that looks again immediately finds few each
+// time, and takes the cache line on which they come from whoever sends them; an event loop has other work to do.
 struct OtherWork {
   static void run() {
     const Instant until = Host::system().now() + 250_ns;
@@ -77,7 +77,7 @@ struct NoOtherWork {
   static void run() {}
 };
 
-// Passes rounds of messages with so many producers and consumers as the arguments say, each a thread: nanoseconds for a
+// Passes rounds of messages with as many producers and consumers as the arguments say, each a thread: nanoseconds for a
 // message, from when all are ready until the last one ends. `state` is the benchmark's.
 template <class Queue>
 void pass(auto& state) {

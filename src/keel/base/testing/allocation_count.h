@@ -1,8 +1,8 @@
 // keel/base/testing/allocation_count.h — counts this thread's heap allocations, for tests that promise none, and
-// refuses them, for tests of what happens then.
+// rejects them, for tests of what happens then.
 //
 // A program that calls one of these and links keel::base_testing has malloc, calloc and realloc replaced (operator new
-// ends there too). Under a sanitizer, which replaces them itself, allocations() stays 0 and nothing is refused.
+// ends there too). Under a sanitizer, which replaces them itself, allocations() stays 0 and nothing is rejected.
 
 #pragma once
 

@@ -63,7 +63,7 @@ struct Step {
   std::size_t age;      // Of the write that was read: 0 is the newest.
 };
 
-// A decision: who goes on, and which of the writes that it may see it sees.
+// A decision: who continues, and which of the writes that it may see it sees.
 struct Decision {
   unsigned alive;   // Threads that have not ended, and do not sleep.
   unsigned asleep;  // Those of them whose turn has been looked at: here, or in a schedule of the same meaning.
@@ -249,7 +249,7 @@ class Checker {
     return succeeds;
   }
 
-  // Reads and, for whom it concerns, writes.
+  // Reads, and writes where the access does.
   void sleep_while(int atomic, std::uint64_t value) {
     pause({Kind::Sleep, atomic});
     const std::uint64_t newest = see(atomic, history(atomic).size() - 1, std::memory_order_relaxed, Kind::Sleep);
@@ -337,7 +337,7 @@ class Checker {
     return false;
   }
 
-  // Who goes on; the maker when all threads have ended.
+  // Who continues; the maker when all threads have ended.
   int decide() {
     if (alive_ == 0) {
       for (const int atomic : sleeps_on_) {
@@ -346,7 +346,7 @@ class Checker {
       return maker;
     }
     KEEL_CHECK(steps_.size() < steps_max, "the threads of a Run end by themselves in every schedule");
-    // A run that can only repeat what was looked at goes on to its end all the same: what it has made must end.
+    // A run that can only repeat what was looked at continues to its end all the same: what it has made must end.
     if (redundant_) return lowest(alive_);
     if (depth_ == path_.size()) {
       const unsigned awake = alive_ & ~asleep_;
@@ -365,7 +365,7 @@ class Checker {
     return decision.thread;
   }
 
-  // Which of so many outcomes the present operation has.
+  // Chooses one of the possible outcomes of the present operation.
   std::size_t choose(std::size_t choices) {
     if (who_ == maker || redundant_) return 0;
     Decision& decision = path_[depth_ - 1];
@@ -451,7 +451,7 @@ class Checker {
     return write.value;
   }
 
-  // `released`: what goes on being released, when this write is a part of an older one's release sequence.
+  // `released`: what continues being released, when this write is a part of an older one's release sequence.
   void append(int atomic, std::uint64_t value, std::memory_order order, Knowledge released) {
     knowledge().newest[index(atomic)] = static_cast<std::uint16_t>(history(atomic).size());
     if (releases(order)) {

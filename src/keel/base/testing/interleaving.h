@@ -11,21 +11,21 @@
 //   const Verdict verdict = explore<Run>({&Run::push, &Run::pop}, {.stale_loads = 1});
 //   EXPECT_EQ(verdict.failure, "");
 //
-// Schedules: the threads are fibers; before each atomic operation it is decided who goes on, and all decisions are gone
-// through, depth first. Of schedules that differ only in the order of operations which do not concern each other (other
-// atomics, or only loads) one is run: sleep sets, P. Godefroid, "Partial-Order Methods for the Verification of
+// Schedules: the threads are fibers; before each atomic operation it is decided who continues, and all decisions are
+// gone through, depth first. Of schedules that differ only in the order of operations which do not concern each other
+// (other atomics, or only loads) one is run: sleep sets, P. Godefroid, "Partial-Order Methods for the Verification of
 // Concurrent Systems" (1996).
 //
-// Memory: the writes to an atomic have one order, that in which they ran. A load gives the newest, or, as often in each
-// thread as `stale_loads` says, an older one that C++ permits: one of which the thread knows no successor. It knows
-// what it has read and written, and by acquiring what was released, also through read-modify-writes, all that the other
-// thread knew ([intro.races], [atomics.order]). A read-modify-write takes the newest. Plain data is in Watched: an
-// access that happens-before does not order after an earlier one, of which either writes, is a failure. So is the end
-// of an atomic that happens-before does not order after its use, and its use after its end.
+// Memory: the writes to an atomic have one order, the order in which they ran. A load gives the newest, or, as often in
+// each thread as `stale_loads` says, an older one that C++ permits: one of which the thread knows no successor. It
+// knows what it has read and written, and by acquiring what was released, also through read-modify-writes, all that the
+// other thread knew ([intro.races], [atomics.order]). A read-modify-write takes the newest. Plain data is in Watched:
+// an access that happens-before does not order after an earlier one, of which either writes, is a failure. So is the
+// end of an atomic that happens-before does not order after its use, and its use after its end.
 //
 // So every failure is one that C++ permits, but not all that it permits are looked at: no write comes between older
 // ones, no load gives what is written later, compare_exchange_weak does not fail without reason. memory_order_seq_cst
-// and fences are not known: a check refuses the one, and nothing here has the other.
+// and fences are not known: a check rejects the one, and nothing here has the other.
 //
 // The threads end by themselves in every schedule: they try a few times, and wait for each other only where they sleep
 // on an atomic. That all of them sleep is a failure; sleep ends only by wake_one(), never for nothing.
@@ -43,6 +43,7 @@
 
 namespace keel::interleaving {
 
+// What is explored, and when to give up.
 struct Options {
   int stale_loads = 0;
   // The atomic that was made so manyth in a Run, from 0: its loads do not acquire, its writes do not release. For
@@ -51,12 +52,13 @@ struct Options {
   int weak_stores_of = -1;
 };
 
+// The result: how many schedules ran, and the first one that failed.
 struct Verdict {
   std::uint64_t schedules = 0;
   std::string failure;  // Of the first schedule that broke something, with its steps; empty when none did.
 };
 
-// What must be true, in a thread or in check(). The schedule goes on to its end.
+// What must be true, in a thread or in check(). The schedule continues to its end.
 void require(bool condition, const char* sentence);
 
 // The checker's: what Atomic and Watched tell it.
@@ -103,6 +105,7 @@ Verdict explore(std::initializer_list<void (Run::*)()> threads, const Options& o
   return internal::explore(each, static_cast<int>(threads.size()), options);
 }
 
+// Stands in for std::atomic: each access is a point where another thread may run.
 template <class T>
 class Atomic {
   static_assert(sizeof(T) <= sizeof(std::uint64_t) && std::is_trivially_copyable_v<T>);

@@ -201,7 +201,7 @@ struct PlainMessage {
     flag.store(1, memory_order_release);
     data = 1;
   }
-  // An exchange goes on with the release sequence of the store that it follows; a store ends it.
+  // An exchange continues with the release sequence of the store that it follows; a store ends it.
   void pass_on_by_exchange() {
     int one = 1;
     flag.compare_exchange_weak(one, 2, memory_order_relaxed, memory_order_relaxed);

@@ -76,7 +76,7 @@ class Printer {
   std::string text_;
 };
 
-// The help sentence behind a blank; nothing when there is none.
+// The help sentence after a blank; empty when there is none.
 std::string spaced(std::string_view help) { return help.empty() ? "" : fmt::format(" {}", help); }
 
 void help_section(std::span<const Field> fields, const std::string& path, bool reloadable, std::string& text) {

@@ -167,7 +167,7 @@ class Builder : public YAML::EventHandler {
   std::size_t bytes_ = 0;
 };
 
-// Reads on after the first document to refuse a second one.
+// Reads on after the first document to reject a second one.
 class Nothing : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -188,7 +188,8 @@ void refuse_duplicates(const Node& node, const std::string& path, std::vector<Pa
   if (node.kind == Node::Kind::Map) {
     for (const Node& child : node.children) sorted.push_back(&child);
     std::sort(sorted.begin(), sorted.end(), [](const Node* a, const Node* b) {
-      return std::tie(a->key, a) < std::tie(b->key, b);  // Of one key, in the order written: they are in one vector.
+      // The occurrences of one key, in the order written, because they are in one vector.
+      return std::tie(a->key, a) < std::tie(b->key, b);
     });
   }
   for (std::size_t i = 1; i < sorted.size(); ++i) {

@@ -42,7 +42,7 @@ Field element_of(const Field& f, std::size_t index);
 
 // `text` as YAML.
 std::string in_quotes(std::string_view text);
-// The value as YAML in one line: [{path: a.log, level: 3}]. Secrets that are not empty are "***".
+// The value as YAML in one line: [{path: a.log, level: 3}]. Prints secrets that are not empty as "***".
 std::string value_text(const Field& f);
 
 // Reads `text` into `f`, which is neither a section nor a list nor a map. The result is empty, or what is wrong with

@@ -33,8 +33,8 @@ class JobFifo {
  private:
   std::unique_ptr<Job*[]> ring_;
   const std::size_t mask_;
-  std::size_t head_ = 0;  // Counts what was taken and
-  std::size_t tail_ = 0;  // what was put into the ring.
+  std::size_t head_ = 0;  // Number of jobs taken from the ring.
+  std::size_t tail_ = 0;  // Number of jobs put into the ring.
   Job* first_ = nullptr;  // Behind the ring.
   Job** last_ = &first_;
 };

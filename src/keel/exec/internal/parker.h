@@ -1,6 +1,6 @@
 // keel/exec/internal/parker.h — one thread that sleeps until another wakes it: a futex (futex(2)).
 //
-// An unpark() that comes first is kept: the next park() returns at once. What was done before each unpark() that a
+// An unpark() that comes first is kept: the next park() returns immediately. What was done before each unpark() that a
 // park() uses up is seen after it. park() belongs to one thread.
 
 #pragma once

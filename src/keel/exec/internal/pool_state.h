@@ -46,9 +46,9 @@ struct alignas(64) ThreadPool::Worker {
   bool leaves = false;      // It was woken to end.
 
   // Its own.
-  std::size_t take_max = 1;       // Jobs at once.
+  std::size_t take_max = 1;       // The most jobs that are taken together.
   std::size_t taken = 0;          // Last time.
-  Duration spin_for;              // How long it looks for work before it sleeps.
+  Duration spin_for;              // How long a thread polls for work before it sleeps.
   unsigned turns = 0;             // Of jobs taken.
   const Job* followed = nullptr;  // In its batch, and measured.
   Instant followed_at;
@@ -80,7 +80,7 @@ struct ThreadPool::State {
   bool steal(Worker& me) noexcept;  // `me` takes one that another has taken and not begun.
   void sleep(Worker& me) noexcept;
   Worker& wake_one() noexcept;       // The one that fell asleep last.
-  Worker* call_searcher() noexcept;  // Whom to unpark() after the lock; null: nobody need be woken.
+  Worker* call_searcher() noexcept;  // The worker to unpark() after the lock; null: none has to be woken.
   bool is_idle() const noexcept { return asleep_count == threads && lanes.size() == 0 && discarding == 0; }
   void note_idle() noexcept;
   void finish() noexcept;
@@ -88,12 +88,12 @@ struct ThreadPool::State {
   // Without the lock.
   void spin(Worker& me) const noexcept;
   void park(Worker& me) const noexcept;
-  void gather() const noexcept;  // Gives those who bring many jobs a moment to bring more.
+  void gather() const noexcept;  // Gives threads that post many jobs a moment to post more.
 
   // What is read for every job lies apart from what every post changes.
   std::atomic<bool> is_discarding{false};
-  std::atomic<std::uint64_t> in_caller{0};       // Jobs that have run there,
-  std::atomic<unsigned> caller_follow_every{1};  // and of how many one is measured.
+  std::atomic<std::uint64_t> in_caller{0};       // Jobs that ran in their caller.
+  std::atomic<unsigned> caller_follow_every{1};  // One job in this many of these is measured.
   ThreadPoolOptions options;
   Host& host = Host::current();
   const int threads_max;
@@ -113,10 +113,10 @@ struct ThreadPool::State {
   std::uint64_t discarded = 0;
   internal::Utilisation utilisation;
   std::condition_variable idle;  // Nothing waits or runs; or is_finished.
-  std::condition_variable room;  // Perhaps, for
-  int blocked = 0;               // callers of offer().
+  std::condition_variable room;  // Notified when there may be room in the queue.
+  int blocked = 0;               // Callers of offer() that wait for room.
 
-  const Job* followed = nullptr;  // Waits, and is measured.
+  const Job* followed = nullptr;  // A job that waits and is measured.
   Instant followed_at;
   unsigned follow_every = 1;
   unsigned follow_in = 0;

@@ -93,7 +93,7 @@ struct Submitting {
     if (made.help()) take();
     release();
   }
-  // As a thread does that waits, and gives up at once.
+  // As a thread does that waits, and gives up immediately.
   void listen_forget_and_release() {
     telling = std::make_unique<Telling>(made, parts);
     if (!made.listen(*telling)) {

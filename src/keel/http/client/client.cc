@@ -13,8 +13,8 @@
 namespace keel::http {
 namespace {
 
-// Of an answer that is followed or asked for again: what is read so that its connection can be used again. More costs
-// more than a new one.
+// The body of a response that is redirected or retried is read up to this size, so that its connection can be used
+// again. More costs more than a new one.
 constexpr std::size_t discard_bytes_max = 64 * 1024;
 
 Instant now() noexcept { return Host::current().now(); }
@@ -107,15 +107,16 @@ struct Client::Metrics {
                  outcome(registry, options, "3xx"), outcome(registry, options, "4xx"),
                  outcome(registry, options, "5xx")},
         errors(outcome(registry, options, "error")),
-        took(registry.histogram("http_client_request_seconds", "Time of a call, retries included",
+        took(registry.histogram("http_client_request_seconds", "Duration of a call, retries included",
                                 metrics::latency_seconds, {{"client", options.name}})),
-        waited(registry.histogram("http_client_pool_wait_seconds", "Time until a call had its connection",
+        waited(registry.histogram("http_client_pool_wait_seconds", "Time until a call got a connection",
                                   metrics::latency_seconds, {{"client", options.name}})),
         retries(registry.counter("http_client_retries_total", "Attempts after the first one of a call",
                                  {{"client", options.name}})),
-        unaffordable(registry.counter("http_client_retries_refused_total", "Retries that the budget refused",
+        unaffordable(registry.counter("http_client_retries_refused_total",
+                                      "Retries that were not made because the retry budget was spent",
                                       {{"client", options.name}})),
-        rejected(registry.counter("http_client_rejected_total", "Attempts that an open circuit refused",
+        rejected(registry.counter("http_client_rejected_total", "Attempts that an open circuit breaker rejected",
                                   {{"client", options.name}})) {
     const auto expose = [&](std::string_view name, std::string_view help, metrics::Labels labels,
                             Function<double()> f) {
@@ -134,7 +135,7 @@ struct Client::Metrics {
            [p] { return static_cast<double>(p->breakers(CircuitBreaker::State::HalfOpen)); });
   }
   static metrics::Counter outcome(metrics::Registry& registry, const ClientOptions& options, std::string_view what) {
-    return registry.counter("http_client_requests_total", "Calls that have ended",
+    return registry.counter("http_client_requests_total", "Calls that were completed, by result",
                             {{"client", options.name}, {"status_class", what}});
   }
 
@@ -152,14 +153,14 @@ enum class Client::Trouble : std::uint8_t {
   Any,
   NoPlace,   // It had no place for a connection.
   Stale,     // Its connection was a kept one, which the server may have closed unseen.
-  TooLarge,  // Its answer was, for our own bound.
+  TooLarge,  // Its response was, for our own bound.
   Writer,    // What writes its body has failed.
 };
 
-// What is told of a call when it has ended.
+// The record of a call that has ended.
 struct Client::Call {
   Method method;
-  std::string url;  // As it may be told: without its query, and without who asks.
+  std::string url;  // The URL as it may be logged: without query and user.
   int attempts = 0;
   bool is_writers_error = false;  // The failure is of what writes the body, which is the caller's.
 };
@@ -335,7 +336,7 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
     if (pause && *pause > options_.retry_after_max) co_return std::move(answer);
     const std::optional<Duration> wait = attempts.next_wait(pause.value_or(Duration()));
     if (!wait) co_return std::move(answer);
-    // By this very call: it would be refused, and the answer lost.
+    // By this very call: it would be rejected, and the response lost.
     if (origin.breaker().state(now()) == CircuitBreaker::State::Open) co_return std::move(answer);
     if (!attempts.spend()) {
       ++stats_.unaffordable;
@@ -392,7 +393,7 @@ Task<> Client::read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& 
     if (chunk.size() > bytes_max - stream.response_.body_.size()) {
       trouble = Trouble::TooLarge;
       const std::string_view decoded = stream.exchange_.is_decoding() ? ", decoded," : "";
-      co_await Error::text(Code::Upstream, "the body of the answer" + std::string(decoded) + " has more than " +
+      co_await Error::text(Code::Upstream, "the body of the response" + std::string(decoded) + " has more than " +
                                                std::to_string(bytes_max) +
                                                " bytes (body_bytes_max): read it with open()");
     }

@@ -1,4 +1,4 @@
-// keel/http/client/client.h — asks HTTP/1.1 servers: pooled connections, time-outs, redirects, retries, a circuit
+// keel/http/client/client.h — asks HTTP/1.1 servers: pooled connections, timeouts, redirects, retries, a circuit
 // breaker.
 //
 //   ThreadPool lookups({.name = "resolver", .threads = 2});        // one for all workers
@@ -6,7 +6,7 @@
 //   http::Client client(resolver, {.metrics = &registry});
 //
 //   http::ClientResponse user = co_await client.get("http://users.internal/users/7");
-//   if (user.status() != http::Status::Ok) …                       // any status is an answer, not an error
+//   if (user.status() != http::Status::Ok) …                       // any status is a response, not an error
 //   use(user.body());
 //
 //   Rate rate = co_await client.get("http://rates.internal/eur").json<Rate>();      // a plain struct; 2xx, or an error
@@ -23,17 +23,17 @@
 //     co_await out.write(chunk);                                   // the server waits while this does
 //   }
 //
-// Retries    are for calls that failed before an answer, or with 429, 502, 503, 504; only where the method is
+// Retries    are for calls that failed before a response, or with 429, 502, 503, 504; only where the method is
 //            idempotent (RFC 9110 §9.2.2) or the request has an idempotency key; never when its body is streamed;
 //            within the budget (task/retry.h), after a random wait, not before Retry-After. A kept connection
 //            that turns out to be closed is replaced once, for such requests, without counting.
 // Breaker    one per server (task/circuit_breaker.h). Bad: status 500 and above, a broken or silent
-//            connection, no answer in time, whoever's limit that was. Nothing is counted for a call that got no place
+//            connection, no response in time, whoever's limit that was. Nothing is counted for a call that got no place
 //            in the pool, that found its kept connection closed, or whose body could not be written by what writes it.
-//            A call that opens the circuit gets the answer that did it, and is not tried again.
-// Redirects  301, 302 and 303 go on with GET (only POST changes with 301 and 302; HEAD stays), 307 and 308 repeat the
-//            request. Where that would repeat a body that is streamed, or send a body to another origin, the 3xx is the
-//            response. Secret fields (client_request.h) do not follow a redirect to another origin.
+//            A call that opens the circuit gets the response that did it, and is not tried again.
+// Redirects  301, 302 and 303 continue with GET (only POST changes with 301 and 302; HEAD stays), 307 and 308 repeat
+//            the request. Where that would repeat a body that is streamed, or send a body to another origin, the 3xx is
+//            the response. Secret fields (client_request.h) do not follow a redirect to another origin.
 // Addresses  of a URL that somebody else chooses are checked by ClientOptions::guard before each connection, also those
 //            of redirects and retries. A base_url is checked as well.
 // Proxies    (ClientOptions::proxy, proxy.h). A server with https is reached by a tunnel (CONNECT): the proxy is told
@@ -43,13 +43,13 @@
 //            sent it: HTTP has no difference. Its user and password are sent to it alone; a request through it that has
 //            a Proxy-Authorization of its own is InvalidArgument. A client with a guard makes no connection through a
 //            proxy, which would look names up by itself and connect to what it finds: such a call is PermissionDenied,
-//            and nothing is sent. What no_proxy names is asked directly, guarded as ever. Let a proxy for URLs of
+//            and nothing is sent. What no_proxy names is asked directly, guarded as usual. Let a proxy for URLs of
 //            strangers reject internal addresses itself, and give that client no guard.
 // Coding     a body in gzip, br or zstd is decoded while it is read, and Content-Encoding and Content-Length are not in
 //            the head then. body_bytes_max counts decoded bytes. A body that is broken, ends within its coding or is
-//            coded more than once is Upstream. One in another coding, a 206, and the answer to a request that has
+//            coded more than once is Upstream. One in another coding, a 206, and the response to a request that has
 //            Accept-Encoding or Range of its own are given as they came, Content-Encoding included.
-// Deadline   a call takes at most its time-out, and never longer than the deadline it inherits. With sends_deadline
+// Deadline   a call takes at most its timeout, and never longer than the deadline it inherits. With sends_deadline
 //            what is left goes along as X-Request-Deadline-Ms, a whole number of milliseconds.
 // Trace      traceparent (W3C), when the calling task works for a request, or ClientRequest::trace says so.
 //
@@ -59,10 +59,10 @@
 //
 // Errors:    InvalidArgument: the request, or the proxy of the options. Unsupported: https without
 //            ClientPoolOptions::https, ws and wss. Unavailable: no connection, a broken one, a proxy that does not
-//            reach the server, or the circuit is open. DeadlineExceeded: a time-out, the message says which. Upstream:
-//            no such host, a server of https that does not prove who it is, a proxy that refuses, an answer that cannot
-//            be understood or decoded, a body above body_bytes_max, too many redirects or one to what is not spoken.
-//            PermissionDenied: the guard allows no address of the host, or would be bypassed by a proxy.
+//            reach the server, or the circuit is open. DeadlineExceeded: a timeout, the message says which. Upstream:
+//            no such host, a server of https that does not prove who it is, a proxy that rejects, a response that
+//            cannot be understood or decoded, a body above body_bytes_max, too many redirects or one to what is not
+//            spoken. PermissionDenied: the guard allows no address of the host, or would be bypassed by a proxy.
 //            ResourceExhausted: no place in the pool. Cancelled. The
 //            message names method and URL, without its query and user. All but the last two are from the environment
 //            (base/error.h), except what writes a streamed body fails with: a handler that does not catch them is
@@ -108,22 +108,22 @@ struct ClientOptions {
   // directly all the same, names, addresses and networks (proxy.h). Empty: everything.
   std::string proxy = {};
   std::vector<std::string> no_proxy = {};
-  // Asks for br, zstd and gzip (those that are built in) and decodes what comes in them.
+  // Asks for br, zstd and gzip (the ones that are built in) and decodes responses in them.
   bool decompresses = true;
-  Duration timeout = 30_s;               // Of a call, redirects, retries and, for send(), the body included.
-  Duration first_byte_timeout = 10_s;    // From the connection to the head of the answer: longer for large uploads.
+  Duration timeout = 30_s;               // Time limit of a call, with redirects, retries and, for send(), the body.
+  Duration first_byte_timeout = 10_s;    // From the connection to the head of the response: longer for large uploads.
   Duration read_timeout = 10_s;          // Between two pieces of a body.
-  std::size_t body_bytes_max = 8 << 20;  // Of a body that send() gives, decoded.
-  int redirects_max = 5;                 // Above it a call fails; 0: none is followed, the 3xx is the answer.
+  std::size_t body_bytes_max = 8 << 20;  // Largest body that send() returns, decoded.
+  int redirects_max = 5;                 // Above it a call fails; 0: none is followed, the 3xx is the response.
   bool sends_deadline = false;           // X-Request-Deadline-Ms.
   ClientPoolOptions pool = {};
   RetryOptions retry = {};
-  Duration retry_after_max = 10_s;  // A server that asks for a longer pause is not asked again: its answer stands.
+  Duration retry_after_max = 10_s;  // A server that asks for a longer pause is not asked again: its response stands.
   CircuitBreakerOptions breaker = {};
   metrics::Registry* metrics = nullptr;  // None: no metrics.
 };
 
-// An answer with its body. A value.
+// A response with its body. A value.
 class ClientResponse {
  public:
   Status status() const noexcept { return status_; }
@@ -131,13 +131,13 @@ class ClientResponse {
   std::optional<std::string_view> header(std::string_view name) const noexcept;
   // Every line of the head, for next_field() (http/message/response_reader.h).
   std::string_view head() const noexcept { return head_.view(); }
-  // Fields behind a body that came in chunks (http/message/trailers.h): the value of the first one of that name (any
-  // case), or nullopt; and all of them, for next_field().
+  // Fields after a chunked body (http/message/trailers.h): the value of the first one of that name (any case), or
+  // nullopt; and all of them, for next_field().
   std::optional<std::string_view> trailer(std::string_view name) const noexcept { return trailers_.find(name); }
   std::string_view trailers() const noexcept { return trailers_.lines(); }
   // Decoded from its transfer coding.
   std::string_view body() const noexcept { return body_.view(); }
-  // Who has answered, after redirects.
+  // The URL of the response, after redirects.
   const std::string& url() const noexcept { return url_; }
 
   // The body of a 2xx as a T; Upstream for another status and another body. An error's body, or one whose status says
@@ -180,8 +180,8 @@ struct keel::internal::TaskVerbs<keel::http::ClientResponse> {
 
 namespace keel::http {
 
-// An answer whose body is read piece by piece. It holds a connection until read() has given the empty chunk; destroyed
-// before, it closes it. Ends before its client. Movable while nobody reads.
+// A response whose body is read piece by piece. It holds a connection until read() has given the empty chunk; destroyed
+// before, it closes it. Ends before its client. Movable while no task reads.
 class ClientStream {
  public:
   Status status() const noexcept { return response_.status(); }
@@ -215,7 +215,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // The answer and its body.
+  // The response and its body.
   Task<ClientResponse> send(ClientRequest request);
   Task<ClientResponse> get(std::string_view url) { return send(ClientRequest(Method::Get, url)); }
   Task<ClientResponse> head(std::string_view url) { return send(ClientRequest(Method::Head, url)); }
@@ -248,31 +248,32 @@ class Client {
     internal::refuse_made_in_call<T>();
     return send(ClientRequest(Method::Patch, url).json(value));
   }
-  // The answer's head; its body is the caller's to read, at his pace, whatever the status is. The time-out ends with
-  // the head.
+  // Completes with the response's head; the caller reads the body at its own pace, for any status. The timeout ends
+  // with the head.
   Task<ClientStream> open(ClientRequest request);
 
-  // Those that no call uses.
+  // Connections that no call uses.
   void close_idle_connections() noexcept { pool_.close_idle(); }
 
   struct Stats {
-    std::size_t connections = 0;       // Open now,
-    std::size_t idle_connections = 0;  // and not in use.
-    std::uint64_t calls = 0;           // That have ended, in whatever way.
+    std::size_t connections = 0;       // Open connections.
+    std::size_t idle_connections = 0;  // Open connections that no call uses.
+    std::uint64_t calls = 0;           // Calls that have ended, with or without success.
     std::uint64_t retries = 0;         // Attempts after the first,
-    std::uint64_t stale = 0;           // those not counted that replaced a connection closed meanwhile, and
-    std::uint64_t unaffordable = 0;    // those that the budget refused.
-    std::uint64_t rejected = 0;        // Attempts that an open circuit refused.
+    // not counted: retries that replaced a connection which the server had closed, and
+    std::uint64_t stale = 0;
+    std::uint64_t unaffordable = 0;  // retries that the budget rejected.
+    std::uint64_t rejected = 0;      // Attempts that an open circuit rejected.
     std::uint64_t redirects = 0;
   };
   Stats stats() const noexcept;
-  // Of the server of `url`; Closed for one that is not known.
+  // The state for the server of `url`; Closed for an unknown server.
   CircuitBreaker::State breaker(std::string_view url) const;
 
  private:
   struct Metrics;
   struct Call;
-  enum class Trouble : std::uint8_t;  // What is known of an attempt that failed.
+  enum class Trouble : std::uint8_t;  // Facts about a failed attempt.
   Task<ClientStream> measured(ClientRequest request, bool whole);
   Task<ClientStream> follow(ClientRequest& request, bool whole, Call& call);
   Task<ClientStream> repeat(const ClientRequest& request, const Url& url, bool whole, Call& call);

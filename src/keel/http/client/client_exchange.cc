@@ -22,7 +22,7 @@ void append_number(Buffer& out, std::uint64_t value) {
 }
 
 Error misunderstood(const ResponseStep& step) {
-  return Error::text(Code::Upstream, "the answer cannot be understood: " + std::string(step.reason));
+  return Error::text(Code::Upstream, "the response is malformed: " + std::string(step.reason));
 }
 
 // The lines of a head that are true of the coded body alone.
@@ -124,7 +124,7 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
   is_writers_error_ = sending.is_writers_error;
   if (is_writers_error_) co_await std::move(sending.result);
   if (answered.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
-    co_await fail(Code::DeadlineExceeded, "no answer came within first_byte_timeout");
+    co_await fail(Code::DeadlineExceeded, "no response arrived within first_byte_timeout");
   }
   co_await std::move(answered);
 }
@@ -132,7 +132,7 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
 Task<> ClientExchange::send(const ClientRequest& request, std::string_view head, Sending& sending) {
   if (request.writer_) {
     sending.result = co_await attempt(send_streamed(request, head, sending));
-    // The answer that is awaited will not come.
+    // The response that is awaited will not come.
     if (sending.is_writers_error) lease_->stream.shutdown();
   } else {
     const std::string_view parts[] = {head, request.body_.view()};
@@ -163,7 +163,7 @@ Task<> ClientExchange::read_head() {
   while (true) {
     if (connection.rest.empty()) connection.rest = co_await connection.stream.receive();
     if (connection.rest.empty()) {
-      co_await fail(Code::Unavailable, "the server closed the connection before it answered");
+      co_await fail(Code::Unavailable, "the server closed the connection before it responded");
     }
     const ResponseStep step = connection.reader.feed(connection.rest);
     connection.rest.remove_prefix(step.consumed);
@@ -192,7 +192,8 @@ Result<> ClientExchange::begin_decoding(const ClientRequest& request) {
       ++codings;
     }
   }
-  if (codings > 1) return fail(Code::Upstream, "the body of the answer is coded more than once (Content-Encoding)");
+  if (codings > 1)
+    return fail(Code::Upstream, "the body of the response has more than one content coding (Content-Encoding)");
   const std::string_view coding = ContentDecoder::coding_of(name);
   if (coding.empty()) return {};
   decoder_ = decoders_->lend();
@@ -227,7 +228,7 @@ Error ClientExchange::undecodable(Error error) {
   has_more_decoded_ = false;
   coded_ = pending_ = {};
   decoder_.reset();
-  error = std::move(error).because("the body of the answer cannot be decoded");
+  error = std::move(error).because("the body of the response cannot be decoded");
   return error.code() == Code::ResourceExhausted ? std::move(error) : std::move(error).as(Code::Upstream);
 }
 
@@ -237,7 +238,7 @@ Task<Chunk> ClientExchange::read_coded(Duration limit) {
   Result<Chunk> piece = co_await attempt(next_piece(limit));
   if (!piece) lease_.close();
   if (!piece && piece.error().code() == Code::DeadlineExceeded && Host::current().now() >= late) {
-    co_return fail(Code::DeadlineExceeded, "nothing of the body came within read_timeout");
+    co_return fail(Code::DeadlineExceeded, "no further part of the body arrived within read_timeout");
   }
   co_return std::move(piece);
 }
@@ -253,12 +254,12 @@ Task<> ClientExchange::discard(std::size_t bytes_max, Duration limit) {
 
 Task<Chunk> ClientExchange::next_piece(Duration limit) {
   while (!is_complete_) {
-    if (!lease_) co_return fail(Code::Unavailable, "the connection of this answer is closed");
+    if (!lease_) co_return fail(Code::Unavailable, "the connection of this response is closed");
     ClientPool::Connection& connection = *lease_;
     if (connection.rest.empty()) connection.rest = co_await with_timeout(limit, connection.stream.receive());
     if (connection.rest.empty()) {
       is_complete_ = connection.reader.finish().state == ResponseState::Done;
-      if (!is_complete_) co_return fail(Code::Unavailable, "the connection ended within the body of the answer");
+      if (!is_complete_) co_return fail(Code::Unavailable, "the connection ended within the body of the response");
       break;
     }
     const ResponseStep step = connection.reader.feed(connection.rest);

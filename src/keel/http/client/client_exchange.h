@@ -1,4 +1,4 @@
-// keel/http/client/client_exchange.h — one request and its answer on a connection that a Client has borrowed.
+// keel/http/client/client_exchange.h — one request and its response on a connection that a Client has borrowed.
 //
 //   ClientExchange exchange(co_await pool.lend(origin, url, kind));
 //   co_await exchange.ask(request, url, {.first_byte_timeout = 10_s});
@@ -6,19 +6,19 @@
 //     Chunk chunk = co_await exchange.read(10_s);     // borrowed until the next read; empty: that was all
 //     …
 //
-// The body is sent while the answer is awaited: a server that answers before it has read everything is heard, sending
-// ends then, and the connection is not used again. One whose answer was read to its end, with nothing behind it, goes
-// back to the pool when read() gives the empty chunk; in all other cases it is closed.
+// The body is sent while the response is awaited. When a server responds before it has read everything, the sending
+// ends and the connection is not used again. A connection whose response was read to its end, with nothing after it,
+// returns to the pool when read() returns the empty chunk; in all other cases it is closed.
 //
 // A body in gzip, br or zstd is decoded, 16 KiB at a time, and Content-Encoding and Content-Length are taken out of the
 // head; not that of a request that decodes_itself_, or a 206, or one in a coding that is not known. One that is coded
-// more than once is refused: each coding multiplies what a small body may become.
+// more than once is rejected: each coding multiplies what a small body may become.
 //
-// Errors:   Unavailable when the connection breaks or ends too early; Upstream for an answer that cannot be understood
+// Errors:   Unavailable when the connection breaks or ends too early; Upstream for a response that cannot be understood
 //           or decoded; InvalidArgument for Proxy-Authorization where the client has a proxy;
 //           DeadlineExceeded; what the function that writes the body ended with.
 // Cancel:   the connection is closed.
-// Threads:  one loop.  Lifetime: of the pool's; movable while nobody awaits it.
+// Threads:  one loop. Lifetime: it must not outlive the pool; movable while no task awaits it.
 
 #pragma once
 
@@ -43,24 +43,24 @@ class ClientExchange {
     bool sends_deadline = false;
   };
 
-  // `decoders` undo the content codings of the answer, and outlive it; null: the body is as it came.
+  // `decoders` undo the content codings of the response, and outlive it; null: the body is as it came.
   ClientExchange(ClientPool::Lease&& lease, ContentDecoders* decoders) noexcept
       : lease_(std::move(lease)), decoders_(decoders), proxy_(lease_->proxy), is_forwarded_(lease_->is_forwarded) {}
 
-  // Sends the request and reads the answer's head. Arguments live until then.
+  // Sends the request and reads the response's head. Arguments live until then.
   Task<> ask(const ClientRequest& request, const Url& url, Asking asking);
   Task<Chunk> read(Duration limit) { return decoder_ == nullptr ? read_coded(limit) : read_decoded(limit); }
   // Reads on to the end without looking at it or decoding it, `limit` for each piece; closes the connection when more
-  // than `bytes_max` is left or it fails. What failed is nobody's error.
+  // than `bytes_max` is left or it fails. Its failure is not an error.
   Task<> discard(std::size_t bytes_max, Duration limit);
 
-  // The connection had brought answers before, and no byte of this one: the server may have closed it unseen.
+  // The connection was used before, and no byte of this response arrived: the server may have closed it unnoticed.
   bool may_have_been_stale() const noexcept { return was_used_ && lease_ && !lease_->reader.has_begun(); }
   // ask() has failed by what writes the body, which says nothing of the server.
   bool is_writers_error() const noexcept { return is_writers_error_; }
-  // What it goes through; null: nothing.
+  // The proxy that it goes through; null: none.
   const Proxy* proxy() const noexcept { return proxy_; }
-  // The proxy was sent the request itself, and may have answered in the place of the server.
+  // The proxy got the request itself, and may have responded in place of the server.
   bool is_forwarded() const noexcept { return is_forwarded_; }
   bool is_decoding() const noexcept { return decoder_ != nullptr; }
   Status status() const noexcept { return status_; }
@@ -71,7 +71,7 @@ class ClientExchange {
 
  private:
   struct Sending;
-  static constexpr std::size_t room_bytes = 16 * 1024;  // Of what is decoded at a time.
+  static constexpr std::size_t room_bytes = 16 * 1024;  // Bytes that are decoded at a time.
   Buffer format_head(const ClientRequest& request, const Url& url, bool sends_deadline, Instant deadline) const;
   Task<> send(const ClientRequest& request, std::string_view head, Sending& sending);
   Task<> send_streamed(const ClientRequest& request, std::string_view head, Sending& sending);
@@ -88,17 +88,17 @@ class ClientExchange {
   const Proxy* proxy_;
   Buffer head_;
   Trailers trailers_;
-  Chunk pending_;  // What came with the head.
+  Chunk pending_;  // Bytes that arrived with the head.
   ContentDecoders::Lease decoder_;
-  Buffer room_;  // What is decoded, until the next read.
-  Chunk coded_;  // What is not decoded yet.
+  Buffer room_;  // Decoded bytes, valid until the next read.
+  Chunk coded_;  // Bytes that are not decoded yet.
   Status status_ = Status::Ok;
   bool is_forwarded_;
   bool has_more_decoded_ = false;
   bool was_used_ = false;
   bool is_writers_error_ = false;
   bool is_sent_ = false;      // The whole request.
-  bool is_complete_ = false;  // The whole answer is read.
+  bool is_complete_ = false;  // The whole response is read.
 };
 
 }  // namespace keel::http

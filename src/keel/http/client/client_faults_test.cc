@@ -1,4 +1,4 @@
-// What a client does when servers are slow, wrong, overloaded or gone: time-outs, retries, the circuit breaker, and
+// What a client does when servers are slow, wrong, overloaded or gone: timeouts, retries, the circuit breaker, and
 // what a stopped call leaves behind. Where a test says how long something takes it is the simulation's time.
 
 #include <gtest/gtest.h>

@@ -90,7 +90,7 @@ TEST_P(HttpsClients, a_server_without_tls_is_an_error_of_upstream) {
   RawServer plain;
   plain.plays = {{RawServer::ok("in clear text")}};
   const std::string url = plain.url();
-  // It waits for the end of a line, which a handshake may not have: whatever comes of it, it is no answer.
+  // It waits for the end of a line, which a handshake may not have: whatever comes of it, it is no response.
   const auto answer = run(https_client({.pool = {.connect_timeout = 200_ms}}).get("https" + url.substr(4)));
   ASSERT_FALSE(answer);
   EXPECT_TRUE(answer.error().code() == Code::Upstream || answer.error().code() == Code::DeadlineExceeded)

@@ -77,7 +77,7 @@ TEST_P(ClientsOfJson, fail_when_the_body_is_another_and_say_what_is_wrong_with_i
   EXPECT_EQ(failure({RawServer::answer("204 No Content")}),
             "the body is not as expected: the text is empty at line 1 column 1");
   EXPECT_EQ(failure({RawServer::ok(std::string(1001, ' '))}),
-            "the body of the answer has more than 1000 bytes (body_bytes_max): read it with open()");
+            "the body of the response has more than 1000 bytes (body_bytes_max): read it with open()");
 }
 
 TEST_P(ClientsOfJson, fail_when_the_status_is_not_2xx_and_say_which) {
@@ -144,7 +144,7 @@ TEST_P(ClientsOfJson, in_a_handler_that_does_not_catch_it_are_a_502_that_tells_n
   ASSERT_TRUE(response) << response.error().describe();
   EXPECT_EQ(number(response->status()), 502);
   EXPECT_EQ(response->body(), R"({"type":"about:blank","title":"Bad Gateway","status":502,)"
-                              R"("detail":"something went wrong at another server; it has been logged"})");
+                              R"("detail":"another server failed; the error has been logged"})");
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ Task<Stream> ClientPool::connect(const Url& url, const Proxy* proxy) {
   Result<> established = co_await attempt(stream.establish());
   if (established) co_return std::move(stream);
   Error error = std::move(established).error().because("TLS with '" + host + '\'');
-  // Of the caller's client neither is said.
+  // Neither code must reach the caller's own client.
   const bool is_servers = error.code() == Code::Unauthenticated || error.code() == Code::Protocol;
   if (is_servers) co_return std::move(error).as(Code::Upstream);
   co_return std::move(error);
@@ -169,7 +169,7 @@ void ClientPool::Lease::close() noexcept {
 }
 
 void ClientPool::Lease::end() noexcept {
-  place_.release();  // Of the origin, which may be forgotten when nobody uses it.
+  place_.release();  // The origin may be removed when no call uses it.
   if (origin_ != nullptr) --std::exchange(origin_, nullptr)->uses_;
 }
 
@@ -196,7 +196,7 @@ void ClientPool::keep(Origin& origin, std::unique_ptr<Connection> connection) no
   const Instant now = Host::current().now();
   ++connection->answers;
   connection->idle_since = now;
-  // Who waits for a place among all connections is served before the next call to this server.
+  // A call that waits for a place among all connections is served before the next call to this server.
   if (now - connection->opened >= options_.age_max || options_.idle_timeout <= Duration() || places_.waiting() != 0) {
     --open_;
     return;

@@ -4,19 +4,19 @@
 //   bool has_place = false;
 //   ClientPool::Lease lease = co_await pool.lend(origin, url, ClientPool::Kind::Any, has_place);
 //   …                                                // lease->stream, lease->reader
-//   lease.give_back();                               // only after a whole answer; a lease that just ends closes it
+//   lease.give_back();                               // only after a whole response; a lease that just ends closes it
 //
-// An idle connection is watched: one that the server has closed, or on which it said something unasked, is not lent.
-// Those used last are lent first, so that what is not needed grows old and is closed.
+// An idle connection is watched: it is not lent when the server has closed it or sent bytes without a request. The most
+// recently used connections are lent first, so that surplus ones stay idle and are closed.
 //
-// A server that is asked through a proxy (proxy.h) has connections of its own through it: a proxy is no server, and its
-// connections are not shared by those behind it.
+// A server that is reached through a proxy (proxy.h) has its own connections through it; servers behind one proxy do
+// not share connections.
 //
 // Errors:   ResourceExhausted when no place was free within wait_max, or when there are too many servers; those of
 //           Stream::connect, the address guard, the resolver and the proxy (tunnel.h); Upstream for a server of https
 //           that does not prove who it is, or with which no TLS is in common; DeadlineExceeded after connect_timeout;
 //           Cancelled.
-// Lifetime: outlives its leases and those who wait (checked).
+// Lifetime: outlives its leases and the calls that wait (checked).
 // Threads:  one loop.
 // Cancel:   who waits leaves the queue; a connection that is being made is closed.
 // Cost:     lending an idle connection: O(1), no allocation.
@@ -51,6 +51,7 @@ class TransportLayers;
 
 namespace keel::http {
 
+// Bounds of the connections of a client.
 struct ClientPoolOptions {
   std::size_t connections_per_origin_max = 64;  // Calls to one server at a time; the others wait in their order.
   std::size_t connections_max = 512;            // Open in all; above it an idle one to another server is closed.
@@ -60,8 +61,8 @@ struct ClientPoolOptions {
   Duration idle_timeout = 30_s;                 // Shorter than the servers' own, so that they seldom close first.
   Duration age_max = 10_min;                    // Then a connection is not used again: names move.
   io::ConnectOptions connect = {};
-  // What lies over connections to https: tls::Layers of a client (net/tls/layer.h). Outlives the client. None: https is
-  // Unsupported.
+  // The layers over connections to https: tls::Layers of a client (net/tls/layer.h). Outlives the client. None: https
+  // is Unsupported.
   TransportLayers* https = nullptr;
 };
 
@@ -75,7 +76,7 @@ class ClientPool {
     Instant opened;
     Instant idle_since;
     std::uint64_t answers = 0;  // Whole ones it has brought.
-    Bulkhead::Place place;      // Of connections_max.
+    Bulkhead::Place place;      // A place of connections_max.
     // The proxy it goes through, and whether the requests themselves are the proxy's to forward (http) or there is a
     // tunnel (https). Null: none.
     const Proxy* proxy = nullptr;
@@ -107,7 +108,7 @@ class ClientPool {
    private:
     friend class ClientPool;
     const std::string name_;
-    Bulkhead places_;                                // Of connections_per_origin_max: those in use.
+    Bulkhead places_;                                // Places of connections_per_origin_max that are in use.
     std::vector<std::unique_ptr<Connection>> idle_;  // The one used last is the last.
     CircuitBreaker breaker_;
     Retry retry_;
@@ -137,7 +138,7 @@ class ClientPool {
     Connection* operator->() const noexcept { return connection_.get(); }
     Connection& operator*() const noexcept { return *connection_; }
     explicit operator bool() const noexcept { return connection_ != nullptr; }
-    // A whole answer was read, nothing came behind it, and both sides keep the connection.
+    // A whole response was read, no bytes followed it, and both sides keep the connection.
     void give_back() noexcept;
     void close() noexcept;
 
@@ -165,7 +166,7 @@ class ClientPool {
   // Whether a connection can be made to such a URL. Unsupported: https without TLS, ws and wss.
   static Result<> speaks(const Url& url, bool has_tls);
   Result<> speaks(const Url& url) const { return speaks(url, options_.https != nullptr); }
-  // Of a URL that it speaks. ResourceExhausted: origins_max are in use.
+  // The origin of a URL with a scheme that the client speaks. ResourceExhausted: origins_max are in use.
   Result<Origin*> origin(const Url& url);
 
   enum class Kind : std::uint8_t { Any, Fresh };
@@ -178,7 +179,7 @@ class ClientPool {
 
   std::size_t open() const noexcept { return open_; }
   std::size_t idle() const noexcept { return idle_; }
-  // Of the server with that origin; Closed for one that is not known.
+  // The state for the server with that origin; Closed for an unknown one.
   CircuitBreaker::State breaker(std::string_view origin) const noexcept;
   // Origins in each state now.
   std::size_t breakers(CircuitBreaker::State state) const noexcept;
@@ -201,7 +202,7 @@ class ClientPool {
   const CircuitBreakerOptions breaker_;
   const AddressGuard guard_;
   const ProxyRules proxies_;
-  Bulkhead places_;  // Of connections_max.
+  Bulkhead places_;  // Places of connections_max.
   std::map<std::string, std::unique_ptr<Origin>, std::less<>> origins_;
   std::size_t open_ = 0;
   std::size_t idle_ = 0;

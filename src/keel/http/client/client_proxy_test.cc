@@ -209,19 +209,19 @@ TEST_P(ClientProxies, do_not_take_a_refusal_of_the_proxy_for_the_response) {
     const char* said;
   } const cases[] = {
       {"HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\nContent-Length: 4\r\n\r\nwho?",
-       Code::Upstream, "it answered 407 Proxy Authentication Required: it wants another user or password"},
-      {"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno", Code::Upstream, "it answered 403 Forbidden"},
-      {"HTTP/1.0 404 Not Found\r\n\r\n", Code::Upstream, "it answered 404 Not Found"},
-      {"HTTP/1.1 302 Found\r\nLocation: http://login.example/\r\n\r\n", Code::Upstream, "it answered 302 Found"},
-      {"HTTP/1.1 502 Bad Gateway\r\n\r\n", Code::Unavailable, "it answered 502 Bad Gateway"},
+       Code::Upstream, "it responded with 407 Proxy Authentication Required: it rejects this user and password"},
+      {"HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno", Code::Upstream, "it responded with 403 Forbidden"},
+      {"HTTP/1.0 404 Not Found\r\n\r\n", Code::Upstream, "it responded with 404 Not Found"},
+      {"HTTP/1.1 302 Found\r\nLocation: http://login.example/\r\n\r\n", Code::Upstream, "it responded with 302 Found"},
+      {"HTTP/1.1 502 Bad Gateway\r\n\r\n", Code::Unavailable, "it responded with 502 Bad Gateway"},
       {"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\n\r\n", Code::Unavailable,
-       "it answered 503 Service Unavailable"},
-      {"HTTP/1.1 599 What\r\n\r\n", Code::Unavailable, "it answered 599"},
-      {"SSH-2.0-OpenSSH_9.2\r\n\r\n", Code::Upstream, "its response cannot be understood"},
-      {"HTTP/2 200\r\n\r\n", Code::Upstream, "its response cannot be understood"},
-      {"HTTP/1.1 101 Switching Protocols\r\n\r\n", Code::Upstream, "its response cannot be understood"},
-      {"", Code::Unavailable, "it closed the connection before it answered"},
-      {"HTTP/1.1 200 OK\r\n", Code::Unavailable, "it closed the connection before it answered"},
+       "it responded with 503 Service Unavailable"},
+      {"HTTP/1.1 599 What\r\n\r\n", Code::Unavailable, "it responded with 599"},
+      {"SSH-2.0-OpenSSH_9.2\r\n\r\n", Code::Upstream, "its response is malformed"},
+      {"HTTP/2 200\r\n\r\n", Code::Upstream, "its response is malformed"},
+      {"HTTP/1.1 101 Switching Protocols\r\n\r\n", Code::Upstream, "its response is malformed"},
+      {"", Code::Unavailable, "it closed the connection before it responded"},
+      {"HTTP/1.1 200 OK\r\n", Code::Unavailable, "it closed the connection before it responded"},
       {"HTTP/1.1 200 OK\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged", Code::Upstream,
        "it sent more than its response"},
   };
@@ -248,7 +248,7 @@ TEST_P(ClientProxies, do_not_take_a_refusal_of_the_proxy_for_the_response) {
 TEST_P(ClientProxies, say_that_a_proxy_wants_credentials) {
   proxy_->plays = {{.reply = "HTTP/1.1 407 Proxy Authentication Required\r\n\r\n"}};
   const auto answer = run(through_proxy().get(shop()));
-  EXPECT_NE(said(answer).find("it answered 407 Proxy Authentication Required: it wants a user and a password"),
+  EXPECT_NE(said(answer).find("it responded with 407 Proxy Authentication Required: it requires a user and a password"),
             std::string::npos)
       << said(answer);
   EXPECT_EQ(client().stats().retries, 0u);
@@ -259,7 +259,7 @@ TEST_P(ClientProxies, reject_a_response_with_a_head_that_is_too_large) {
   const auto answer = run(once_through_proxy().get(shop()));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), Code::Upstream);
-  EXPECT_NE(said(answer).find("its response cannot be understood"), std::string::npos) << said(answer);
+  EXPECT_NE(said(answer).find("its response is malformed"), std::string::npos) << said(answer);
 }
 
 TEST_P(ClientProxies, fail_wherever_the_response_to_connect_is_cut) {
@@ -271,7 +271,7 @@ TEST_P(ClientProxies, fail_wherever_the_response_to_connect_is_cut) {
     const auto answer = run(through_proxy(options).get(shop()));
     ASSERT_FALSE(answer) << size;
     EXPECT_EQ(answer.error().code(), Code::Unavailable) << said(answer);
-    EXPECT_NE(said(answer).find("it closed the connection before it answered"), std::string::npos) << said(answer);
+    EXPECT_NE(said(answer).find("it closed the connection before it responded"), std::string::npos) << said(answer);
   }
   proxy_->plays = {{.reply = whole, .closes = true}};
   EXPECT_FALSE(run(client().get(shop()))) << "closed when TLS begins";
@@ -367,7 +367,8 @@ TEST_P(ClientProxies, do_not_take_a_407_of_the_proxy_for_the_response) {
   const auto answer = run(through_proxy({.proxy = name}).get("http://shop.example/"));
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().code(), Code::Upstream);
-  EXPECT_NE(said(answer).find("the proxy " + name + ": it answered 407 Proxy Authentication Required: it wants a user"),
+  EXPECT_NE(said(answer).find("the proxy " + name +
+                              ": it responded with 407 Proxy Authentication Required: it requires a user"),
             std::string::npos)
       << said(answer);
   EXPECT_EQ(forwards.requests.size(), 1u);

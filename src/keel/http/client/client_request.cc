@@ -10,7 +10,7 @@ namespace keel::http {
 namespace {
 
 // What the client says itself: two of them, or one that says something else, would let two readers of the request
-// disagree about where it ends or whom it is for.
+// disagree about its end or its receiver.
 constexpr std::string_view reserved_fields[] = {"connection",  "content-length",    "content-type", "expect",
                                                 "host",        "keep-alive",        "te",           "trailer",
                                                 "traceparent", "transfer-encoding", "upgrade",      "proxy-connection"};

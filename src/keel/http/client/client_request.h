@@ -1,4 +1,4 @@
-// keel/http/client/client_request.h — what a Client is to ask.
+// keel/http/client/client_request.h — a request for a Client.
 //
 //   ClientRequest request(Method::Post, "http://orders.internal/orders");
 //   request.json(order).header("Authorization", token).idempotency_key(order.id).timeout(2_s);
@@ -17,8 +17,9 @@
 // A secret field is sent to the origin of the URL alone: a redirect to another one loses it, for the rest of the call.
 // Authorization, Cookie and Proxy-Authorization are secret however they are added; others by secret_header().
 //
-// A response is decoded where it is compressed (ClientOptions::decompresses). A request with Accept-Encoding or Range
-// is answered as the caller has asked, and the body is given as it came: what is to be stored compressed, or is a part.
+// A response is decoded where it is compressed (ClientOptions::decompresses). For a request with its own
+// Accept-Encoding or Range, the body is returned as it arrives, not decoded: use it for bodies that are stored
+// compressed, or for parts.
 //
 // Errors:   a name that is not a token, a value with a control character, a field that is the client's own (Host,
 //           Content-Type, Content-Length, Transfer-Encoding, Connection, …) and a bad URL are remembered: send() fails
@@ -59,8 +60,9 @@ void refuse_made_in_call() noexcept {
 class ClientBodyWriter {
  public:
   // Sends `bytes`, which live until then; waits while the server does not take them. Ends with an error when the
-  // connection breaks, the server has answered already, or more is written than was announced (InvalidArgument). After
-  // one that has failed or was stopped nobody knows where the body is: each further one fails, and so does the sending.
+  // connection breaks, the server has responded already, or more is written than was announced (InvalidArgument). After
+  // a write that failed or was stopped, the position in the body is unknown: each further write fails, and so does the
+  // request.
   Task<> write(std::string_view bytes);
   // Bytes of the body so far.
   std::uint64_t written() const noexcept { return written_; }
@@ -109,7 +111,7 @@ class ClientRequest {
   ClientRequest&& json(const T& value) && {
     return std::move(json(value));
   }
-  // The body, written while it is sent. With a length it has exactly so many bytes (Content-Length), else it is
+  // The body, written while it is sent. With a length the body has exactly this many bytes (Content-Length), else it is
   // chunked.
   ClientRequest& stream(std::string_view content_type, Writer writer,
                         std::optional<std::uint64_t> length = std::nullopt) &;
@@ -146,16 +148,16 @@ class ClientRequest {
 
   std::string url_;
   Buffer fields_;         // "Name: value\r\n" each.
-  Buffer secret_fields_;  // The same; behind the others.
+  Buffer secret_fields_;  // The same, added after the others.
   Buffer body_;
   std::string content_type_;
   Writer writer_;
-  std::optional<std::uint64_t> length_;  // Of what writer_ writes.
+  std::optional<std::uint64_t> length_;  // The length of what writer_ writes.
   std::optional<Duration> timeout_;
   log::TraceId trace_;             // Zero: of the calling task.
-  const char* problem_ = nullptr;  // What was wrong, a literal.
+  const char* problem_ = nullptr;  // The first mistake, a literal.
   Method method_;
-  bool has_body_ = false;  // Also an empty one.
+  bool has_body_ = false;  // A body, which may be empty.
   bool has_idempotency_key_ = false;
   bool has_proxy_authorization_ = false;
   bool decodes_itself_ = false;  // Accept-Encoding or Range is the caller's.

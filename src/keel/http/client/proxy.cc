@@ -14,7 +14,7 @@ namespace keel::http {
 namespace {
 
 constexpr std::string_view proxy_form =
-    "a proxy is http://[user:password@]host[:port], with what is special in user and password escaped";
+    "a proxy is http://[user:password@]host[:port], with special characters in user and password escaped";
 
 Result<std::string> unescaped(std::string_view text) {
   std::string decoded(text);
@@ -51,7 +51,7 @@ bool is_same_or_below(std::string_view host, std::string_view name) noexcept {
   return host.size() == name.size() || host[host.size() - name.size() - 1] == '.';
 }
 
-// Of a target whose host is an address.
+// The address of a target whose host is an address.
 std::optional<Address> address_of(const Url& target) noexcept {
   const Result<Address> address = Address::ip(target.host(), target.port());
   if (!address) return std::nullopt;
@@ -69,8 +69,8 @@ Result<Proxy> Proxy::parse(std::string_view url) {
       return Error::text(Code::InvalidArgument, std::string(proxy_form));
     }
     if (!equals_ignore_case(name, "http")) {
-      return Error::text(Code::Unsupported,
-                         "a proxy is asked by http, and not by " + std::string(name) + ": " + std::string(proxy_form));
+      return Error::text(Code::Unsupported, "a proxy is called with http, and not with " + std::string(name) + ": " +
+                                                std::string(proxy_form));
     }
     url.remove_prefix(scheme_end + 3);
   }
@@ -81,7 +81,7 @@ Result<Proxy> Proxy::parse(std::string_view url) {
     KEEL_TRY(proxy.authorization_, authorization_of(url.substr(0, at)));
     url.remove_prefix(at + 1);
   }
-  // What is wrong is not repeated: it may be a part of a password.
+  // The message does not repeat the wrong part, which may belong to a password.
   if (url.find_first_of("/?#") != std::string_view::npos) {
     return Error::text(Code::InvalidArgument, std::string(proxy_form));
   }

@@ -5,26 +5,26 @@
 //   const Proxy* through = rules.of(url);                     // null: directly
 //
 // A proxy is http://[user[:password]@]host[:port]; without "http://" it is one as well, and without a port it is 80.
-// What is special in user and password is escaped (%40 for '@'); they become Proxy-Authorization: Basic (RFC 7617).
+// Special characters in user and password are escaped (%40 for '@'); they become Proxy-Authorization: Basic (RFC 7617).
 //
 // Instead of a proxy, "environment" is what the environment says when the rules are made, as for curl and others:
 // HTTPS_PROXY or https_proxy for targets with https, http_proxy for those with http, and NO_PROXY or no_proxy, a list
-// with commas, besides the list that is given; the name in lower case wins. HTTP_PROXY is never read: a CGI program has
-// the field Proxy of a request there, so that whoever asks it chose where its own requests go ("httpoxy",
+// with commas, besides the list that is given; the name in lower case wins. HTTP_PROXY is never read: in a CGI program
+// it has the field Proxy of a request, so that a client could choose where the program's own requests go ("httpoxy",
 // CVE-2016-5385). An empty variable is as none.
 //
-// What `no_proxy` names is asked directly:
+// Servers in `no_proxy` are called directly:
 //   example.com        the name and those below it; .example.com and *.example.com are the same
-//   192.0.2.7, ::1     an address, where the URL has it as an address: nothing is looked up for this
+//   192.0.2.7, ::1     an address, if the URL has it as an address: no name is looked up for this
 //   10.0.0.0/8         the addresses of a network, likewise
 //   localhost          the name, those below it, 127.0.0.0/8 and ::1
 //   *                  everything
-// Each but * may have a port, example.com:8080 or [::1]:8080, and is about that port then.
+// Each except * may have a port, example.com:8080 or [::1]:8080, and then applies to that port only.
 //
 // Errors:   InvalidArgument: no such proxy, or a no_proxy that is none of these. Unsupported: a proxy that is asked by
 //           TLS or SOCKS. The message names the variable where it is the environment's, and never has the URL, where a
 //           password may be.
-// Threads:  values; make() with "environment" reads the environment, which nobody changes meanwhile.
+// Threads:  values; make() with "environment" reads the environment, which must not change during the call.
 // Cost:     of(): a comparison for each element of no_proxy.
 
 #pragma once
@@ -61,6 +61,7 @@ class Proxy {
   std::uint16_t port_ = 0;
 };
 
+// Decides for each URL through which proxy it is requested.
 class ProxyRules {
  public:
   // No proxy.

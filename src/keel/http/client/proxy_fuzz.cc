@@ -1,5 +1,5 @@
 // What is taken for a proxy has a host and a port that a URL may have, and its line of credentials is one line; nothing
-// of a URL that is refused is repeated. What no_proxy names, it names again in upper case. proxy_test.cc runs the same
+// of a URL that is rejected is repeated. What no_proxy names, it names again in upper case. proxy_test.cc runs the same
 // function over its vectors.
 
 #include <algorithm>

@@ -17,7 +17,7 @@ namespace keel::http {
 
 // GET, HEAD, PUT, DELETE, OPTIONS, TRACE: doing it twice is the same as once.
 bool is_idempotent(Method method) noexcept;
-// 429, 502, 503, 504: another time, or another machine behind the name, may answer better.
+// 429, 502, 503, 504: a later attempt, or another machine behind the name, may succeed.
 bool is_worth_a_retry(Status status) noexcept;
 // The value of Retry-After, seconds or a date; nothing when it is neither. A date that has passed is zero.
 std::optional<Duration> parse_retry_after(std::string_view value, std::int64_t now_unix_seconds) noexcept;

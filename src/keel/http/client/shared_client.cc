@@ -6,7 +6,7 @@
 namespace keel::http {
 namespace {
 
-// Of the calling thread; -1: no worker's.
+// The worker of the calling thread; -1: none.
 int worker() noexcept {
   const io::Loop* const loop = io::Loop::current();
   return loop != nullptr ? loop->index() : -1;

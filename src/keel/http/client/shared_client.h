@@ -1,4 +1,4 @@
-// keel/http/client/shared_client.h — a Client for all workers: each has connections of its own behind one name.
+// keel/http/client/shared_client.h — a Client for all workers: each worker has its own connections, under one name.
 //
 //   http::SharedClient payments(runtime.workers(), {.name = "payments", .base_url = "http://payments.internal"});
 //   runtime.each([&](io::Loop& loop) { payments.attach(resolver_of(loop)); });

@@ -10,10 +10,11 @@ namespace keel::http {
 
 Error refused_by(const Proxy& proxy, int code) {
   const auto status = static_cast<Status>(code);
-  std::string text = "it answered " + std::to_string(code);
+  std::string text = "it responded with " + std::to_string(code);
   if (const std::string_view phrase = reason(status); !phrase.empty()) text += ' ' + std::string(phrase);
   if (status == Status::ProxyAuthenticationRequired) {
-    text += proxy.authorization().empty() ? ": it wants a user and a password" : ": it wants another user or password";
+    text +=
+        proxy.authorization().empty() ? ": it requires a user and a password" : ": it rejects this user and password";
   }
   return Error::text(code >= 500 ? Code::Unavailable : Code::Upstream, text);
 }
@@ -26,20 +27,20 @@ Task<> ask_for_tunnel(Stream& plain, const Proxy& proxy, std::string_view place)
   request.append(proxy.authorization()).append("\r\n");
   co_await plain.write(request);
   ResponseReader reader;
-  reader.begin(true);  // A response to CONNECT has no body, whatever its fields say, or one that nobody reads.
+  reader.begin(true);  // A response to CONNECT has no body, whatever its fields say, or one that is not read.
   while (true) {
     Chunk rest = co_await plain.receive();
-    if (rest.empty()) co_await fail(Code::Unavailable, "it closed the connection before it answered");
+    if (rest.empty()) co_await fail(Code::Unavailable, "it closed the connection before it responded");
     while (!rest.empty()) {
       const ResponseStep step = reader.feed(rest);
       rest.remove_prefix(step.consumed);
       if (step.state == ResponseState::Refused) {
-        co_await Error::text(Code::Upstream, "its response cannot be understood: " + std::string(step.reason));
+        co_await Error::text(Code::Upstream, "its response is malformed: " + std::string(step.reason));
       }
       if (step.head.empty()) continue;
       const int status = reader.head().status;
       if (status / 100 != 2) co_await refused_by(proxy, status);
-      // The server speaks after us: somebody else has said this.
+      // The server sends only after us: these bytes are from another source.
       if (!rest.empty()) co_await fail(Code::Upstream, "it sent more than its response");
       co_return;
     }

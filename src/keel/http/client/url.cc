@@ -41,7 +41,7 @@ Result<> check_host(std::string_view host, bool is_bracketed) {
   if (is_bracketed) {
     // RFC 9110 §4.2.1 knows no link of an address; what has one is of this machine alone.
     if (host.find(':') == std::string_view::npos || host.find('%') != std::string_view::npos || !Address::ip(host, 1)) {
-      return fail(Code::InvalidArgument, "between the brackets of a URL stands an IPv6 address");
+      return fail(Code::InvalidArgument, "the brackets of a URL contain an IPv6 address");
     }
     return {};
   }
@@ -145,7 +145,7 @@ Result<Url> Url::parse(std::string_view text) {
   }
   const std::string_view after = host.substr(std::min(is_bracketed ? host_end + 1 : host_end, host.size()));
   if (!after.empty()) {
-    if (after[0] != ':') return fail(Code::InvalidArgument, "behind the host of a URL stands a port or its path");
+    if (after[0] != ':') return fail(Code::InvalidArgument, "the host of a URL is followed by a port or a path");
     KEEL_TRY(url.port_, read_port(after.substr(1)));
   }
   host = host.substr(is_bracketed ? 1 : 0, host_end - (is_bracketed ? 1 : 0));

@@ -4,8 +4,9 @@
 //   BodyDecoder decoder(head.body(), head.content_length(), bytes_max);
 //   ChunkStep step = decoder.feed(received);           // as ChunkDecoder, for both framings
 //
-// Beside what ChunkDecoder refuses, 413 as soon as the sum of the chunks that have been announced passes the limit,
-// before their data arrives. (A Content-Length above it is refused by whoever reads the head.) RFC 9112 §6, §7.
+// Beside what ChunkDecoder rejects, 413 as soon as the sum of the chunks that have been announced passes the limit,
+// before their data arrives. (A Content-Length above it has to be rejected by the code that reads the head.) RFC 9112
+// §6, §7.
 //
 // Threads: a value.  Cost: as ChunkDecoder; nothing is copied or allocated.
 
@@ -24,7 +25,7 @@ namespace keel::http {
 
 class BodyDecoder {
  public:
-  // Of a message without a body: it is over.
+  // For a message without a body: nothing follows.
   BodyDecoder() = default;
   BodyDecoder(BodyKind kind, std::uint64_t content_length, std::uint64_t bytes_max) noexcept
       : left_(kind == BodyKind::Length ? content_length : 0),

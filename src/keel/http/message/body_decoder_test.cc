@@ -97,7 +97,7 @@ TEST(BodyDecoder, knows_how_far_a_body_extends_without_taking_it) {
   const BodyDecoder chunked(BodyKind::Chunked, 0, 100);
   EXPECT_EQ(chunked.extent("3\r\nabc\r\n0\r\n\r\nGET /"), 13u);
   EXPECT_EQ(chunked.extent("3\r\nabc\r\n0\r\n"), 11u);
-  EXPECT_EQ(chunked.extent("3\r\nabcX"), 7u);  // All of it: whoever decodes it refuses it.
+  EXPECT_EQ(chunked.extent("3\r\nabcX"), 7u);  // All of it: whoever decodes it rejects it.
   EXPECT_EQ(chunked.delivered(), 0u);
 }
 

@@ -78,7 +78,7 @@ const char* ChunkDecoder::step(char c) noexcept {
       excess_ -= std::min(excess_, fair);
       if (excess_ > excess_bytes_max) {
         status_ = Status::ContentTooLarge;
-        return "chunk framing out of proportion to the data";
+        return "chunk framing is out of proportion to its data";
       }
       left_ = size_;
       size_ = 0;

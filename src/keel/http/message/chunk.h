@@ -9,7 +9,7 @@
 //     else break;                                                 // Need: receive more; Done: `rest` comes next
 //   }
 //
-// Refused with 400: a size that is not 1 to 16 hexadecimal digits, or whose sum overflows; blanks beside the size;
+// Rejected with 400: a size that is not 1 to 16 hexadecimal digits, or whose sum overflows; blanks beside the size;
 // an extension or a trailer that is malformed; CR or LF alone, other control bytes. 413: extensions above 1 KiB in
 // one chunk; framing out of proportion to the data. 431: trailers too large or too many. Extensions are
 // checked and dropped; trailers are checked and given: nothing in one ever becomes a header.
@@ -28,23 +28,27 @@
 
 namespace keel::http {
 
+// What feed() found.
 enum class ChunkState : std::uint8_t {
   Need,     // all bytes are used, the body is not over
   Data,     // `data` is the next piece of the body, not empty; feed the rest
   Done,     // the body and its trailers are over; what is not consumed is the next request
-  Refused,  // answer and close; feed nothing more
+  Refused,  // respond and close; feed nothing more
 };
 
+// The result of feed(): what it found, how many bytes it used, and the data in them.
 struct ChunkStep {
   ChunkState state = ChunkState::Need;
-  Status status = Status::Ok;  // why it was refused
+  Status status = Status::Ok;  // why it was rejected
   std::size_t consumed = 0;    // bytes used, `data` included
   std::string_view data;
-  const char* reason = "";  // Refused: a literal for the log
-  // Need and Done: the next part of the trailers, cut anywhere; all parts are lines, each with its end
+  const char* reason = "";  // Rejected: a literal for the log
+  // Need and Done: the next part of the trailers, divided anywhere; all parts together are lines, each with its line
+  // end
   std::string_view trailers = {};
 };
 
+// Decodes a chunked body, piece by piece.
 class ChunkDecoder {
  public:
   static constexpr unsigned extension_bytes_max = 1024;    // per chunk
@@ -87,7 +91,7 @@ class ChunkDecoder {
   };
   ChunkStep refuse(Status status, const char* reason, std::size_t consumed) noexcept;
   bool is_behind_data() const noexcept { return at_ >= At::LineStart; }
-  // One byte of framing; null, or why it is refused.
+  // One byte of framing; null, or why it is rejected.
   const char* step(char c) noexcept;
 
   std::uint64_t announced_ = 0;
@@ -103,9 +107,9 @@ class ChunkDecoder {
 
 // The longest thing in front of a chunk's data: 16 digits and CRLF.
 inline constexpr std::size_t chunk_head_bytes_max = 18;
-// Behind a chunk's data.
+// The line end after the data of a chunk.
 inline constexpr std::string_view chunk_end = "\r\n";
-// Behind it come trailers, and chunk_end.
+// It is followed by trailers and chunk_end.
 inline constexpr std::string_view last_chunk_size = "0\r\n";
 // Ends a body that has no trailers.
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";

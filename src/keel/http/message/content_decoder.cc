@@ -39,7 +39,7 @@ constexpr std::size_t idle_decoders_max = 8;
 // zlib counts in 32 bits.
 constexpr std::size_t step_bytes_max = std::numeric_limits<std::uint32_t>::max();
 
-Error no_memory() { return Error(Code::ResourceExhausted, "no memory to decode a content"); }
+Error no_memory() { return Error(Code::ResourceExhausted, "out of memory while decoding a content"); }
 
 #if KEEL_BROTLI
 // A decoder of brotli cannot be used twice. Its small blocks are the pool's; of the large ones, its windows, two are
@@ -78,7 +78,8 @@ class KeptWindows {
   }
 
  private:
-  static constexpr std::size_t kept_bytes_max = 512 * 1024 + 4096;  // A window of 512 KiB, and what lies behind it.
+  // A window of 512 KiB, and the bytes that follow it.
+  static constexpr std::size_t kept_bytes_max = 512 * 1024 + 4096;
   struct alignas(16) Head {
     std::size_t size;
   };
@@ -209,8 +210,8 @@ struct ContentDecoder::State {
   ZSTD_DCtx* zstd = nullptr;
 #endif
 
-  std::string_view coding;  // Of codings(); empty: no content has begun.
-  bool has_bytes = false;   // Of the content, a byte has come.
+  std::string_view coding;  // The coding; empty: no content has begun.
+  bool has_bytes = false;   // Whether a byte of the content has arrived.
   bool has_output = false;  // The room was too small for what is decoded.
   bool is_whole = false;    // What has come may be all.
   z_stream gzip = {};
@@ -293,7 +294,7 @@ void ContentDecoder::release() noexcept {
 
 ContentDecoders::ContentDecoders() { idle_.reserve(idle_decoders_max); }
 
-ContentDecoders::~ContentDecoders() { KEEL_CHECK(lent_ == 0, "a decoder that is lent ends before who has lent it"); }
+ContentDecoders::~ContentDecoders() { KEEL_CHECK(lent_ == 0, "a lent decoder is destroyed before its lender"); }
 
 ContentDecoders::Lease ContentDecoders::lend() {
   Lease lease(nullptr, GiveBack{this});

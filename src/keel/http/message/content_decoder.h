@@ -43,21 +43,21 @@ class ContentDecoder {
   ContentDecoder& operator=(const ContentDecoder&) = delete;
   ~ContentDecoder();
 
-  // "zstd", "br", "gzip": those that this build has.
+  // The codings that this build has, of "zstd", "br" and "gzip".
   static std::span<const std::string_view> codings() noexcept;
   // The same for the field Accept-Encoding: "br, zstd, gzip".
   static std::string_view accepted() noexcept;
   // The one of codings() that `name` of a Content-Encoding is, in any case; x-gzip is gzip. Empty: none of them.
   static std::string_view coding_of(std::string_view name) noexcept;
 
-  // A new content, in one of codings(); gives up the one before.
+  // Begins a new content, in one of codings(); an unfinished one is dropped.
   Result<> begin(std::string_view coding);
   // Writes what is decoded to `room`, which has at least a byte, and says how many. Takes what it has read off the
   // front of `coded`. 0: all of `coded` is taken, and more has to come.
   Result<std::size_t> decode(std::string_view& coded, std::span<char> room);
   // Nothing more comes.
   Result<> end();
-  // Between contents: gives the memory back that is not kept for the next one.
+  // Call it between contents: frees the memory that is not kept for the next one.
   void release() noexcept;
 
  private:

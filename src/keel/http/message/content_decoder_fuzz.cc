@@ -1,4 +1,4 @@
-// Whatever comes, a content is decoded to the same bytes or is refused, however it is cut and however small the room;
+// Whatever comes, a content is decoded to the same bytes or is rejected, however it is cut and however small the room;
 // no call writes more than its room; and what our own coder has written is decoded to what it was.
 // content_decoder_test.cc runs the same function over its contents.
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t content_bytes_max = 256 * 1024;
 
-// Nullopt: refused. At most `content_bytes_max`, and the rest is left.
+// Nullopt: rejected. At most `content_bytes_max`, and the rest is left.
 std::optional<std::string> decoded_in(ContentDecoder& decoder, std::string_view coding, std::string_view coded,
                                       std::size_t piece, std::size_t room_bytes) {
   KEEL_CHECK(decoder.begin(coding), "there is memory");

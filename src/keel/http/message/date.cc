@@ -153,7 +153,7 @@ Result<std::int64_t> parse_date(std::string_view text, std::int64_t now_seconds)
     reader.expect(" GMT");
   }
   if (!reader.ok || !reader.rest.empty() || date.day < 1 || date.day > days_in(date.month, date.year)) {
-    return fail(Code::InvalidArgument, "not a date as RFC 9110 has it");
+    return fail(Code::InvalidArgument, "not a date of RFC 9110");
   }
   return days_of(date) * day_seconds + second;
 }

@@ -12,6 +12,7 @@
 
 namespace keel::http {
 
+// The length of a formatted date.
 inline constexpr std::size_t date_bytes = 29;
 
 // Writes "Sun, 06 Nov 1994 08:49:37 GMT" (29 bytes, no NUL) to `out` and returns its end.

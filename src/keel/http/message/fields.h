@@ -24,13 +24,16 @@ inline constexpr std::uint8_t token = 1;   // tchar
 inline constexpr std::uint8_t host = 2;    // reg-name without '%' and ','
 inline constexpr std::uint8_t target = 4;  // of a path and a query, with "%?/" and, as browsers send them, brackets
 
+// The sets that each byte belongs to, one bit for each set.
 extern const std::array<std::uint8_t, 256> table;
+// Whether `c` belongs to `set`.
 inline bool is(std::uint8_t set, char c) noexcept { return (table[static_cast<unsigned char>(c)] & set) != 0; }
 }  // namespace byte_class
 
+// Whether `c` may be part of a token (RFC 9110 §5.6.2).
 inline bool is_token_byte(char c) noexcept { return byte_class::is(byte_class::token, c); }
 
-// At least one byte, all of them tchar: a header name, a method, a transfer coding.
+// Whether `text` is a token: at least one byte, all of them tchar, as in a header name, a method, a transfer coding.
 bool is_token(std::string_view text) noexcept;
 
 // No byte that could end or split a header line: no CR, LF, NUL or other control byte, no DEL. HTAB and bytes from

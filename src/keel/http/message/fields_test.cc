@@ -49,7 +49,7 @@ TEST(Fields, compare_names_without_regard_to_case) {
   EXPECT_FALSE(equals_ignore_case("[", "{"));
 }
 
-// Every pair of bytes, at every place of texts around the sizes that are compared at once.
+// Every pair of bytes, at every place of texts around the sizes that are compared in one step.
 TEST(Fields, compare_any_bytes_as_one_at_a_time) {
   const auto lower = [](int c) { return c >= 'A' && c <= 'Z' ? c + 0x20 : c; };
   for (std::size_t size : {1u, 7u, 8u, 9u, 15u, 16u, 17u, 23u}) {

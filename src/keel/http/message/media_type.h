@@ -1,4 +1,4 @@
-// keel/http/message/media_type.h — what kind of content a file name promises.
+// keel/http/message/media_type.h — the media type for the name of a file.
 //
 // A table of what web servers usually serve, built in: no file of the system is read.
 
@@ -8,8 +8,8 @@
 
 namespace keel::http {
 
-// The media type for the extension of `name`, whatever its case: "text/html; charset=utf-8" for "a/index.HTML";
-// "application/octet-stream" when it is not known or there is none. A literal. Text is UTF-8 here.
+// The media type for the extension of `name` in any case: "text/html; charset=utf-8" for "a/index.HTML";
+// "application/octet-stream" when the extension is unknown or missing. A literal. Text is UTF-8 here.
 std::string_view media_type_of(std::string_view name) noexcept;
 
 }  // namespace keel::http

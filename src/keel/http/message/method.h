@@ -13,11 +13,12 @@
 namespace keel::http {
 
 enum class Method : std::uint8_t { Get, Head, Post, Put, Delete, Patch, Options, Trace, Connect, Query, Other };
+// The number of methods, Other included.
 inline constexpr int method_count = 11;
 
 // Methods are case-sensitive: "get" is Other.
 Method parse_method(std::string_view text) noexcept;
-// "GET"; "" for Other. Static storage.
+// The name of the method: "GET"; "" for Other. Static storage.
 std::string_view to_string(Method method) noexcept;
 
 }  // namespace keel::http

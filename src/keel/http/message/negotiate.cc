@@ -23,7 +23,7 @@ bool next_part(std::string_view& rest, char separator, std::string_view& part) n
   return true;
 }
 
-// Up to three digits behind the point, in thousandths.
+// Up to three digits after the point, in thousandths.
 std::optional<int> fraction(std::string_view digits) noexcept {
   if (digits.size() > 3) return std::nullopt;
   int value = 0;
@@ -119,7 +119,7 @@ std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<
 
 std::optional<std::size_t> choose_coding(std::string_view accept_encoding,
                                          std::span<const std::string_view> offered) noexcept {
-  // Of a coding: its own weight, else that of "*".
+  // The weight of a coding: its own, else that of "*".
   const auto weight_of = [&](std::string_view coding, int otherwise) {
     int any = otherwise;
     Element element;

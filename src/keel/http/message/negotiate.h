@@ -1,4 +1,4 @@
-// keel/http/message/negotiate.h — what a client accepts, of what there is (RFC 9110 §12.4.2, §12.5).
+// keel/http/message/negotiate.h — content negotiation: selects what a client accepts (RFC 9110 §12.4.2, §12.5).
 //
 //   choose_media_type("text/*;q=0.5, application/json", {"text/plain", "application/json"})   // 1
 //   choose_coding("gzip, br;q=0.9", {"br", "gzip"})                                           // 1
@@ -28,7 +28,7 @@ std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<
 std::optional<std::size_t> choose_coding(std::string_view accept_encoding,
                                          std::span<const std::string_view> offered) noexcept;
 
-// Whether the value of Content-Type is of `range`: "text/plain", "text/*" or "*/*". Without regard to case and
+// Whether the value of Content-Type matches `range`: "text/plain", "text/*" or "*/*". Without regard to case and
 // parameters.
 bool is_of_media_range(std::string_view content_type, std::string_view range) noexcept;
 

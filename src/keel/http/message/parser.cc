@@ -45,8 +45,8 @@ bool is_port(std::string_view text) noexcept {
   return number <= 65'535;
 }
 
-// host [ ":" port ] without user information. Narrower than RFC 3986 on purpose: no '%' (what it decodes to is
-// another host to somebody else) and no ',' (two hosts to a list reader).
+// host [ ":" port ] without user information. Narrower than RFC 3986 on purpose: no '%' (another reader may decode it
+// to another host) and no ',' (two hosts to a list reader).
 bool read_authority(const char* from, const char* to, Authority& out) noexcept {
   const char* p = from;
   out.port = {};
@@ -133,10 +133,10 @@ class HeadReader {
   // The bytes are used up before the line is: wait, unless the line or the head is as long as it may be.
   [[gnu::cold, gnu::noinline]] bool need_more(const char* line, std::size_t line_max, Status too_long) noexcept {
     if (static_cast<std::size_t>(end_ - line) >= line_max) {
-      return refuse(too_long, too_long == Status::UriTooLong ? "request line too long" : "field line too long");
+      return refuse(too_long, too_long == Status::UriTooLong ? "request line is too long" : "field line is too long");
     }
     if (static_cast<std::size_t>(end_ - begin_) >= limits_.head_bytes_max) {
-      return refuse(Status::RequestHeaderFieldsTooLarge, "head too large");
+      return refuse(Status::RequestHeaderFieldsTooLarge, "head is too large");
     }
     result_.state = HeadState::Incomplete;
     return false;
@@ -175,7 +175,7 @@ class HeadReader {
     } else {
       const char* const method_stop = std::min(stop, p + std::min<std::ptrdiff_t>(stop - p, method_bytes_max + 1));
       while (p != method_stop && is_token_byte(*p)) ++p;
-      if (p - line > std::ptrdiff_t{method_bytes_max}) return refuse(Status::NotImplemented, "method too long");
+      if (p - line > std::ptrdiff_t{method_bytes_max}) return refuse(Status::NotImplemented, "method is too long");
       if (p == stop) return more_of_request_line(line);
       if (*p != ' ' || p == line) return refuse("method is not a token");
       facts_.method = parse_method({line, static_cast<std::size_t>(p - line)});
@@ -428,7 +428,7 @@ class HeadReader {
       case 17:
         if (is("transfer-encoding")) return read_transfer_encoding(value, value_end, index);
         if (is("if-modified-since")) return keep(Known::IfModifiedSince, index);
-        // A gateway behind us that turns '-' into '_' (CGI) would see the framing field.
+        // A gateway after this server that turns '-' into '_' (CGI) would see the framing field.
         if (equals_ignore_case(text(name, name + 17), "transfer_encoding")) {
           return refuse("underscore form of a framing field");
         }
@@ -450,7 +450,8 @@ class HeadReader {
     if (!head_.has(name)) keep_first(name, index);
     return true;
   }
-  // Of those that have one value and decide who may do what: of two, one reader takes the first, another the last.
+  // Fields with one value that decide about access: of two such fields, one reader takes the first and another the
+  // last.
   bool keep_only(Known name, std::uint32_t index, const char* reason) noexcept {
     if (head_.has(name)) [[unlikely]]
       return refuse(reason);
@@ -464,7 +465,7 @@ class HeadReader {
     Authority authority;
     if (!read_authority(value, value_end, authority)) return refuse("Host is malformed");
     if (facts_.form == TargetForm::Absolute) [[unlikely]] {
-      // RFC 9112 §3.2.2 lets the target win; two names for one request are refused instead.
+      // RFC 9112 §3.2.2 lets the target win; two names for one request are rejected instead.
       return agrees_with_target(authority);
     } else if (facts_.form != TargetForm::Authority) {
       facts_.authority = part(value, value_end);
@@ -473,8 +474,8 @@ class HeadReader {
     return true;
   }
 
-  // A host of letters, digits, '-' and '.', without a port or with one, and CRLF behind it: its end.
-  // Null where it is anything else, which is then read as every other value first.
+  // Returns the end of a host of letters, digits, '-' and '.', with or without a port, that is followed by CRLF. Null
+  // where it is anything else, which is then read as every other value first.
   [[gnu::always_inline]] inline const char* read_usual_host(const char* value, const char* stop,
                                                             std::uint32_t index) noexcept {
     if (head_.has(Known::Host) || facts_.form != TargetForm::Origin) [[unlikely]]

@@ -1,7 +1,7 @@
 // keel/http/message/parser.h — the head of a request: bytes in, values out (RFC 9110, RFC 9112).
 //
-// Strict: what two readers could understand differently is refused, because guessing is how requests are smuggled.
-// After Refused nothing that follows may be parsed: answer with the status given and close.
+// Strict: what two readers could understand differently is rejected, because guessing is how requests are smuggled.
+// After Rejected nothing that follows may be parsed: respond with the given status and close.
 //
 //   RequestHead head;
 //   HeadResult result = parse_head(received, limits, head);
@@ -10,7 +10,7 @@
 //     result = resume_head(received, limits, head);
 //   }
 //
-// Refused with 400: Content-Length beside Transfer-Encoding; either of them or Host twice; a length that is not
+// Rejected with 400: Content-Length beside Transfer-Encoding; either of them or Host twice; a length that is not
 // digits or too large; codings where chunked is not last, or in HTTP/1.0; a blank before the colon, folded lines,
 // CR or LF alone, other control bytes; a host that is missing (HTTP/1.1), empty, or has user, path, comma or blank;
 // an absolute target that names another host than Host; controls, blanks, bytes from 0x80 and "#<>\^`{|} in the target;
@@ -18,8 +18,8 @@
 // line, all fields, or their number too large. 501 an unknown coding or a very long method. 505 another major version.
 // Left to the caller: Method::Other (501), CONNECT and TRACE, the size of the body (413), dot segments, decoding.
 //
-// The answer never depends on how the bytes are cut: bytes that are already wrong are refused at once, and every
-// prefix of a head is Incomplete or refused for the same reason.
+// The result never depends on how the bytes are divided: wrong bytes are rejected as soon as they arrive, and every
+// prefix of a head is Incomplete or rejected for the same reason.
 //
 // Lifetime: views point into `received`. When those bytes move, rebase() makes the views follow.
 // Cost: one pass. parse_head on each read would look at the same bytes again; resume_head looks again only at the
@@ -45,13 +45,15 @@ struct HeadLimits {
   std::uint32_t fields_max = 100;                   // above: 431; at most RequestHead::fields_capacity
 };
 
+// What the parser found.
 enum class HeadState : std::uint8_t { Complete, Incomplete, Refused };
 
+// The result of a call of the parser: what it found, and the status and reason of a rejection.
 struct HeadResult {
   HeadState state = HeadState::Incomplete;
-  Status status = Status::Ok;  // why it was refused
+  Status status = Status::Ok;  // why it was rejected
   std::uint32_t consumed = 0;  // Complete: bytes of the head, blank line included; the body begins there
-  const char* reason = "";     // Refused: a literal for the log, without any byte of the request
+  const char* reason = "";     // Rejected: a literal for the log, without any byte of the request
 };
 
 // The fields that have their own index: find(Known) does not search.
@@ -73,8 +75,10 @@ enum class Known : std::uint8_t {
   Upgrade,
   UserAgent,
 };
+// The number of fields that the parser finds while it reads a head.
 inline constexpr unsigned known_count = 16;
 
+// The four forms of a request target (RFC 9112 §3.2).
 enum class TargetForm : std::uint8_t {
   Origin,     // /path?query
   Absolute,   // http://host/path?query
@@ -82,12 +86,14 @@ enum class TargetForm : std::uint8_t {
   Authority,  // host:port with CONNECT; path() and query() are empty
 };
 
+// How the body of a message is framed.
 enum class BodyKind : std::uint8_t {
   None,     // no content, also for Content-Length: 0
   Length,   // content_length() bytes
   Chunked,  // http/message/chunk.h reads it
 };
 
+// The parsed head of a request: views into the bytes that were given to the parser.
 class RequestHead {
  public:
   static constexpr unsigned fields_capacity = 128;
@@ -107,7 +113,7 @@ class RequestHead {
   // As sent.
   std::string_view target() const noexcept { return view(facts_.target); }
   TargetForm form() const noexcept { return facts_.form; }
-  // It is absolute, and says https. Who has not received it over a secured connection refuses it (RFC 9110 §7.4).
+  // It is absolute, and says https. A server must reject it unless it arrived over a secure connection (RFC 9110 §7.4).
   bool target_is_https() const noexcept { return facts_.target_is_https; }
   // Not decoded, its escapes are valid; "/" when an absolute target has none, "*" for the asterisk.
   std::string_view path() const noexcept {
@@ -128,7 +134,7 @@ class RequestHead {
   BodyKind body() const noexcept { return facts_.body; }
   // 0 when the body is not BodyKind::Length.
   std::uint64_t content_length() const noexcept { return facts_.content_length; }
-  // What the client wishes; HTTP/1.0 must ask for it.
+  // Whether the client wants a persistent connection: the default in HTTP/1.1, opt-in in HTTP/1.0.
   bool keep_alive() const noexcept { return facts_.keep_alive; }
   // It waits for 100 (Continue) before it sends the body. False for HTTP/1.0 and when there is no body.
   bool expect_continue() const noexcept { return facts_.expect_continue; }
@@ -196,7 +202,7 @@ class RequestHead {
 // Reads a head from its first byte. One CRLF in front is skipped (RFC 9112 §2.2).
 HeadResult parse_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept;
 
-// Goes on after Incomplete: `received` begins with the bytes of the call before, wherever they are now, and `head`
+// Continues after Incomplete: `received` begins with the bytes of the call before, wherever they are now, and `head`
 // is the one that call was given.
 HeadResult resume_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept;
 

@@ -36,7 +36,7 @@ BENCHMARK_CAPTURE(parse, plaintext, plaintext);
 BENCHMARK_CAPTURE(parse, request_350, request_350);
 BENCHMARK_CAPTURE(parse, browser, browser);
 
-// The request arrives sixteen bytes at a time, and each time the parser goes on.
+// The request arrives sixteen bytes at a time, and each time the parser continues.
 void fragments(benchmark::State& state, std::string_view bytes) {
   static RequestHead head;
   const HeadLimits limits;

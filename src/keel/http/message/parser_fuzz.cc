@@ -98,7 +98,7 @@ void check_limits(std::string_view bytes, const HeadLimits& limits) {
   if (full.state == HeadState::Refused)
     KEEL_CHECK(number(full.status) >= 400 && *full.reason != 0, "a refusal says why");
 
-  // Every prefix of short input, sixteen of long input: complete exactly from its end on, never refused for another
+  // Every prefix of short input, sixteen of long input: complete exactly from its end on, never rejected for another
   // reason.
   const std::size_t step = std::max<std::size_t>(1, bytes.size() / (bytes.size() < 200 ? 200 : 16));
   static RequestHead resumed;

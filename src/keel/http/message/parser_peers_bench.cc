@@ -106,7 +106,7 @@ BENCHMARK_CAPTURE(beast_message, request_350, request_350);
 
 Found& found_of(http_parser* parser) { return *static_cast<Found*>(parser->data); }
 
-// A piece is the first of its text, or goes on where the one before ended.
+// A piece is the first of its text, or continues where the one before ended.
 void join(std::string_view& text, const char* at, std::size_t size) {
   text = text.data() != nullptr && text.data() + text.size() == at ? std::string_view(text.data(), text.size() + size)
                                                                    : std::string_view(at, size);

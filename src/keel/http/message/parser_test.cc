@@ -233,7 +233,7 @@ constexpr Refused refused[] = {
     {"GET\r\n\r\n", 400, "method is not a token"},
     {"\x16\x03\x01\x02\x00\x01"sv, 400, "method is not a token"},
     {"GET\0 / HTTP/1.1\r\n"sv, 400, "method is not a token"},
-    {"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA / HTTP/1.1\r\nHost: a\r\n\r\n", 501, "method too long"},
+    {"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA / HTTP/1.1\r\nHost: a\r\n\r\n", 501, "method is too long"},
     // Targets.
     {"GET  / HTTP/1.1\r\nHost: a\r\n\r\n", 400, "request target is empty"},
     {"GET /  HTTP/1.1\r\nHost: a\r\n\r\n", 400, "HTTP version is malformed"},

@@ -1,11 +1,11 @@
-// keel/http/message/precondition.h — conditional requests: what has not changed is not sent, what has is not
-// overwritten (RFC 9110 §13).
+// keel/http/message/precondition.h — conditional requests: an unchanged representation is not sent again, and a changed
+// one is not overwritten (RFC 9110 §13).
 //
 //   const Validators page{.etag = "\"v7\"", .modified_seconds = saved_at};
 //   switch (evaluate(request.head(), page, now)) { case Precondition::NotModified: … 304 … }
 //
-// For any resource with an entity tag or a date, not only files: evaluate() before a GET is answered, and, with the
-// validators of the present state, before a PUT, PATCH or DELETE is carried out.
+// For any resource with an entity tag or a date, not only files: call evaluate() before the response to a GET, and,
+// with the validators of the present state, before a PUT, PATCH or DELETE is carried out.
 //
 // Pure; no allocation.
 
@@ -19,10 +19,11 @@
 
 namespace keel::http {
 
+// The validators of a representation: entity tag and date.
 struct Validators {
   std::string_view etag = {};                                   // As it is sent: "\"v7\"" or "W/\"v7\"". Empty: none.
   std::optional<std::int64_t> modified_seconds = std::nullopt;  // Since 1970.
-  bool exists = true;                                           // Of what is about to be made: false.
+  bool exists = true;                                           // False for a resource that is about to be created.
 };
 
 enum class Precondition : std::uint8_t {

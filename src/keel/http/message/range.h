@@ -4,8 +4,9 @@
 //   const RangeRequest asked = parse_ranges(value, size, ranges);
 //   if (asked.kind == RangeRequest::Kind::Satisfiable) … the first `asked.count` of ranges
 //
-// No request can make the answer larger than the whole: ranges that overlap or come in more numbers than there is room
-// for are ignored, as RFC 9110 §14.2 allows (CVE-2011-3192). Numbers that do not fit 64 bits are the largest that do.
+// No request can make the response larger than the whole: ranges that overlap or come in more numbers than there is
+// room for are ignored, as RFC 9110 §14.2 allows (CVE-2011-3192). Numbers that do not fit 64 bits are the largest that
+// do.
 //
 // Pure; no allocation; linear in the bytes, quadratic in the room.
 
@@ -24,9 +25,10 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
+// The result of parsing a Range field: the ranges, and whether they can be met.
 struct RangeRequest {
   enum class Kind : std::uint8_t {
-    Ignored,        // Not bytes, malformed, too many, or overlapping: answer 200 with everything.
+    Ignored,        // Not bytes, malformed, too many, or overlapping: respond 200 with everything.
     Satisfiable,    // 206.
     Unsatisfiable,  // None of them touches the representation: 416 with Content-Range: bytes */size.
   };
@@ -34,7 +36,7 @@ struct RangeRequest {
   std::size_t count = 0;  // Satisfiable: of `into`, in the order asked for.
 };
 
-// What the value of a Range field asks of a representation of `size` bytes.
+// The ranges that the value of a Range field asks for, of a representation of `size` bytes.
 RangeRequest parse_ranges(std::string_view value, std::uint64_t size, std::span<Range> into) noexcept;
 
 }  // namespace keel::http

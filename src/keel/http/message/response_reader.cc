@@ -89,7 +89,7 @@ ResponseStep ResponseReader::feed(std::string_view received, HeadCache* cache) {
     case At::Done:
       break;
     case At::Refused:
-      return refuse("the answer was refused");
+      return refuse("the response was rejected");
   }
   return {ResponseState::Done, 0, {}};
 }
@@ -108,7 +108,7 @@ ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache* cac
       }
     } else {
       const std::size_t before = partial_.size();
-      // No more than the longest head: what follows it would be copied in vain.
+      // No more than the longest head: bytes after it would be copied without need.
       const std::size_t more = std::min(rest.size(), head_bytes_max + 1 - before);
       partial_.append(rest.substr(0, more));
       end = read_lines(partial_.view(), reason);
@@ -122,7 +122,7 @@ ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache* cac
     const bool was_whole = partial_.empty();
     consumed += end;
     if (head_.status < 200) {
-      if (++interims_ > interims_max) return refuse("it has too many interim answers");
+      if (++interims_ > interims_max) return refuse("it has too many interim responses");
       partial_.release();
       begin_head();  // Interim: another head follows.
       if (consumed == received.size()) return {ResponseState::Need, consumed, {}};
@@ -186,8 +186,8 @@ std::size_t ResponseReader::read_lines(std::string_view bytes, const char*& reas
 }
 
 const char* ResponseReader::read_status_line(std::string_view line) noexcept {
-  // "HTTP/1.1 200 OK"; the blank behind the code must be there, the reason may be empty (RFC 9112 §4).
-  // A higher minor version is one of HTTP/1.1 (RFC 9110 §2.5).
+  // "HTTP/1.1 200 OK"; the blank after the code must be there, the reason may be empty (RFC 9112 §4). A higher minor
+  // version is one of HTTP/1.1 (RFC 9110 §2.5).
   if (line.size() < 13 || !line.starts_with(version_prefix) || !ascii::is_digit(line[7]) || line[8] != ' ' ||
       !ascii::is_digit(line[9]) || !ascii::is_digit(line[10]) || !ascii::is_digit(line[11]) || line[12] != ' ') {
     return "its status line is malformed";
@@ -195,7 +195,7 @@ const char* ResponseReader::read_status_line(std::string_view line) noexcept {
   is_minor_zero_ = line[7] == '0';
   head_.status = (line[9] - '0') * 100 + (line[10] - '0') * 10 + (line[11] - '0');
   if (head_.status < 100 || head_.status > 599) return "its status code is out of range";
-  if (head_.status == 101) return "it changes the protocol";
+  if (head_.status == 101) return "it switches the protocol";
   if (!is_field_value(line.substr(13))) return "its reason has a control character";
   return nullptr;
 }
@@ -245,7 +245,7 @@ const char* ResponseReader::end_head() noexcept {
   return nullptr;
 }
 
-// `before`: so many bytes were the head.
+// `before`: the size of the head.
 ResponseStep ResponseReader::feed_body(std::string_view received, std::size_t before) noexcept {
   const std::string_view rest = received.substr(before);
   switch (head_.body) {

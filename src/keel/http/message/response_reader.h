@@ -1,4 +1,4 @@
-// keel/http/message/response_reader.h — the answer as it arrives: head, body, and where the next answer begins (RFC
+// keel/http/message/response_reader.h — the response as it arrives: head, body, and where the next response begins (RFC
 // 9112).
 //
 //   ResponseReader reader;
@@ -12,13 +12,13 @@
 //     if (step.state != ResponseState::Data) break;            // Need: receive more; Done: `rest` is the next one's
 //   }
 //
-// Strict, for what is ambiguous would be counted as right: refused are Content-Length beside Transfer-Encoding or twice
-// or not digits, another coding than chunked, any coding in HTTP/1.0, folded and malformed lines, CR or LF alone,
+// Strict, for what is ambiguous would be counted as right: rejected are Content-Length beside Transfer-Encoding or
+// twice or not digits, another coding than chunked, any coding in HTTP/1.0, folded and malformed lines, CR or LF alone,
 // control bytes, versions other than 1.0 and 1.1, status codes outside 100 to 599, 101, heads above 64 KiB, more than
-// 16 interim answers. Interim answers (1xx) are passed over. 204, 304 and the answer to HEAD have no body; without a
+// 16 interim responses. Interim responses (1xx) are skipped. 204, 304 and the response to HEAD have no body; without a
 // length the body ends with the connection.
 //
-// The outcome never depends on how the bytes are cut.
+// The result never depends on how the bytes are divided.
 //
 // Lifetime: `head`, `data` and `trailers` are views that hold until the next feed(), begin() or release(), and no
 //           longer than `received`.
@@ -39,23 +39,25 @@
 
 namespace keel::http {
 
+// What feed() found.
 enum class ResponseState : std::uint8_t {
-  Need,     // All bytes are used, the answer is not over.
+  Need,     // All bytes are used, the response is not over.
   Data,     // `data` is the next piece of the body; feed the rest.
-  Done,     // `data` is the last piece of the body, or empty; what is not consumed is the next answer.
-  Refused,  // Not an answer: close the connection.
+  Done,     // `data` is the last piece of the body, or empty; what is not consumed is the next response.
+  Refused,  // Not a response: close the connection.
 };
 
+// The result of feed(): what it found, how many bytes it used, and the data in them.
 struct ResponseStep {
   ResponseState state = ResponseState::Need;
   std::size_t consumed = 0;
   std::string_view data = {};
-  const char* reason = "";         // Refused: a literal.
+  const char* reason = "";         // Rejected: a literal.
   std::string_view head = {};      // With the step that ends the head: all its lines. next_field() takes them apart.
-  std::string_view trailers = {};  // Need and Done: the next part of them, as a ChunkDecoder gives it.
+  std::string_view trailers = {};  // Need and Done: the next part of the trailers, as from a ChunkDecoder.
 };
 
-// What a head says.
+// The content of a head.
 struct ResponseHead {
   enum class Body : std::uint8_t { None, Length, Chunked, UntilClose };
   int status = 0;
@@ -65,12 +67,12 @@ struct ResponseHead {
 };
 
 // Takes the next field off the lines of a head that a ResponseReader gave, or of trailers; the status line is passed
-// over. False when there is none left.
+// over. Takes the next field off `rest`; false when there is none left.
 //   for (std::string_view rest = head; next_field(rest, field);) …
 bool next_field(std::string_view& rest, Field& field) noexcept;
 
-// The whole head that came last: a server's answers to one request have the same head for as long as its date says the
-// same second. One for all connections of a thread.
+// The last head as a whole: a server's responses to equal requests have the same head as long as its date has the same
+// second. One for all connections of a thread.
 class HeadCache {
  public:
   // The bytes of the head in front of `received` when it is known, else 0.
@@ -102,7 +104,7 @@ class ResponseReader {
 
   // Bytes of memory beside the object.
   std::size_t held() const noexcept { return partial_.capacity(); }
-  // A byte of this answer has arrived.
+  // A byte of this response has arrived.
   bool has_begun() const noexcept { return has_begun_; }
   // After the head; valid once feed() gave Data or Done.
   const ResponseHead& head() const noexcept { return head_; }
@@ -135,8 +137,8 @@ class ResponseReader {
   bool says_keep_alive_ = false;
   unsigned fields_ = 0;
   unsigned interims_ = 0;
-  std::size_t line_at_ = 0;  // Where the first line begins that has not been read,
-  std::size_t seen_ = 0;     // and how far a line feed has been looked for.
+  std::size_t line_at_ = 0;  // Where the first unread line begins.
+  std::size_t seen_ = 0;     // How far a line feed has been searched for.
   Buffer partial_;           // The head so far, when it comes in pieces; whole until the next feed().
   ResponseHead head_;
   std::uint64_t left_ = 0;

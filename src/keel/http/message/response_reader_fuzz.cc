@@ -1,5 +1,5 @@
-// The reader of answers gives the same answers and the same verdict however their bytes are cut, and a remembered head
-// means what it meant when it was parsed. response_reader_test.cc runs the same function over its vectors.
+// The reader of responses gives the same answers and the same verdict however their bytes are cut, and a remembered
+// head means what it meant when it was parsed. response_reader_test.cc runs the same function over its vectors.
 
 #include <cstdint>
 #include <cstring>
@@ -15,7 +15,7 @@ namespace {
 struct Outcome {
   ResponseState state = ResponseState::Need;
   std::string reason;
-  std::string text;  // Status, body and whether the connection goes on, of every answer.
+  std::string text;  // Status, body and whether the connection continues, of every response.
   std::size_t consumed = 0;
   bool operator==(const Outcome&) const = default;
 };
@@ -44,7 +44,7 @@ Outcome read(std::string_view bytes, std::size_t piece, bool remembers) {
       outcome.text += step.trailers;
       rest.remove_prefix(step.consumed);
       if (step.state == ResponseState::Refused) {
-        // How much of an answer that is refused was taken is nobody's business.
+        // How much of a response that is rejected was taken is nobody's business.
         outcome.consumed = 0;
         outcome.text.clear();
         return outcome;

@@ -257,7 +257,7 @@ TEST(ResponseReader, gives_the_head_with_the_step_that_ends_it) {
   EXPECT_EQ(fields, "A=1;Content-Length=2;b=2;");
 }
 
-// RFC 9110 §15.2: any number of interim answers may come; no client has to wait for ever.
+// RFC 9110 §15.2: any number of interim responses may come; no client has to wait for ever.
 TEST(ResponseReader, passes_over_sixteen_interim_answers_and_no_more) {
   std::string interims;
   for (unsigned i = 0; i < ResponseReader::interims_max; ++i) interims += "HTTP/1.1 103 Early Hints\r\n\r\n";

@@ -78,7 +78,8 @@ enum class Status : std::uint16_t {
 
 // "Not Found"; empty for a code that is not registered. Static storage.
 std::string_view reason(Status status) noexcept;
-// "HTTP/1.1 404 Not Found\r\n". Static storage. A code outside 100 to 599 is a bug and aborts.
+// The status line of a response: "HTTP/1.1 404 Not Found\r\n". Static storage. A code outside 100 to 599 is a bug and
+// aborts.
 std::string_view status_line(Status status) noexcept;
 inline constexpr int status_line_bytes_max = 47;
 

@@ -26,7 +26,7 @@ void append_hex(Buffer& out, std::uint64_t value) {
 }  // namespace
 
 std::optional<log::TraceId> parse_traceparent(std::string_view value) noexcept {
-  constexpr std::size_t size = 55;  // Of version 00; later ones may add to it.
+  constexpr std::size_t size = 55;  // The length in version 00; later versions may add to it.
   if (value.size() < size || value[2] != '-' || value[35] != '-' || value[52] != '-') return std::nullopt;
   std::uint64_t version = 0;
   std::uint64_t caller = 0;

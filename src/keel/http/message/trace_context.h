@@ -17,8 +17,8 @@
 
 namespace keel::http {
 
-// The trace that the value of a traceparent names; nullopt when it is none: another form, capital letters, a trace or
-// a caller of zeros, version ff. Of later versions what they have in common with this one is read.
+// The trace that the value of a traceparent names; nullopt when it is none: another form, capital letters, a trace or a
+// caller of zeros, version ff. Of later versions the part that they have in common with this one is read.
 std::optional<log::TraceId> parse_traceparent(std::string_view value) noexcept;
 
 // "traceparent: …\r\n", sampled; `caller` is the part of the trace that asks, not 0.

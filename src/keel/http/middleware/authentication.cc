@@ -34,8 +34,8 @@ bool is_token68(std::string_view text) noexcept {
 
 bool is_control(char c) noexcept { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
-// What stands behind the scheme's name, an empty text where nothing does; nullopt without that scheme. The parser has
-// rejected a second Authorization field.
+// The text after the scheme's name, which may be empty; nullopt without that scheme. The parser has rejected a second
+// Authorization field.
 std::optional<std::string_view> find_credentials(Request& request, std::string_view scheme) {
   const std::string_view value = request.header(Known::Authorization).value_or(std::string_view());
   const std::size_t end = std::min(value.find(' '), value.size());
@@ -49,15 +49,15 @@ BearerScheme::BearerScheme(const BearerOptions& options) : challenge_(with_realm
 
 std::optional<Response> BearerScheme::read(Request& request, Credentials& credentials) const {
   const std::optional<std::string_view> token = find_credentials(request, "Bearer");
-  if (!token) return unauthorized("this needs a bearer token, in the field Authorization", challenge_);
+  if (!token) return unauthorized("a bearer token is required in the field Authorization", challenge_);
   credentials.secret = *token;
   if (is_token68(*token)) return std::nullopt;
-  return refuse(Status::BadRequest, "the field Authorization has no bearer token that is well-formed")
+  return refuse(Status::BadRequest, "the bearer token in the field Authorization is malformed")
       .header(www_authenticate, challenge_ + ", error=\"invalid_request\"");
 }
 
 Response BearerScheme::reject() const {
-  return unauthorized("the bearer token is not valid, or not any more", challenge_ + ", error=\"invalid_token\"");
+  return unauthorized("the bearer token is invalid or has expired", challenge_ + ", error=\"invalid_token\"");
 }
 
 BasicScheme::BasicScheme(const BasicOptions& options)
@@ -65,9 +65,9 @@ BasicScheme::BasicScheme(const BasicOptions& options)
 
 std::optional<Response> BasicScheme::read(Request& request, Credentials& credentials) const {
   const std::optional<std::string_view> text = find_credentials(request, "Basic");
-  if (!text) return unauthorized("this needs a user and a password", challenge_);
+  if (!text) return unauthorized("a user and a password are required", challenge_);
   const auto malformed = [&] {
-    return refuse(Status::BadRequest, "the field Authorization has no user and password that are well-formed")
+    return refuse(Status::BadRequest, "the user and password in the field Authorization are malformed")
         .header(www_authenticate, challenge_);
   };
   const std::span<char> room = request.arena().array<char>(base64::decoded_size(*text));
@@ -81,7 +81,7 @@ std::optional<Response> BasicScheme::read(Request& request, Credentials& credent
   return std::nullopt;
 }
 
-Response BasicScheme::reject() const { return unauthorized("user or password is not right", challenge_); }
+Response BasicScheme::reject() const { return unauthorized("the user or the password is wrong", challenge_); }
 
 ApiKeyScheme::ApiKeyScheme(const ApiKeyOptions& options)
     : options_(options), challenge_(with_realm("ApiKey", options.realm)) {
@@ -92,7 +92,7 @@ ApiKeyScheme::ApiKeyScheme(const ApiKeyOptions& options)
 std::optional<Response> ApiKeyScheme::read(Request& request, Credentials& credentials) const {
   if (!options_.header.empty()) {
     credentials.secret = request.header(options_.header).value_or(std::string_view());
-    // The list of all such fields is longer where there are several.
+    // The list of all such fields is longer if there are several.
     if (request.header_list(options_.header).value_or(std::string_view()).size() != credentials.secret.size()) {
       return refuse(Status::BadRequest, "there is more than one API key");
     }
@@ -100,13 +100,13 @@ std::optional<Response> ApiKeyScheme::read(Request& request, Credentials& creden
   }
   if (!options_.query.empty()) {
     const Result<std::optional<std::string_view>> given = request.query_param<std::string_view>(options_.query);
-    if (!given) return refuse(Status::BadRequest, "the API key in the query is not well-formed");
+    if (!given) return refuse(Status::BadRequest, "the API key in the query is malformed");
     credentials.secret = given->value_or(std::string_view());
     if (!credentials.secret.empty()) return std::nullopt;
   }
   const std::string where =
       !options_.header.empty() ? "in the field " + options_.header : "as the query's parameter " + options_.query;
-  return unauthorized("this needs an API key, " + where, challenge_);
+  return unauthorized("an API key is required, " + where, challenge_);
 }
 
 Response ApiKeyScheme::reject() const { return unauthorized("the API key is not known", challenge_); }
@@ -124,7 +124,7 @@ Error failure_of(Error&& error) noexcept {
 Response insufficient_scope(std::string_view scope) {
   std::string challenge = "Bearer error=\"insufficient_scope\", scope=\"";
   challenge.append(scope).append("\"");
-  return refuse(Status::Forbidden, "this needs more than these credentials allow").header(www_authenticate, challenge);
+  return refuse(Status::Forbidden, "these credentials do not allow this").header(www_authenticate, challenge);
 }
 
 KnownKeys::KnownKeys(std::vector<NamedKey> keys) : keys_(std::move(keys)) {

@@ -1,4 +1,5 @@
-// keel/http/middleware/authentication.h — who is asking: bearer tokens (RFC 6750), Basic (RFC 7617) and API keys.
+// keel/http/middleware/authentication.h — authenticates callers: bearer tokens (RFC 6750), Basic (RFC 7617) and API
+// keys.
 //
 //   struct Caller { std::int64_t id; bool may_write; };
 //   auto verify = [&](std::string_view token) -> Task<std::optional<Caller>> {
@@ -14,8 +15,8 @@
 //   router.use(http::api_key(http::one_of(keys), {.header = "X-Api-Key"}));
 //
 // The verifier is a function object of yours, kept by the middleware. It returns std::optional<T>,
-// Result<std::optional<T>> or Task<std::optional<T>>; T says who is asking, and a handler finds it by request.get<T>().
-// Responses to the client:
+// Result<std::optional<T>> or Task<std::optional<T>>; T identifies the caller, and a handler gets it by
+// request.get<T>(). Responses to the client:
 //   no credentials, or those of another scheme   401, WWW-Authenticate: Bearer realm="orders"
 //   what the scheme's grammar does not allow,    400, for Bearer with error="invalid_request"
 //   and more than one API key
@@ -24,11 +25,11 @@
 //   it fails otherwise                           what its error stands for from 500 up: 503 for Unavailable, 504 for
 //                                                DeadlineExceeded, 403 for PermissionDenied, and 500 for every other
 //                                                one. A database that is down does not say that a token is wrong.
-// It decides when the head has arrived, a verifier that waits too: a request without credentials has no body received.
-// No response and no line of the log contains credentials.
+// It decides when the head has arrived, also with a verifier that waits: of a request without credentials no body is
+// received. No response and no line of the log contains credentials.
 //
-// Basic: user and password are UTF-8 without control characters; the user has no colon. What is not UTF-8 is 401.
-// A bearer token is taken from the Authorization field alone, never from a form or the query.
+// Basic: user and password are UTF-8 without control characters; the user has no colon. Credentials that are not UTF-8
+// get 401. A bearer token is taken from the Authorization field alone, never from a form or the query.
 //
 // CORS stands outside of it: a preflight has no credentials (http/middleware/cors.h).
 //
@@ -55,12 +56,15 @@
 
 namespace keel::http {
 
+// Options of bearer().
 struct BearerOptions {
-  std::string realm = "api";  // What is protected, for people: a field's value without quotes and backslashes.
+  std::string realm = "api";  // The name of the protected area, for people: without quotes and backslashes.
 };
+// Options of basic().
 struct BasicOptions {
   std::string realm = "api";  // The same. Browsers show it when they ask for user and password.
 };
+// Options of api_key(): the header or the query parameter that has the key.
 struct ApiKeyOptions {
   std::string realm = "api";         // The same.
   std::string header = "X-Api-Key";  // The request field that has the key; empty: none has.
@@ -68,9 +72,9 @@ struct ApiKeyOptions {
                                      // histories and in logs of proxies: prefer the field.
 };
 
-// What a client has shown of itself. Views into the request.
+// The credentials that a client has sent. Views into the request.
 struct Credentials {
-  std::string_view user;    // Of Basic; else empty.
+  std::string_view user;    // The user of Basic; else empty.
   std::string_view secret;  // The token, the password or the key. Not empty, but for a password.
 };
 
@@ -80,13 +84,14 @@ class BearerScheme {
  public:
   using Options = BearerOptions;
   explicit BearerScheme(const BearerOptions& options);
-  // An answer when there are none.
+  // A response when there are none.
   std::optional<Response> read(Request& request, Credentials& credentials) const;
   Response reject() const;
 
  private:
   std::string challenge_;
 };
+// Reads user and password of the Basic scheme.
 class BasicScheme {
  public:
   using Options = BasicOptions;
@@ -97,6 +102,7 @@ class BasicScheme {
  private:
   std::string challenge_;
 };
+// Reads an API key from a header or a query parameter.
 class ApiKeyScheme {
  public:
   using Options = ApiKeyOptions;
@@ -152,7 +158,7 @@ class Authentication {
   static constexpr bool is_at_once = internal::Verified<Answer>::is_at_once;
 
  public:
-  using KeptAround = void;  // The router may keep it (http/server/middleware.h).
+  using KeptAround = void;  // The router may own it (http/server/middleware.h).
 
   Authentication(V verifier, const typename Scheme::Options& options)
       : scheme_(options), verifier_(std::move(verifier)) {}
@@ -230,7 +236,7 @@ struct NamedKey {
   std::string name;
   std::string key;
 };
-// Whose key it was, for request.get<http::KeyOwner>(). Lives as long as the middleware.
+// The owner of the key, for request.get<http::KeyOwner>(). Lives as long as the middleware.
 struct KeyOwner {
   std::string_view name;
 };
@@ -247,6 +253,7 @@ class KnownKeys {
  private:
   std::vector<NamedKey> keys_;
 };
+// A verifier that accepts one of `keys`, compared in constant time.
 inline KnownKeys one_of(std::vector<NamedKey> keys) { return KnownKeys(std::move(keys)); }
 
 }  // namespace keel::http

@@ -25,7 +25,7 @@ void weaken(Response& response) {
   response.replace("ETag", weak.view());
 }
 
-// Of bytes that would be others (RFC 9530 §2, §3).
+// Digests of bytes that compression changes (RFC 9530 §2, §3).
 bool has_digest(const Response& response) {
   const auto announced = response.field("Trailer");
   return std::ranges::any_of(
@@ -33,8 +33,8 @@ bool has_digest(const Response& response) {
       [&](std::string_view name) { return response.field(name) || (announced && lists(*announced, name)); });
 }
 
-// A 304 has the fields of the answer that the client keeps (RFC 9110 §15.4.5). That one was compressed, if by us, when
-// the client names its tag as a weak one.
+// A 304 has the fields of the response that the client keeps (RFC 9110 §15.4.5). That one was compressed, if by us,
+// when the client names its tag as a weak one.
 void confirm(Request& request, Response& response) {
   response.vary("Accept-Encoding");
   if (!request.head().has(Known::AcceptEncoding)) return;
@@ -74,7 +74,7 @@ class Coding final : public BodyTransform {
   explicit Coding(ContentCoders::Lease coder) noexcept : coder_(std::move(coder)) {}
   ~Coding() = default;
   static Result<> result(bool has_memory) {
-    if (!has_memory) return fail(Code::ResourceExhausted, "there is no memory to compress a body");
+    if (!has_memory) return fail(Code::ResourceExhausted, "out of memory while compressing a body");
     return {};
   }
   const ContentCoders::Lease coder_;
@@ -87,7 +87,7 @@ struct Compression::State {
 
   CompressionOptions options;
   std::vector<std::string_view> codings;
-  PerThread<ContentCoder> coders;  // Of whole bodies.
+  PerThread<ContentCoder> coders;  // The coders of whole bodies.
   ContentCoders streams;
 
   bool is_for(const Response& response) const {
@@ -150,7 +150,8 @@ void Compression::after(Request& request, Response& response) const {
     response.replace_content(std::move(compressed));
   }
   response.header("Content-Encoding", coding);
-  response.remove("Accept-Ranges");  // Of what was not compressed: nobody may put the two together.
+  // Ranges of the uncompressed body, which must not be combined with the compressed one.
+  response.remove("Accept-Ranges");
   weaken(response);
 }
 

@@ -1,4 +1,5 @@
-// keel/http/middleware/compression.h — bodies sent as gzip, br or zstd to those who accept it (RFC 9110 §8.4, §12.5.3).
+// keel/http/middleware/compression.h — sends bodies as gzip, br or zstd to clients that accept it (RFC 9110 §8.4,
+// §12.5.3).
 //
 //   router.use(http::Compression());
 //   router.group("/reports").use(http::Compression({.bytes_min = 256, .levels = {.gzip = 9}}));
@@ -8,9 +9,9 @@
 // (static_files.h), is compressed while it leaves, piece by piece, and sent in chunks: whatever its length, where it is
 // not known to be below bytes_min, and while no more than streams_max are. Then Content-Encoding names the coding,
 // Accept-Ranges is taken back, and an ETag becomes a weak one, for its bytes are others now: If-Match, which compares
-// strongly, does not take it, so routes that are changed by PUT with If-Match stand outside of it. What could have been
-// compressed has Vary: Accept-Encoding in either case. HEAD answers as GET does. Use it outside of what makes or
-// changes bodies.
+// strongly, does not take it, so routes that are changed by PUT with If-Match stand outside of it. A response that
+// could have been compressed has Vary: Accept-Encoding in either case. HEAD gets the same fields as GET. Use it outside
+// of what makes or changes bodies.
 //
 // Left as they are: bodies with Content-Encoding, Content-Range or a digest of what they are (Content-Digest,
 // Repr-Digest, Digest, Content-MD5, as a field or a trailer that is announced); statuses 206, which get Vary, and those
@@ -21,9 +22,9 @@
 // that send both, over TLS.
 //
 // Threads: one object for all workers; each has its own coder (content_coder.h), made when it first compresses.
-// Cost:    the coder's, in proportion to the content; the worker answers nobody else meanwhile, which is what bytes_max
-//          bounds, and for a streamed body 64 KiB. No heap in steady state up to 64 KiB; a streamed body has a coder of
-//          its own, of up to 2 MB.
+// Cost:    the coder's, in proportion to the content; the worker serves no other request until it is done, which is why
+//          bytes_max bounds, and for a streamed body 64 KiB. No heap in steady state up to 64 KiB; a streamed body has
+//          a coder of its own, of up to 2 MB.
 
 #pragma once
 
@@ -39,6 +40,7 @@
 
 namespace keel::http {
 
+// What is compressed, how well, and from which size on.
 struct CompressionOptions {
   std::size_t bytes_min = 1024;         // Below: the fields cost what is saved.
   std::size_t bytes_max = 1024 * 1024;  // Above: the worker would be busy for too long.
@@ -58,7 +60,7 @@ struct CompressionOptions {
                                     "application/javascript",
                                     "application/graphql",
                                     "image/svg+xml"};
-  // The preferred one first, among equals of the client. Empty: those that this build has. One that it does not have is
+  // The preferred one first, among equals of the client. Empty: all that this build has. One that it does not have is
   // passed over.
   std::vector<std::string> codings = {};
   CoderLevels levels = {};

@@ -105,7 +105,7 @@ class CompressedStreams : public Servers {
   static std::string coded(const std::string& target, std::string_view coding = "gzip") {
     return get(target, "Accept-Encoding: " + std::string(coding) + "\r\n");
   }
-  // What stands behind the head of an answer to HTTP/1.0, so far.
+  // What stands behind the head of a response to HTTP/1.0, so far.
   static std::string_view content(const Peer& peer) {
     const std::size_t end = peer.wire().find("\r\n\r\n");
     return end == std::string::npos ? std::string_view() : std::string_view(peer.wire()).substr(end + 4);

@@ -202,7 +202,7 @@ struct ContentCoder::State {
   ZSTD_CCtx* zstd = nullptr;
 #endif
 
-  // Of the content that begin() was called for.
+  // The coding of the content that begin() was called for.
   bool go_on(std::string_view piece, bool ends, Buffer& out) {
 #if KEEL_ZSTD
     if (coding == "zstd") return go_on_zstd(piece, ends, out);
@@ -215,7 +215,7 @@ struct ContentCoder::State {
 
   static constexpr std::size_t room_bytes = 4096;  // What is asked of the output at a time.
   const CoderLevels levels;
-  std::string_view coding;  // Of codings(); empty: no content has begun.
+  std::string_view coding;  // The coding; empty: no content has begun.
   z_stream gzip;
   bool has_gzip = false;
 };

@@ -35,16 +35,16 @@ class ContentCoder {
   ContentCoder(ContentCoder&&) noexcept;
   ~ContentCoder();
 
-  // "zstd", "br", "gzip": those that this build has.
+  // The codings that this build has, of "zstd", "br" and "gzip".
   static std::span<const std::string_view> codings() noexcept;
 
   // Appends `content` in that coding to `out`. False, and `out` as it was: it would not be smaller, or there was no
   // memory for the coder. `coding` is one of codings().
   bool encode(std::string_view coding, std::string_view content, Buffer& out);
 
-  // Of a content that comes in pieces: begin(), write() for each, end(). Who has read what a write() appends has all of
-  // its piece, which is flushed; many small pieces are coded worse than few large ones. begin() gives up the content
-  // before. False: no memory for the coder, and the content ends there.
+  // For a content in pieces: begin(), write() for each piece, end(). Each write() flushes: its output decodes to the
+  // whole piece. Many small pieces compress worse than few large ones. begin() drops an unfinished content. False: no
+  // memory for the coder, and the content ends there.
   bool begin(std::string_view coding);
   bool write(std::string_view piece, Buffer& out);
   bool end(Buffer& out);
@@ -54,7 +54,7 @@ class ContentCoder {
   std::unique_ptr<State> state_;
 };
 
-// Coders for contents that come in pieces, so many at a time.
+// Coders for contents in pieces, a bounded number at a time.
 //
 // Threads:  lend() and the end of a lease from any.
 // Lifetime: outlives what it lends.
@@ -70,7 +70,7 @@ class ContentCoders {
   ContentCoders(const ContentCoders&) = delete;
   ContentCoders& operator=(const ContentCoders&) = delete;
 
-  // Null: as many as there may be are lent.
+  // Null: the maximum number is in use.
   Lease lend();
 
  private:

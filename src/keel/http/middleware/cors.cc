@@ -78,9 +78,9 @@ std::optional<Response> Cors::before(Request& request) const {
     return refuse(Status::Forbidden, why)
         .header("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");
   };
-  if (!allows(*origin)) return refused("pages of this origin may not use this service");
-  if (!lists(request.allow(), *method)) return refused("this path is not served for the method that is asked for");
-  if (!allows_headers(request)) return refused("pages may not set a field that is asked for");
+  if (!allows(*origin)) return refused("pages of this origin are not allowed to use this service");
+  if (!lists(request.allow(), *method)) return refused("this path does not support the requested method");
+  if (!allows_headers(request)) return refused("the request has a field that pages are not allowed to set");
   Response answer(Status::NoContent);
   allow(answer, *origin);
   answer.header("Access-Control-Allow-Methods", request.allow());

@@ -4,12 +4,12 @@
 //   http::Cors cors({.origins = {"https://app.example.com"}, .credentials = true});
 //   router.group("/api").use(cors).get("/users", …);
 //
-// A preflight, which is OPTIONS with Origin and Access-Control-Request-Method, is answered here, without a route of its
-// own: 204 with what is allowed, 403 when the origin, the method or a field is not. The methods are those of the path.
-// Every other answer to an allowed origin says so; to another origin nothing is said, and its browser keeps the answer
-// from the page. Vary names what the answer depends on, so that no cache gives it to another origin.
+// A preflight, which is OPTIONS with Origin and Access-Control-Request-Method, gets its response here, without a route
+// of its own: 204 with what is allowed, 403 when the origin, the method or a field is not. The methods are those of the
+// path. Every other response to an allowed origin says so; to another origin nothing is said, and its browser keeps the
+// response from the page. Vary names what the response depends on, so that no cache sends it to another origin.
 //
-// CORS protects readers of answers, not the service: requests without Origin, and those of other origins, still reach
+// CORS protects readers of responses, not the service: requests without Origin, and those of other origins, still reach
 // the handlers.
 //
 // Threads: one object for all workers.  Cost: a comparison with each origin; no heap.
@@ -27,14 +27,15 @@
 
 namespace keel::http {
 
+// Which origins, methods and fields are allowed.
 struct CorsOptions {
   // "https://app.example.com", with the port where it is not the scheme's. {"*"}: every origin, and no credentials.
   std::vector<std::string> origins;
-  bool credentials = false;  // Pages may send cookies and authorization, and read the answer.
-  // Request fields that pages may set beside those that are always allowed (Accept, Accept-Language, …).
+  bool credentials = false;  // Pages may send cookies and authorization, and read the response.
+  // Request fields that pages may set, beside the ones that are always allowed (Accept, Accept-Language, …).
   std::vector<std::string> headers = {"Content-Type", "Authorization"};
   std::vector<std::string> exposed = {};      // Response fields that pages may read beside the always allowed ones.
-  Duration max_age = Duration::seconds(600);  // How long a browser may keep the answer to a preflight.
+  Duration max_age = Duration::seconds(600);  // How long a browser may keep the response to a preflight.
 };
 
 class Cors {

@@ -9,7 +9,7 @@ namespace keel::http {
 std::optional<Response> HttpsRedirect::before(Request& request) const {
   if (request.scheme() == "https") return std::nullopt;
   if (request.host().empty()) {
-    return refuse(Status::BadRequest, "this is served by https alone, and the request does not say for which host");
+    return refuse(Status::BadRequest, "this is served over https only, and the request does not name its host");
   }
   std::string url = "https://" + std::string(request.host());
   if (options_.port != 443) url += ':' + std::to_string(options_.port);

@@ -1,12 +1,12 @@
-// keel/http/middleware/https_redirect.h — sends whoever asks without TLS to where it is.
+// keel/http/middleware/https_redirect.h — redirects requests without TLS to https.
 //
 //   http::Router router;
 //   router.use(http::HttpsRedirect());                    // of a listener on port 80, beside one with TLS
 //   http::HttpsRedirect({.port = 8443})
 //
-// Each request, whatever its path, is answered 308 (RFC 9110 §15.4.9) to the same host, path and query by https;
-// clients repeat it there with its method and body. One that is of https already, as Request::scheme() has it, passes.
-// One that names no host (HTTP/1.0) is 400.
+// Each request, whatever its path, gets 308 (RFC 9110 §15.4.9) to the same host, path and query with https; clients
+// repeat it there with its method and body. A request with https already, as Request::scheme() says, passes. A request
+// that names no host (HTTP/1.0) gets 400.
 //
 // Threads: one object for all workers.
 
@@ -20,6 +20,7 @@
 
 namespace keel::http {
 
+// Where the redirects lead.
 struct HttpsRedirectOptions {
   std::uint16_t port = 443;
 };

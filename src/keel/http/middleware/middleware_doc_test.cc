@@ -29,7 +29,7 @@ struct Caller {
 };
 
 struct RequireKey {
-  // An answer here is the answer; nullopt lets the request pass.
+  // A response here is the response; nullopt lets the request pass.
   std::optional<http::Response> before(http::Request& request) {
     const auto key = request.header("X-Api-Key");
     if (!key || *key != "secret") {

@@ -88,7 +88,7 @@ std::optional<Response> RateLimit::before(Request& request) const {
     request.set(taken, this->state_.get());
     return std::nullopt;
   }
-  Response refused = refuse(Status::TooManyRequests, "too many requests: Retry-After says when there may be the next");
+  Response refused = refuse(Status::TooManyRequests, "too many requests: Retry-After says when to try again");
   refused.header("Retry-After", Line().number(seconds_up(taken.retry_after)).view());
   state_->describe(refused, taken);
   return refused;

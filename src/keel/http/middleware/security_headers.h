@@ -29,8 +29,8 @@ struct SecurityHeadersOptions {
   std::string cross_origin_resource_policy = "same-origin";
   std::string permissions_policy = {};
   bool nosniff = true;  // X-Content-Type-Options: content is what its type says.
-  // Strict-Transport-Security (RFC 6797), where everything is served by TLS, also in front of this server: browsers
-  // then refuse plain HTTP for so long. Zero: not sent.
+  // Strict-Transport-Security (RFC 6797): how long browsers reject plain HTTP. Only where everything is served with
+  // TLS, by this server or one in front of it. Zero: not sent.
   Duration hsts_max_age = {};
   bool hsts_subdomains = true;
 };

@@ -6,9 +6,9 @@
 //
 // A key's bucket holds `tokens`, refilled evenly within `per`. A key that has not been seen has a full bucket, so a
 // full one needs no place: an entry is one time, when its bucket will be full again (the virtual scheduling form,
-// GCRA). In a table that is full, a new key takes the place of the fullest bucket of its set of eight: who has taken
-// most is remembered longest. Keys are told apart by a keyed hash of 64 bits (base/siphash.h): nobody outside can make
-// them collide.
+// GCRA). In a table that is full, a new key takes the place of the fullest bucket of its set of eight: the key that has
+// taken most tokens is remembered longest. Keys are distinguished by a keyed hash of 64 bits (base/siphash.h), so that
+// clients cannot make them collide.
 //
 // Threads: one at a time.  Cost: a hash and two cache lines; no allocation after the constructor's 16 bytes a key.
 

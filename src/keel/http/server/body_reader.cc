@@ -13,7 +13,7 @@ bool BodyRead::start() { return reader_ == nullptr || reader_->start(*this); }
 Result<Chunk> BodyRead::take() noexcept {
   if (reader_ == nullptr) return chunk_;
   if (reader_->refusal_ != Status::Ok || reader_->lost_) return reader_->error();
-  if (cancelled_) return fail(Code::Cancelled, "reading a body was ended early");
+  if (cancelled_) return fail(Code::Cancelled, "reading the body was cancelled");
   return std::exchange(reader_->next_, {});
 }
 
@@ -63,7 +63,7 @@ void BodyReader::keep_or_refuse(std::string_view trailers) noexcept {
   try {
     keep_trailers(trailers);
   } catch (const std::bad_alloc&) {
-    refuse(Status::ServiceUnavailable, "no memory for the trailers of the body");
+    refuse(Status::ServiceUnavailable, "out of memory for the trailers of the body");
   }
 }
 
@@ -109,7 +109,7 @@ Error BodyReader::error() const noexcept {
     return Error(Code::ResourceExhausted, reason_);
   if (refusal_ == Status::RequestTimeout) return Error(Code::DeadlineExceeded, reason_);
   if (refusal_ != Status::Ok) return Error(Code::Protocol, reason_);
-  return Error(Code::Unavailable, "the peer finished before the end of the body");
+  return Error(Code::Unavailable, "the peer closed the connection before the end of the body");
 }
 
 }  // namespace keel::http

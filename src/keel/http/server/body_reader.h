@@ -11,8 +11,9 @@
 //   }
 //   router.put("/files/{name}", &upload, {.body_bytes_max = 1u << 30, .streams_body = true});
 //
-// While nobody reads nothing is received, so that the peer is slowed down: of a body at most what came with the head
-// and one receive (64 KiB) are held. A client that waits for 100 (Continue) hears it when the first read has to wait.
+// While no task reads, nothing is received, so that the peer is slowed down: at most the part of a body that came with
+// the head and one receive (64 KiB) are held. A client that waits for 100 (Continue) hears it when the first read has
+// to wait.
 //
 // Errors:    OutOfRange (413) when the body is larger than its route or server accepts; Protocol (400 and 431) when its
 //            framing is wrong; ResourceExhausted (503) where there is no memory for its trailers; DeadlineExceeded
@@ -42,18 +43,19 @@
 #include "keel/task/leaf.h"
 
 namespace keel {
+// Received bytes, valid until the next read.
 using Chunk = std::string_view;
-}
+}  // namespace keel
 
 namespace keel::http {
 
 class BodyReader;
 
-// One read; what Request::read_body() gives.
+// One read: the operation of Request::read_body().
 class [[nodiscard]] BodyRead : public Leaf {
  public:
   using Value = Chunk;
-  // Of a body that is here already: `whole`, then nothing.
+  // For a body that is here already: yields `whole`, then the end.
   explicit BodyRead(Chunk whole) noexcept : chunk_(whole) {}
   explicit BodyRead(BodyReader& reader) noexcept : Leaf(&cancel), reader_(&reader) {}
   bool start();
@@ -70,8 +72,8 @@ class [[nodiscard]] BodyRead : public Leaf {
 // Where a body waits between its connection, which calls everything here, and its handler.
 class BodyReader {
  public:
-  // Bytes are waited for, or the body was read to its end: what had come before is used. Called from inside the
-  // handler, in which it must not be woken.
+  // Whether the reader waits for bytes, or has reached the end of the body: everything received before was used. Called
+  // from inside the handler, in which it must not be woken.
   using Wanted = void (*)(BodyReader&) noexcept;
 
   BodyReader() = default;
@@ -81,19 +83,19 @@ class BodyReader {
   // `first`: what came with the head, copied.
   void begin(const BodyDecoder& decoder, std::string_view first, Wanted wanted);
 
-  // Bytes for the one who waits, or for the next one; they stay where they are until Wanted is called. True: there is
+  // Passes bytes to the waiting read, or to the next one; they must stay valid until Wanted is called. True: there is
   // something to wake for.
   bool arrived(std::string_view bytes) noexcept;
-  // Nothing of what has come is needed any more.
+  // Received bytes are not needed any more.
   bool has_used_all() const noexcept { return left_.empty() && next_.empty(); }
   // The rest will not come, or is not taken: every read fails from now on.
   void refuse(Status status, const char* reason) noexcept;
-  // The same where nobody is left to be answered.
+  // The same when there is no client left to respond to.
   void lose() noexcept;
-  // The waiting task goes on, which may end it and all that belongs to it.
+  // The waiting task continues, which may end it and all that belongs to it.
   void wake() noexcept;
 
-  // Throws away what has come; what comes later is for discard(). Returns how much.
+  // Drops received bytes; bytes that arrive later are for discard(). Returns how much.
   std::size_t discard_held() noexcept;
   // The same for bytes just received: how many of them belonged to the body.
   std::size_t discard(std::string_view received) noexcept;
@@ -104,7 +106,7 @@ class BodyReader {
   }
   bool is_over() const noexcept { return decoder_.is_over(); }
   const BodyDecoder& decoder() const noexcept { return decoder_; }
-  // Why it was refused; Ok: it was not. `reason` then is a literal.
+  // Why it was rejected; Ok: it was not. `reason` then is a literal.
   Status refusal() const noexcept { return refusal_; }
   const char* reason() const noexcept { return reason_; }
   bool is_lost() const noexcept { return lost_; }
@@ -115,7 +117,7 @@ class BodyReader {
     return trailers();
   }
   std::string_view trailers() const noexcept { return is_over() ? trailers_.lines() : std::string_view(); }
-  // What came behind the end of the body.
+  // Bytes that followed the end of the body.
   std::string_view left_over() const noexcept { return is_over() ? left_ : std::string_view(); }
 
  private:
@@ -129,8 +131,8 @@ class BodyReader {
   BodyDecoder decoder_;
   Wanted wanted_ = nullptr;
   BodyRead* waiting_ = nullptr;
-  Buffer first_;           // What came with the head.
-  std::string_view left_;  // Of that, or of what came last: not decoded yet.
+  Buffer first_;           // Bytes that arrived with the head.
+  std::string_view left_;  // The part of these, or of the last received bytes, that is not decoded yet.
   Chunk next_;
   Trailers trailers_;
   const char* reason_ = "";

@@ -1,5 +1,4 @@
-// keel/http/server/body_transform.h — what changes the body of a response while it leaves: a coding, a cipher, a
-// filter.
+// keel/http/server/body_transform.h — changes the body of a response while it is sent: a coding, a cipher, a filter.
 //
 //   class CrlfLines final : public http::BodyTransform {
 //    public:
@@ -15,9 +14,9 @@
 //     if (response.is_streamed()) response.transform(*new CrlfLines);
 //   }
 //
-// A response takes a transform over by Response::transform(). What the response's task writes passes the transforms in
-// the order in which they were given; http::Compression is one of them. A response whose body is there as a whole has
-// none: middleware changes that by Response::replace_content().
+// A response takes a transform over by Response::transform(). Bytes that the response's task writes pass the transforms
+// in the order in which they were added; http::Compression is one of them. A response whose body is there as a whole
+// has none: middleware changes that by Response::replace_content().
 //
 // Result:    what write() and end() append to `out`, which may be nothing.
 // Errors:    of write() and end() end the body: BodyWriter::write() gives the error to the task, the connection is
@@ -57,7 +56,7 @@ class BodyTransform {
  private:
   friend class BodyWriter;
   friend class StreamedBody;
-  BodyTransform* next_ = nullptr;  // What changes the body after this.
+  BodyTransform* next_ = nullptr;  // The transform after this one.
 };
 
 }  // namespace keel::http

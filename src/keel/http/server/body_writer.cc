@@ -108,7 +108,7 @@ void BodyWriter::Write::cancel(Leaf& leaf) noexcept {
 Result<> BodyWriter::Write::take() noexcept {
   if (too_long_) return fail(Code::OutOfRange, "a body is not longer than the length that was announced for it");
   if (writer_.failure_) return writer_.failure_->clone();
-  if (cancelled_) return fail(Code::Cancelled, "writing a body was ended early");
+  if (cancelled_) return fail(Code::Cancelled, "writing the body was cancelled");
   if (!rest_.empty() || !writer_.tail().empty())
     return fail(Code::Unavailable, "the connection ended before the body was sent");
   return {};

@@ -1,4 +1,4 @@
-// keel/http/server/body_writer.h — the body of an answer, written piece by piece while it leaves.
+// keel/http/server/body_writer.h — the body of a response, written piece by piece while it leaves.
 //
 //   Task<> count(http::BodyWriter& out) {
 //     for (int i = 0; i < 1'000'000; ++i) co_await out.write(std::to_string(i) + "\n");
@@ -8,9 +8,10 @@
 //   });
 //
 // A write is complete when its bytes are queued; it waits while 32 KiB are, so that a body of any length takes no more
-// than that and what is being sent. Each write sends at once when nothing else is on its way: gather small pieces. The
-// head leaves with what is written until the task first waits. Where the client waits for 100 (Continue), it hears that
-// first, and the head waits for the body that then comes, or for the first piece that is written.
+// than that and what is being sent. Each write sends immediately when no send is pending: combine small pieces. The
+// head is sent together with the bytes that are written before the task first waits. Where the client waits for 100
+// (Continue), it hears that first, and the head waits for the body that then comes, or for the first piece that is
+// written.
 //
 // Where middleware transforms the body on its way (body_transform.h), as compression.h does, what is written is changed
 // in pieces of up to 64 KiB as there is room for them.
@@ -23,7 +24,7 @@
 // Cancel:    when the peer is gone, or has taken nothing for Limits::send_timeout or less than
 //            Limits::send_rate_min, or has finished writing and was sent
 //            nothing for Limits::idle_timeout, or the server stops, the task is stopped. It has no deadline of its own:
-//            Limits::request_timeout ends with the head of the answer. After a cancelled write it is unknown how much
+//            Limits::request_timeout ends with the head of the response. After a cancelled write it is unknown how much
 //            of it is queued.
 // Threads:   the worker. One task writes at a time; the write of a second one is a Bug (base/bug.h).
 // Cost:      bytes are copied once; no heap in steady state.
@@ -58,12 +59,12 @@ class BodyWriter {
 
   // `bytes` live until it is complete. Nothing for no bytes.
   [[nodiscard]] Write write(std::string_view bytes) noexcept;
-  // The next piece of the body of the request that is answered, as Request::read_body(): for one that reads while it
-  // writes. The body is there for this whatever the route and the handler are.
+  // The next piece of the request's body, as Request::read_body(): for a response that reads while it writes. The body
+  // is there for this whatever the route and the handler are.
   [[nodiscard]] BodyRead read_body() noexcept;
-  // A field behind the body (trailers.h), sent when the task has ended: for what is known only then and nobody needs, a
-  // checksum or how long it took, for it is dropped where the body is not sent in chunks (a length was said, HTTP/1.0)
-  // and may be on its way. A response announces it by header("Trailer", name). InvalidArgument, OutOfRange: as
+  // A field after the body (trailers.h), sent when the task has ended. Use it for optional values that are known only
+  // then, such as a checksum or a duration: it is dropped if the body is not chunked (a length was set, or HTTP/1.0),
+  // and intermediaries may drop it. A response announces it by header("Trailer", name). InvalidArgument, OutOfRange: as
   // Trailers::add().
   Result<> trailer(std::string_view name, std::string_view value) { return trailers_.add(name, value); }
   // Bytes that have been queued so far, before they are transformed.
@@ -73,7 +74,7 @@ class BodyWriter {
   friend class PendingExchange;
   // Has the transforms append what the next part becomes, or with it the end of the body. False: one has failed.
   bool transform(std::string_view piece, bool is_last) noexcept;
-  // What of it is not queued yet.
+  // The part of it that is not queued yet.
   std::string_view tail() const noexcept { return changed_.view().substr(changed_queued_); }
   // The task has written everything; what is left is tail().
   Result<> end() noexcept;
@@ -82,11 +83,11 @@ class BodyWriter {
   std::optional<std::uint64_t> length_;
   std::uint64_t queued_ = 0;
   BodyTransform* transforms_ = nullptr;  // The first one of the body.
-  std::uint64_t transformed_ = 0;        // So much of the body has passed them,
-  Buffer changed_;                       // and became this at last,
-  std::size_t changed_queued_ = 0;       // so much of which is queued.
-  Buffer between_[2];                    // What one gives to the next.
-  std::optional<Error> failure_;         // Of one of them.
+  std::uint64_t transformed_ = 0;        // Bytes of the body that have passed the transforms.
+  Buffer changed_;                       // Output of the last transform.
+  std::size_t changed_queued_ = 0;       // Bytes of changed_ that are queued.
+  Buffer between_[2];                    // The output of one, and the input of the next.
+  std::optional<Error> failure_;         // The error of one of them.
   Trailers trailers_;
 };
 
@@ -109,7 +110,7 @@ class [[nodiscard]] BodyWriter::Write : public Leaf {
 
 inline BodyWriter::Write BodyWriter::write(std::string_view bytes) noexcept { return Write(*this, bytes); }
 
-// What a response has in place of a body that is there: owned, in the worker's pool, movable.
+// The task that writes a body, in place of the body itself: owned, in the worker's pool, movable.
 class StreamedBody {
  public:
   using Callable = Function<Task<>(BodyWriter&)>;
@@ -132,7 +133,8 @@ class StreamedBody {
   Task<> write(BodyWriter& out) const;
   std::optional<std::uint64_t> length() const noexcept;
   void set_length(std::uint64_t bytes) noexcept;
-  // It is changed on its way, after those that were added before; length() stays that of what is written.
+  // Adds a transform of the body, after the ones that were added before; length() stays the length before the
+  // transforms.
   void add(BodyTransform& transform) noexcept;
   // The first one; null: it leaves as it is written.
   BodyTransform* transforms() const noexcept;

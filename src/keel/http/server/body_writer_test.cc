@@ -331,7 +331,7 @@ TEST_P(BodyWriting, refuses_to_write_more_than_was_announced) {
   EXPECT_EQ(error_seen, Code::OutOfRange);
 }
 
-// The request that is asked behind it takes the place of what a handler that answers at once was given.
+// The request that is asked behind it takes the place of what a handler that answers immediately was given.
 TEST_P(BodyWriting, keeps_what_it_is_given_until_the_task_has_ended) {
   start();
   const auto list = ask(get("/stream/kept?abc") + post("/stream/echo", "hey") + get("/n/3"));

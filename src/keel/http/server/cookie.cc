@@ -11,7 +11,7 @@ namespace {
 // Browsers' bounds (RFC 6265bis §5.6).
 constexpr std::size_t pair_bytes_max = 4096;
 constexpr std::size_t attribute_bytes_max = 1024;
-// Ten years: more is cut by browsers, and the number stays short.
+// Ten years: browsers limit longer times, and the number stays short.
 constexpr std::int64_t max_age_seconds_max = std::int64_t{10} * 365 * 24 * 3600;
 
 bool is_cookie_octets(std::string_view text) noexcept {
@@ -65,7 +65,7 @@ Result<> check(const SetCookie& cookie) noexcept {
 
 Cookies::Cookies(const RequestHead& head, int pairs_max) noexcept : head_(head), left_(pairs_max) {}
 
-// The next Cookie field. RFC 6265 §5.4 sends one; RFC 9113 §8.2.3 lets a proxy cut it into several.
+// The next Cookie field. RFC 6265 §5.4 sends one; RFC 9113 §8.2.3 lets a proxy divide it into several.
 bool Cookies::next_field() noexcept {
   if (!head_.has(Known::Cookie)) return false;
   while (field_ < head_.field_count()) {

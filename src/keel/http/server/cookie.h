@@ -3,10 +3,10 @@
 //   if (auto session = http::find_cookie(request, "session")) …
 //   KEEL_TRY_VOID(http::set_cookie(response, {.name = "session", .value = token, .max_age = 24_h}));
 //
-// Reading is lenient where RFC 6265 §5 has browsers send what they were given, and unambiguous: pairs are cut at every
-// ';', whatever quotes stand around it; quotes are part of the value; nothing is decoded. What has no '=' or no token
-// before it is passed over. A name that comes twice has its first value (the more specific path, §5.4).
-// Writing is strict: what a browser would drop without a word is an error here.
+// Reading is lenient where RFC 6265 §5 has browsers send what they were given, and unambiguous: pairs are separated at
+// every ';', also inside quotes; quotes are part of the value; nothing is decoded. A pair without '=', or without a
+// token before it, is skipped. A name that comes twice has its first value (the more specific path, §5.4). Writing is
+// strict: what a browser would drop without a word is an error here.
 //
 // Lifetime: names and values are views into the head of the request.
 // Cost:     O(bytes) of the Cookie fields, for each search; no allocation and no hash table to be flooded.
@@ -34,7 +34,7 @@ struct Cookie {
 //   for (http::Cookies cookies(request.head()); auto cookie = cookies.next();) …
 class Cookies {
  public:
-  // More than `pairs_max` pairs, those passed over among them, are refused: a bound on the work a request can ask for.
+  // More than `pairs_max` pairs, those passed over among them, are rejected: a bound on the work a request can ask for.
   explicit Cookies(const RequestHead& head, int pairs_max = 256) noexcept;
 
   // The next one; nullopt at the end, and from the bound on.
@@ -45,7 +45,7 @@ class Cookies {
  private:
   bool next_field() noexcept;
   const RequestHead& head_;
-  std::string_view rest_;  // Of the field before field_; null when it is used up.
+  std::string_view rest_;  // The rest of the field before field_; null when it is used up.
   unsigned field_ = 0;
   int left_;
 };
@@ -64,7 +64,8 @@ enum class SameSite : std::uint8_t {
 struct SetCookie {
   std::string_view name;   // A token; "__Secure-" and "__Host-" in front demand what they promise.
   std::string_view value;  // cookie-octets: no blank, quote, comma, semicolon, backslash, control or 0x80 up.
-  std::optional<Duration> max_age = {};  // Nothing: until the browser is closed. Zero or less: forgotten at once.
+  // Nothing: until the browser is closed. Zero or less: browsers delete it immediately.
+  std::optional<Duration> max_age = {};
   std::string_view path = "/";
   std::string_view domain = {};  // Empty: this host alone. Else its subdomains too.
   SameSite same_site = SameSite::Lax;
@@ -72,9 +73,9 @@ struct SetCookie {
   bool http_only = true;  // Not for scripts.
 };
 
-// Adds Set-Cookie. Code::InvalidArgument, and nothing added, for a name, value, path or domain that cannot be sent,
-// name and value above 4,096 bytes together or another part above 1,024 (browsers drop those), SameSite::None without
-// `secure`, and a prefix whose promise is not kept.
+// Adds a Set-Cookie field to the response. Code::InvalidArgument, and nothing added, for a name, value, path or domain
+// that cannot be sent, name and value above 4,096 bytes together or another part above 1,024 (browsers drop those),
+// SameSite::None without `secure`, and a prefix whose promise is not kept.
 Result<> set_cookie(Response& response, const SetCookie& cookie);
 
 }  // namespace keel::http

@@ -44,7 +44,7 @@ const Case cases[] = {
     {"a=", {{"a", ""}}},
     {"a=b=c==", {{"a", "b=c=="}}},
     {"  a = b c ;\td=e", {{"a", "b c"}, {"d", "e"}}},
-    {"a=\"b; c=d\"", {{"a", "\"b"}, {"c", "d\""}}},  // Quotes protect nothing: one reader, one answer.
+    {"a=\"b; c=d\"", {{"a", "\"b"}, {"c", "d\""}}},  // Quotes protect nothing: one reader, one response.
     {"a=%3B+b", {{"a", "%3B+b"}}},                   // Nothing is decoded.
     {"a", {}},
     {"=b", {}},

@@ -1,5 +1,5 @@
-// keel/http/server/forwarded.h — who asked, and for what, when proxies stand between: Forwarded (RFC 7239),
-// X-Forwarded-For, X-Real-IP, X-Forwarded-Proto, X-Forwarded-Host.
+// keel/http/server/forwarded.h — the client, scheme and host of a request that arrived through proxies: Forwarded (RFC
+// 7239), X-Forwarded-For, X-Real-IP, X-Forwarded-Proto, X-Forwarded-Host.
 //
 //   const Origin origin = origin_of(head, peer, {.proxies = networks, .forwarded_by = ForwardedBy::XForwarded});
 //
@@ -9,8 +9,8 @@
 //
 // A proxy writes one of the three fields that name the client, and lets pass what a client wrote of the others.
 // Trust::forwarded_by says which one the proxies write; none of the others is looked at, whether that one is there or
-// not. What is not an address (garbage, "unknown", a name that hides one) leaves the peer's own, and so does X-Real-IP
-// when there are several. Scheme and host come from the element of Forwarded that names the client, or from the last
+// not. A value that is not an address (garbage, "unknown", an obfuscated name) leaves the peer's own address, and so do
+// several X-Real-IP fields. Scheme and host come from the element of Forwarded that names the client, or from the last
 // element of their X- field; what is neither http nor https, or is no host, counts as not there.
 //
 // Threads: functions.  Cost: one pass over these fields; no allocation.
@@ -42,22 +42,22 @@ enum class ForwardedBy : std::uint8_t {
   XRealIp,     // X-Real-IP, which is one address, X-Forwarded-Proto, X-Forwarded-Host: many configurations of nginx.
 };
 
-// Whose word on something is taken.
+// Which proxies are trusted about a fact.
 enum class Whom : std::uint8_t { Nobody, TrustedProxies, Everybody };
 
-// From whom each thing that a request says of itself is believed. The client's address is believed from trusted proxies
-// alone.
+// Which proxies are trusted about each fact that a request states about itself. The client's address is believed from
+// trusted proxies alone.
 struct Believed {
   Whom proto = Whom::TrustedProxies;  // Request::scheme(): X-Forwarded-Proto, or proto= of Forwarded.
-  // Request::host(): X-Forwarded-Host, or host= of Forwarded. Nobody: few proxies set it, and one that does not lets a
-  // client choose the host that links and redirects are made of. The request's own Host remains.
+  // Request::host(): X-Forwarded-Host, or host= of Forwarded. Nobody: few proxies set it, and a proxy that does not set
+  // it lets a client choose the host that links and redirects are made of. The request's own Host remains.
   Whom host = Whom::Nobody;
   Whom request_id = Whom::TrustedProxies;  // Request::id(): X-Request-Id.
   Whom trace = Whom::TrustedProxies;       // Request::trace(): traceparent.
   Whom deadline = Whom::TrustedProxies;    // X-Request-Deadline-Ms, which can only shorten the time of a handler.
 };
 
-// `proxies` outlive it.
+// The trusted proxies, and what is believed of them; `proxies` must outlive it.
 struct Trust {
   std::span<const Network> proxies = {};
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
@@ -69,29 +69,31 @@ struct Trust {
   }
 };
 
+// Where a request came from: the client's address, the scheme and the host.
 struct Origin {
-  Address client;              // Port 0 where none was told.
+  Address client;              // Port 0 where none was given.
   std::string_view scheme;     // "http" or "https".
   std::string_view host;       // Without a port; views into the head.
-  std::string_view authority;  // With the port, where one was told.
+  std::string_view authority;  // With the port, where one was given.
 };
 
-// What all requests of one listener have in common, for those who ask where they came from.
+// The common facts about all requests of one listener, from which their origin is determined.
 struct Arrival {
   io::Engine* engine = nullptr;
   Trust trust = {};
-  std::string_view scheme = "http";     // Of its connections.
+  std::string_view scheme = "http";     // The scheme of its connections.
   SingleWriterCounter* bugs = nullptr;  // Requests that met one, of the worker.
 };
 
-// `scheme`: of the connection.
+// Determines the client, the scheme and the host of a request; `scheme` is that of the connection.
 Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trust,
                  std::string_view scheme = "http") noexcept;
 
-// What of an address stands for a client: its four bytes, of IPv6 the eight of its /64, which is what one household
-// has, and none of a Unix socket. A view into `address`.
+// The part of an address that identifies a client: four bytes of IPv4, the eight bytes of a /64 of IPv6, which one
+// household has, and nothing for a Unix socket. A view into `address`.
 std::string_view client_of(const Address& address) noexcept;
 
+// Whether `address` lies in one of the networks of `trusted`.
 bool is_trusted(const Address& address, std::span<const Network> trusted) noexcept;
 
 }  // namespace keel::http

@@ -1,10 +1,10 @@
-// keel/http/server/handler.h — what answers a request of one route.
+// keel/http/server/handler.h — the function that responds to the requests of one route.
 //
 // A handler is a function, a lambda or a member function that takes Request& or const Request& and returns
-//   Response or Result<Response>   answered at once, on the worker, parsed in place; or
+//   Response or Result<Response>   responds synchronously, on the worker, parsed in place; or
 //   Task<Response>                 may suspend. A lambda that captures and returns a Task does not compile: what it
 //                                  captured would be gone after the first suspension.
-// A Request cannot be copied or taken by value: everything in it ends with the answer. A handler keeps what it needs
+// A Request cannot be copied or taken by value: everything in it ends with the response. A handler keeps what it needs
 // longer by copying the text.
 //
 // Lifetime: objects whose members are handlers outlive the router.
@@ -39,7 +39,7 @@ template <class F>
 concept AnswersLater =
     std::is_invocable_v<F&, Request&> && std::same_as<std::invoke_result_t<F&, Request&>, Task<Response>>;
 
-// Converts to what the call gives, made where it is to be: no move.
+// Converts to the call's result, constructed in place: avoids a move.
 template <class F>
 struct Made {
   F& call;

@@ -246,7 +246,7 @@ Result<> serve(const http::Router& router, FunctionRef<void(const Address&)> wai
   http::Server server(router, {.address = *Address::parse("127.0.0.1:0")});
   KEEL_TRY_VOID(server.start(*runtime));
   wait(server.address());  // until somebody wants it to end
-  if (!server.drain(10_s)) return fail(Code::DeadlineExceeded, "requests were cut off");
+  if (!server.drain(10_s)) return fail(Code::DeadlineExceeded, "requests were aborted");
   return {};
 }
 
@@ -399,7 +399,7 @@ TEST(HttpDoc, reads_and_answers_as_it_says) {
   EXPECT_EQ(server.post("/orders", wrong).status(), 422);
   EXPECT_EQ(server.post("/orders", wrong).body(),
             R"({"type":"about:blank","title":"Unprocessable Content","status":422,)"
-            R"("detail":"the body is well-formed and not acceptable",)"
+            R"("detail":"the body has invalid values",)"
             R"("errors":[{"pointer":"/lines/0/quantity","keyword":"minimum","detail":"must be from 1 to 100"},)"
             R"({"pointer":"/customer","keyword":"required","detail":"is required"}]})")
       << "the document of the page";
@@ -522,7 +522,7 @@ TEST(HttpDoc, says_what_a_client_sees) {
     const char* what;
     std::string bytes;
     int status;
-    bool passes;  // The middleware that acts at once.
+    bool passes;  // The middleware that acts immediately.
     bool stays;   // The connection is kept.
   } rows[] = {
       {"no request", "hello\r\n\r\n", 400, false, false},

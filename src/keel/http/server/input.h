@@ -1,4 +1,4 @@
-// keel/http/server/input.h — what a client has sent, as structs: Request::json(), query() and form().
+// keel/http/server/input.h — the input of a request as structs: Request::json(), query() and form().
 //
 //   struct NewOrder {
 //     std::string_view customer;                                   // a view into the body: lives as the request does
@@ -9,9 +9,9 @@
 //   const auto filter = co_await request.query<Filter>();
 //   const auto upload = co_await request.form<Upload>();           // http::FormPart is a file (multipart.h)
 //
-// json   the body: Content-Type is application/json or ends in +json; data/json_parse.h says what is read.
-// query  what is behind the '?'; data/text_fields.h says what is read.
-// form   the body: application/x-www-form-urlencoded or multipart/form-data that was put together; as a query, and a
+// json the body: Content-Type is application/json or ends in +json; data/json_parse.h says what is read. query the part
+// after the '?'; data/text_fields.h says what is read. form the body: application/x-www-form-urlencoded or
+// multipart/form-data that was put together; as a query, and a
 //        field that is an http::FormPart is a file.
 //
 // Result:   a T, or one error with all that is wrong (rejection.h), to which the response is a problem document.

@@ -154,7 +154,7 @@ std::string not_json(std::string_view detail) {
 }
 std::string not_expected(std::string_view errors) {
   return R"({"type":"about:blank","title":"Unprocessable Content","status":422,)"
-         R"("detail":"the body is well-formed and not acceptable","errors":[)" +
+         R"("detail":"the body has invalid values","errors":[)" +
          std::string(errors) + "]}";
 }
 
@@ -297,9 +297,8 @@ TEST_P(Inputs, of_json_that_is_wrong_are_told_up_to_a_bound) {
   const Reply reply = ask_json("/orders", body + "]}");
 
   EXPECT_EQ(reply.status, 422);
-  EXPECT_NE(
-      reply.body.find(R"("detail":"the body is well-formed and not acceptable; only the first errors are listed")"),
-      std::string::npos);
+  EXPECT_NE(reply.body.find(R"("detail":"the body has invalid values; only the first errors are listed")"),
+            std::string::npos);
   EXPECT_NE(reply.body.find(R"({"pointer":"/lines/31","keyword":"type","detail":"expected an object"}]})"),
             std::string::npos)
       << reply.body;
@@ -481,7 +480,7 @@ TEST_P(Inputs, of_a_query_become_a_struct) {
 TEST_P(Inputs, of_a_query_that_is_wrong_are_told_all_that_is) {
   start();
   const auto document = [](std::string_view errors) {
-    return R"({"type":"about:blank","title":"Bad Request","status":400,"detail":"the query is well-formed and not acceptable",)"
+    return R"({"type":"about:blank","title":"Bad Request","status":400,"detail":"the query has invalid values",)"
            R"("errors":[)" +
            std::string(errors) + "]}";
   };
@@ -543,7 +542,7 @@ TEST_P(Inputs, of_a_form_that_is_wrong_are_told_all_that_is) {
   start();
   const auto document = [](std::string_view errors) {
     return R"({"type":"about:blank","title":"Unprocessable Content","status":422,)"
-           R"("detail":"the form is well-formed and not acceptable","errors":[)" +
+           R"("detail":"the form has invalid values","errors":[)" +
            std::string(errors) + "]}";
   };
   const std::string form_type = "application/x-www-form-urlencoded";

@@ -1,8 +1,8 @@
 // keel/http/server/literal_table.h — a perfect hash from texts to numbers: one probe and one comparison per look-up.
 //
 // For the router's literals: whole paths, patterns, hosts. Hash and displace: the keys of a bucket share a
-// displacement, chosen when they were added such that each lies in a slot of its own. So find() never searches,
-// whatever the number of keys and whatever is asked for.
+// displacement, chosen when they were added such that each lies in a slot of its own. Therefore find() takes constant
+// time for any number of keys and any name.
 //
 // Errors:   adding a key that is there already is a bug and aborts.
 // Threads:  find() from any number once adding is over.
@@ -50,8 +50,8 @@ class LiteralTable {
   std::size_t bucket_mask_;                          // that less one.
   std::vector<Key> slots_;                           // A power of two, at most half full:
   std::size_t slot_mask_;                            // that less one.
-  std::vector<Key> keys_;                            // All of them, in the order of adding,
-  std::vector<std::vector<std::uint32_t>> buckets_;  // and which of them each bucket has.
+  std::vector<Key> keys_;                            // All keys in the order of adding.
+  std::vector<std::vector<std::uint32_t>> buckets_;  // The indices of the keys in each bucket.
   std::string text_;
 };
 

@@ -41,7 +41,7 @@ Task<Response> Next::operator()(Request& request) const {
   return rest(request);
 }
 
-// The first form behind one of the second.
+// A middleware of the first form inside one of the second.
 Task<Response> Middleware::stand_around(const Middleware* self, Request& request, Next next) {
   if (self->before_ != nullptr) {
     if (auto answer = self->before_(self->object_, request)) co_return *std::move(answer);
@@ -70,7 +70,7 @@ void Middleware::after(Request& request, Response& response) {
   RouteMatch& match = request.match_;
   if (match.passed == 0) return;
   request.is_before_body_ = false;
-  // A task that one wakes may go on with its connection's next request, where this one is.
+  // A task that one wakes may continue with its connection's next request, where this one is.
   const Trampoline::Deferring deferring;
   // Counted down first: one that fails does not run again.
   while (match.passed > 0) {

@@ -1,17 +1,17 @@
-// keel/http/server/middleware.h — what stands around the handlers of many routes.
+// keel/http/server/middleware.h — code around the handlers of many routes.
 //
-// Two forms. One looks at the request before the handler and at the response after it, at once:
+// Two forms. The first form looks at the request before the handler and at the response after it, synchronously:
 //
 //   struct RequireKey {
-//     std::optional<http::Response> before(http::Request& request);          // an answer here is the answer
+//     std::optional<http::Response> before(http::Request& request);          // a response here is the response
 //     void after(http::Request& request, http::Response& response);          // may add fields, replace the body
 //   };
 //   RequireKey require_key;  router.use(require_key);                        // it outlives the router
 //   router.use(http::SecurityHeaders());                                     // or the router keeps it
 //
-// One of the two members is enough. It costs no coroutine: a handler that answers at once still does. after() runs for
-// those whose before() let the request pass, in reverse order, on whatever became of it: a handler's error, its
-// exception and a deadline are problems (problem.h) by then.
+// One of the two members is enough. It costs no coroutine: a synchronous handler stays synchronous. after() runs for
+// each middleware whose before() let the request pass, in reverse order, on any response: by then a handler's error,
+// its exception and a deadline are problem documents (problem.h).
 //
 // The other form is around the rest, and may wait:
 //
@@ -20,15 +20,15 @@
 //   }
 //   router.use(timed);                                                       // or an object with such an operator()
 //
-// It makes a task of every request of its routes. What returns a Task is a function, or an object that has a name and
-// outlives the router, or one whose class has a member type KeptAround and which the router keeps; a lambda that
-// captures does not compile there. `next` is taken by value: a reference to it would dangle after the first suspension,
-// and does not compile.
+// It makes a task of every request of its routes. A middleware that returns a Task is a function, or a named object
+// that outlives the router, or an object whose class has a member type KeptAround and which the router keeps; a lambda
+// that captures does not compile there. `next` is taken by value: a reference to it would dangle after the first
+// suspension, and does not compile.
 //
 // Both run in the order in which they were used, the first outermost. docs/middleware.md has examples.
 //
-// Middleware runs when the head of a request has arrived, before the body: what it rejects is not received, and a
-// client that asked by Expect: 100-continue is not told to go on. Request::body() is there for the handler; in
+// Middleware runs when the head of a request has arrived, before the body: the body of a rejected request is not
+// received, and a client that sent Expect: 100-continue gets no 100. Request::body() is there for the handler; in
 // middleware it is a Bug. One of the second form waits for it:
 //
 //   Task<http::Response> signed_only(http::Request& request, http::Next next) {
@@ -37,13 +37,13 @@
 //     co_return co_await next(request);
 //   }
 //
-// After a rejection the rest of the body is thrown away and the connection goes on, up to 256 KiB within
+// After a rejection the rest of the body is thrown away and the connection continues, up to 256 KiB within
 // Limits::body_timeout; a larger one, and one that its client has not begun to send, ends the connection. The handler's
 // time (request_timeout) begins when its body is whole; what stands around it has that time and body_timeout.
 //
-// What passes no middleware: messages that are refused before they are a request of a route (400, 408, 413, 414, 417,
-// 431, 501, 505), and the 503 of a worker that is late or has no room for bodies. The router's own answers (404, 405,
-// 406, 415, 501, OPTIONS) pass the first form only; router.h says which.
+// These responses pass no middleware: those to messages that are rejected before a route is chosen (400, 408, 413, 414,
+// 417, 431, 501, 505), and the 503 of a worker that is overloaded or has no memory for bodies. The router's own
+// responses (404, 405, 406, 415, 501, OPTIONS) pass the first form only; router.h says which.
 //
 // Threads:  one object is called by all workers, side by side.
 // Cost:     an indirect call for each before() and after(); a task for each of the second form, and one for a request
@@ -63,7 +63,7 @@ namespace keel::http {
 
 class Middleware;
 
-// The rest of the chain behind a middleware: `co_return co_await next(request);`
+// The rest of the chain after a middleware: `co_return co_await next(request);`
 class Next {
  public:
   Task<Response> operator()(Request& request) const;
@@ -106,7 +106,7 @@ class Middleware {
  public:
   using Function = Task<Response> (*)(Request&, Next);
 
-  // Of a function; of an object that has a name, and outlives this; of one that has none, and is kept.
+  // Makes one from a function, from a named object that outlives it, or from an unnamed object, which is kept.
   template <class M>
   static Middleware* make(M&& middleware) {
     using C = std::remove_cvref_t<M>;
@@ -155,14 +155,14 @@ class Middleware {
   Middleware(const Middleware&) = delete;
   Middleware& operator=(const Middleware&) = delete;
 
-  // It is of the first form.
+  // Whether it has the first form.
   bool acts_at_once() const noexcept { return function_ == nullptr && around_ == nullptr; }
 
   // Runs before() of the links in front of the request's handler (RouteMatch::links): the response of the one that gave
   // one. Servers call it, once, ahead of the handler.
   static std::optional<Response> before(Request& request);
-  // Runs after() of those that let the request pass. An exception makes the response a problem; std::bad_alloc when
-  // there is no memory for that either. Servers call it, once, when there is a response.
+  // Runs after() of each middleware that let the request pass. An exception makes the response a problem;
+  // std::bad_alloc when there is no memory for that either. Servers call it, once, when there is a response.
   static void after(Request& request, Response& response);
 
  private:

@@ -53,7 +53,7 @@ struct Counting {
   }
 };
 
-// At once.
+// Synchronously.
 struct Marks {
   char begin;
   char end;

@@ -28,7 +28,7 @@ struct Parameter {
   bool quoted = false;
 };
 
-// Takes `; name=value` off the front; between two semicolons, and behind the last, there may be nothing (RFC 9110
+// Takes `; name=value` off the front; between two semicolons, and after the last, there may be nothing (RFC 9110
 // §5.6.6). False at the end, and `malformed` when that is not the end.
 bool next_parameter(std::string_view& rest, Parameter& parameter, bool& malformed) noexcept {
   do {
@@ -153,8 +153,8 @@ MultipartStep MultipartReader::feed(std::string_view received) {
   }
 }
 
-// Looks for the delimiter. It has no CR but its first byte: after a mismatch the search goes on where it happened, and
-// what had matched is content.
+// Looks for the delimiter. It has no CR but its first byte: after a mismatch the search continues where it happened,
+// and what had matched is content.
 MultipartStep MultipartReader::search(std::string_view received) {
   MultipartStep step;
   const bool outside = at_ == At::Preamble;
@@ -200,7 +200,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
   }
   const bool over = matched_ == wanted.size();
   if (!content.empty()) {
-    // The delimiter is told with the next feed, also when that has no bytes: it is read again.
+    // The delimiter is reported by the next feed(), also when that has no bytes: it is read again.
     if (over) {
       step.consumed -= wanted.size();
       matched_ = 0;
@@ -274,7 +274,7 @@ MultipartStep MultipartReader::read_head(std::string_view received) {
   return step;
 }
 
-// Null, or why the head is refused.
+// Null, or why the head is rejected.
 const char* MultipartReader::read_part() {
   part_ = {{}, std::nullopt, "text/plain", {}};
   bool has_disposition = false;

@@ -12,10 +12,10 @@
 // A body that is in memory as a whole: a struct by request.form<Upload>() (input.h), whose files are FormParts, or all
 // parts by `for (const FormPart& part : *read_form(request))`.
 //
-// Refused with 400: a line "--boundary" that goes on with anything but a line end or "--"; a head of a part with CR or
-// LF alone, a folded line, another control byte, without Content-Disposition: form-data and its name, or with one of
+// Rejected with 400: a line "--boundary" that continues with anything but a line end or "--"; a head of a part with CR
+// or LF alone, a folded line, another control byte, without Content-Disposition: form-data and its name, or with one of
 // its parameters twice; filename* without filename (RFC 7578 §4.2 forbids it; beside filename it is ignored); a
-// Content-Transfer-Encoding that changes bytes (§4.7); text above 1 KiB before the first boundary or behind the last.
+// Content-Transfer-Encoding that changes bytes (§4.7); text above 1 KiB before the first boundary or after the last.
 // 413 by MultipartReader, OutOfRange (400) by read_form(): more parts, or a larger head of a part, than
 // MultipartLimits. The size of the parts is bounded by the body's.
 //
@@ -56,7 +56,7 @@ Result<std::string_view> multipart_boundary(std::string_view content_type);
 
 struct FormPart {
   std::string_view name;
-  std::optional<std::string_view> filename;  // Also when it is empty: no file was chosen.
+  std::optional<std::string_view> filename;  // Also true when it is empty, because no file was chosen.
   std::string_view content_type;             // As sent; "text/plain" when it was not (RFC 7578 §4.4).
   std::string_view body;                     // Only from read_form() and Request::form().
 };
@@ -64,6 +64,7 @@ struct FormPart {
 // For request.form<T>(), where a FormPart is a field (data/text_fields.h).
 const char* read_text(const NamedText& in, FormPart& part);
 
+// What next() found.
 enum class MultipartState : std::uint8_t {
   Need,     // All bytes are used; finish() says whether that was the end.
   Part,     // The head of a part is complete.
@@ -72,23 +73,24 @@ enum class MultipartState : std::uint8_t {
   Refused,  // Answer with `status` and feed nothing more.
 };
 
+// The result of next(): what it found, how many bytes it used, and the data in them.
 struct MultipartStep {
   MultipartState state = MultipartState::Need;
   Status status = Status::Ok;
   std::size_t consumed = 0;
   std::string_view data;
-  const char* reason = "";  // Refused: a literal for the log and the client
+  const char* reason = "";  // Rejected: a literal for the log and the client
 };
 
 class MultipartReader {
  public:
   static constexpr std::size_t boundary_bytes_max = 70;
-  static constexpr std::size_t outside_bytes_max = 1024;  // Before the first boundary, and behind the last.
+  static constexpr std::size_t outside_bytes_max = 1024;  // Text before the first boundary, and after the last.
 
-  // The boundary is copied; as multipart_boundary() gives it.
+  // The boundary, as multipart_boundary() returns it, is copied.
   explicit MultipartReader(std::string_view boundary, MultipartLimits limits = {});
 
-  // Uses bytes up to the next thing to tell. Cut them anywhere.
+  // Uses bytes up to the next step to report. Cut them anywhere.
   MultipartStep feed(std::string_view received);
   // The part that is being read, without its body.
   const FormPart& part() const noexcept { return part_; }
@@ -110,7 +112,7 @@ class MultipartReader {
   MultipartLimits limits_;
   std::uint32_t parts_ = 0;
   std::uint32_t outside_ = 0;  // Bytes of the preamble, or of the epilogue.
-  std::uint32_t padding_ = 0;  // Blanks behind a boundary.
+  std::uint32_t padding_ = 0;  // Blanks after a boundary.
   std::uint8_t matched_ = 0;   // Bytes of the delimiter at the end of what was fed.
   std::uint8_t delimiter_size_ = 0;
   bool pretends_line_ = true;  // The line end that has matched was not fed.
@@ -120,8 +122,8 @@ class MultipartReader {
   char delimiter_[4 + boundary_bytes_max];  // "\r\n--boundary"
 };
 
-// All parts of a request whose body is in memory. InvalidArgument for what is refused with 400, OutOfRange for a limit.
-// The views live as long as the request.
+// All parts of a request whose body is in memory. InvalidArgument for what is rejected with 400, OutOfRange for a
+// limit. The views live as long as the request.
 Result<std::span<const FormPart>> read_form(Request& request, MultipartLimits limits = {});
 
 }  // namespace keel::http

@@ -30,7 +30,7 @@ void PrintTo(const Part& part, std::ostream* out) {
 struct Form {
   std::vector<Part> parts = {};
   Status status = Status::Ok;
-  std::string reason = {};  // Of a refusal, or why it is not whole.
+  std::string reason = {};  // Of a rejection, or why it is not whole.
 };
 
 // Fed in pieces of that size.

@@ -92,7 +92,7 @@ const char* find(const char* at, const char* end) noexcept {
 
 constexpr int no_byte = -1;
 
-// What the path says at `at`, and where it goes on. No byte: a broken escape, or a slash that is no separator; no
+// What the path says at `at`, and where it continues. No byte: a broken escape, or a slash that is no separator; no
 // literal has it.
 template <bool escaped>
 int next_byte(const char*& at, const char* end) noexcept {
@@ -171,9 +171,9 @@ Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t
   const auto by = static_cast<std::uint32_t>(patterns_.size());
   patterns_.push_back({std::string(pattern), id});
 
-  std::string run;             // Literals and slashes since the last parameter,
-  std::uint32_t place = none;  // which is one of these of params_ (none: there was none yet)
-  int type = 0;                // and has this type.
+  std::string run;             // Literals and slashes since the last parameter.
+  std::uint32_t place = none;  // The index of the last parameter in params_ (none: there was none yet).
+  int type = 0;                // The type of the last parameter.
   // The node at which `run` ends.
   const auto pass_run = [&] {
     const auto first = [&]() -> std::uint32_t& { return place == none ? root_ : params_[place].by_type[type].to; };
@@ -251,7 +251,7 @@ std::uint32_t PathTree::follow(std::uint32_t node, std::string_view run) {
   }
 }
 
-// Leaves `node` with the first `at` bytes of its text; the others, and what comes behind them, become its child.
+// Splits `node`: it keeps the first `at` bytes of its text; the others, and the nodes after them, become its child.
 void PathTree::split(std::uint32_t node, std::uint32_t at) {
   Node behind = nodes_[node];
   nodes_[node] = Node();
@@ -286,7 +286,7 @@ void PathTree::add_child(std::uint32_t node, char byte, std::uint32_t child) {
 std::uint32_t PathTree::child_of(const Node& node, char byte) const noexcept {
   const auto wanted = static_cast<unsigned char>(byte);
   if (node.child_count > Node::few) return tables_[node.children[0]][wanted];
-  // Most have one: the processor goes on to it while it still looks at the byte.
+  // Most have one: the processor continues to it while it still looks at the byte.
   if (node.bytes[0] == byte) return node.children[0];
   const int found = first_zero(scan::load64(node.bytes) ^ ones * wanted);
   return found < static_cast<int>(Node::few) ? node.children[found] : none;
@@ -327,7 +327,7 @@ bool PathTree::fits(Type type, std::string_view segment) noexcept {
   return true;
 }
 
-// Where the path goes on behind the node's text, or null when it says something else.
+// Where the path continues after the node's text, or null when it does not match.
 template <bool escaped>
 const char* PathTree::pass(const Node& node, const char* at, const char* end) const noexcept {
   const char* const text = text_.data() + node.text;

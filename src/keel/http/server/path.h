@@ -1,4 +1,4 @@
-// keel/http/server/path.h — which pattern a path matches.
+// keel/http/server/path.h — matches paths with patterns.
 //
 //   PathTree tree;
 //   KEEL_TRY_VOID(tree.add("/users/{id}", 7));
@@ -12,12 +12,12 @@
 //
 //   uuid   8-4-4-4-12 hexadecimal digits, of either case (RFC 9562)
 //   uint   digits, at most 18446744073709551615
-//   int    digits, perhaps behind a '-', in the range of 64 bits
+//   int    digits, perhaps after a '-', in the range of 64 bits
 //   slug   letters, digits, '-' and '_'; at most 255 bytes
 //
-// Escapes: the path is cut at its slashes first. Then each segment is decoded once, to compare it with literals and
+// Escapes: the path is divided at its slashes first. Then each segment is decoded once, to compare it with literals and
 // types: "/%75sers/%37" is "/users/7", "%2F" is a byte of a segment and never a separator, "%2525" means "%25". Values
-// are handed out raw: decode them once, when used. ("%00" and broken escapes have been refused by the parser.)
+// are handed out raw: decode them once, when used. ("%00" and broken escapes have been rejected by the parser.)
 //
 // Dot segments: nothing is resolved. RFC 3986 §5.2.4 has the client remove them before it sends; one that arrives is a
 // segment like another, so "/a/../b" is never "/b", and a value may be "..": what opens files has to confine itself.
@@ -44,6 +44,7 @@
 
 namespace keel::http {
 
+// The parameters of a matched path: views into the path.
 class PathParams {
  public:
   static constexpr unsigned capacity = 16;
@@ -93,15 +94,17 @@ class PathParams {
   };
 };
 
+// Patterns of paths, by their segments.
 class PathTree {
  public:
   // InvalidArgument: the pattern is malformed (the message says how and shows it). AlreadyExists: it matches the same
   // paths as one that is there. Conflict: it names a parameter differently from a pattern with the same beginning.
-  // These two name the other pattern, and `*other` becomes its id. A refused pattern leaves no match behind.
+  // These two name the other pattern, and `*other` becomes its id. A rejected pattern leaves the tree unchanged for
+  // matching.
   Result<> add(std::string_view pattern, std::uint32_t id, std::uint32_t* other = nullptr);
 
-  // The id of the best pattern, or none; `params` is then unspecified. `path` begins with '/' and has valid escapes,
-  // as RequestHead::path() gives it; anything else matches nothing.
+  // The id of the best pattern; or none, and then `params` is unspecified. `path` begins with '/' and has valid
+  // escapes, as RequestHead::path() gives it; anything else matches nothing.
   std::optional<std::uint32_t> match(std::string_view path, PathParams& params) const noexcept {
     params.path_ = path.data();
     params.size_ = 0;
@@ -121,7 +124,7 @@ class PathTree {
 
   // Where a parameter leads.
   struct Param {
-    std::uint32_t to = none;    // Node; or the id, behind {name...}.
+    std::uint32_t to = none;    // A node, or after {name...} the id.
     std::uint32_t name = none;  // Index into names_.
     std::uint32_t by = none;    // Index into patterns_: who named it first.
   };
@@ -131,17 +134,17 @@ class PathTree {
     Param by_type[type_count];
     Param rest;
   };
-  // A run of literal bytes, slashes among them, and what comes behind it. A line of the cache.
+  // A run of literal bytes, slashes among them, and the nodes that follow it. A line of the cache.
   struct alignas(64) Node {
     static constexpr std::uint32_t few = 8;
     std::uint32_t text = 0;  // In text_.
     std::uint32_t size = 0;
-    std::uint32_t id = none;      // A pattern ends here,
-    std::uint32_t by = none;      // this one.
-    std::uint32_t params = none;  // Index into params_; only behind a slash.
+    std::uint32_t id = none;      // The id of the pattern that ends here.
+    std::uint32_t by = none;      // The index of that pattern in patterns_.
+    std::uint32_t params = none;  // Index into params_; only after a slash.
     std::uint32_t child_count = 0;
-    char bytes[few] = {};  // The first byte of each child, zero where there is none,
-    std::uint32_t children[few] = {none, none, none, none, none, none, none, none};  // and its node.
+    char bytes[few] = {};  // The first byte of each child; zero where there is no child.
+    std::uint32_t children[few] = {none, none, none, none, none, none, none, none};  // The node of each child.
     // With more than a few: children[0] is the index of their table.
   };
   using Table = std::array<std::uint32_t, 256>;  // Node by first byte, or none.

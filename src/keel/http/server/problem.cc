@@ -21,7 +21,7 @@ void begin_problem(json::Writer& out, Status status, std::string_view detail) {
   if (!detail.empty()) out.key("detail").string(detail);
 }
 
-// What comes from the environment is the server's fault, whatever its code says to the one who called.
+// An error of the environment is the server's fault, whatever its code means to the caller.
 Status status_of(const Error& error) noexcept {
   const auto status = static_cast<Status>(http_status(error.code()));
   if (!error.is_from_environment() || error.code() == Code::Cancelled) return status;
@@ -38,15 +38,15 @@ struct Words {
 Words words_of(Rejection::What what) noexcept {
   switch (what) {
     case Rejection::What::Query:
-      return {"parameter", "the query is well-formed and not acceptable"};
+      return {"parameter", "the query has invalid values"};
     case Rejection::What::Form:
-      return {"field", "the form is well-formed and not acceptable"};
+      return {"field", "the form has invalid values"};
     case Rejection::What::Parameters:
       return {"parameter", "the parameters cannot be read"};
     case Rejection::What::ParameterValues:
-      return {"parameter", "the parameters are well-formed and not acceptable"};
+      return {"parameter", "the parameters have invalid values"};
     default:
-      return {"pointer", "the body is well-formed and not acceptable"};
+      return {"pointer", "the body has invalid values"};
   }
 }
 
@@ -95,15 +95,15 @@ Response refuse(Status status, std::string_view detail) {
 Response problem(const Error& error) {
   if (const Rejection* const rejection = Rejection::of(error)) return response_of(*rejection, error.message());
   const Status status = status_of(error);
-  if (status == Status::InternalServerError) return refuse(status, "something went wrong here; it has been logged");
+  if (status == Status::InternalServerError) return refuse(status, "an internal error occurred and has been logged");
   switch (error.code()) {
     case Code::Upstream:
-      return refuse(status, "something went wrong at another server; it has been logged");
+      return refuse(status, "another server failed; the error has been logged");
     case Code::Unavailable:
     case Code::ResourceExhausted:
-      return refuse(status, "not available now, try again later; it has been logged");
+      return refuse(status, "temporarily unavailable, try again later; the error has been logged");
     case Code::DeadlineExceeded:
-      return refuse(status, "it took too long; it has been logged");
+      return refuse(status, "the request took too long; the error has been logged");
     default:
       return refuse(status, error.is_from_environment() ? std::string_view() : error.message());
   }

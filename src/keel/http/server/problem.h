@@ -7,19 +7,19 @@
 // status of its Rejection (rejection.h), and lists everything that is wrong:
 //
 //   {"type":"about:blank","title":"Unprocessable Content","status":422,
-//    "detail":"the body is well-formed and not acceptable",
+//    "detail":"the body has invalid values",
 //    "errors":[{"pointer":"/sku","keyword":"required","detail":"is required"},
 //              {"pointer":"/lines/0/quantity","keyword":"minimum","detail":"must be from 1 to 100"}]}
 //
-// "keyword" is that of JSON Schema which the value breaks (data/violations.h); an entry without one speaks of something
-// that no keyword says. Of a query "pointer" is "parameter", of a form "field".
+// "keyword" is the keyword of JSON Schema that the value violates (data/violations.h); an entry without one is about
+// something that has no keyword. For a query "pointer" is "parameter", for a form "field".
 //
 // An error from the environment (base/error.h: files, databases, other servers, the system) is the server's, whatever
 // its code: 502, 503 or 504 where that is its status, else 500. on_error() (task/on_error.h) turns one that the client
-// has caused into one of the application. A bug is a 500.
-// The text of what is the server's own affair (those, and Internal, DataLoss, Upstream, Unavailable, ResourceExhausted,
-// DeadlineExceeded of the application) names hosts, files and queries: it is logged, and the body has a sentence for
-// its code. A handler that has something to say to the client with a 503 or 504 says it by refuse().
+// has caused into one of the application. A bug is a 500. The text of what is the server's own affair (those, and
+// Internal, DataLoss, Upstream, Unavailable, ResourceExhausted, DeadlineExceeded of the application) names hosts, files
+// and queries: it is logged, and the body has a sentence for its code. Use refuse() for a 503 or 504 with a message for
+// the client.
 
 #pragma once
 
@@ -44,12 +44,12 @@ Response problem(const Error& error);
 // code; at error level, with the place of the call, a statement and the stack of a bug, when it is the server's.
 Response problem(const Request& request, const Error& error);
 
-// HTTP's own refusals, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:
-// Retry-After: 1 (RFC 9110 §10.2.3). A 401 has to name what it asks for (§15.5.2), which only its maker knows:
+// HTTP's own rejections, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:
+// Retry-After: 1 (RFC 9110 §10.2.3). A 401 has to name an authentication scheme (§15.5.2), which only its maker knows:
 // `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`; an Error has no such field.
 Response refuse(Status status, std::string_view detail);
 
-// What a handler finds out itself about a body that was read, in the document above:
+// Violations that a handler finds itself in a body that was read, as the document above:
 //
 //   http::Invalid invalid;
 //   if (!is_known(line.sku)) invalid.field("/lines/0/sku", "is no product of ours");
@@ -66,8 +66,8 @@ class Invalid {
   Violations violations_;
 };
 
-// What is wrong with JSON that is read by hand, in the same documents: 400 with line and column when it is not JSON,
-// 422 naming the member when it is JSON and not what was asked for.
+// The errors of JSON that is parsed by hand, as the same documents: 400 with line and column when it is not JSON, 422
+// naming the member when it is JSON and not what was asked for.
 Response problem(const json::Reader& reader);
 
 }  // namespace keel::http

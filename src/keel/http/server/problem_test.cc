@@ -30,12 +30,12 @@ TEST(Problem, tells_nothing_of_what_went_wrong_inside) {
        {Code::Internal, Code::DataLoss, Code::Unavailable, Code::ResourceExhausted, Code::DeadlineExceeded}) {
     const Response response = problem(Error(code, "GET http://users.internal/?token=secret: refused"));
     EXPECT_EQ(static_cast<int>(response.status()), http_status(code));
-    EXPECT_NE(response.content().find("it has been logged"), std::string_view::npos) << response.content();
+    EXPECT_NE(response.content().find("has been logged"), std::string_view::npos) << response.content();
     EXPECT_EQ(response.content().find("secret"), std::string_view::npos) << response.content();
   }
   EXPECT_EQ(problem(Error(Code::Upstream, "GET http://users.internal/: no such host")).content(),
             R"({"type":"about:blank","title":"Bad Gateway","status":502,)"
-            R"("detail":"something went wrong at another server; it has been logged"})");
+            R"("detail":"another server failed; the error has been logged"})");
 }
 
 TEST(Problem, of_what_the_environment_did_is_the_servers_fault_and_says_nothing) {
@@ -50,7 +50,7 @@ TEST(Problem, of_what_the_environment_did_is_the_servers_fault_and_says_nothing)
   }
   EXPECT_EQ(problem(Error::from_errno("open", ENOENT).because("data/pictures/1.png.71fc")).content(),
             R"({"type":"about:blank","title":"Internal Server Error","status":500,)"
-            R"("detail":"something went wrong here; it has been logged"})");
+            R"("detail":"an internal error occurred and has been logged"})");
   EXPECT_EQ(problem(Error::from_errno("connect", ECONNREFUSED)).status(), Status::ServiceUnavailable);
   EXPECT_EQ(problem(Error(Code::Upstream, "x").from_environment()).status(), Status::BadGateway);
   EXPECT_EQ(problem(Error(Code::DeadlineExceeded, "x").from_environment()).status(), Status::GatewayTimeout);

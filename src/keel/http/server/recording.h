@@ -1,9 +1,9 @@
-// keel/http/server/recording.h — what handlers ask of requests, and what they respond with, as `keel api init` finds it
+// keel/http/server/recording.h — records what handlers read of requests and respond with, as `keel api init` finds it
 // out while the tests of a service run.
 //
 // Where KEEL_RECORD_CONTRACT is defined, json(), query(), form(), path_param() and query_param() of a Request, and
-// Response::json(), tell the recorder which type they are for. All sources of a program are compiled with it, or none.
-// Without it they contain nothing of this, and a server tells the recorder of its responses alone.
+// Response::json(), report to the recorder which type they are called with. All sources of a program are compiled with
+// it, or none. Without it they contain no code for this, and a server reports only its responses to the recorder.
 //
 // Threads: `active` is set before servers start; it is called by all workers.
 // Cost:    without a recorder, a load and a branch for each response.
@@ -28,13 +28,14 @@ class Request;
 class Response;
 class Router;
 
+// Receives the types and responses of routes; a test derives from it.
 class Recorder {
  public:
   enum class Part : std::uint8_t { Body, Query, Form, PathParameter, QueryParameter };
-  // Adds a type to `schemas`, and gives its schema as JSON: of a query and a form, the list of their fields.
+  // Adds a type to `schemas`, and returns its schema as JSON: for a query and a form, the list of their fields.
   using Describe = std::string (*)(json::Schemas& schemas);
 
-  // Who is told; null: nobody. Outlives the servers, and their responses.
+  // The recorder that gets the reports; null: none. Outlives the servers, and their responses.
   static inline Recorder* active = nullptr;
 
   // A handler has asked for a part of the request; `name`: of a parameter; `function`: of the handler, as the compiler
@@ -70,10 +71,12 @@ std::string describe_fields(json::Schemas& schemas) {
 
 }  // namespace internal
 
+// Reports the type that a part of a request is read as.
 #define KEEL_RECORD_ASKED(request, part, name, describe, function)                        \
   if (::keel::http::Recorder::active != nullptr)                                          \
   ::keel::http::Recorder::active->asks(request, ::keel::http::Recorder::Part::part, name, \
                                        &::keel::http::internal::describe, function)
+// Reports the type that a response is made of.
 #define KEEL_RECORD_TYPE(content_type, describe) \
   if (::keel::http::Recorder::active != nullptr) \
   content_type = ::keel::http::Recorder::active->content_type_of(&::keel::http::internal::describe)

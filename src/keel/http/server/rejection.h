@@ -1,15 +1,15 @@
 // keel/http/server/rejection.h — everything that is wrong with what a client has sent.
 //
 // The error of Request::json(), query() and form() carries one. A handler that ends with that error, however it comes
-// there and with whatever context (co_await, KEEL_TRY, because()), is answered with all of it (problem.h); one that
-// wants to know looks:
+// there and with whatever context (co_await, KEEL_TRY, because()), gets all of it as its response (problem.h); a
+// handler can look at it:
 //
 //   const Result<Order> order = request.json<Order>();
 //   if (const http::Rejection* why = order ? nullptr : http::Rejection::of(order.error())) {
 //     for (const Violation& one : why->violations()) …                  // "/lines/0/quantity", "must be from 1 to 100"
 //   }
 //
-// What a handler finds out itself, once the body is read, is told in the same way by Invalid (problem.h).
+// For violations that a handler finds itself, once the body is read, Invalid (problem.h) makes the same response.
 //
 // Ownership: of the Error, and of its clones.  Threads: any.
 // Cost:      allocations of the violations; nothing where all is well.
@@ -31,8 +31,8 @@ class Rejection final : public Error::Details {
     Body,   // 422, and 400 for what is no JSON; "errors" have a "pointer".
     Query,  // 400; a "parameter".
     Form,   // 422; a "field".
-    // Of a contract (contract/input.h): 400 for what cannot be read, 422 for what is not as a schema says; both a
-    // "parameter".
+    // For a contract (contract/input.h): 400 for parameters that cannot be read, 422 for those that violate a schema;
+    // both name a "parameter".
     Parameters,
     ParameterValues,
     ContentType,  // 415: none is listed, the message says what is expected.
@@ -43,13 +43,13 @@ class Rejection final : public Error::Details {
   // 415: the message is `expected`; the field `accept_field`, Accept or another, has `accepted`. Literals.
   static Error unsupported(const char* expected, const char* accept_field, const char* accepted);
 
-  // What `error` carries, or null. Also null once somebody has given the error another code than InvalidArgument.
+  // The rejection that `error` carries, or null. Also null once the error was given another code than InvalidArgument.
   static const Rejection* of(const Error& error) noexcept;
 
   What what() const noexcept { return what_; }
   Status status() const noexcept;
   const Violations& violations() const noexcept { return violations_; }
-  // The field of the response that says what is accepted, and its value; empty where there is none.
+  // The field of the response that names what is accepted, and its value; empty if there is none.
   std::string_view accept_field() const noexcept { return accept_field_; }
   std::string_view accepted() const noexcept { return accepted_; }
 

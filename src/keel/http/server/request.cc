@@ -51,7 +51,7 @@ std::optional<std::string_view> Request::header_list(std::string_view name) {
 }
 
 void Request::reject_early_read(const char* call, std::source_location place) const {
-  // Where the handler reads it, nothing is ever put together, and who reads first is between those who read.
+  // Where the handler reads the body, it is never collected, and several readers have to agree on who reads first.
   if (match_.options != nullptr && match_.options->streams_body) return;
   throw_bug(std::string(call) +
                 " in a middleware: it runs before the body has arrived; write one that stands around the handler "
@@ -115,7 +115,7 @@ void Request::continue_trace() noexcept {
   for (unsigned i = 0, seen = 0; i < head_->field_count(); ++i) {
     const Field field = head_->field(i);
     if (!equals_ignore_case(field.name, "traceparent")) continue;
-    if (seen++ != 0) return;  // Whom to believe?
+    if (seen++ != 0) return;  // Two different values: none can be trusted.
     trace = parse_traceparent(field.value);
   }
   if (trace && believes(arrival_->trust.believed.trace)) span_.trace = *trace;

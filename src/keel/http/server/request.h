@@ -1,8 +1,8 @@
 // keel/http/server/request.h — one request, as a handler sees it.
 //
-// Everything is a view into the request's own memory: the received bytes, or the request's arena. Nothing is copied
-// for a handler that answers at once; before a Task handler is started the head and the body are moved to the arena,
-// so that its views hold across suspensions.
+// Everything is a view into the request's own memory: the received bytes, or the request's arena. Nothing is copied for
+// a synchronous handler. Before a Task handler is started, the head and the body are moved to the arena, so that its
+// views are valid across suspensions.
 //
 // Lifetime: the Request and every view from it live until the response has been made (until the Task has ended).
 // Threads:  the worker that received it.
@@ -56,7 +56,7 @@ template <class T>
 concept HasInput = requires { sizeof(Input<T>); };
 }  // namespace internal
 
-// Not copied: everything in it ends with the answer.
+// Not copied: everything in it ends with the response.
 class Request {
  public:
   Request() = default;
@@ -66,13 +66,13 @@ class Request {
   Method method() const noexcept { return head_->method(); }
   // As sent: "/api/users/7", percent-escapes not decoded.
   std::string_view path() const noexcept { return head_->path(); }
-  // Behind the '?', not decoded; empty when there is none.
+  // The part after the '?', not decoded; empty when there is none.
   std::string_view query() const noexcept { return head_->query(); }
   // The pattern of the route that matched, "/api/users/{id}"; empty when none did. Lives as long as the router.
   std::string_view route() const noexcept { return match_.pattern; }
-  // The methods of the path, "GET, HEAD, OPTIONS", while it is answered with 405 or OPTIONS; else empty.
+  // The methods of the path, "GET, HEAD, OPTIONS", for a response to OPTIONS or with 405; else empty.
   std::string_view allow() const noexcept { return match_.allow; }
-  // What RouteOptions::produces has that the client likes best; empty when the route does not say.
+  // The media type of RouteOptions::produces that the client prefers; empty when the route names none.
   std::string_view accepted_type() const noexcept { return match_.accepted_type; }
   // The value of the first field of that name (any case), or nullopt.
   std::optional<std::string_view> header(std::string_view name) const noexcept { return head_->find(name); }
@@ -90,9 +90,9 @@ class Request {
     return body_;
   }
   // For middleware that stands around the handler (middleware.h): receives what is missing of the body, which then is
-  // body(). Until somebody calls it, or the handler is called, no more of the body is taken than came with the head,
-  // and a client that waits for 100 (Continue) is not told to send. Errors: as read_body(), and ResourceExhausted (503)
-  // where the bodies of all requests, or those of this client, hold as much as they may. A Bug on a route that streams.
+  // body(). Until it is called, or the handler is, no more of the body is received than came with the head, and a
+  // client that waits for 100 (Continue) does not get it. Errors: as read_body(), and ResourceExhausted (503) where the
+  // bodies of all requests, or those of this client, hold as much as they may. A Bug on a route that streams.
   Task<std::string_view> whole_body(std::source_location place = std::source_location::current());
   // `co_await request.read_body()`: the next piece of the body, borrowed until the next read, as it arrives; empty at
   // its end. On a route that does not stream: the whole of it, then empty, and in middleware a Bug, as body(). Errors
@@ -104,9 +104,9 @@ class Request {
     return BodyRead(std::exchange(body_given_, true) ? Chunk() : body_);
   }
 
-  // Fields behind a body that came in chunks (trailers.h), once it has been read to its end: the value of the first one
-  // of that name (any case), or nullopt; and all of them, for next_field() (response_reader.h). They are never among
-  // the fields of the head.
+  // Fields after a chunked body (trailers.h), once it has been read to its end: the value of the first one of that name
+  // (any case), or nullopt; and all of them, for next_field() (response_reader.h). They are never among the fields of
+  // the head.
   std::optional<std::string_view> trailer(std::string_view name) const noexcept;
   std::string_view trailers() const noexcept;
 
@@ -123,9 +123,9 @@ class Request {
   template <class T>
   Result<std::optional<T>> query_param(std::string_view name);
 
-  // What the client has sent, as a plain struct (data/fields.h); views in it live as the request does. `co_await` it,
-  // or KEEL_TRY: an error is the response that says everything that is wrong (input.h, rejection.h). The body as JSON:
-  // 415 for another Content-Type, 400 for what is no JSON, 422 with every violation.
+  // The input of the client as a plain struct (data/fields.h); views in it live as long as the request. Use `co_await`
+  // or KEEL_TRY: the error becomes a response that lists every violation (input.h, rejection.h). The body as JSON: 415
+  // for another Content-Type, 400 for what is no JSON, 422 with every violation.
   template <class T>
   Result<T> json(std::source_location place = std::source_location::current()) {
     if constexpr (is_readable<T>()) return internal::Input<T>::json(*this, place);
@@ -141,9 +141,9 @@ class Request {
     if constexpr (is_readable<T>()) return internal::Input<T>::form(*this, place);
   }
 
-  // Keeps a value for whoever handles this request later: for a handler what a middleware has found out. One of each
-  // type, or of each type for each `by` (an address that stands for who keeps it); the last one set is what get()
-  // finds.
+  // Keeps a value for code that handles this request later, for example what a middleware has found out, for the
+  // handler. One of each type, or of each type for each `by` (an address that stands for who keeps it); the last one
+  // set is what get() finds.
   template <class T>
   void set(const T& value, const void* by = nullptr) {
     static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= 16,
@@ -153,7 +153,7 @@ class Request {
     *note = {&type_mark<T>, by, kept, notes_};
     notes_ = note;
   }
-  // What set() was given, or null.
+  // The value that set() was given, or null.
   template <class T>
   const T* get(const void* by = nullptr) const noexcept {
     for (const Note* note = notes_; note != nullptr; note = note->next) {
@@ -162,26 +162,26 @@ class Request {
     return nullptr;
   }
 
-  // Values of other types are kept by whoever lends them: LentValue.
+  // Values of other types have to be kept alive by their owner: LentValue.
 
-  // The other end of the connection: the client, or the proxy in front of us, or whom that has named
-  // (ServerOptions::proxy_protocol; empty where it named nobody). Port and all; of a Unix socket's client without a
-  // path. Asks the kernel, once for a request.
+  // The other end of the connection: the client, or the proxy in front of the server, or the address that this proxy
+  // has named (ServerOptions::proxy_protocol; empty where it named none). Port and all; of a Unix socket's client
+  // without a path. Asks the kernel, once for a request.
   const Address& peer();
-  // Who asked, by what scheme and for which host, as far as ServerOptions::trusted_proxies and ::believed say that
-  // those who tell it are believed (forwarded.h); otherwise the peer, the connection's scheme ("https" over TLS) and
-  // the host of the head. The first call looks.
+  // The client, the scheme and the host, as reported by proxies that ServerOptions::trusted_proxies and ::believed
+  // trust (forwarded.h); otherwise the peer, the connection's scheme ("https" over TLS) and the host of the head. The
+  // first call looks.
   const Address& client_address() { return origin().client; }
   std::string_view scheme() { return origin().scheme; }
   std::string_view host() { return origin().host; }
-  // The host with its port, where one was told: "example.com:8443".
+  // The host with its port, where one was given: "example.com:8443".
   std::string_view authority() { return origin().authority; }
   // Over TLS with certificates of clients (tls::ServerOptions::client_certificates): the name that the other end of the
   // connection has proved to have (tls::Records::peer_identity()). Empty: it has proved none.
   std::string_view peer_identity() const noexcept;
   // Names this request beyond this process: X-Request-Id where one who is believed sent it (a token of at most 128
-  // bytes), else the trace in 32 hexadecimal digits. An id and not a secret: clients, proxies and logs see it, so it
-  // proves nothing about whoever names it.
+  // bytes), else the trace in 32 hexadecimal digits. An id and not a secret: clients, proxies and logs see it, so
+  // knowing it proves nothing.
   std::string_view id();
 
   // Memory that ends with this request.
@@ -191,7 +191,7 @@ class Request {
   // Names this request in every log line that is recorded while it is handled: random, or the trace of a traceparent
   // that is believed.
   log::TraceId trace() const noexcept { return span_.trace; }
-  // What code that runs for it works for; its tasks inherit it.
+  // The span of code that runs for this request; its tasks inherit it.
   const Span& span() const noexcept { return span_; }
 
  private:
@@ -229,7 +229,7 @@ class Request {
                   "json(), query() and form() of a Request need keel/http/server/input.h, which keel/http.h includes");
     return internal::HasInput<T>;
   }
-  // For input.h; `value` is what `read` fills.
+  // For input.h: `read` fills `value`.
   using ReadJson = bool (*)(void* value, std::string_view text, Arena& arena, Violations& wrong);
   using ReadTexts = bool (*)(void* value, const NamedText* texts, std::size_t count, Violations& wrong);
   Result<> read_json(ReadJson read, void* value, std::source_location place);
@@ -243,7 +243,7 @@ class Request {
   // Whether its target is a whole URL and has another scheme than its connection, and its peer is not believed about
   // that.
   bool is_of_another_scheme() const noexcept;
-  // Takes over the trace that the request names; and by when it needs the answer, if it says so.
+  // Takes over the trace that the request names; and by when it needs the response, if it says so.
   void continue_trace() noexcept;
   std::optional<Instant> deadline_told() const noexcept;
 
@@ -259,15 +259,15 @@ class Request {
   bool body_given_ = false;      // By read_body().
   bool is_before_body_ = false;  // Middleware runs, which may be called before the body has arrived.
   int fd_ = -1;
-  const TransportLayer* layer_ = nullptr;  // Of its connection; null: plain.
+  const TransportLayer* layer_ = nullptr;  // The TLS layer of its connection; null: plain.
   const Arrival* arrival_ = nullptr;
   const Address* peer_ = nullptr;   // In the arena once it has been asked for, or the connection's (introduction.h).
   const Origin* origin_ = nullptr;  // In the arena once it has been asked for.
   std::string_view id_;
 };
 
-// Keeps a value of any type for those who handle the request inside of a middleware: Request::get<T>() finds `value`
-// until this ends, and nothing from then on. `value` outlives this, and this ends before the request.
+// Keeps a value of any type for the handlers inside of a middleware: Request::get<T>() finds `value` until this ends,
+// and nothing from then on. `value` outlives this, and this ends before the request.
 //
 //   const Customer customer = co_await find(token);
 //   const http::LentValue lent(request, customer);

@@ -1,4 +1,4 @@
-// keel/http/server/response.h — what a handler answers.
+// keel/http/server/response.h — the response of a handler.
 //
 //   return http::Response::text(http::Status::Ok, "Hello, World!");
 //   return http::Response::json(http::Status::Created, user).header("Location", where);
@@ -6,7 +6,7 @@
 // A Response owns its body and fields; their memory comes from the worker's pool. Content-Length, Date, Connection and,
 // where the status has no content (1xx, 204, 205, 304), the absence of a body are the server's business.
 //
-// A body that is too large to be made at once is written while it leaves, by a task:
+// A body that is too large to be made as a whole is written by a task while it is sent:
 //
 //   Task<> write_rows(http::BodyWriter& out, Table& table, std::string name);
 //   return http::Response::stream(http::Status::Ok, "text/csv", &write_rows, std::ref(table), std::move(name));
@@ -51,11 +51,10 @@ class Response {
   static Response body(Status status, Buffer&& bytes, std::string_view content_type);
   // `write` is called when the head is on its way; its task writes the body (body_writer.h). It is sent in chunks, and
   // to an HTTP/1.0 client until the connection ends, unless length() is said. Not called for HEAD and where the status
-  // has no content.
-  // `write` is a function, or a lambda without captures: Task<>(BodyWriter&, …). What it takes behind the writer are
-  // `args`, copied or moved here and kept until the task has ended; std::ref(x) is for an x that outlives the server.
-  // By then the handler has returned and the Request may be gone: it, views and spans do not compile; text of it is
-  // copied, std::string(request.path()), and its body is read by BodyWriter::read_body().
+  // has no content. `write` is a function, or a lambda without captures: Task<>(BodyWriter&, …). Its parameters after
+  // the writer are `args`, which are copied or moved and kept until the task has ended; use std::ref(x) for an x that
+  // outlives the server. By then the handler has returned and the Request may be gone: it, views and spans do not
+  // compile; text of it is copied, std::string(request.path()), and its body is read by BodyWriter::read_body().
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response stream(Status status, std::string_view content_type, F write, Args&&... args) {
@@ -69,8 +68,8 @@ class Response {
     return make_stream(status, content_type,
                        internal::keep_member_call<BodyWriter&>(object, write, std::forward<Args>(args)...));
   }
-  // 101: the connection goes on with `protocol`, a literal, and `talk` has it: Task<>(Stream, …), `args` kept as for
-  // stream(); 426 for those who do not ask for that. Everything about it: upgrade.h.
+  // 101: the connection continues with `protocol`, a literal, and `talk` has it: Task<>(Stream, …), `args` kept as for
+  // stream(); 426 for requests that do not ask for that protocol. Everything about it: upgrade.h.
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response upgrade(std::string_view protocol, F talk, Args&&... args) {
@@ -108,14 +107,15 @@ class Response {
     header(name, value);
     return std::move(*this);
   }
-  // The length of the whole body of a stream(), where it is known: it is announced, and has to be what is written. Of
-  // another response it is a Bug (base/bug.h).
+  // The length of the whole body of a stream(), where it is known: it is announced, and has to be what is written. For
+  // any other response it is a Bug (base/bug.h).
   Response& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) &;
   Response&& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) && {
     length(bytes, place);
     return std::move(*this);
   }
-  // Of an upgrade(): pages of every site may ask for it (upgrade.h). Of another response it is a Bug (base/bug.h).
+  // For an upgrade(): pages of every origin may ask for it (upgrade.h). For any other response it is a Bug
+  // (base/bug.h).
   Response& any_origin(std::source_location place = std::source_location::current()) &;
   Response&& any_origin(std::source_location place = std::source_location::current()) && {
     any_origin(place);
@@ -142,7 +142,7 @@ class Response {
   // The length that was announced for the body of a stream(), if one was.
   std::optional<std::uint64_t> length() const noexcept { return is_streamed() ? streamed_.length() : std::nullopt; }
   // Has the body of a stream() changed on its way, after the transforms that were given before (body_transform.h). How
-  // long it becomes is then not known: it is sent in chunks. Of another response it is a Bug.
+  // long it becomes is then not known: it is sent in chunks. For any other response it is a Bug.
   Response& transform(BodyTransform& transform, std::source_location place = std::source_location::current()) &;
   // Puts `bytes` in the place of the body, also of one that would be streamed; the content type stays.
   Response& replace_content(Buffer&& bytes) & noexcept {
@@ -159,7 +159,7 @@ class Response {
   bool is_valid() const noexcept { return valid_; }
   // Its body is written while it leaves; content() is empty.
   bool is_streamed() const noexcept { return static_cast<bool>(streamed_); }
-  // It is an upgrade(), which becomes 101 or a refusal once it is the answer to a request.
+  // It is an upgrade(), which becomes 101 or a rejection once it is the response to a request.
   bool is_upgrade() const noexcept { return static_cast<bool>(upgrade_); }
 
  private:

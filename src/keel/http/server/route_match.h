@@ -1,5 +1,4 @@
-// keel/http/server/route_match.h — what a router has found for one request, and how far the middleware around its
-// handler has come.
+// keel/http/server/route_match.h — the route of one request, and the state of the middleware around its handler.
 //
 // Router::match() fills in the one of a request; a Request keeps it until its response has been made. Everything in it
 // belongs to the router, but for the values of the parameters, which lie in the path of the request: they are offsets,
@@ -21,13 +20,14 @@ struct Handler;
 struct RouteOptions;
 
 struct RouteMatch {
-  // What produces the response; not null after Router::match(), for what nobody handles has handlers of the router's.
+  // The handler of the response; not null after Router::match(), because the router has handlers of its own for
+  // everything else.
   const Handler* handler = nullptr;
   // The options of the route; not null after Router::match(): without a route they leave everything to the server.
   const RouteOptions* options = nullptr;
   // The number of the route, for metrics; routes().size() is that of requests without one.
   std::uint32_t index = 0;
-  // False: the handler gives one of the router's own responses (404, 405, 406, 415, 501, OPTIONS), synchronously.
+  // False: the handler is one of the router's own (404, 405, 406, 415, 501, OPTIONS), which are synchronous.
   bool is_route = false;
   // Middleware of the second form stands around the handler.
   bool is_around = false;
@@ -37,7 +37,7 @@ struct RouteMatch {
   std::string_view allow;
   // The type of RouteOptions::produces that was negotiated; empty when the route names none.
   std::string_view accepted_type;
-  // The options that one of the router's own responses tells: of the route that rejects with 406 or 415, of the path's
+  // The options that one of the router's own responses names: of the route that rejects with 406 or 415, of the path's
   // PATCH for OPTIONS.
   const RouteOptions* told = nullptr;
   // The middleware of the first form in front of the handler, outermost first; of it, `passed` have let the request

@@ -1,4 +1,4 @@
-// keel/http/server/route_options.h — what one route asks of the server, in place of what holds for all.
+// keel/http/server/route_options.h — options of one route, which override those of the server.
 //
 //   router.post("/uploads", uploads, &Uploads::take, {.body_bytes_max = 1u << 30, .streams_body = true});
 //   router.get("/report", &report, {.request_timeout = 2_min});
@@ -20,21 +20,22 @@
 namespace keel::http {
 
 struct RouteOptions {
-  // Of a decoded body, in bytes: above it 413. Raising it costs that much memory per request, unless the body streams.
+  // Largest decoded body, in bytes: above it 413. Raising it costs that much memory per request, unless the body
+  // streams.
   std::optional<std::size_t> body_bytes_max = {};
   // For a Task handler: its deadline, inherited by what it awaits; then 504.
   std::optional<Duration> request_timeout = {};
   // The handler starts when the head is complete and reads the body itself, piece by piece. A Task handler only.
   bool streams_body = false;
-  // Media types of the bodies it takes: "application/json", "text/*". A body of another type, or of none, is answered
-  // with 415, and Accept (of PATCH: Accept-Patch, which OPTIONS tells too) names these; so is one with a
-  // Content-Encoding, which nobody decodes here. Empty: whatever comes. A request without a body passes.
+  // Media types of the bodies it takes: "application/json", "text/*". A body of another type, or of none, gets 415, and
+  // Accept (for PATCH: Accept-Patch, which OPTIONS has too) names these; so does one with a Content-Encoding, which is
+  // not decoded here. Empty: whatever comes. A request without a body passes.
   std::vector<std::string> consumes = {};
-  // Media types that it can answer with, the preferred one first. When Accept has none of them, 406 names these; else
-  // Request::accepted_type() is the best of them, and the answer has Vary: Accept. Empty: not looked at.
+  // Media types that it can produce, the preferred one first. When Accept has none of them, 406 names these; else
+  // Request::accepted_type() is the best of them, and the response has Vary: Accept. Empty: not looked at.
   std::vector<std::string> produces = {};
-  // Its handler of PUT looks at Content-Range. Otherwise a PUT with one is answered with 400: the part would replace
-  // the whole (RFC 9110 §14.5).
+  // Its handler of PUT looks at Content-Range. Otherwise a PUT with one gets 400: the part would replace the whole (RFC
+  // 9110 §14.5).
   bool partial_put = false;
 };
 

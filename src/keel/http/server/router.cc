@@ -350,7 +350,7 @@ std::optional<std::uint32_t> Router::match_host(const RequestHead& head, PathPar
   }
 }
 
-// The answer in place of the handler, or null. RFC 9110 §14.5, §15.5.7, §15.5.16.
+// The response in place of the handler, or null. RFC 9110 §14.5, §15.5.7, §15.5.16.
 const Handler* Router::negotiate(Request& request, const Route& route) const {
   const RouteOptions& options = route.options;
   const RequestHead& head = *request.head_;
@@ -363,7 +363,7 @@ const Handler* Router::negotiate(Request& request, const Route& route) const {
       request.match_.told = &options;
       return &unsupported_type_;
     }
-    // A body that is compressed is of none of these types before somebody decodes it.
+    // A compressed body has none of these types until it is decoded.
     std::string_view codings = request.header_list("Content-Encoding").value_or(std::string_view());
     for (std::string_view coding; next_element(codings, coding);) {
       if (!coding.empty() && !equals_ignore_case(coding, "identity")) return &unsupported_coding_;
@@ -384,7 +384,7 @@ const Handler* Router::negotiate(Request& request, const Route& route) const {
   return nullptr;
 }
 
-// --- the router's own answers --------------------------------------------------------------------------------------
+// --- the router's own responses --------------------------------------------------------------------------------------
 
 Handler Router::own_answer(Result<Response> (Router::*answer)(Request&) const) {
   Handler made;
@@ -392,12 +392,10 @@ Handler Router::own_answer(Result<Response> (Router::*answer)(Request&) const) {
   return made;
 }
 
-Result<Response> Router::not_found(Request&) const {
-  return refuse(Status::NotFound, "nothing is served at this path");
-}
+Result<Response> Router::not_found(Request&) const { return refuse(Status::NotFound, "there is nothing at this path"); }
 
 Result<Response> Router::not_implemented(Request&) const {
-  return refuse(Status::NotImplemented, "this method is not known here");
+  return refuse(Status::NotImplemented, "this method is not implemented");
 }
 
 Result<Response> Router::options(Request& request) const {
@@ -410,33 +408,34 @@ Result<Response> Router::options(Request& request) const {
 }
 
 Result<Response> Router::not_allowed(Request& request) const {
-  return refuse(Status::MethodNotAllowed, "this path is not served for this method")
+  return refuse(Status::MethodNotAllowed, "this path does not support this method")
       .header("Allow", request.match_.allow);
 }
 
 Result<Response> Router::not_acceptable(Request& request) const {
-  return refuse(Status::NotAcceptable, "this path is served as " + joined(request.match_.told->produces))
+  return refuse(Status::NotAcceptable, "this path produces " + joined(request.match_.told->produces))
       .header("Vary", "Accept");
 }
 
 Result<Response> Router::unsupported_type(Request& request) const {
   const std::string types = joined(request.match_.told->consumes);
   // RFC 5789 §2.2 has a field of its own for PATCH.
-  return refuse(Status::UnsupportedMediaType, "this path takes " + types)
+  return refuse(Status::UnsupportedMediaType, "this path accepts " + types)
       .header(request.method() == Method::Patch ? "Accept-Patch" : "Accept", types);
 }
 
 Result<Response> Router::unsupported_coding(Request&) const {
-  return refuse(Status::UnsupportedMediaType, "this path takes bodies without a content coding")
+  return refuse(Status::UnsupportedMediaType, "this path accepts only bodies without a content coding")
       .header("Accept-Encoding", "identity");
 }
 
 Result<Response> Router::partial_put(Request&) const {
-  return refuse(Status::BadRequest, "PUT replaces the whole resource here: a Content-Range is not understood");
+  return refuse(Status::BadRequest, "PUT replaces the whole resource: Content-Range is not supported");
 }
 
 Result<Response> Router::misdirected(Request&) const {
-  return refuse(Status::MisdirectedRequest, "an https target that did not come over a secured connection");
+  return refuse(Status::MisdirectedRequest,
+                "the target has the scheme https and did not arrive over a secure connection");
 }
 
 Method Router::method(const RouteMatch& match) const noexcept { return routes_[match.index]->method; }

@@ -1,9 +1,9 @@
-// keel/http/server/router.h — which handler answers which request.
+// keel/http/server/router.h — chooses the handler of a request.
 //
 //   http::Router router;
 //   router.use(http::SecurityHeaders());                        // around the routes that are added after it
 //   router.get("/health", health);
-//   auto api = router.group("/api", {.request_timeout = 5_s});  // a beginning, and what its routes have in common
+//   auto api = router.group("/api", {.request_timeout = 5_s});  // a common prefix with its own options and middleware
 //   api.use(limit).get("/users/{id:uint}", users, &Users::find).post("/users", users, &Users::create);
 //   router.host("*.example.com").get("/", tenant);              // only for that host
 //
@@ -15,12 +15,12 @@
 // Handlers: handler.h. Middleware: middleware.h; it stands around the routes added after it, on the router or on its
 // group. A group begins with the middleware that its router, or group, had when it was made.
 //
-// GET also answers HEAD. OPTIONS is answered with Allow, and "OPTIONS *" with the methods of all routes. A path that is
-// known under other methods gives 405 with Allow; an unknown path 404; a method nobody knows 501. A route that says
-// what it consumes or produces gives 415 and 406 before its handler runs (route_options.h). These answers of the
-// router's own pass the middleware that acts at once (middleware.h): 404, 501 and "OPTIONS *" all that the router used,
-// and not its groups; 406 and 415 that of the route; 405 and OPTIONS that of the route which
-// Access-Control-Request-Method names, and else of the first route that was added for the path.
+// A route for GET also serves HEAD. OPTIONS gets a response with Allow, and "OPTIONS *" one with the methods of all
+// routes. A path that has other methods gets 405 with Allow, an unknown path 404, an unknown method 501. A route that
+// names the types it consumes or produces responds with 415 and 406 before its handler runs (route_options.h). These
+// responses of the router pass the synchronous middleware (middleware.h): 404, 501 and "OPTIONS *" that of the router,
+// but not of its groups; 406 and 415 that of the route; 405 and OPTIONS that of the route which
+// Access-Control-Request-Method names, or else of the first route that was added for the path.
 //
 // Lifetime: handler objects outlive the router; the router outlives the servers that use it, and does not change then.
 // Threads:  routes are added before a server starts; matching is const and may run on every worker.
@@ -50,9 +50,9 @@ namespace keel::http {
 
 class Group;
 
-// The ways to add a route, which Router and Group have in common. Of three, the first takes a function or a lambda, the
-// second an object and its member function, of several with that name the one that takes Request&; the third one that
-// is const, of a base class, or takes const Request&.
+// The ways to add a route, which Router and Group have in common. Of each three overloads, the first takes a function
+// or a lambda; the second an object and its member function, of several with that name the one that takes Request&; the
+// third a member function that is const, of a base class, or takes const Request&.
 template <class Self>
 class Routes {
  public:
@@ -128,7 +128,7 @@ class Routes {
             Where at = Where::current()) {
     return add(Method::Delete, pattern, internal::make_handler(std::forward<C>(object), handler), options, at);
   }
-  // The form behind the ones above.
+  // The general form, which the ones above call.
   Self& add(Method method, std::string_view pattern, Handler handler, const RouteOptions& options = {},
             Where at = Where::current()) {
     static_cast<Self*>(this)->add_route(method, pattern, std::move(handler), options, at);
@@ -170,7 +170,7 @@ class Router : public Routes<Router> {
   // Every route in the order of its index. Views live as long as the router.
   std::vector<RouteName> routes() const;
 
-  // What the route was added for; of a match that is a route.
+  // The method that the route was added for; `match` must be a route.
   Method method(const RouteMatch& match) const noexcept;
 
   // From now on a route that is added is a bug and aborts: what counts by routes has counted them. A server that starts
@@ -214,19 +214,19 @@ class Router : public Routes<Router> {
   void set_own(RouteMatch& match, const Handler& handler, const Links& links) const noexcept;
   const Handler* negotiate(Request& request, const Route& route) const;
 
-  PathTree tree_;             // Of the routes without a host.
-  LiteralTable exact_hosts_;  // Both give the index of a host;
-  LiteralTable wide_hosts_;   // these stand behind "*.".
+  PathTree tree_;             // The tree of the routes without a host.
+  LiteralTable exact_hosts_;  // The index of each host with an exact name.
+  LiteralTable wide_hosts_;   // The index of each host after "*.".
   std::vector<Host*> hosts_;
-  LiteralTable patterns_;                // Host and pattern as written; gives the index of a path.
+  LiteralTable patterns_;                // Host and pattern as written; returns the index of a path.
   std::vector<Path*> paths_;             // By the trees' id.
   std::vector<Route*> routes_;           // By index.
   std::vector<const Middleware*> kept_;  // All of them.
-  Links links_;                          // In use for the next route,
-  Links own_;                            // and those of them around the router's own answers.
+  Links links_;                          // Middleware for the next route.
+  Links own_;                            // Middleware around the router's own responses.
   mutable bool is_sealed_ = false;
-  unsigned methods_ = 0;           // Of all routes, bit by Method,
-  std::string allow_ = "OPTIONS";  // and as text.
+  unsigned methods_ = 0;           // The methods of all routes, a bit for each Method.
+  std::string allow_ = "OPTIONS";  // The methods of all routes as the value of Allow.
   Handler not_found_;
   Handler options_;
   Handler not_allowed_;
@@ -241,7 +241,7 @@ class Router : public Routes<Router> {
 // A part of a router's routes. A value; it may end before the router, and not after it.
 class Group : public Routes<Group> {
  public:
-  // As the router's; the prefix stands behind this one's.
+  // As Router::group(); the prefix follows this group's prefix.
   Group group(std::string_view prefix, const RouteOptions& options = {}) const;
 
  private:

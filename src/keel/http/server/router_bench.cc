@@ -18,7 +18,7 @@ namespace {
 
 Response answer(Request&) { return Response::text(Status::Ok, "ok"); }
 
-// Of so many routes: half without a parameter, a third with one, a sixth with two.
+// This many routes: half without a parameter, a third with one, a sixth with two.
 const Router& router_of(int routes) {
   static std::map<int, std::unique_ptr<Router>> made;
   std::unique_ptr<Router>& router = made[routes];

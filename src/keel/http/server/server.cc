@@ -20,7 +20,7 @@ Result<> check(const Limits& limits) {
   return fail(Code::InvalidArgument, "Limits::head.fields_max is above 128, for which a head has room");
 }
 
-// Of one worker, when `parts` workers have a listener.
+// The part of one worker, when `parts` workers have a listener.
 std::uint32_t share_of(std::uint32_t connections_max, std::size_t parts) {
   const auto workers = static_cast<std::uint32_t>(parts);
   return std::max(1u, connections_max / workers + (connections_max % workers != 0 ? 1 : 0));
@@ -65,7 +65,7 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
   });
   options_.listen.reuse_port = binds && !is_unix;
   if (result) make_metrics();
-  int unix_listener = -1;  // Of worker 0, for all.
+  int unix_listener = -1;  // The listener of worker 0, for all workers.
   runtime.each([&](io::Loop& loop) {
     if (!result) return;
     if (!binds) {
@@ -121,8 +121,7 @@ Result<> Server::listen_on_inherited(io::Loop& loop, const std::vector<int>& inh
 Result<> Server::listen_on(io::Loop& loop, ListenerPart part, int parts) {
   KEEL_TRY_VOID(check(options_.limits));
   if (options_.proxy_protocol && options_.trusted_proxies.empty()) {
-    return fail(Code::InvalidArgument,
-                "ServerOptions::proxy_protocol: there are no trusted_proxies who would speak it");
+    return fail(Code::InvalidArgument, "ServerOptions::proxy_protocol needs trusted_proxies");
   }
   io::ListenOptions listen = options_.listen;
   listen.inherited = part.fd;
@@ -188,8 +187,8 @@ void Server::stop() {
     if (!state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   }
   KEEL_CHECK(is_drained(), "the loop turns until a server that was told to stop is drained");
-  // Another server of this registry may still be asked for metrics: nobody may be inside stats(), and what they have
-  // posted to the workers runs.
+  // Another server of this registry may still be asked for metrics: no thread may be inside stats(), and jobs that such
+  // a call posted to the workers have to run.
   state_->metrics.reset();
   if (state_->runtime != nullptr && !state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   state_->workers.clear();

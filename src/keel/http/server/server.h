@@ -1,5 +1,5 @@
-// keel/http/server/server.h — an HTTP/1.1 server: one listener per worker, nothing shared between workers.
-// (A Unix socket and an inherited one are listened on by all workers, who take turns.)
+// keel/http/server/server.h — an HTTP/1.1 server: one listener per worker, nothing shared between workers. (All workers
+// share the listening socket if it is a Unix socket or an inherited one.)
 //
 //   http::Router router;
 //   router.get("/plaintext", [](http::Request&) { return http::Response::text(http::Status::Ok, "Hello, World!"); });
@@ -8,12 +8,13 @@
 //   …
 //   server.drain(10_s);
 //
-// Strict RFC 9110 and 9112: what is ambiguous is refused with 400 and the connection closed. Everything has a limit and
-// a time limit. A connection is a plain state machine around its operations: idle, it owns no buffer, no arena and no
-// coroutine frame. Requests that arrive together are answered with one send.
+// Strict RFC 9110 and 9112: an ambiguous message gets 400, and the connection is closed. Everything has a limit and a
+// time limit. A connection is a plain state machine around its operations: idle, it owns no buffer, no arena and no
+// coroutine frame. The responses to requests that arrive together leave with one send.
 //
-// An answered request is an entry of its worker's flight recorder: its method, its route's pattern as the object (empty
-// when none matched), its status as the outcome and its body's bytes. One that is being handled has its path as object.
+// Each request with a response is an entry of its worker's flight recorder: its method, its route's pattern as the
+// object (empty when none matched), its status as the outcome and its body's bytes. One that is being handled has its
+// path as object.
 //
 // Threads:  start(), change(), drain() and stop() on one thread that is not a worker (with a Loop: on that loop's
 // thread). Lifetime: router, runtime and registry outlive the server.
@@ -52,49 +53,55 @@ class ServerWorker;
 struct ListenerPart;
 struct RouteStages;  // stages.h
 
+// The bounds of what clients may use: time, bytes, connections.
 struct Limits {
-  HeadLimits head;                            // Bytes and number of header fields: 431; of the target: 414.
-  std::size_t body_bytes_max = 1024 * 1024;   // Of a decoded body: 413. Memory per request grows as it arrives.
-  std::size_t bodies_bytes_max = 256u << 20;  // Of all bodies that are held, per server, shared evenly by workers: 503
-                                              // and close, for bodies that begin and for those that grow.
-  // Of responses that wait for their clients, per server, shared evenly by workers; those below 4 KiB are not counted,
-  // nor those that the kernel takes at once. New ones, unless they are so small, become 503 until there is room. Where
-  // there is none for a second, the connections whose clients take least are reset. A worker's last one may pass it.
+  HeadLimits head;  // Bytes and number of header fields: 431; of the target: 414.
+  // Largest decoded body: above it 413. Memory per request grows as it arrives.
+  std::size_t body_bytes_max = 1024 * 1024;
+  std::size_t bodies_bytes_max = 256u << 20;  // Memory for the bodies of a server, shared evenly by workers: 503
+                                              // and close, for new bodies and for growing ones. Memory for the
+                                              // responses of a server that wait for their clients, shared evenly by
+                                              // workers; responses below 4 KiB are not counted, nor those that the
+                                              // kernel takes immediately. New ones, unless they are so small, become
+                                              // 503 until there is room. When none is free for a second, the
+                                              // connections whose clients receive least are reset. A worker's last one
+                                              // may pass it.
   std::size_t responses_bytes_max = 256u << 20;
-  // Of bytes that were received and cannot be processed yet: begun heads, and requests behind one in progress. Per
+  // Memory for received bytes that cannot be processed yet: incomplete heads, and requests after one in progress. Per
   // server, shared evenly by workers; less than 4 KiB of a connection are not counted. Above it the connections that
   // have waited longest are reset.
   std::size_t received_bytes_max = 64u << 20;
-  // Of one client address beside its only one, shared evenly by workers: 429 and close. 0: half of bodies_bytes_max for
-  // each public address (net/address_guard.h), no bound for others, of which one may be a load balancer's. A client is
-  // an IPv4 address, or the /64 of an IPv6 one. Neither this nor client_connections_max holds for clients of a Unix
-  // socket and for trusted_proxies: a proxy speaks for many.
+  // Memory for the bodies of one client address, if it sends more than one; shared evenly by workers: 429 and close. 0:
+  // half of bodies_bytes_max for each public address (net/address_guard.h), no limit for other addresses, because one
+  // may be a load balancer's. A client is an IPv4 address, or the /64 of an IPv6 one. Neither this nor
+  // client_connections_max holds for clients of a Unix socket and for trusted_proxies: a proxy speaks for many.
   std::size_t client_bodies_bytes_max = 0;
-  std::size_t request_bytes_max = 16u << 20;   // A request's arena, beside its body: 503 instead of its answer. Looked
-                                               // at when the handler has ended.
-  std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent answers of a connection, those being sent among them, before
-                                               // reading stops. The one that passes it is whole. Beside them waits what
-                                               // had come of the next requests: 80 KiB on io_uring (Linux 6.17 and
+  std::size_t request_bytes_max = 16u << 20;  // A request's arena, beside its body: 503 instead of its response. Looked
+                                              // at when the handler has ended.
+  std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent responses of a connection, including those being sent, before
+                                               // reading stops. The one that passes it is whole. Beside them, received
+                                               // bytes of the next requests wait: 80 KiB on io_uring (Linux 6.17 and
                                                // later; before, up to half a MiB of a burst), 64 KiB on epoll.
-  std::uint32_t connections_max = 10'000;  // Per server, shared evenly by workers. Once there are so many, those are
+  std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers. At this number, those are
                                            // closed to have room that have waited longest: for a request, a second at
                                            // least, or for the rest of a head, header_timeout / 4 or a second. Without
                                            // any, accepting stops and newcomers wait in the kernel's queue.
-  std::uint32_t client_connections_max = 0;  // Of one client address, shared evenly by workers: newcomers are reset.
-                                             // 0: half of connections_max for each public address, no bound for others.
+  // Limit for one client address, shared evenly by workers: new connections are reset.
+  std::uint32_t client_connections_max = 0;
+  // 0: half of connections_max for each public address, no bound for others.
   std::uint32_t requests_per_connection_max = 1'000'000;  // Then Connection: close.
   Duration header_timeout = 10_s;     // From the first byte of a head to its last: 408. Absolute, not per byte.
   Duration body_timeout = 30_s;       // For a whole body, or one read of a body that streams: 408.
   std::uint32_t body_rate_min = 240;  // Bytes a second of a body, on average while it is waited for: 408. 0: none.
   Duration body_rate_grace = 5_s;     // Before that rate is asked for.
   Duration queue_delay_max = 50_ms;   // From a request's arrival in a turn to its begin; while that has been longer in
-                                     // each turn for 100 ms, those that are later are answered 503 (admission.h). About
-                                     // half of the time in which a refusal has to be told.
+                                     // each turn for 100 ms, later requests get 503 (admission.h). Set it to about half
+                                     // the time within which clients must hear of a rejection.
   Duration idle_timeout = 60_s;  // Between requests, and before the first: closed without a word. Also while an
-                                 // answer streams to a client that has finished writing and nothing is sent, for
-                                 // that client may be gone: the answer's task is stopped.
-  // For the peer to take anything of what is sent, also of what the kernel still has when a connection is idle or
-  // lingers: reset.
+                                 // answer streams to a client that has finished writing and nothing is sent, because
+                                 // that client may be gone: the response's task is stopped. For the peer to take
+                                 // anything of what is sent, also of what the kernel still has when a connection is
+                                 // idle or lingers: reset.
   Duration send_timeout = 30_s;
   // TCP_USER_TIMEOUT of connections that are accepted from now on: for the peer to acknowledge anything, whatever the
   // connection is doing, and after it was closed. The kernel's last word, above send_timeout. Zero: as the system has
@@ -104,35 +111,36 @@ struct Limits {
       240;  // Bytes a second that the peer takes of what is sent, as long as some of it waits:
             // reset. Over each stretch of send_rate_grace but the first; TCP only. 0: none.
   Duration send_rate_grace = 15_s;
-  Duration linger_timeout = 5_s;  // After an answer that ends the connection, while the client still sends: nothing of
-                                  // it comes any more. What comes is thrown away, however much it is: to close would
-                                  // be a reset, which takes the answer away (RFC 9112 §9.6).
+  Duration linger_timeout = 5_s;  // After a response that ends the connection, while the client still sends: nothing of
+                                  // it comes any more. Received bytes are dropped, in any amount: closing earlier would
+                                  // cause a reset, by which the client may lose the response (RFC 9112 §9.6).
   Duration linger_time_max = 30_s;  // All of it; 1 s once the server drains.
   Duration request_timeout = 30_s;  // For a Task handler: its deadline, inherited by what it awaits; then 504. Not for
-                                    // the body of an answer that streams, which send_timeout bounds.
+                                    // the body of a response that streams, which send_timeout bounds.
 };
 
+// Where a server listens, and how it responds.
 struct ServerOptions {
   Address address;
   Limits limits = {};
   bool access_log = true;  // One line per request at level info.
-  // Each of these lines, and of those about what was refused, has `client`: client_address(), or the peer of what was
-  // refused before its head was read. A system call and an allocation a line; addresses are personal data in many
+  // Each of these lines, and of those about what was rejected, has `client`: client_address(), or the peer of what was
+  // rejected before its head was read. A system call and an allocation a line; addresses are personal data in many
   // places.
   bool log_clients = false;
-  // Of how many requests one is measured by the stage clock (observe/span.h); 0: none.
+  // One request in this many is measured by the stage clock (observe/span.h); 0: none.
   std::uint32_t measured_every = 16;
-  // Every answer says where its time went, in a field Server-Timing; every request is measured then. For people who
+  // Every response says where its time went, in a field Server-Timing; every request is measured then. For people who
   // may know that.
   bool server_timing = false;
   std::string name = "http";  // In logs, and as the label `server` of metrics.
   io::ListenOptions listen = {};
   metrics::Registry* metrics = nullptr;  // None: no metrics.
-  // What lies over its connections: tls::Layers of a server (net/tls/layer.h), which outlives it. Requests are of
+  // The layers over its connections: tls::Layers of a server (net/tls/layer.h), which outlives it. Requests are of
   // scheme https then. None: plain text.
   TransportLayers* https = nullptr;
-  // Strict-Transport-Security (RFC 6797) of each response that has none: browsers refuse plain HTTP for so long. Zero:
-  // not sent. With `https` only.
+  // Strict-Transport-Security (RFC 6797) of each response that has none: how long browsers reject plain HTTP. Zero: not
+  // sent. With `https` only.
   Duration hsts_max_age = {};
   // Peers whose word on the client's address is taken, from the fields that they write (forwarded.h).
   std::vector<Network> trusted_proxies = {};
@@ -142,36 +150,36 @@ struct ServerOptions {
   // not believed. Others send no header: theirs would be no request.
   bool proxy_protocol = false;
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
-  // Whose word is taken on scheme, host and request id, on the trace that the request is a part of (traceparent, W3C
-  // Trace Context: the log lines carry it on) and on the time that is left for it (X-Request-Deadline-Ms: a Task
-  // handler has no more).
+  // Who is trusted about scheme, host and request id, about the trace of the request (traceparent, W3C Trace Context,
+  // which the log lines continue) and about its remaining time (X-Request-Deadline-Ms, which limits a Task handler).
   Believed believed = {};
   // Sites whose pages may ask for another protocol (upgrade.h) beside those of the host that is asked:
   // "https://app.example.com", with the port where it is not the scheme's. {"*"}: every site.
   std::vector<std::string> upgrade_origins = {};
   // WWW-Authenticate of a 401 that has none of its own, as each must (RFC 9110 §15.5.2).
   std::string challenge = "Bearer";
-  bool request_ids = false;  // Each answer has X-Request-Id and each line of the access log request_id:
+  bool request_ids = false;  // Each response has X-Request-Id and each line of the access log request_id:
                              // Request::id().
-  bool indent_json = false;  // Whole answers of type application/json are indented for people (json_indent.h).
+  // Responses of type application/json that are not streamed are indented for people (json_indent.h).
+  bool indent_json = false;
 };
 
-// What becomes of the sockets that a server listens on when it drains.
+// What happens to the listening sockets of a server when it drains.
 enum class Listening : std::uint8_t {
-  Ends,    // Nobody listens any more: newcomers are turned away, and those who wait are taken in first.
-  GoesOn,  // Another process listens on the same sockets: those who wait are its.
+  Ends,    // Listening ends: waiting connections are accepted first, then new ones are rejected.
+  GoesOn,  // Another process listens on the same sockets, and accepts the waiting connections.
 };
 
-// What a server counts. Each worker has cells of its own; Server::Stats has the sums.
+// The counters of a server. Each worker has cells of its own; Server::Stats has the sums.
 template <class Count>
 struct ServerCounts {
   Count connections{};      // Open now.
   Count connections_max{};  // And at most.
   Count accepted{};
-  Count requests{};  // Answered, refused ones included.
+  Count requests{};  // Answered, rejected ones included.
   Count refused{};   // Answered by the parser or a limit.
   Count timeouts{};
-  Count aborted{};             // Connections that ended with an answer unsent.
+  Count aborted{};             // Connections that ended with a response unsent.
   Count paused_full{};         // How often accepting stopped at the limit of connections.
   Count paused_descriptors{};  // How often it stopped because descriptors had run out.
   Count paused_memory{};       // How often it stopped because the kernel's memory had run out.
@@ -190,13 +198,13 @@ struct ServerCounts {
   Count client_connections_refused{};  // Because of client_connections_max.
   Count client_bodies_refused{};       // Because of client_bodies_bytes_max.
   Count requests_too_big{};            // Because of request_bytes_max.
-  Count overloaded{};                  // Requests refused because of queue_delay_max.
-  Count cut{};                         // Requests whose connection ended before they were answered.
-  Count handshakes_failed{};           // Of TLS.
+  Count overloaded{};                  // Requests rejected because of queue_delay_max.
+  Count cut{};                         // Requests whose connection ended before their response was sent.
+  Count handshakes_failed{};           // Failed TLS handshakes.
   Count introductions_refused{};       // Connections that did not begin as ServerOptions::proxy_protocol wants it.
   Count slow_readers{};                // Connections reset because the peer had not taken what was sent.
   Count bugs{};                        // Requests that ended with a bug of their handler or middleware (base/bug.h).
-  Count upgraded{};                    // Of connections: those that have left HTTP (upgrade.h).
+  Count upgraded{};                    // Open connections that have left HTTP (upgrade.h).
 };
 
 class Server {
@@ -206,11 +214,11 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // Listens on every worker of `runtime`. AlreadyExists when somebody else has the address (asked with a socket that
+  // Listens on every worker of `runtime`. AlreadyExists when another process has the address (tested with a socket that
   // does not share its port), InvalidArgument where limits.head.fields_max is above 128 or proxy_protocol has no
-  // trusted_proxies, and the bind error otherwise. `inherited`: listening sockets to go on with, from a service manager
-  // or a predecessor; `address` is not bound then. Each is accepted from by a worker at least, and each worker accepts
-  // from one at least. They stay the caller's.
+  // trusted_proxies, and the bind error otherwise. `inherited`: listening sockets to continue with, from a service
+  // manager or a predecessor; `address` is not bound then. Each is accepted from by a worker at least, and each worker
+  // accepts from one at least. They stay the caller's.
   Result<> start(io::Runtime& runtime, const std::vector<int>& inherited = {});
   // Listens on one worker alone (admin pages).
   Result<> start(io::Runtime& runtime, int worker, const std::vector<int>& inherited = {});
@@ -221,24 +229,25 @@ class Server {
   const Address& address() const noexcept { return address_; }
 
   // From now on, on every worker before this returns: for connections and requests that begin after it. A request in
-  // progress, its head included, ends under the sizes and the deadline it began with; the bounds of memory
-  // (bodies_bytes_max, request_bytes_max) hold at once, and a time that is running may run out by the old or the new
-  // limit. Fewer connections than are open: accepting stops until so many have ended. After start().
+  // progress, its head included, ends under the sizes and the deadline it began with; the memory limits
+  // (bodies_bytes_max, request_bytes_max) apply immediately, and a running timeout may expire by the old or the new
+  // limit. If fewer connections are allowed than are open, accepting pauses until enough have ended. After start().
   void change(const Limits& limits, bool access_log);
 
-  // Another descriptor of each socket it listens on, for somebody who is to go on with them; the caller's to close.
-  // Empty once it drains.
+  // A duplicate descriptor of each listening socket, for a process that is to continue with them; the caller closes
+  // them. Empty once it drains.
   std::vector<int> duplicate_listeners();
 
-  // Begins to drain, on every worker. Listening ends: newcomers are turned away for 100 ms (Engine::turn_away), in
-  // which those who have begun to connect are still taken in, then listeners close. Each further answer says
+  // Begins to drain, on every worker. Listening ends: for 100 ms new connections are rejected (Engine::turn_away),
+  // while those whose handshake has begun are still accepted; then the listeners close. Each further response has
   // Connection: close; connections without a request in progress get `grace` for one that is on its way, and tasks of
-  // upgraded ones are asked to stop. Returns at once.
+  // upgraded ones are asked to stop. Returns immediately.
   void begin_drain(Duration grace = 250_ms, Listening listening = Listening::Ends);
   // No listener and no connection is left.
   bool is_drained() const noexcept;
-  // begin_drain(), then waits until drained or `deadline` has passed; what is left is cut off. True: nothing was. When
-  // listening goes on elsewhere nobody waits for our end, and idle connections get up to 2 s instead of 250 ms.
+  // begin_drain(), then waits until drained or `deadline` has passed; remaining connections are closed. True: nothing
+  // was. When listening continues in another process, this one need not end quickly, and idle connections get up to 2 s
+  // instead of 250 ms.
   bool drain(Duration deadline, Listening listening = Listening::Ends);
   // Cuts everything off and waits until it is gone.
   void stop();
@@ -251,8 +260,7 @@ class Server {
   std::vector<RouteStages> stage_times() const;
   // Bytes that the kernel holds for clients that have not taken them (SIOCOUTQ): the sum over HTTP's connections that
   // the last call found, which each call has the workers look for again, some connections in each event-loop iteration.
-  // A server without a Runtime looks when it is asked on its loop's thread, and gives what it finds. Between start()
-  // and stop(), any thread.
+  // A server without a Runtime reads it when it is called on its loop's thread. Between start() and stop(), any thread.
   std::uint64_t kernel_send_bytes() const;
   // Connections open now on each worker: how evenly they are spread.
   std::vector<std::uint64_t> connections_by_worker() const;

@@ -266,7 +266,7 @@ TEST_P(Bugs, of_a_child_that_is_ignored_are_logged) {
   EXPECT_EQ(unhandled_errors(), before + 1);
   const std::vector<std::string> lines = errors();
   ASSERT_EQ(lines.size(), 1u);
-  EXPECT_NE(lines[0].find("a task whose errors nobody awaits ended with a bug error=exception: beside"),
+  EXPECT_NE(lines[0].find("a task of a Scope ended with a bug, and nothing awaits its error error=exception: beside"),
             std::string::npos)
       << lines[0];
 }

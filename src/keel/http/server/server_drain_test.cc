@@ -86,7 +86,7 @@ Task<> ask_for_much_and_leave(Address to) {
   co_await stream.receive();
 }
 
-// Drains after so many steps of a simulation in which a peer takes a little of its answers and goes. False: it had
+// Drains after this many steps of a simulation in which a peer takes a little of its responses and goes. False: it had
 // gone.
 bool drain_after(int steps, std::uint64_t seed) {
   sim::SimOptions faults;

@@ -22,8 +22,8 @@ INSTANTIATE_TEST_SUITE_P(, ServersOfForms, io::testing::every_engine(), io::test
 struct Vector {
   std::string wire;
   std::vector<int> statuses;
-  bool closes = false;     // The request behind it is not answered,
-  bool announced = false;  // because the client has said itself that none would come.
+  bool closes = false;     // The request after it gets no response.
+  bool announced = false;  // The client has announced itself that no request follows.
   std::string with_marker() const { return announced ? wire : wire + get("/n/99"); }
 };
 

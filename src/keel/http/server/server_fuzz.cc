@@ -110,7 +110,7 @@ Task<Response> switch_later(Request&) {
   co_return Response::upgrade("echo", &talk);
 }
 
-// So that who reads the answers knows which of them have no body.
+// So that who reads the responses knows which of them have no body.
 struct MarksHead {
   void after(Request& request, Response& response) {
     if (request.method() == Method::Head) response.header("X-Head", "1");

@@ -269,7 +269,7 @@ TEST_P(HttpsServers, wait_for_a_client_that_takes_its_answer_slowly) {
   one.send(get("/large"));
   const Instant began = now();
   ASSERT_TRUE(until([&] { return !one.wire().empty(); }));
-  // Some of it, and then a pause that is shorter than the time-out, for longer than the time-out.
+  // Some of it, and then a pause that is shorter than the timeout, for longer than the timeout.
   while (one.wire().size() < large.size() && now() - began < 2_s) {
     one.pause();
     const Instant until_then = now() + 100_ms;

@@ -105,7 +105,7 @@ TEST_P(LimitedServers, cut_a_peer_that_does_not_read) {
 
 TEST_P(LimitedServers, leave_a_slow_peer_alone_while_it_takes_something) {
   Limits limits;
-  // A real kernel tells of room in large steps only; there the whole answer leaves in time.
+  // A real kernel tells of room in large steps only; there the whole response leaves in time.
   limits.send_timeout = is_sim() ? 40_ms : 400_ms;
   start(limits);
   Peer& one = peer();
@@ -230,7 +230,7 @@ TEST_P(LimitedServers, close_a_connection_after_its_most_requests) {
   EXPECT_TRUE(list[2].closes());
 }
 
-// --- Who still writes when the answer has been given.
+// --- Who still writes when the response has been given.
 
 TEST_P(LimitedServers, are_heard_by_who_writes_all_before_it_reads) {
   start();
@@ -369,7 +369,7 @@ TEST_P(LimitedServers, never_have_more_connections_than_the_limit_however_many_w
   for (auto& one : peers_) EXPECT_EQ(one->all().size(), 1u);
 }
 
-// A queue's length below the limit they are accepted one by one, and all at once again further below.
+// A queue's length below the limit they are accepted one by one, and all together again further below.
 TEST_P(LimitedServers, meet_their_limit_exactly_again_and_again) {
   Limits limits;
   limits.connections_max = 100;
@@ -559,7 +559,7 @@ TEST_P(LimitedServers, answer_a_probe_among_slow_heads_that_come_again_and_again
   EXPECT_GE(server_->stats().idle_closed, 6u);
 }
 
-// A client that goes on sending behind its last response would hold its place for the whole of linger_time_max.
+// A client that continues sending behind its last response would hold its place for the whole of linger_time_max.
 TEST_P(LimitedServers, take_the_place_of_a_client_that_sends_on) {
   Limits limits;
   limits.connections_max = 1;
@@ -638,7 +638,7 @@ TEST_P(LimitedServers, look_for_no_room_when_they_drain) {
   pass(1200_ms);  // A timer of the acceptor's would ring now.
 }
 
-// A flood of connections that say nothing: who asks at once is served.
+// A flood of connections that say nothing: a client that sends a request immediately is served.
 TEST_P(LimitedServers, serve_who_asks_among_many_who_do_not) {
   if (!is_sim()) GTEST_SKIP() << "in virtual time";
   Limits limits;

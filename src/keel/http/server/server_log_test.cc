@@ -185,7 +185,7 @@ TEST_P(Logs, say_once_that_descriptors_have_run_out) {
 
   const std::vector<std::string> told = lines();
 
-  EXPECT_EQ(count(told, "warn: cannot accept, trying again"), 1);
+  EXPECT_EQ(count(told, "warn: cannot accept connections; trying again"), 1);
   EXPECT_EQ(told.size(), 1u);
   for (const int fd : others) ::close(fd);
   EXPECT_TRUE(has_replies(one, 1));
@@ -211,7 +211,7 @@ TEST_P(Logs, say_once_that_the_limit_of_connections_is_met_however_often) {
     for (std::string& line : lines()) told.push_back(std::move(line));
   }
 
-  EXPECT_EQ(count(told, "warn: connection limit reached, not accepting"), 1);
+  EXPECT_EQ(count(told, "warn: the connection limit is reached; accepting is paused"), 1);
   if (!is_sim()) return;  // Real time is not worth it: it is over once it has not been met for seconds.
   pass(log::RepeatedState::calm * 2);
   for (std::string& line : lines()) told.push_back(std::move(line));

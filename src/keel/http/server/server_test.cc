@@ -189,7 +189,7 @@ TEST_P(Servers, limit_the_rate_of_one_client_over_its_connections) {
   router_.group("/limited").use(RateLimit({.requests = 3, .per = 1_h})).get("/now", plaintext).get("/later", &later);
   start();
 
-  // Seconds, as they are when all is asked at once: a loaded machine may take a few.
+  // Seconds, as they are when all is asked at the same time: a loaded machine may take a few.
   const auto is_about = [this](const std::string& text, int seconds) {
     const int given = std::stoi("0" + text);
     return given <= seconds && given >= seconds - (is_sim() ? 0 : 60);

@@ -26,7 +26,7 @@ namespace {
 
 using namespace internal;
 
-// What a kernel takes at once on the loopback, and no peer's kernel that nobody reads from.
+// What a kernel takes immediately on the loopback, and no peer's kernel that nobody reads from.
 const std::string medium(600 * 1024, 'm');
 
 Task<> write_for_ever(BodyWriter& out) {

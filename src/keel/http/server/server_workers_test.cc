@@ -197,7 +197,7 @@ TEST_P(Workers, drain_lets_no_request_fail_that_was_accepted) {
       Client client(server.address());
       for (int n = 0;; ++n) {
         if (!client.send(get(i % 2 == 0 ? "/n/1" : "/slow"))) return;
-        // An answer that says close is the last one; none at all is a failure.
+        // A response that says close is the last one; none at all is a failure.
         if (!client.read(1)) {
           ++failures;
           return;
@@ -213,7 +213,7 @@ TEST_P(Workers, drain_lets_no_request_fail_that_was_accepted) {
   EXPECT_EQ(failures.load(), 0);
 }
 
-// Connections as fast as they come, one request each, until none succeeds. Those that were made and got no answer.
+// Connections as fast as they come, one request each, until none succeeds. Those that were made and got no response.
 int connect_until_refused(const Address& to, std::atomic<std::uint64_t>& answered) {
   int unanswered = 0;
   for (;;) {
@@ -314,7 +314,7 @@ TEST_P(Workers, share_an_inherited_socket_and_a_unix_socket_fairly) {
       fair = count["0"] >= 8 && count["1"] >= 8;
     }
     EXPECT_TRUE(fair);
-    // Of those that come at once the worker that runs first may take all before the other has awoken.
+    // Of connections that arrive together, the worker that runs first may take all before the other has awoken.
     auto count = connections_by_worker(server.address(), true);
     EXPECT_EQ(count["0"] + count["1"], 64);
     EXPECT_TRUE(server.drain(5_s, is_unix ? Listening::Ends : Listening::GoesOn));

@@ -1,6 +1,6 @@
 // keel/http/server/stages.h — where the time of requests goes: a worker's tally, by route and stage.
 //
-// Server::stage_times() gives the sums over its workers, RouteStages; a Stages is internal to http.
+// Server::stage_times() returns the sums over its workers, RouteStages; a Stages is internal to http.
 //
 // One request in `every` is measured, at two looks at the clock for each stage that it passes; the others cost a
 // decrement.
@@ -25,7 +25,7 @@ namespace keel::http {
 
 class Stages {
  public:
-  // Of `routes` routes, numbered as the router does. every 0: none is measured.
+  // For `routes` routes, numbered as the router does. every 0: none is measured.
   Stages(std::size_t routes, std::uint32_t every);
 
   void set_every(std::uint32_t every) noexcept { left_ = every_ = every; }
@@ -42,14 +42,14 @@ class Stages {
   void take_back() noexcept {
     if (every_ != 0) left_ = left_ == every_ ? 1 : left_ + 1;
   }
-  // The request is answered, its answer not yet sent.
+  // The response is made, but not sent yet.
   void add(std::size_t route, const StageClock& clock) noexcept;
-  // And is sent.
+  // The response was sent.
   void add_write(std::size_t route, Duration took) noexcept;
 
-  // Of those measured: how many were answered, and how long they were in a stage together.
+  // Measured requests that got a response, and their time in each stage together.
   std::uint64_t measured(std::size_t route) const noexcept { return of_route(route)[stage_count].get(); }
-  // Of how many the write was.
+  // How many of them had a measured write.
   std::uint64_t written(std::size_t route) const noexcept { return of_route(route)[stage_count + 1].get(); }
   std::uint64_t nanoseconds(std::size_t route, Stage stage) const noexcept {
     return of_route(route)[static_cast<int>(stage)].get();
@@ -69,7 +69,7 @@ struct RouteStages {
   Method method = Method::Other;  // Other, with an empty pattern: what no route matched.
   std::string_view pattern;       // Lives as long as the router.
   std::uint64_t measured = 0;
-  std::uint64_t written = 0;  // Of those: how many their Write was measured of, which is done for one at a time.
+  std::uint64_t written = 0;  // How many of these had a measured write; one write at a time is measured.
   Duration of[stage_count];
 
   // In that stage, on average; zero when none was measured.

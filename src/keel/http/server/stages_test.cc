@@ -68,7 +68,7 @@ TEST(Stages, add_up_by_route) {
 }
 
 TEST(Stages, take_no_time_back) {
-  // Of a handler that waited for several things at once: more than all of its time has stages of its own.
+  // Of a handler that waited for several things at the same time: more than all of its time has stages of its own.
   Stages stages(1, 1);
   StageClock clock;
   clock.add(stage::handler, -5_us);

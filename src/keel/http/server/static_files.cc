@@ -112,8 +112,8 @@ Text content_range(const Range& range, std::uint64_t size) noexcept {
   return Text().add("bytes ").add(range.first).add("-").add(range.first + range.size - 1).add("/").add(size);
 }
 
-// What is sent: parts of a file, each behind some text of its own, and text at the end. One part without text is the
-// usual case.
+// The body: parts of a file, each preceded by its own text, and text at the end. One part without text is the usual
+// case.
 struct Content {
   std::array<Range, ranges_max> ranges;
   std::array<std::size_t, ranges_max> heads = {};  // Where the text before each ends, in `text`.
@@ -146,7 +146,7 @@ Response with_slash(Request& request) {
   return Response(Status::MovedPermanently).header("Location", where);
 }
 
-constexpr const char* was_cut = "a file was cut while it was read";
+constexpr const char* was_cut = "a file was truncated while it was read";
 
 Task<> read_content(File& file, const Content& content, Buffer& into) {
   into.reserve(static_cast<std::size_t>(content.bytes));
@@ -221,8 +221,8 @@ Task<Response> StaticFiles::serve(Request& request) {
   if (!found) {
     // As descriptors that have run out. Where the folder is, is not for the client to read either.
     static const log::Logger log("http.static_files");
-    log.warn("cannot open the folder", found.error());
-    co_return Error(found.error().code(), "the folder of this file cannot be opened now");
+    log.warn("a folder of static files cannot be opened", found.error());
+    co_return Error(found.error().code(), "the folder of this file cannot be opened");
   }
   File folder = co_await std::move(found);
   const File::Links links = options_.hidden ? File::Links::Followed : File::Links::Refused;
@@ -255,7 +255,7 @@ Task<Response> StaticFiles::serve(Request& request) {
   const Precondition precondition = evaluate(request.head(), validators, now);
   if (precondition == Precondition::NotModified) co_return with_fields(Response(Status::NotModified));
   if (precondition == Precondition::Failed) {
-    co_return refuse(Status::PreconditionFailed, "the file is not what the request's conditions ask for");
+    co_return refuse(Status::PreconditionFailed, "the file does not meet the preconditions of the request");
   }
 
   // Range is for GET (RFC 9110 §14.2).

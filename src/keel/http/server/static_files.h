@@ -1,23 +1,23 @@
-// keel/http/server/static_files.h — a folder, served.
+// keel/http/server/static_files.h — serves the files of a folder.
 //
 //   http::StaticFiles files({.folder = "public"});
 //   files.mount(router, "/static");                          // GET and HEAD of /static/…
 //
 // Nothing outside of the folder is ever opened, whatever the path or a link says (openat2(2), RESOLVE_BENEATH). The
 // path is decoded once; segments that are empty, "." or "..", and hidden files, are 404, as is everything else that is
-// not a plain file there: a client cannot tell what is forbidden from what is missing. A link to a hidden file, or into
-// a hidden folder, is 404 as well; a mounted Kubernetes ConfigMap has such links (..data) and needs `hidden`.
+// not a plain file there: a client cannot distinguish forbidden files from missing ones. A link to a hidden file, or
+// into a hidden folder, is 404 as well; a mounted Kubernetes ConfigMap has such links (..data) and needs `hidden`.
 //
 // 200 with ETag, Last-Modified, Accept-Ranges and X-Content-Type-Options: nosniff; 206 for a range or up to 8 of them
 // (multipart/byteranges); 304, 412 and 416 as the preconditions say (precondition.h, range.h); a folder without its
-// slash, the mounted one among them, is 301 to it with one, the query kept. Ranges that overlap or are more than 8 are
-// answered with the whole file. The entity tag is size and time of change; it is weak while the file is younger than 2
-// s, when a second change could go unseen. A file that is cut while it is sent ends its connection.
+// slash, the mounted one among them, is 301 to it with one, the query kept. For ranges that overlap, or more than 8,
+// the response is the whole file. The entity tag is size and time of change; it is weak while the file is younger than
+// 2 s, when a second change could go unseen. A file that is truncated while it is sent ends its connection.
 //
 // Lifetime: outlives the router. Threads: any worker; immutable.
 // Cost: files are read off the loop (io/file.h); up to 32 KiB they leave with their head in one send, and are read for
 //       HEAD as well; larger ones leave 64 KiB at a time. Two files are opened for a request: the folder too, so that
-//       one that is replaced by a new release is seen at once. A path with a link in it costs another open and two
+//       one that is replaced by a new release is seen immediately. A path with a link in it costs another open and two
 //       system calls.
 // Source: RFC 9110 §8.8, §13, §14.
 
@@ -33,12 +33,13 @@
 
 namespace keel::http {
 
+// Index, caching and other fields of the responses.
 struct StaticFilesOptions {
   std::string folder;                // Looked up from the working directory, at each request.
-  std::string index = "index.html";  // What a path that ends in '/' means; empty: 404.
-  std::string cache_control = {};    // Of 200, 206 and 304, such as "public, max-age=3600"; empty: none.
-  // Of the same: which other sites may embed the files, such as "cross-origin"; empty: what the middleware around them
-  // says (SecurityHeaders).
+  std::string index = "index.html";  // The file for a path that ends in '/'; empty: 404.
+  std::string cache_control = {};    // Cache-Control of 200, 206 and 304, such as "public, max-age=3600"; empty: none.
+  // Cross-Origin-Resource-Policy of the same: which other sites may embed the files, such as "cross-origin"; empty: as
+  // the middleware around them sets it (SecurityHeaders).
   std::string cross_origin_resource_policy = {};
   // Serves names that begin with a dot, and what links with other names lead to. "/.well-known/…" (RFC 8615) always.
   bool hidden = false;

@@ -1,4 +1,4 @@
-// keel/http/server/upgrade.h — leaving HTTP: a connection that goes on with another protocol (RFC 9110 §7.8).
+// keel/http/server/upgrade.h — leaving HTTP: a connection that continues with another protocol (RFC 9110 §7.8).
 //
 //   Task<> echo(Stream stream) {
 //     while (true) {
@@ -9,14 +9,14 @@
 //   }
 //   router.get("/echo", [](http::Request&) { return http::Response::upgrade("echo", &echo); });
 //
-// A client asks for it by Connection: Upgrade, and offers protocols in Upgrade. The answer is 101 (Switching Protocols)
-// with the fields that were added to the response. When it has been sent the callable is called with the connection,
-// which is its own from then on; what came behind the request is there to be read.
+// A client asks for it by Connection: Upgrade, and offers protocols in Upgrade. The response is 101 (Switching
+// Protocols) with the fields that were added to the response. When it has been sent the callable is called with the
+// connection, which it owns from then on; bytes that followed the request can be read from it.
 //
 // Instead of 101 the client gets
-//   426 with Upgrade: PROTOCOL, when it does not offer the protocol (is HTTP/1.0, asks by HEAD); the connection goes
-//       on. A handler that has another answer for those asks offers_upgrade() first. Who is not answered by an
-//       upgrade() has its offer ignored: RFC 9110 lets a server do so.
+//   426 with Upgrade: PROTOCOL, when it does not offer the protocol (HTTP/1.0, or HEAD); the connection
+//       continues. To respond differently, check offers_upgrade() first. If the handler does not return an
+//       upgrade(), the client's offer is ignored, as RFC 9110 permits.
 //   403, when a page of another site asks: browsers let pages of every site open a WebSocket, with the cookies of the
 //       user. The Origin that a browser sends has to name the host and port of Request::authority(), or be one of
 //       ServerOptions::upgrade_origins; a request without Origin comes from no browser. For a protocol that is for
@@ -25,18 +25,18 @@
 //   500 when the body of the request is not read to its end (routes that stream it), which is a mistake of the handler.
 //
 // It is a function, or a lambda without captures, and takes the Stream by value: a reference to it would dangle after
-// the first suspension. What else it takes is given behind it and kept until its task has ended (response.h):
+// the first suspension. Its further parameters are passed after it and kept until its task has ended (response.h):
 //
 //   Task<> chat(Stream stream, Room& room, std::string name);
 //   return http::Response::upgrade("chat", &chat, std::ref(room), std::move(name));
 //
 // Errors:    of the task end the connection and are logged; so does an exception.
-// Ownership: the server owns what is kept. The Request is gone by then, and does not compile as an argument, nor do
-//            views. The task's log lines carry the request's trace.
-// Limits:    those of HTTP end with the 101: there is no deadline, no idle time-out, no least rate and no time-out for
+// Ownership: the server owns what is kept. The Request does not exist any more by then, and does not compile as an
+//            argument, nor do views. The task's log lines carry the request's trace.
+// Limits:    those of HTTP end with the 101: there is no deadline, no idle timeout, no least rate and no timeout for
 //            sending but the task's own (with_timeout). The connection counts as one of the server's until the task has
 //            ended: Limits::connections_max, Server::Stats::upgraded.
-// Cancel:    when the server drains or stops the task is asked to stop at once, Code::Cancelled, and waited for. A
+// Cancel:    when the server drains or stops, the task is asked to stop immediately (Code::Cancelled) and waited for. A
 //            client that is gone is seen by reading or writing, as on any Stream.
 // Threads:   the worker of the connection.
 // Cost:      an idle one has no arena, no buffer and no request, but its task's frame and the Stream.
@@ -61,17 +61,18 @@ class Request;
 class RequestHead;
 class Upgraded;
 
-// Whether a request asks to go on with `protocol`, "websocket" or "name/version", whatever its case; among others is
+// Whether a request asks to continue with `protocol`, "websocket" or "name/version", whatever its case; among others is
 // fine.
 bool offers_upgrade(const RequestHead& head, std::string_view protocol) noexcept;
 
-// Whether the site that a page is of, as Origin tells it (RFC 6454 §7), is the host that is asked or one of `allowed`.
-// True without Origin. The scheme is not compared with that of the request, which a proxy may not tell.
+// Whether the origin of a page, from the field Origin (RFC 6454 §7), is the host of the request or one of `allowed`.
+// True without Origin. The scheme is not compared with that of the request, which a proxy may not report.
 bool is_of_allowed_site(Request& request, std::span<const std::string> allowed);
 // Whether `text` is what an Origin says of a site: scheme://host, or scheme://host:port.
 bool is_site(std::string_view text) noexcept;
 
-// What a response has that is to leave HTTP: owned, in the worker's pool, movable. Response::upgrade() makes it.
+// The task of an upgraded connection, as a response has it: owned, in the worker's pool, movable. Response::upgrade()
+// makes it.
 class Upgrade {
  public:
   using Callable = Function<Task<>(Stream)>;

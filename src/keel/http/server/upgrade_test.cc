@@ -1,4 +1,4 @@
-// Connections that go on with another protocol, on every engine.
+// Connections that continue with another protocol, on every engine.
 
 #include "keel/http/server/upgrade.h"
 
@@ -251,7 +251,8 @@ TEST_P(Upgrades, lose_nothing_wherever_the_bytes_are_cut) {
   }
 }
 
-// More than the connection reads ahead, so that it has stopped reading when the answer comes; and it goes on coming.
+// More than the connection reads ahead, so that it has stopped reading when the response comes; and it continues
+// coming.
 TEST_P(Upgrades, lose_nothing_of_much_that_comes_while_the_101_is_made) {
   start();
   const std::string much = pattern(1024 * 1024);

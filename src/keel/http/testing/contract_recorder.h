@@ -1,4 +1,4 @@
-// keel/http/testing/contract_recorder.h — what a service has been asked and has responded, for `keel api init`.
+// keel/http/testing/contract_recorder.h — records the requests and responses of a service, for `keel api init`.
 //
 //   KEEL_RECORD_CONTRACT=records ctest …         // each test program writes records/<process>.json
 //
@@ -27,7 +27,7 @@ namespace keel::http {
 
 class ContractRecorder final : public Recorder {
  public:
-  // What has been seen so far, as JSON: {"operations":[…],"components":{…}}, in the order of their names.
+  // Everything recorded so far, as JSON: {"operations":[…],"components":{…}}, in the order of their names.
   std::string text() const;
   // Writes it to a file of this process in `folder`, which is made.
   Result<> save(const std::string& folder) const;

@@ -1,4 +1,4 @@
-// keel/http/testing/test_client.h — the clients of a test: whole requests to a service under test, and its answers.
+// keel/http/testing/test_client.h — the clients of a test: whole requests to a service under test, and its responses.
 //
 //   http::TestClient ada(server);               // an http::TestServer or an app::TestApp
 //   ada.header("Authorization", "Bearer ada");
@@ -6,7 +6,7 @@
 //   EXPECT_EQ(ada.post("/orders", NewOrder{"tea", 2}).json<Order>()->item, "tea");   // plain structs
 //
 // Codings:   none is asked for, and none is decoded: a test that sends Accept-Encoding reads the body as it comes.
-// Errors:    a call that got no answer has status 0 and says why in error(). No answer is asked for again and
+// Errors:    a call that got no response has status 0 and says why in error(). No response is asked for again and
 //            redirects are not followed; a kept connection that the server had closed is replaced, as any Client does.
 // Ownership: what is asked outlives its clients, and these their calls.
 // Threads:   that of what is asked.
@@ -32,30 +32,31 @@
 
 namespace keel::http {
 
-// What a TestClient asks, and how it waits.
+// Where the calls of a TestClient go, and how it waits for them.
 struct TestTarget {
   io::Loop* loop = nullptr;                // Its calls run here.
   Resolver* resolver = nullptr;            // For which every name is the server's.
-  std::string host = {};                   // Of the server, and
-  std::uint16_t port = 80;                 // its port.
-  Duration timeout = 1_h;                  // Of a call.
-  std::size_t body_bytes_max = 64 << 20;   // Of an answer.
+  std::string host = {};                   // The host of the server.
+  std::uint16_t port = 80;                 // The port of the server.
+  Duration timeout = 1_h;                  // Time limit of a call.
+  std::size_t body_bytes_max = 64 << 20;   // Largest body of a response.
   Function<void(StartCore& task)> finish;  // Lets time pass until the task has ended.
 };
 
-// Whom a TestClient is taken for.
+// The identity of a TestClient.
 struct TestClientOptions {
-  std::string host = {};     // What it asks for in Host, a name without a port; empty: "10.0.0.1".
+  std::string host = {};     // The value of Host, a name without a port; empty: "10.0.0.1".
   std::string address = {};  // Where it connects from, an IPv4 address; empty: 10.0.0.1.
 };
 
+// A type that is sent as JSON: anything but text.
 template <class T>
 concept IsNoText = !std::convertible_to<const T&, std::string_view>;
 
-// An answer, with everything copied out of it. A value.
+// A response, with everything copied out of it. A value.
 class TestResponse {
  public:
-  // 200, 404, …; 0 when there was no answer.
+  // 200, 404, …; 0 when there was no response.
   int status() const noexcept { return answer_ ? static_cast<int>(answer_->status()) : 0; }
   std::string_view body() const noexcept { return answer_ ? answer_->body() : std::string_view(); }
   // The body as a T (data/json_parse.h), whatever the status is.
@@ -68,7 +69,7 @@ class TestResponse {
     if (!answer_) return std::nullopt;
     return answer_->header(name);
   }
-  // Why there was no answer; empty when there was one.
+  // Why there was no response; empty when there was one.
   const std::string& error() const noexcept { return error_; }
 
  private:
@@ -98,8 +99,8 @@ class TestCall {
   std::unique_ptr<Start<ClientResponse>> call_;
 };
 
-// What is asked with get(), post() and the like: `Asker` sends it, a TestClient or an app::TestApp. Each lets time pass
-// until the answer is there.
+// The calls get(), post() and so on; `Asker`, a TestClient or an app::TestApp, sends them. Each lets time pass until
+// the response is there.
 template <class Asker>
 class TestRequests {
  public:
@@ -139,7 +140,7 @@ class TestRequests {
 class TestClient : public TestRequests<TestClient> {
  public:
   explicit TestClient(const TestTarget& target, const TestClientOptions& options = {});
-  // Of a TestServer or an app::TestApp.
+  // A client of a TestServer or an app::TestApp.
   template <class Tested>
     requires requires(const Tested& tested) { static_cast<const TestTarget&>(tested.target()); }
   explicit TestClient(const Tested& tested, const TestClientOptions& options = {})

@@ -13,9 +13,9 @@
 //   }
 //
 // It is the server of keel/http/server/server.h on the simulated engine (keel/io/testing/simulation.h) in the calling
-// thread: parser, limits, middleware and time-outs are those of production, bytes are cut and delayed by the seed. Time
-// is virtual: a handler that sleeps for a minute answers at once, a minute later by its own clock. To look at what is
-// between, begin a call and advance the clock:
+// thread: parser, limits, middleware and timeouts are those of production; the seed decides how bytes are divided and
+// delayed. Time is virtual: a handler that sleeps for a minute responds immediately, a minute later by its own clock.
+// To look at what is between, begin a call and advance the clock:
 //
 //   http::TestCall call = server.begin({http::Method::Get, "/slow"});
 //   server.advance(5_s);
@@ -30,8 +30,8 @@
 //
 // Errors:    those of test_client.h.
 // Ownership: the router outlives the server, the server its clients and calls.
-// Threads:   the one that made it, where nothing else has a loop meanwhile. Inside is that of the worker: handlers find
-//            loop, clock and randomness as ever, run(task) runs a task there.
+// Threads:   the one that made it, which must not have another loop at the same time. Inside is that of the worker:
+//            handlers find loop, clock and randomness as usual, run(task) runs a task there.
 // Cost:      for tests: about 50 microseconds for a call.
 
 #pragma once
@@ -49,14 +49,15 @@
 
 namespace keel::http {
 
+// Options of the server under test, of the simulation and of its clients.
 struct TestServerOptions {
   // As in production: limits, trusted proxies, request ids, metrics (whose registry outlives the server), Server-Timing
-  // (in virtual time: what did not wait took none, and is not told). But `address` and `listen` are the test's: it
+  // (in virtual time: a stage that did not wait took no time, and is left out). Except `address` and `listen`: it
   // listens at 10.0.0.1, port 80.
   ServerOptions server = {};
   sim::SimOptions simulation = {};        // Seed, delays, faults (keel/io/testing/options.h).
-  Duration timeout = 1_h;                 // Of a call; longer than what a handler may take.
-  std::size_t body_bytes_max = 64 << 20;  // Of an answer.
+  Duration timeout = 1_h;                 // Time limit of a call; longer than that of a handler.
+  std::size_t body_bytes_max = 64 << 20;  // Largest body of a response.
 };
 
 class TestServer : public TestRequests<TestServer> {
@@ -70,7 +71,7 @@ class TestServer : public TestRequests<TestServer> {
   // get(), post() and the like are those of a client that sends nothing of its own (test_client.h).
   TestCall begin(ClientRequest request) { return client_->begin(std::move(request)); }
 
-  // Lets so much time pass, and everything happen that is due in it.
+  // Advances the virtual time by `time`, and runs everything that is due in it.
   void advance(Duration time);
   // Runs a task of the test on the server's loop to its end, and lets as much time pass as it takes.
   template <class T>
@@ -82,7 +83,7 @@ class TestServer : public TestRequests<TestServer> {
       has_ended = start.begin(std::move(task), [](StartCore&) noexcept {});
     }
     if (!has_ended) finish(start);
-    const io::Loop::Entered entered(*loop_);  // What a task that failed still holds ends here.
+    const io::Loop::Entered entered(*loop_);  // Objects that a failed task still holds are destroyed here.
     return start.take();
   }
   // The server's clock.

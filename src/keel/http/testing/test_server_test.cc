@@ -211,7 +211,7 @@ TEST_F(TestServers, say_of_their_answers_what_they_are_told_to) {
     const TestResponse slow = server.get("/slow/2");
     EXPECT_TRUE(slow.header("Server-Timing").value_or("").starts_with("handler;dur=200"));
     const metrics::Counter answered =
-        registry.counter("http_requests_total", "Requests answered",
+        registry.counter("http_requests_total", "Requests with a response",
                          {{"server", "http"}, {"method", "GET"}, {"route", "/hello"}, {"status_class", "2xx"}});
     EXPECT_EQ(answered.value(), metrics::is_recorded ? 1u : 0u);
   }

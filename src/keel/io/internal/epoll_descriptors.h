@@ -50,7 +50,7 @@ class EpollDescriptors {
 
  private:
   [[gnu::noinline]] void make_room(std::size_t index) {
-    // A quarter more at a time: there may be many, and doubled most of it would be for nobody.
+    // Grows by a quarter: there may be many, and doubling would leave most of it unused.
     if (index >= all_.capacity()) all_.reserve(index + index / 4 + 16);
     all_.resize(index + 1);
   }

@@ -63,9 +63,9 @@ void read_statx(Status& op) noexcept;
 int open_flags(const Open& op) noexcept;
 // What openat2 is asked for an Open beneath a folder, in its room.
 open_how* make_open_how(Open& op) noexcept;
-// Whether that was refused because another process has a lease on the file (fcntl(2)): from now on it is waited for.
+// Whether that was rejected because another process has a lease on the file (fcntl(2)): from now on it is waited for.
 bool is_leased(Open& op, int result) noexcept;
-// The descriptor that it gave, which from now on waits as others do.
+// The descriptor that it opened, which from now on waits as others do.
 int opened(const Open& op, int fd) noexcept;
 
 }  // namespace keel::io

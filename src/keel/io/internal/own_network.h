@@ -46,8 +46,8 @@ inline bool set_network_value(const char* path, const char* value) {
   return std::fclose(file) == 0 && written;
 }
 
-// Packets of more than `bytes` do not leave by loopback: who sends them is told that there is no room (a queue of the
-// kind bfifo, rtnetlink(7)). False: this kernel has no such queue.
+// Packets of more than `bytes` do not leave by loopback: a sender of them gets an error that there is no room (a queue
+// of the kind bfifo, rtnetlink(7)). False: this kernel has no such queue.
 inline bool limit_loopback(std::uint32_t bytes) {
   struct {
     nlmsghdr header;

@@ -1,5 +1,5 @@
 // Connects to Unix listeners whose queue is full, of which nothing says when it has room: connect(2) answers EAGAIN
-// at once. Each is tried again after a millisecond, on every engine, until it is cancelled.
+// immediately. Each is tried again after a millisecond, on every engine, until it is cancelled.
 //
 // Threads: the engine's, inside a Loop, whose timer it uses.
 

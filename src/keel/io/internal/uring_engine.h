@@ -24,7 +24,7 @@
 
 namespace keel::io {
 
-// Of a Receive, in its room: how it goes on, and what has come while it is paused.
+// Of a Receive, in its room: how it continues, and what has come while it is paused.
 struct [[gnu::packed, gnu::aligned(2)]] UringReceive {
   std::uint16_t ending : 1 = 0;  // See Engine::end_receive.
   std::uint16_t polled : 1 = 0;  // Datagrams: read when poll says so, not by the kernel into its own buffers.
@@ -165,11 +165,11 @@ class UringEngine final : public SystemEngine {
   std::uint32_t receive_limit_ = 0;  // After how many bytes a receive ends and begins again; 0: it has none.
   UringBuffers buffers_;
   List<Op> starved_;
-  const Op* filling_ = nullptr;  // What has filled its last buffers,
-  unsigned filled_ = 0;          // and how many in a row.
+  const Op* filling_ = nullptr;  // The operation that filled its last buffers.
+  unsigned filled_ = 0;          // How many buffers in a row it filled.
   std::uint64_t wake_count_ = 0;
   __kernel_timespec timeout_{};
-  Instant timeout_at_ = Instant::never();  // When the pending time-out comes; never: none is pending.
+  Instant timeout_at_ = Instant::never();  // When the pending timeout comes; never: none is pending.
   // Those of this turn's messages.
   static constexpr unsigned told_max = 16;
   std::shared_ptr<WakeUp<>> told_[told_max];

@@ -19,12 +19,12 @@ namespace keel::io {
 template <class Atomics = StandardAtomics>
 class WakeUp {
  public:
-  // True: the caller wakes the owner, at once.
+  // True: the caller wakes the owner, immediately.
   bool now() noexcept { return state_.exchange(sent, std::memory_order_acq_rel) != sent; }
 
   // True: the caller does so later, with what it hands to the kernel then; until leaves() nobody else relies on it.
   bool later() noexcept {
-    // Written, though unchanged: whom an earlier wake-up makes look sees what the caller has queued before.
+    // Written, though unchanged: a thread that an earlier wake-up makes look sees what the caller has queued before.
     unsigned state = state_.fetch_add(0u, std::memory_order_acq_rel);
     if (state == none) {
       state_.compare_exchange_strong(state, waits, std::memory_order_acq_rel, std::memory_order_acquire);

@@ -57,7 +57,7 @@ struct DiskCounts {
   std::uint64_t pages_lost = 0;   // At a power loss.
   std::uint64_t pages_torn = 0;   // At a power loss.
   std::uint64_t sizes_lost = 0;   // At a power loss.
-  std::uint64_t names_lost = 0;   // Made, removed or renamed in vain.
+  std::uint64_t names_lost = 0;   // Names whose creation, removal or renaming was lost.
   std::uint64_t pages_early = 0;  // Written before their sync.
   std::uint64_t read_errors = 0;
   std::uint64_t write_errors = 0;
@@ -77,7 +77,7 @@ class Disk {
   // From now on.
   void set_faults(const DiskFaults& faults) noexcept;
 
-  // A descriptor. ENOENT: missing, and not to be made.
+  // A descriptor. ENOENT: it does not exist, and is not to be created.
   int open(std::string_view path, bool make);
   // Descriptors are closed even without power. A removed file lives until then.
   void close(int fd) noexcept;

@@ -28,6 +28,7 @@
 
 namespace keel::io::testing {
 
+// The engine that a test runs on.
 enum class Which {
   Uring,
   Epoll,
@@ -44,7 +45,9 @@ enum class Which {
   SimLayered,
 };
 
+// The parameters of a test that runs on each engine.
 inline auto every_engine() { return ::testing::Values(Which::Uring, Which::Epoll, Which::Sim); }
+// The name of a test's parameter.
 inline std::string name_of_engine(const ::testing::TestParamInfo<Which>& which) {
   constexpr const char* names[] = {"uring",
                                    "epoll",

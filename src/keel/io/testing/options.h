@@ -1,4 +1,4 @@
-// keel/io/testing/options.h — what a simulation does to those who live in it: delays, and faults by name.
+// keel/io/testing/options.h — the delays and faults of a simulation.
 //
 //   sim::SimOptions options = sim::SimOptions::faulty(seed);
 //   options.only = *sim::parse_faults("reset:3:0,stall:1:44");  // as a failed run has told them
@@ -18,6 +18,7 @@
 
 namespace keel::sim {
 
+// The kinds of faults.
 enum class FaultKind : std::uint8_t {
   Reset,
   Vanish,
@@ -32,8 +33,8 @@ enum class FaultKind : std::uint8_t {
   NoRoom
 };
 
-// One fault by name: its kind, whom it strikes (a connection, one direction of it, a listener, a loop, a socket that
-// sends datagrams), and at which of his chances. Whether it strikes, and how, depends on the seed and on this name, on
+// One fault by name: its kind, its target (a connection, one direction of it, a listener, a loop, a socket that sends
+// datagrams), and at which of his chances. Whether it strikes, and how, depends on the seed and on this name, on
 // nothing else that happens: one may be left out and the others stay what they were. As text: "reset:3:0".
 struct Fault {
   FaultKind kind = FaultKind::Reset;
@@ -44,9 +45,10 @@ struct Fault {
 std::string to_string(const std::vector<Fault>& faults);         // "reset:3:0,stall:1:44"
 Result<std::vector<Fault>> parse_faults(std::string_view text);  // InvalidArgument: what is not of that form.
 
+// Seed, delays and faults of a simulation.
 struct SimOptions {
   std::uint64_t seed = 1;
-  Duration latency_min = 20_us;  // Of every packet, one way, and of every operation on a file.
+  Duration latency_min = 20_us;  // The delay of every packet, one way, and of every operation on a file.
   Duration latency_max = 1_ms;
   std::uint32_t buffer_bytes = 256 * 1024;  // Sent and not yet read, per direction; then the sender waits.
   double instant_send = 0.5;                // Probability that a Send that fits completes inside submit().

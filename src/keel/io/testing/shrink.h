@@ -8,8 +8,8 @@
 //
 // Leaves out faults, half of them, a quarter, … one at a time, for as long as the run still fails (A. Zeller and
 // R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002), and then makes what is left regular: one
-// latency, sends that complete at once. In the end every single fault that is left is needed. The size of the scenario,
-// clients and messages, is the test's own: it tries smaller ones and shrinks each that fails.
+// latency, sends that complete immediately. In the end every single fault that is left is needed. The size of the
+// scenario, clients and messages, is the test's own: it tries smaller ones and shrinks each that fails.
 //
 // Result:  options whose run has failed the last time, with `only` set. Those given when they did not fail at all.
 // Cost:    one run for each try; the number of faults that struck times its logarithm, at most `runs_max`.
@@ -23,14 +23,16 @@
 
 namespace keel::sim {
 
+// One run: its faults, and whether it failed.
 struct Trial {
   bool failed = false;
   std::vector<Fault> struck = {};  // Simulation::struck().
 };
 
+// The smallest set of faults that still fails.
 struct Shrunk {
   SimOptions options;
-  int runs = 0;  // Those it took.
+  int runs = 0;  // The number of runs that it took.
 };
 
 Shrunk shrink(const SimOptions& failing, FunctionRef<Trial(const SimOptions&)> run, int runs_max = 1000);

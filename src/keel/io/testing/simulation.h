@@ -17,11 +17,11 @@
 // own that dies after done(), so that AddressSanitizer sees bytes which are used too long.
 //
 // Datagrams of UDP arrive in order, once, and where their receiver has room, unless a fault is in the way; a socket
-// that is connected hears when nobody is there; several may come as one where DatagramOptions::join allows it. Those
-// between Unix sockets are not lost: their sender waits for room.
+// that is connected hears when nobody is there; several may come as one where DatagramOptions::join allows it.
+// Datagrams between Unix sockets are not lost: their sender waits for room.
 //
-// Files are on a Disk (disk.h), which may outlive the simulation: cut the power, end the simulation, and go on with
-// the same disk in another.
+// Files are on a Disk (disk.h), which may outlive the simulation: cut the power, end the simulation, and continue with
+// the same disk in another one.
 //
 // Threads:  one; start_thread() is a bug. Work that would run on other threads goes to pool().
 // Lifetime: outlives everything that lives on its loops, and owns them.
@@ -52,7 +52,7 @@ class Simulation final : public Host {
   explicit Simulation(const SimOptions& options = {}, Disk* disk = nullptr);
   ~Simulation() override;
 
-  // A new loop over an engine of this network. The simulation turns it; run() on it is a bug.
+  // A new loop over an engine of this network. The simulation runs its turns; calling run() on it is a bug.
   io::Loop& add_loop();
   // Runs each job after a random delay, on this thread, with the simulation as host; two jobs may change places, as on
   // a pool of several threads.
@@ -79,7 +79,7 @@ class Simulation final : public Host {
   // The last lines of the trace, at most SimOptions::trace_bytes_max: virtual nanoseconds, event, ends, bytes, hash.
   std::string_view trace_text() const noexcept;
   const FaultCounts& faults() const noexcept;
-  // Those that have struck, in order.
+  // The faults that have struck, in order.
   const std::vector<Fault>& struck() const noexcept;
   // For the message of a failing test: "replay: seed=… …; time …; trace …".
   std::string replay() const;

@@ -1,8 +1,8 @@
 // keel/telemetry/internal/literal_cache.h — what is made once for each literal of the program, found again by its
 // address.
 //
-// A hash of the address chooses where to look first, the places behind it come next: literals that are alike there do
-// not push each other out. Only when all `size` places are taken does a newcomer get that of another one, in turn.
+// A hash of the address selects the first place to look, followed by the next places, so that literals with the same
+// hash do not evict each other. Only when all `size` places are taken does a newcomer get that of another one, in turn.
 //
 // Threads: one at a time.  Cost: a multiplication and mostly one comparison; `size` comparisons for what is not there
 // when all places are taken. No memory beside the object.

@@ -12,27 +12,27 @@ namespace {
 
 // After EMFILE and its like: how long to leave the listener alone.
 constexpr Duration retry_pause = 50_ms;
-// When draining: how long those have who have begun to connect when newcomers are turned away. A round trip; connecting
-// to a Unix socket takes none.
+// While draining, how long clients whose handshake has already started may still be accepted while new ones are
+// rejected. A round trip; connecting to a Unix socket takes none.
 constexpr Duration last_call = 100_ms;
-// And how many are taken at its end: where newcomers cannot be turned away they may be coming as fast as they are
-// taken.
+// The most connections that are accepted at its end: where new ones cannot be rejected, they may arrive as fast as they
+// are taken.
 constexpr int waiting_max = 4096;
-// However long its queue, the kernel brings no more connections at once than there is room for completions.
+// However long its queue, the kernel reports no more connections together than there is room for completions.
 constexpr int burst_max = 8192;
 // At the limit, how long a connection has been idle that is closed for newcomers: one that was just used may be used
 // again, and its next request may be on its way.
 constexpr Duration idle_min = 1_s;
-// To find those that have been idle longest all are looked at, some cache lines of each: so many are found at once, and
-// this is how often that is done in vain.
+// Finding the longest-idle connections scans all of them, some cache lines of each: one scan finds up to this many, and
+// a scan that finds none is followed by this pause.
 constexpr std::uint32_t found_max = 64;
 constexpr Duration accept_pause = 100_ms;
 
-constexpr Degradation::Lines exhaustion_lines = {.begins = "cannot accept, trying again",
-                                                 .goes_on = "still cannot accept, trying again",
-                                                 .is_over = "accepting again"};
-constexpr Degradation::Lines fullness_lines = {.begins = "connection limit reached, not accepting",
-                                               .goes_on = "connection limit reached again, or still",
+constexpr Degradation::Lines exhaustion_lines = {.begins = "cannot accept connections; trying again",
+                                                 .goes_on = "still cannot accept connections; trying again",
+                                                 .is_over = "accepting connections again"};
+constexpr Degradation::Lines fullness_lines = {.begins = "the connection limit is reached; accepting is paused",
+                                               .goes_on = "the connection limit is still reached, or again",
                                                .is_over = "below the connection limit again"};
 
 }  // namespace
@@ -55,14 +55,14 @@ void Acceptor::begin() {
 }
 
 bool Acceptor::is_near_limit() const noexcept {
-  // A whole queue may come at once. Back only some way below, so that it does not change with every connection.
+  // A whole queue may arrive together. Back only some way below, so that it does not change with every connection.
   const auto burst = static_cast<std::uint64_t>(std::clamp(worker_.options().listen.backlog, 1, burst_max));
   return worker_.open_connections() + burst + (accept_.one_by_one ? burst / 8 : 0) >= connections_max_;
 }
 
 bool Acceptor::is_full() const noexcept { return worker_.open_connections() >= connections_max_; }
 
-// Near the limit the kernel might bring too many at once. At the end of a drain's last call it does not matter.
+// Near the limit the kernel might report too many together. At the end of a drain's last call it does not matter.
 void Acceptor::look_at_limit() {
   const bool is_near = is_near_limit();
   if (is_near == accept_.one_by_one || draining_) return;
@@ -96,11 +96,11 @@ void Acceptor::accepted() {
     worker_.loop().start_timer(retry_, worker_.loop().now() + retry_pause);
     return;
   }
-  worker_.log().error("accept failed, the listener is closed", Error::from_errno("accept", -result));
+  worker_.log().error("accept failed; the listener is closed", Error::from_errno("accept", -result));
   close_listener();
 }
 
-// A refusal would cost as much as an answer: above the limit connections wait in the kernel's queue.
+// A rejection would cost as much as a response: above the limit connections wait in the kernel's queue.
 void Acceptor::stop_for_now() {
   full_ = true;
   worker_.counts.paused_full.add();
@@ -131,7 +131,7 @@ bool Acceptor::make_room() {
   const auto wanted = static_cast<std::size_t>(
       std::min<std::uint64_t>(worker_.open_connections() - connections_max_ + 1 + room(), found_max));
   const Instant now = worker_.loop().now();
-  // Of a head that has begun and is not whole: long enough for a packet that is sent again.
+  // The age of an incomplete head: long enough for a packet that is sent again.
   const Duration head_min = std::min(idle_min, worker_.limits().header_timeout / 4);
   Instant next = now + head_min;  // A connection that does not wait yet is not closed before.
   worker_.connections().for_each([&](Connection& connection) {
@@ -209,7 +209,7 @@ void Acceptor::stop_accepting() {
 }
 
 // Their clients have connected and may have sent a request: closing the listener would reset them. Where others listen
-// on the same socket, some may have waked us and nobody else.
+// on the same socket, some of these connections may have woken only this worker.
 void Acceptor::take_waiting() {
   for (int n = 0; n < waiting_max && !aborting_ && worker_.open_connections() < connections_max_; ++n) {
     const int fd = worker_.engine().try_accept(listener_);

@@ -33,13 +33,13 @@ class Acceptor {
   Acceptor(const Acceptor&) = delete;
   Acceptor& operator=(const Acceptor&) = delete;
 
-  // Begins to accept, or goes on.
+  // Begins to accept, or continues.
   void begin();
   // Another limit of connections, from now on.
   void change(std::uint32_t connections_max);
   // A connection has ended: there may be room.
   void resume_with_room();
-  // Listening ends, after newcomers were turned away for a moment; or at once, where it goes on elsewhere.
+  // Listening ends, after new connections were rejected for a moment; or immediately, where it continues elsewhere.
   void begin_drain(Duration grace, Listening listening);
   // Listening ends, and who waits is not taken in.
   void abort();
@@ -58,7 +58,7 @@ class Acceptor {
   // Closes connections that have waited longest. False: none has for long enough; it is tried again.
   bool make_room();
   void look_for_room();
-  // How many places are free before accepting goes on.
+  // How many places are free before accepting continues.
   std::uint32_t room() const noexcept;
   void stop_accepting();
   void take_waiting();
@@ -77,7 +77,7 @@ class Acceptor {
   bool draining_ = false;
   bool aborting_ = false;
   bool full_ = false;
-  bool made_room_ = false;  // Since then: one free place is enough to go on.
+  bool made_room_ = false;  // Since then: one free place is enough to continue.
 };
 
 }  // namespace keel::http

@@ -1,4 +1,4 @@
-// keel/http/server/internal/answer.h — the bytes of an answer: status line, fields and framing of a Response, written
+// keel/http/server/internal/answer.h — the bytes of a response: status line, fields and framing of a Response, written
 // where it leaves.
 //
 // Internal to http: handlers make a Response, and a Connection decides how it is framed.
@@ -17,7 +17,7 @@
 
 namespace keel::http {
 
-// Bodies up to this are copied behind their head, so that pipelined answers leave together.
+// Bodies up to this are copied behind their head, so that pipelined responses leave together.
 inline constexpr std::size_t copied_body_max = 32 * 1024;
 
 // Of "HTTP/1.1 200 OK\r\n".

@@ -38,7 +38,7 @@ class Carrier {
   // The response will never be complete: its head has not been written, or its body has failed. The exchange may be
   // gone afterwards.
   virtual void reset() = 0;
-  // A task of the exchange has ended: calls `step` of it, and goes on with what has become possible.
+  // A task of the exchange has ended: calls `step` of it, and continues with what has become possible.
   virtual void resume(void (PendingExchange::*step)()) noexcept = 0;
   // Whether the connection can leave HTTP with this response.
   virtual bool can_upgrade() const noexcept = 0;

@@ -22,12 +22,12 @@ namespace keel::http {
 
 struct ClientEntry {
   std::uint64_t hash = 0;
-  std::uint64_t address = 0;  // Its bytes, and
-  std::uint32_t size = 0;     // how many they are.
+  std::uint64_t address = 0;  // The bytes of the address.
+  std::uint32_t size = 0;     // The number of these bytes.
   std::uint32_t next = 0;     // Of the same bucket, or free.
   std::uint32_t connections = 0;
-  std::uint32_t bodies = 0;    // That are held, and
-  std::size_t body_bytes = 0;  // what they take.
+  std::uint32_t bodies = 0;    // The number of bodies that are held.
+  std::size_t body_bytes = 0;  // The memory of these bodies.
   bool is_public = false;      // An address of the public internet.
   bool is_told = false;        // The log has a line about its connections.
 };

@@ -17,11 +17,11 @@
 namespace keel::http {
 namespace {
 
-// How many requests of one connection are answered before the others have their turn.
+// How many requests of one connection are processed before other connections run.
 constexpr int requests_per_turn = 64;
-// Of Limits::linger_time_max, when the server drains.
+// The part of Limits::linger_time_max that remains when the server drains.
 constexpr Duration linger_in_drain = 1_s;
-// What may follow a request that is being answered is read up to this.
+// Up to this many bytes are read of the requests after one in progress.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
 // What the kernel is left with of a connection that ends in peace, at most. More is waited for.
 constexpr std::uint64_t left_bytes_max = 64 * 1024;
@@ -29,7 +29,7 @@ constexpr std::uint64_t left_bytes_max = 64 * 1024;
 constexpr Duration peer_look_pause = 1_s;
 constexpr Duration peer_look_pause_in_drain = 100_ms;
 
-// Of a head that is not whole, or not one: whether its answer has no content.
+// For an incomplete or invalid head: whether its response has no content.
 bool asks_for_head(std::string_view text) noexcept {
   if (text.starts_with("\r\n")) text.remove_prefix(2);  // As the parser does.
   return text.starts_with("HEAD ");
@@ -159,7 +159,7 @@ bool Connection::can_process() const noexcept {
   return (held_up | out_.attached_bytes()) == 0 && out_.unsent() < worker_.limits().pipeline_bytes_max;
 }
 
-// Takes whole requests off the front of `rest` and answers them; returns what has to be kept.
+// Takes whole requests off the front of `rest` and processes them; returns what has to be kept.
 std::string_view Connection::process(std::string_view rest) {
   for (int answered = 0; !rest.empty(); ++answered) {
     if (answered == requests_per_turn && can_process()) {
@@ -167,7 +167,7 @@ std::string_view Connection::process(std::string_view rest) {
       worker_.loop().post(turn_);
     }
     if (!can_process()) {
-      if (close_) return {};  // Nothing behind a last request is looked at.
+      if (close_) return {};  // Bytes after the last request are ignored.
       kept_ready_ = true;
       return rest;
     }
@@ -195,7 +195,7 @@ std::string_view Connection::process(std::string_view rest) {
   return rest;
 }
 
-// `received` begins with the head; returns what is left behind the request.
+// `received` begins with the head; returns the bytes after the request.
 std::string_view Connection::begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
                                            StageClock* clock) {
   const std::string_view rest(received.data() + head_size, received.size() - head_size);
@@ -231,7 +231,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   }
   const bool is_guarded = has_body && !streams && !is_whole && exchange.is_guarded();
   const bool may_send = has_body && head.expect_continue() && rest.empty();
-  // The answer does not depend on a body that has not been sent: give it, and never read a request out of that body.
+  // The response does not depend on a body that has not been sent: give it, and never read a request out of that body.
   const bool goes_without = may_send && !match.is_route;
   if (goes_without) {
     close_ = true;
@@ -317,7 +317,7 @@ void Connection::wake_reader() {
   exchange_->reader().wake();
 }
 
-// The request's answer, if there is one, is the last.
+// The request's response, if there is one, is the last.
 void Connection::give_up_body() {
   close_ = true;
   phase_ = Phase::Head;
@@ -365,7 +365,7 @@ void Connection::sent() {
 void Connection::finish_send() {
   const bool is_sent = out_.finish();
   worker_.records().end_write(this, is_sent);
-  // The idle time begins with the end of the answer, or of what there is of it.
+  // The idle time begins with the end of the response, or of what there is of it.
   if ((phase_ == Phase::Head && !partial_.has_begun()) || is_streaming()) began_ = worker_.loop().now();
   if (is_sent) return;
   fail(out_.error());
@@ -431,7 +431,7 @@ void Connection::settle() {
     if (close_ || peer_done_) return linger_or_end();
   }
   count_held();
-  // While nothing more can be answered, nothing more is read: the peer is slowed down.
+  // While no further response can be queued, nothing more is read, so that the peer is slowed down.
   const bool reads = wants_bytes();
   if (reads && transport_.is_paused()) transport_.resume();
   if (!reads && !transport_.is_paused() && transport_.is_receiving()) transport_.pause();
@@ -450,7 +450,7 @@ void Connection::fail(std::int32_t result) {
   worker_.counts.slow_readers.add();
 }
 
-// A peer that is still writing would lose the answer to a reset: stop writing, and read on for a while. One that has
+// A peer that is still writing would lose the response to a reset: stop writing, and read on for a while. One that has
 // much to read yet is waited for as well.
 void Connection::linger_or_end() {
   if ((peer_done_ || peer_closes_) && !has_much_to_read()) return abort();
@@ -548,7 +548,7 @@ void Connection::timed_out() {
   is_in_peace ? abort() : cut();
 }
 
-// Idle or lingering, while the kernel still has some of the last response: that is a send which goes on, and has the
+// Idle or lingering, while the kernel still has some of the last response: that is a send which continues, and has the
 // time of one.
 bool Connection::waits_for_reader(Instant now) {
   if (!is_idle() && phase_ != Phase::Lingering) return false;
@@ -561,12 +561,13 @@ bool Connection::waits_for_reader(Instant now) {
 
 void Connection::reset_slow_reader() {
   worker_.counts.timeouts.add();
-  worker_.log().info("a client takes its answer too slowly, it is cut", log::field("sent", out_.bytes_sent()));
+  worker_.log().info("a client received its response too slowly; its connection was reset",
+                     log::field("sent", out_.bytes_sent()));
   cut();
 }
 
 std::optional<Connection::Waiting> Connection::waiting() const noexcept {
-  // Not since something came: who sends on would stay.
+  // Counted from the beginning, not from the last arrival: a client that keeps sending would stay.
   if (phase_ == Phase::Lingering) return Waiting{out_.began(), false};
   if (phase_ == Phase::Introducing) return Waiting{began_, !in_.empty()};
   const bool is_between = phase_ == Phase::Head && !out_.is_sending() && !close_ && !yields_ && out_.is_empty();
@@ -580,7 +581,7 @@ void Connection::begin_drain() {
   watch();
 }
 
-// What had begun on a connection that ends now, and will not be answered, or not to its end.
+// Records the requests of a connection that ends now, whose responses will not be sent, or not completely.
 void Connection::record_cut() noexcept {
   if (phase_ == Phase::Head && partial_.has_begun()) worker_.records().cut_head(in_.size());
   if (phase_ == Phase::Busy) exchange_->record_cut(exchange_->cut_now());

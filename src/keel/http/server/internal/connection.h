@@ -7,7 +7,7 @@
 // synchronously is an Exchange on the stack of the call that brought it; one that takes longer is a PendingExchange,
 // which the connection carries (connection_carrier.h).
 //
-// Out of memory ends the connection that met it without an answer; in a handler it is a 503 like another error.
+// Out of memory ends the connection that met it without a response; in a handler it is a 503 like another error.
 //
 //   Head ──complete──▶ (Busy ──done──▶) (Discarding ──over──▶) Head …
 //     ├─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
@@ -18,13 +18,13 @@
 // Busy: there is a pending exchange. Discarding: what the handler has not read of the body is thrown away. Upgrading:
 // the 101 leaves, and the receive ends without losing a byte (upgrade.h).
 //
-// Tasks are begun by settle(), which is the last thing that happens: they may end at once, and with them the
+// Tasks are begun by settle(), which is the last thing that happens: they may end immediately, and with them the
 // connection.
 //
-// While a task runs the connection goes on reading what may follow, up to a bound, and so sees that the client is gone:
-// a reset stops the task. The end of the stream (FIN) does not: a client may finish writing and wait for its answer.
-// One that closes altogether sends the same and answers what we send with a reset; an answer that streams and has
-// nothing to send for the idle time-out ends with the connection.
+// While a task runs the connection continues reading what may follow, up to a bound, and so sees that the client is
+// gone: a reset stops the task. The end of the stream (FIN) does not: a client may finish writing and wait for its
+// response. A client that closed both directions looks the same until the server sends something and gets a reset. A
+// streamed response that has nothing to send for the idle timeout is therefore aborted with the connection.
 //
 // Idle, a connection owns its transport, a send and a timer, and no buffer.
 //
@@ -60,17 +60,17 @@ class ServerWorker;
 
 class Connection final : public Link {
  public:
-  // On a descriptor just accepted; frees itself when it has ended.
+  // Begins on a descriptor that was just accepted; the connection frees itself when it has ended.
   static void begin(ServerWorker& worker, int fd);
 
   // Who is closed when others need its place. It has waited between two requests, for the rest of a head, or for a
-  // client to stop sending behind its last answer. Nullopt: something is under way.
+  // client to stop sending behind its last response. Nullopt: something is under way.
   struct Waiting {
     Instant since;
     bool in_head;
   };
   std::optional<Waiting> waiting() const noexcept;
-  // An idle connection now has the grace of the drain instead of the idle time-out.
+  // An idle connection now has the grace of the drain instead of the idle timeout.
   void begin_drain();
   // Ends without sending what is left. Part of a response that ends with its connection does not look whole: a reset.
   void abort();
@@ -167,7 +167,7 @@ class Connection final : public Link {
   void record_cut() noexcept;
   void run_due();
 
-  // Sends what is there, goes on with what was kept, decides whether this is the end. The last thing a caller does:
+  // Sends what is there, continues with what was kept, decides whether this is the end. The last thing a caller does:
   // the connection may be gone afterwards.
   void settle();
   void flush();
@@ -195,14 +195,14 @@ class Connection final : public Link {
   Member<Job, Connection, &Connection::on_event<&Connection::go_on>> turn_{*this};
   Buffer in_;  // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
   PartialHead partial_;
-  ConnectionCarrier* exchange_ = nullptr;  // A request that outlives the call that brought it.
+  ConnectionCarrier* exchange_ = nullptr;  // The exchange that outlives the call which brought its request.
   Instant began_;  // When this phase began; in Head the idle time, or a head's first byte; while a body is streamed
                    // since when nothing has been sent, in Lingering since when nothing has come.
   std::uint32_t requests_ = 0;
-  std::uint32_t client_;  // Its place in the worker's table.
+  std::uint32_t client_;  // The index of the connection in the worker's table.
   Phase phase_ = Phase::Head;
   BodyEnd body_end_ = BodyEnd::Length;  // Of the response whose head was written last.
-  bool close_ : 1 = false;              // After what is in out_.
+  bool close_ : 1 = false;              // Bytes that are sent after those in out_.
   bool peer_done_ : 1 = false;          // It has finished writing, or is gone.
   bool peer_closes_ : 1 = false;        // It asked for the close: nothing more will come.
   bool yields_ : 1 = false;             // turn_ is posted: it has had its share of this turn.

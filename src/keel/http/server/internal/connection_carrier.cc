@@ -54,9 +54,9 @@ void Connection::body_wanted() {
 
 void Connection::write_head(Response& response) {
   PendingExchange& exchange = *exchange_;
-  // What writes the answer's body may read the request's, and behind the answer's head it is too late for this. The
-  // head follows when the body has begun to come, or has a part of its own behind it: a proxy that finds both at once
-  // may lose the body that the client then sends (HAProxy 2.6).
+  // The writer of the response's body may read the request's, and after the response's head it is too late for this.
+  // The head follows when the body has begun to come, or has a part of its own behind it: a proxy that finds both at
+  // once may lose the body that the client then sends (HAProxy 2.6).
   if (response.is_streamed() && exchange.take_awaits_continue()) {
     out_.waiting().append(continue_head);
     flush();
@@ -139,7 +139,7 @@ void Connection::end_exchange() {
   phase_ == Phase::Upgrading ? transport_.release() : free_exchange();
 }
 
-// Before its head: the peer has finished before the end of the request, and nobody waits for an answer.
+// Before its head: the peer has finished before the end of the request, and no client waits for a response.
 void Connection::reset_exchange() {
   if (!exchange_->is_streaming()) return give_up_body();
   // Where the end of the connection is the end of the body, only a reset shows that it is not whole.
@@ -158,7 +158,7 @@ void Connection::resume(void (PendingExchange::*step)()) noexcept {
 
 // --- framed --------------------------------------------------------------------------------------------------------
 
-// The head of a response, and its body unless that is streamed, behind what is queued already.
+// Queues the head of a response, and its body unless that is streamed, after what is queued already.
 void Connection::write(Exchange& exchange, Response& response) {
   const RequestHead& head = exchange.head();
   const RouteMatch& match = exchange.match();
@@ -170,7 +170,7 @@ void Connection::write(Exchange& exchange, Response& response) {
     if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
   } else if (head_only && match.is_route && response.content().empty() &&
              worker_.router().method(match) == Method::Head) [[unlikely]] {
-    // It has not been told what GET would send, whose length this would be (RFC 9110 §8.6).
+    // The length that GET would have is not known here (RFC 9110 §8.6).
     body_end = BodyEnd::Unsaid;
   }
   if (!response.is_upgrade() && (!head.keep_alive() || response.close_ || worker_.is_draining() ||
@@ -196,7 +196,7 @@ void Connection::write(Exchange& exchange, Response& response) {
   if (response.is_upgrade()) phase_ = Phase::Upgrading;
 }
 
-// Of a response that is measured.
+// The clock of a measured response.
 void Connection::follow_send(const Exchange& exchange) {
   worker_.records().begin_write(this, exchange.match().index, out_.is_sending());
 }

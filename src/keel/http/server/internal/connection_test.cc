@@ -1,4 +1,4 @@
-// What connections do with peers that take their answers slowly, with requests that are never whole, and with what
+// What connections do with peers that take their responses slowly, with requests that are never whole, and with what
 // trusted hops say of a request; on every engine.
 
 #include "keel/http/server/internal/connection.h"
@@ -142,7 +142,7 @@ TEST_P(LongTurns, keep_no_answer_that_is_ready) {
   EXPECT_EQ(seen, (std::vector<std::ptrdiff_t>{0, 1, 2}));
 }
 
-// --- In how many pieces an answer leaves.
+// --- In how many pieces a response leaves.
 
 Task<> copy_body(BodyWriter& out) {
   while (true) {
@@ -174,7 +174,7 @@ TEST_P(Segments, have_100_continue_alone_and_the_head_of_a_response_that_streams
   EXPECT_EQ(client.segments(), 3u) << "that, the head with the body, and the end";
 }
 
-// --- Who takes an answer slowly.
+// --- Who takes a response slowly.
 
 TEST_P(Connections, cut_a_peer_that_takes_less_than_the_least_rate) {
   Limits limits;
@@ -363,7 +363,7 @@ TEST_P(Connections, record_no_cut_where_nothing_had_begun) {
   EXPECT_TRUE(lines("request cut").empty());
 }
 
-// --- Whom lines and answers name.
+// --- The client that lines and responses name.
 
 TEST_P(Connections, name_what_is_refused_as_what_is_answered) {
   options_.request_ids = options_.log_clients = true;
@@ -446,7 +446,7 @@ TEST_P(Connections, continue_the_trace_of_a_trusted_hop) {
   }
 }
 
-// RFC 9110 §7.4: who has received it over a secured connection may pass it on.
+// RFC 9110 §7.4: a server that has received it over a secure connection may pass it on.
 TEST_P(Connections, take_an_https_target_from_a_trusted_hop_alone) {
   const std::string wire = "GET https://a/plaintext HTTP/1.1\r\nHost: a\r\n\r\n";
   options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());

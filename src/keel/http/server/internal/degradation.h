@@ -41,7 +41,7 @@ class Degradation {
     enter(fields...);
     leave();
   }
-  // The worker drains: what goes on or ends from now on is not said.
+  // The worker drains: what continues or ends from now on is not said.
   void stop() noexcept;
 
  private:

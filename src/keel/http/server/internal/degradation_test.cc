@@ -15,9 +15,9 @@
 namespace keel::http::degradation_test {
 namespace {
 
-constexpr Degradation::Lines lines_of_memory = {.begins = "no memory, a connection is closed",
-                                                .goes_on = "still no memory, connections are closed",
-                                                .is_over = "there is memory again"};
+constexpr Degradation::Lines lines_of_memory = {.begins = "out of memory; a connection was closed",
+                                                .goes_on = "still out of memory; connections are closed",
+                                                .is_over = "memory is available again"};
 
 struct Degradations : ::testing::Test {
   Degradations() { told(); }
@@ -56,18 +56,18 @@ using Lines = std::vector<std::string>;
 
 TEST_F(Degradations, are_said_when_they_begin_and_when_they_are_over) {
   state.meet(log::field("for", "a request"));
-  EXPECT_EQ(told(), Lines({"warn: no memory, a connection is closed worker=0 for=a request"}));
+  EXPECT_EQ(told(), Lines({"warn: out of memory; a connection was closed worker=0 for=a request"}));
   state.meet(log::field("for", "a connection"));
   pass(4_s);
   EXPECT_EQ(told(), Lines()) << "once, however often";
 
   pass(7_s);
-  EXPECT_EQ(told(), Lines({"info: there is memory again worker=0 times=2"}));
+  EXPECT_EQ(told(), Lines({"info: memory is available again worker=0 times=2"}));
   pass(60_s);
   EXPECT_EQ(told(), Lines()) << "and that it is over, once";
 
   state.meet(log::field("for", "a request"));
-  EXPECT_EQ(told(), Lines({"warn: no memory, a connection is closed worker=0 for=a request"})) << "it begins anew";
+  EXPECT_EQ(told(), Lines({"warn: out of memory; a connection was closed worker=0 for=a request"})) << "it begins anew";
 }
 
 TEST_F(Degradations, that_last_are_said_again_each_minute_with_how_often_they_were_met) {
@@ -80,7 +80,7 @@ TEST_F(Degradations, that_last_are_said_again_each_minute_with_how_often_they_we
   EXPECT_EQ(told(), Lines());
 
   pass(6_s);
-  EXPECT_EQ(told(), Lines({"warn: still no memory, connections are closed worker=0 times=60"}));
+  EXPECT_EQ(told(), Lines({"warn: still out of memory; connections are closed worker=0 times=60"}));
 }
 
 TEST_F(Degradations, that_come_and_go_are_one) {
@@ -92,7 +92,7 @@ TEST_F(Degradations, that_come_and_go_are_one) {
   }
   EXPECT_EQ(told().size(), 1u);
   pass(20_s);
-  EXPECT_EQ(told(), Lines({"info: there is memory again worker=0 times=10"}));
+  EXPECT_EQ(told(), Lines({"info: memory is available again worker=0 times=10"}));
 }
 
 TEST_F(Degradations, are_not_told_of_by_a_worker_that_drains) {

@@ -45,7 +45,7 @@ void Exchange::indent_json(Response& response) {
 }
 
 Response Exchange::reject_late() {
-  constexpr std::string_view too_late = "this server is late with all that it has to do";
+  constexpr std::string_view too_late = "the server is overloaded";
   worker_.counts.requests.add();
   worker_.counts.refused.add();
   worker_.counts.overloaded.add();

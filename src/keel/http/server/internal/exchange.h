@@ -50,7 +50,7 @@ class HandlerTimer {
 
 class Exchange {
  public:
-  // Of a request whose head has come on `transport`, which both outlive this; its memory is the worker's scratch.
+  // For a request whose head has arrived on `transport`; both outlive this. Its memory is the worker's scratch memory.
   // `introduction`: of the connection; null: nobody has introduced it.
   Exchange(ServerWorker& worker, RequestHead& head, const Transport& transport, const Introduction* introduction,
            StageClock* clock)
@@ -76,7 +76,7 @@ class Exchange {
   const Span& span() const noexcept { return request_.span_; }
   bool is_measured() const noexcept { return request_.span_.stages != nullptr; }
 
-  // Whom a proxy has named is the request's peer, in place of that of its descriptor.
+  // The address that a proxy has named is the request's peer, in place of that of its descriptor.
   void set_introduction(const Introduction* introduction) noexcept {
     if (introduction != nullptr) [[unlikely]]
       request_.peer_ = &introduction->peer;
@@ -102,8 +102,8 @@ class Exchange {
   }
   // The response when nothing is done for it, because it comes too late; counted and logged.
   Response reject_late();
-  // Counts and logs the exchange, whose response has been written, or its streamed body. `has_waited`: it went on after
-  // a task had waited.
+  // Counts and logs the exchange, whose response has been written, or its streamed body. `has_waited`: it continued
+  // after a task had waited.
   void record(Status status, std::size_t body_bytes, bool has_waited = false);
 
  protected:
@@ -140,7 +140,7 @@ inline Result<Response> Exchange::call(std::string_view body) {
 
 inline Result<Response> Exchange::call_at_once() {
   const flight::Doing doing(&tell, &request_);
-  // A task that it wakes may answer and go on with its connection's next request, where this one is.
+  // A task that it wakes may answer and continue with its connection's next request, where this one is.
   const Trampoline::Deferring deferring;
   try {
     if (match().link_count != 0) {
@@ -156,11 +156,11 @@ inline Result<Response> Exchange::call_at_once() {
   const ServerOptions& options = worker_.options();
   if (request_.arena_->bytes_held() > worker_.limits().request_bytes_max) [[unlikely]] {
     worker_.counts.requests_too_big.add();
-    result = fail(Code::ResourceExhausted, "the request needs more memory than this server gives to one");
+    result = fail(Code::ResourceExhausted, "the request exceeds the server's memory limit for one request");
   }
   if (!result) result = problem(request_, result.error());
   if (!worker_.held().takes_response(result->content().size())) [[unlikely]]
-    result = refuse(Status::ServiceUnavailable, "this server holds as much for responses as it may");
+    result = refuse(Status::ServiceUnavailable, "the server's memory limit for responses is reached");
   if (result->is_upgrade()) [[unlikely]]
     result = Upgraded::answer(worker_, request_, *std::move(result), can_upgrade);
   if (!match().accepted_type.empty()) result->vary("Accept");
@@ -173,7 +173,7 @@ inline Result<Response> Exchange::call_at_once() {
     Recorder::active->responds(request_, *result);
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
-    // After an interim status the client would take the next answer for this one; above 599 there is no status line.
+    // After an interim status the client would take the next response for this one; above 599 there is no status line.
     worker_.counts.bugs.add();
     worker_.log().error("a response had a field or a status that cannot be sent", log::field("path", request_.path()),
                         log::field("route", request_.route()), log::field("status", status_number));

@@ -61,7 +61,7 @@ void HeldMemory::look() {
   if (has_rejected_) end_slowest(before);
 }
 
-// Of those that were there at the look before.
+// Resets the slowest of the connections that were there at the previous check.
 void HeldMemory::end_slowest(const std::vector<Seen>& before) {
   struct Candidate {
     Connection* connection;

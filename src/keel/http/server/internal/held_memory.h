@@ -2,13 +2,13 @@
 // responses that they have not taken, and bytes that were received of requests and not processed.
 //
 // Internal to http. A connection tells, after each of its events, how much it holds in units of 4 KiB; less than one is
-// a part of what every connection costs. So a small response, or a large one that the kernel takes at once, is not
+// a part of what every connection costs. So a small response, or a large one that the kernel takes immediately, is not
 // counted at all.
 //
 // Responses: once they hold as much as they may, a new one that is not small becomes a 503 until there is room again.
-// From half of it on the connections that hold some are looked at once a second; where responses had to be rejected
-// since, those whose clients took least in that second are reset until a quarter is free. A client that reads slowly
-// holds up others for two seconds at most, and the client that is reset has read slowest.
+// When half of the limit is used, the connections that hold memory are checked every second; where responses had to be
+// rejected since, those whose clients took least in that second are reset until a quarter is free. A client that reads
+// slowly holds up others for two seconds at most, and the client that is reset has read slowest.
 //
 // Received bytes: once they hold as much as they may, the connections that have waited longest with some are reset in
 // the next event-loop iteration, until an eighth is free. A request whose head has come whole does not wait.

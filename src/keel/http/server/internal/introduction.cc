@@ -97,13 +97,14 @@ void Connection::begin_layer() {
   watch();
 }
 
-// Nothing is answered: whoever speaks another protocol would not understand it.
+// There is no response: a client of another protocol would not understand it.
 void Connection::reject_introduction(const char* reason) {
   worker_.reject_introduction(introduction()->peer, reason);
   abort();
 }
 
-// The connection has ended before its header was over. One that has said nothing looks whether somebody listens.
+// The connection has ended before its header was over. A client that has sent nothing only checks whether the port is
+// open.
 void Connection::lose_introduction() {
   if (phase_ == Phase::Introducing && !in_.empty()) return reject_introduction("the connection ended in the header");
   abort();

@@ -1,5 +1,5 @@
-// keel/http/server/internal/introduction.h — for whom a trusted proxy has made a connection: the PROXY protocol
-// (net/proxy_header.h) in front of the first request, and of TLS.
+// keel/http/server/internal/introduction.h — the client for which a trusted proxy has made a connection: the PROXY
+// protocol (net/proxy_header.h) in front of the first request, and of TLS.
 //
 // Internal to http. A connection that is to begin with a header has an Introduction behind it, in the same block of
 // memory; others have no byte of it. introduction.cc has how connections begin, and what such a one does until the
@@ -22,7 +22,7 @@ struct Introduction {
   Address peer;
 };
 
-// The other end of a connection: the peer of its descriptor, or whom a proxy has named.
+// The other end of a connection: the peer of its descriptor, or the address that a proxy has named.
 struct Remote {
   int fd;
   const Introduction* introduction;  // Null: nobody has introduced it.

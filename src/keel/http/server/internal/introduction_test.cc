@@ -89,7 +89,7 @@ class Introductions : public Servers {
     close(one);
     return all.empty() ? "" : all.front().body;
   }
-  // A connection on which `wire` is sent ends without an answer.
+  // A connection on which `wire` is sent ends without a response.
   void expect_closed(const std::string& wire) {
     Peer& one = peer();
     one.send(wire);
@@ -110,7 +110,7 @@ class Introductions : public Servers {
     });
     return found;
   }
-  static constexpr std::string_view invalid = "a trusted proxy sent no valid PROXY header, its connection is closed";
+  static constexpr std::string_view invalid = "a trusted proxy sent no valid PROXY header; its connection was closed";
 
  private:
   log::Reader reader_{false};
@@ -424,7 +424,7 @@ class SecureIntroductions : public Introductions {
         text.append(room, *got);
       }
     }
-    // Goes on with what has come.
+    // Continues with what has come.
     void go_on() {
       const std::string fresh = peer.wire().substr(std::exchange(taken, peer.wire().size()));
       feed(fresh);

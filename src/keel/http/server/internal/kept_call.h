@@ -3,7 +3,7 @@
 // Internal to http: Response::stream() and Response::upgrade() make one. The handler has returned when the task begins,
 // and perhaps with it all that a lambda could have captured; nobody can see how a lambda captures. So it is a function,
 // or a lambda without captures, and what it works with is given behind it and kept by value, as std::thread does:
-// std::ref says that something lives elsewhere. What belongs to the request is refused where a type tells: the Request
+// std::ref says that something lives elsewhere. What belongs to the request is rejected where a type tells: the Request
 // itself, views, spans. A parameter that is a reference is bound to what is kept, never to a temporary made of it.
 //
 // Threads: a value.  Cost: a move of each argument.

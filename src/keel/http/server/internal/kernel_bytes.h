@@ -36,8 +36,8 @@ class KernelBytes {
   Member<Job, KernelBytes, &KernelBytes::sweep> job_{*this};
   std::atomic<bool> is_asked_ = false;  // Until a sweep has ended.
   std::atomic<std::uint64_t> found_ = 0;
-  std::uint64_t bytes_ = 0;  // Of the sweep under way,
-  std::uint64_t left_ = 0;   // and how many connections it has left; 0: none is.
+  std::uint64_t bytes_ = 0;  // The sum of the current sweep.
+  std::uint64_t left_ = 0;   // Connections that the current sweep has left; 0: no sweep.
 };
 
 }  // namespace keel::http

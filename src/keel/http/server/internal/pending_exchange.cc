@@ -14,7 +14,7 @@ namespace keel::http {
 namespace {
 
 constexpr const char* late_body = "the body did not arrive in time";
-// Of a body that its handler has not read: what is thrown away so that the connection can be used again.
+// Up to this many bytes of a body that its handler has not read are dropped, so that the connection can be used again.
 constexpr std::size_t discard_bytes_max = 256 * 1024;
 
 }  // namespace
@@ -199,7 +199,7 @@ void PendingExchange::run() {
     const flight::Doing doing(&tell, &request());
     if (!run_.begin(call_later(), done, {.deadline = until_, .span = &span()})) return note_wait();
   } catch (...) {
-    // A handler that is no coroutine itself: there is no task.
+    // An exception of a handler that is no coroutine itself: there is no task.
     return answer(Error::from_exception());
   }
   handler_done();
@@ -314,7 +314,7 @@ void PendingExchange::end_streaming(Result<> result) {
     }
     if (result.error().is_bug()) worker_.counts.bugs.add();
     log::Failure(result.error(), Level::Error)
-        .log(worker_.log(), "an answer's body failed, its connection is cut",
+        .log(worker_.log(), "the body of a response failed; its connection was reset",
              log::field("method", request().head().method_text()), log::field("path", request().path()),
              log::field("route", request().route()), log::field("bytes", writer.queued_));
   }

@@ -8,8 +8,8 @@
 // Receiving: the whole body is put together. Handling: the handler runs; it may read the body itself (body_reader.h).
 // Streaming: a task writes the body of the response (body_writer.h). A handler that is synchronous passes through.
 //
-// Where a task is begun that may end at once, and would then write a response in the middle of the connection's work,
-// the exchange is due instead, until the connection calls run_due().
+// Where a task is begun that may end immediately, and would then write a response in the middle of the connection's
+// work, the exchange is due instead, until the connection calls run_due().
 //
 // Threads: the worker.
 
@@ -54,14 +54,14 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
 
   // It is put together, and the exchange run when it is whole.
   void begin_collecting(const BodyDecoder& decoder);
-  // More of it, perhaps with what follows, which is left in `rest`. Refused: `status` and `reason` say why; Done: it is
-  // whole; else more is needed.
+  // More of it, perhaps with what follows, which is left in `rest`. Rejected: `status` and `reason` say why; Done: it
+  // is whole; else more is needed.
   ChunkStep collect(std::string_view& rest);
   // The handler reads it: `first` has come already. The exchange is due.
   void begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
   // The same, but it is put together for the handler, once middleware has let the request pass.
   void begin_guarded(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
-  // The handler reads the body, or could, and some of it is to come.
+  // The handler reads the body. or could, and some of it is to come.
   bool reads_body() const noexcept { return reads_ && !reader_.is_over(); }
   bool has_read_body() const noexcept { return reads_ && reader_.is_over(); }
   BodyReader& reader() noexcept { return reader_; }
@@ -99,7 +99,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   // What is left of a streamed body at its end, for which there is always room; and the trailers behind it.
   std::string_view tail() const noexcept { return writer_->tail(); }
   std::string_view trailers() const noexcept { return writer_->trailers_.lines(); }
-  // What goes on with the connection, once an upgrade was sent.
+  // What continues with the connection, once an upgrade was sent.
   Upgraded* release_upgrade() noexcept { return upgrade_.release(); }
   // For BodyWriter.
   bool write(std::string_view& rest) noexcept;
@@ -108,7 +108,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
 
   // By when something has to have come, or be done.
   Instant deadline() const noexcept;
-  // It has passed: the reader is to be woken, to find its body refused; or the handler has been asked to end; or
+  // It has passed: the reader is to be woken, to find its body rejected; or the handler has been asked to end; or
   // nothing is running that could be told.
   enum class TimedOut : std::uint8_t { Reader, Handler, Nothing };
   TimedOut time_out() noexcept;
@@ -148,7 +148,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   State state_ = State::Receiving;
   bool is_due_ = false;
   bool reads_ = false;     // The handler reads the body,
-  bool collects_ = false;  // or middleware lets it be put together.
+  bool collects_ = false;  // A middleware waits for the whole body.
   bool awaits_continue_ = false;
   bool abandoned_ = false;
   bool has_waited_ = false;     // One of its tasks has.
@@ -156,19 +156,19 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   Instant until_;               // The body has to be there by then; later, the task has to have ended.
   // The body, when the handler does not read it.
   BodyDecoder decoder_;
-  Buffer body_;                // The whole of it,
-  std::size_t body_held_ = 0;  // and what it takes of the worker's body_bytes.
+  Buffer body_;                // The whole body.
+  std::size_t body_held_ = 0;  // The part of the worker's body_bytes that the body takes.
   Instant body_began_;
   // And when it does.
   struct Reader : BodyReader {
     PendingExchange* owner = nullptr;
   } reader_;
   Instant body_until_ = Instant::never();  // When it is put together: by when it has to be whole.
-  Instant read_began_;                     // When the reader began to wait, and
-  Duration read_waited_;                   // how long it did before.
+  Instant read_began_;                     // When the reader began to wait.
+  Duration read_waited_;                   // How long it had waited before.
   std::size_t discarded_ = 0;
-  StageClock stages_;      // When the request is measured, and
-  Instant handler_began_;  // when its handler was begun.
+  StageClock stages_;      // The stages of a measured request.
+  Instant handler_began_;  // When the handler of a measured request began.
   struct Run : Start<Response> {
     PendingExchange* owner = nullptr;
   } run_;

@@ -5,8 +5,8 @@
 namespace keel::http {
 namespace {
 
-// Of requests that come late one after the other, how many are taken to be as late as one before them was: to ask the
-// kernel costs a tenth of a refusal.
+// After consecutive late requests, up to this many following ones are assumed to be equally late without asking the
+// kernel, because asking costs a tenth of a rejection.
 constexpr int late_unasked_max = 7;
 
 }  // namespace
@@ -23,9 +23,9 @@ bool QueueDelay::rejects(std::uint32_t route, int fd, Instant since, Duration mo
   const Instant turn = loop_.now();
   const Instant now = std::max(worked_until_, turn);
   const Duration in_turn = now - turn;
-  // What a harvest leaves in the kernel has waited already when the next one brings it: Linux 6.13 and later give some
-  // 20 completions at once. They come in the order in which they arrived: what the kernel says of one bounds the delay
-  // of those behind it, and those close behind one that is late are as late.
+  // What a harvest leaves in the kernel has waited already when the next one brings it: Linux 6.13 and later report
+  // some 20 completions together. They come in the order in which they arrived: the delay of one bounds the delay of
+  // those after it, and those shortly after a late one are equally late.
   if (behind_.turn != turn) behind_ = {turn, false, Duration(), 0, 0};
   if (in_turn <= most && (!behind_.is_known || in_turn + behind_.time > most)) {
     if (behind_.unasked > 0) {

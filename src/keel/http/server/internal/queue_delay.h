@@ -36,7 +36,7 @@ class QueueDelay {
     const std::int64_t cost = since_worked(now);
     lately += (std::min(cost, 2 * lately + 20'000) - lately) >> 3;
   }
-  // The same of a request that had waited for something: nobody knows when it went on. Among the times since whatever
+  // The same of a request that had waited for something: nobody knows when it continued. Among the times since whatever
   // was done before it, the shortest are its own; the cost sinks to them fast, and rises slowly.
   void went_on(std::uint32_t route, Instant now) noexcept;
   // When the last request of this event-loop iteration was done, or was about to begin.
@@ -71,11 +71,11 @@ class QueueDelay {
   Instant worked_until_;
   Admission admission_;
   struct {
-    Instant turn;           // In this iteration
-    bool is_known = false;  // the kernel was asked
-    Duration time;          // how long before the iteration's harvest a request had come;
-    int late = 0;           // so many that were asked about, one after the other, were late,
-    int unasked = 0;        // and so many are not asked about.
+    Instant turn;           // The loop iteration that these values belong to.
+    bool is_known = false;  // Whether the kernel was asked in this iteration.
+    Duration time;          // How long that request had waited when the iteration's completions were collected.
+    int late = 0;           // Consecutive sampled requests that were late.
+    int unasked = 0;        // Requests to skip before sampling again.
   } behind_;
 };
 

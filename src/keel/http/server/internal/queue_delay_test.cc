@@ -58,7 +58,7 @@ struct QueueDelays : ::testing::Test {
   }
 };
 
-// A thousand clients take their answers slowly: sending to them lasts for 10 ms of each iteration.
+// A thousand clients take their responses slowly: sending to them lasts for 10 ms of each iteration.
 TEST_F(QueueDelays, never_reject_a_cheap_route_for_what_is_done_for_slow_readers) {
   for (int i = 0; i < 20'000; ++i) iteration(10_ms, [&] { answer_at_once(5_us); });
   EXPECT_EQ(rejected, 0);

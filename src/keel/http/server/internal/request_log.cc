@@ -11,7 +11,7 @@
 namespace keel::http {
 namespace {
 
-// Without a port that nobody told.
+// Without a port that was not given.
 std::string client_text(const Address& address) {
   std::string text = address.to_string();
   if (!address.is_unix() && text.ends_with(":0")) text.resize(text.size() - 2);
@@ -90,7 +90,7 @@ void RequestLog::rejected(Status status, std::string_view reason, std::string_vi
 
 void RequestLog::too_many_connections(const Address& client, std::uint32_t connections_max) {
   say_with(options_.log_clients ? client_text(client) : std::string(), {}, [&](const auto&... more) {
-    log_.info("a client has as many connections as it may, more of them are reset",
+    log_.info("a client has reached its connection limit; further connections are reset",
               log::field("connections", connections_max), more...);
   });
 }

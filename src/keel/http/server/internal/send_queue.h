@@ -41,7 +41,7 @@ class SendQueue : protected io::Send {
   bool is_sending() const noexcept { return pending; }
   // Sends what waits. True: it is complete already, and `is_sent` is not called.
   bool begin(Transport& transport, Instant now);
-  // After a send: what it sent is given back. False: it has failed.
+  // Call it after a send: frees the bytes that were sent. False: it has failed.
   bool finish() noexcept;
   void cancel(Transport& transport) noexcept { transport.cancel(*this); }
   // Of the last send.
@@ -52,7 +52,7 @@ class SendQueue : protected io::Send {
   std::uint64_t unread(Transport& transport) const noexcept {
     return sent_before_ == 0 && !pending ? 0 : transport.unacknowledged();
   }
-  // Whether that is more than `bytes_max`. No system call for a connection that has sent less in all.
+  // Whether these are more than `bytes_max`. No system call for a connection that has sent less in all.
   bool is_unread(Transport& transport, std::uint64_t bytes_max) const noexcept {
     return sent_before_ + sent > bytes_max && unread(transport) > bytes_max;
   }
@@ -68,7 +68,7 @@ class SendQueue : protected io::Send {
     return pending && limits.send_rate_min != 0 && now >= rate_began_ + limits.send_rate_grace;
   }
   // Asked once in each stretch of a send that waits. What the peer has acknowledged counts, not what this kernel has
-  // taken of us: it takes megabytes, at once and then in large steps.
+  // taken of us: it takes megabytes at first, and then in large steps.
   bool takes_too_little(Transport& transport, const Limits& limits, Instant now) noexcept;
   // Whether nothing of the send has been taken within its time.
   bool is_late(const Limits& limits, Instant now) const noexcept {
@@ -87,8 +87,8 @@ class SendQueue : protected io::Send {
 
  private:
   Buffer waiting_;
-  Buffer flight_;    // What is being sent,
-  Buffer attached_;  // and goes out behind that, or behind what waits.
+  Buffer flight_;    // Bytes that are being sent.
+  Buffer attached_;  // Bytes that are sent after flight_, or after the waiting ones.
   iovec parts_[2];   // The second one has a base when attached_ is being sent.
   Instant began_;
   std::uint32_t sent_seen_ = 0;    // The low bits of it, when its time was up last.

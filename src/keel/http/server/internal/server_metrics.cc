@@ -32,69 +32,69 @@ struct Row {
 
 constexpr std::string_view pauses = "http_accept_pauses_total";
 constexpr std::string_view pauses_help =
-    "Times that a worker stopped accepting: limit of connections, no descriptors, "
-    "no memory";
+    "Times that a worker paused accepting: connection limit reached, out of descriptors, out of memory";
 
 constexpr std::string_view resets = "http_memory_resets_total";
 constexpr std::string_view resets_help =
-    "Connections reset because too much memory was held: for responses, of received bytes";
+    "Connections reset because a memory limit was reached: for responses, or for received bytes";
 
 // In the order in which they are exposed.
 constexpr Row metrics_table[] = {
-    {&Stats::connections, &Cells::connections, Kind::Gauge, "http_connections", "Connections open now"},
+    {&Stats::connections, &Cells::connections, Kind::Gauge, "http_connections", "Open connections"},
     {&Stats::connections, &Cells::connections, Kind::Workers, "http_worker_connections",
-     "Connections open now on one worker"},
+     "Open connections of one worker"},
     {&Stats::requests, &Cells::requests, Kind::None},
     {&Stats::refused, &Cells::refused, Kind::None},
     {&Stats::cut, &Cells::cut, Kind::None},
     {&Stats::accepted, &Cells::accepted, Kind::Counter, "http_accepted_total", "Connections accepted"},
     {&Stats::timeouts, &Cells::timeouts, Kind::Counter, "http_timeouts_total",
-     "Connections on which a time limit was met"},
+     "Connections that exceeded a time limit"},
     {&Stats::idle_closed, &Cells::idle_closed, Kind::Counter, "http_idle_closed_total",
-     "Connections closed to make room for others: idle, or with a head that was not whole"},
+     "Connections closed to make room for others: idle ones, or ones with an incomplete head"},
     {&Stats::aborted, &Cells::aborted, Kind::Counter, "http_aborted_total",
-     "Connections that ended with an answer unsent"},
+     "Connections that ended with an unsent response"},
     {&Stats::handshakes_failed, &Cells::handshakes_failed, Kind::Counter, "http_tls_handshakes_failed_total",
-     "Connections that ended in their TLS handshake; the log has why, at level debug"},
+     "Connections that ended during their TLS handshake; the log has the reason at level debug"},
     {&Stats::introductions_refused, &Cells::introductions_refused, Kind::Counter, "http_proxy_headers_refused_total",
      "Connections of trusted proxies closed because they did not begin with a valid PROXY header"},
     {&Stats::slow_readers, &Cells::slow_readers, Kind::Counter, "http_slow_readers_total",
-     "Connections reset because their client did not take what was sent"},
+     "Connections reset because the client received too slowly"},
     {&Stats::bodies_refused, &Cells::bodies_refused, Kind::Counter, "http_bodies_refused_total",
-     "Bodies refused because too much memory was held for bodies"},
+     "Request bodies rejected because the memory limit for bodies was reached"},
     {&Stats::responses_refused, &Cells::responses_refused, Kind::Counter, "http_responses_refused_total",
-     "Responses replaced by 503 because too much memory was held for others"},
+     "Responses replaced by 503 because the memory limit for responses was reached"},
     {&Stats::responses_reset, &Cells::responses_reset, Kind::Counter, resets, resets_help, "response"},
     {&Stats::received_reset, &Cells::received_reset, Kind::Counter, resets, resets_help, "received"},
     {&Stats::client_connections_refused, &Cells::client_connections_refused, Kind::Counter, "http_client_refused_total",
-     "Connections and bodies refused because their client has as many as it may", "connections"},
+     "Connections and bodies rejected because their client had reached its limit", "connections"},
     {&Stats::client_bodies_refused, &Cells::client_bodies_refused, Kind::Counter, "http_client_refused_total",
-     "Connections and bodies refused because their client has as many as it may", "bodies"},
+     "Connections and bodies rejected because their client had reached its limit", "bodies"},
     {&Stats::clients, &Cells::clients, Kind::Gauge, "http_clients",
-     "Client addresses with a connection that a bound for one client holds for, summed over the workers"},
+     "Client addresses with a connection to which a limit per client applies, summed over the workers"},
     {&Stats::requests_too_big, &Cells::requests_too_big, Kind::Counter, "http_requests_too_big_total",
-     "Requests that needed more memory than one may"},
+     "Requests that exceeded the memory limit for one request"},
     {&Stats::overloaded, &Cells::overloaded, Kind::Counter, "http_overload_refused_total",
-     "Requests refused because their worker was late with all"},
+     "Requests rejected because their worker was overloaded"},
     {&Stats::bugs, &Cells::bugs, Kind::Counter, "http_handler_bugs_total",
      "Requests that failed because of a bug in their handler or middleware; the log has each"},
     {&Stats::paused_full, &Cells::paused_full, Kind::Counter, pauses, pauses_help, "limit"},
     {&Stats::paused_descriptors, &Cells::paused_descriptors, Kind::Counter, pauses, pauses_help, "descriptors"},
     {&Stats::paused_memory, &Cells::paused_memory, Kind::Counter, pauses, pauses_help, "memory"},
     {&Stats::connections_max, &Cells::connections_max, Kind::Gauge, "http_connections_max",
-     "Connections above which accepting stops"},
+     "Connection limit, at which accepting pauses"},
     {&Stats::upgraded, &Cells::upgraded, Kind::Gauge, "http_upgraded_connections",
-     "Connections that have left HTTP and are open"},
-    {&Stats::body_bytes, &Cells::body_bytes, Kind::Gauge, "http_body_bytes", "Memory held for bodies now"},
-    {&Stats::body_bytes_max, &Cells::body_bytes_max, Kind::Gauge, "http_body_bytes_max", "Memory that bodies may hold"},
+     "Open connections that were upgraded to another protocol"},
+    {&Stats::body_bytes, &Cells::body_bytes, Kind::Gauge, "http_body_bytes", "Memory held for request bodies"},
+    {&Stats::body_bytes_max, &Cells::body_bytes_max, Kind::Gauge, "http_body_bytes_max",
+     "Memory limit for request bodies"},
     {&Stats::response_bytes, &Cells::response_bytes, Kind::Gauge, "http_response_bytes",
-     "Memory held for responses that wait for their clients now"},
+     "Memory held for responses that wait for their clients"},
     {&Stats::response_bytes_max, &Cells::response_bytes_max, Kind::Gauge, "http_response_bytes_max",
-     "Memory that responses which wait for their clients may hold"},
+     "Memory limit for responses that wait for their clients"},
     {&Stats::received_bytes, &Cells::received_bytes, Kind::Gauge, "http_received_bytes",
-     "Memory held of what was received and not processed now"},
+     "Memory held for received bytes that are not processed yet"},
     {&Stats::received_bytes_max, &Cells::received_bytes_max, Kind::Gauge, "http_received_bytes_max",
-     "Memory that what was received and not processed may hold"},
+     "Memory limit for received bytes that are not processed yet"},
 };
 
 consteval std::size_t figures() {
@@ -118,31 +118,34 @@ Server::Stats sum_of(const std::vector<std::unique_ptr<ServerWorker>>& workers) 
 
 ServerMetrics::ServerMetrics(metrics::Registry& registry, std::string_view server, const Router& router)
     : server_(server),
-      refused_{registry.counter("http_refused_total", "Requests refused by the parser or a limit, before any handler",
+      refused_{registry.counter("http_refused_total",
+                                "Requests rejected by the parser or a limit before a handler was chosen",
                                 {{"server", server_}, {"status_class", "4xx"}}),
-               registry.counter("http_refused_total", "Requests refused by the parser or a limit, before any handler",
+               registry.counter("http_refused_total",
+                                "Requests rejected by the parser or a limit before a handler was chosen",
                                 {{"server", server_}, {"status_class", "5xx"}})} {
   auto add_route = [&](std::string_view method, std::string_view pattern) {
     const auto by_class = [&](int i) {
       return registry.counter(
-          "http_requests_total", "Requests answered",
+          "http_requests_total", "Requests with a response",
           {{"server", server_}, {"method", method}, {"route", pattern}, {"status_class", class_names[i]}});
     };
     routes_.push_back(
         {{by_class(0), by_class(1), by_class(2), by_class(3), by_class(4)},
-         registry.histogram("http_request_duration_seconds", "From the last byte of a request's head to its answer",
-                            metrics::latency_seconds, {{"server", server_}, {"method", method}, {"route", pattern}})});
+         registry.histogram("http_request_duration_seconds",
+                            "Time from the last byte of a request's head to its response", metrics::latency_seconds,
+                            {{"server", server_}, {"method", method}, {"route", pattern}})});
   };
   for (int i = 0; i < cut_count; ++i) {
-    cut_.push_back(
-        registry.counter("http_requests_cut_total",
-                         "Requests whose connection ended before they were answered, by how far they had come",
-                         {{"server", server_}, {"during", to_string(static_cast<Cut>(i))}}));
+    cut_.push_back(registry.counter(
+        "http_requests_cut_total",
+        "Requests whose connection ended before their response was sent, by the stage they had reached",
+        {{"server", server_}, {"during", to_string(static_cast<Cut>(i))}}));
   }
   for (int i = 0; i < stage_count; ++i) {
-    stages_.push_back(registry.histogram(
-        "http_stage_duration_seconds", "How long measured requests were in a stage, of those that were in it",
-        metrics::latency_seconds, {{"server", server_}, {"stage", to_string(static_cast<Stage>(i))}}));
+    stages_.push_back(registry.histogram("http_stage_duration_seconds", "Time that sampled requests spent in a stage",
+                                         metrics::latency_seconds,
+                                         {{"server", server_}, {"stage", to_string(static_cast<Stage>(i))}}));
   }
   for (const Router::RouteName& route : router.routes()) add_route(to_string(route.method), route.pattern);
   add_route("", "");
@@ -167,7 +170,7 @@ void ServerMetrics::expose(metrics::Registry& registry, const Server& server) {
     row.reason.empty() ? add({{"server", server_}}) : add({{"server", server_}, {"reason", row.reason}});
   }
   functions_.push_back(registry.gauge(
-      "http_kernel_send_bytes", "Memory of the kernel for what clients have not taken yet, at the last scrape",
+      "http_kernel_send_bytes", "Memory of the kernel for data that clients have not received yet, at the last scrape",
       {{"server", server_}}, [&server] { return static_cast<double>(server.kernel_send_bytes()); }));
 }
 

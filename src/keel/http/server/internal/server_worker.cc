@@ -18,14 +18,14 @@
 namespace keel::http {
 namespace {
 
-constexpr Degradation::Lines memory_lines = {.begins = "no memory, a connection is closed",
-                                             .goes_on = "still no memory, connections are closed",
-                                             .is_over = "there is memory again"};
-constexpr Degradation::Lines overload_lines = {.begins = "overloaded, refusing what comes too late",
-                                               .goes_on = "still overloaded, or again",
+constexpr Degradation::Lines memory_lines = {.begins = "out of memory; a connection was closed",
+                                             .goes_on = "still out of memory; connections are closed",
+                                             .is_over = "memory is available again"};
+constexpr Degradation::Lines overload_lines = {.begins = "overloaded; requests that waited too long are rejected",
+                                               .goes_on = "still overloaded, or overloaded again",
                                                .is_over = "no longer overloaded"};
 constexpr Degradation::Lines introduction_lines = {
-    .begins = "a trusted proxy sent no valid PROXY header, its connection is closed",
+    .begins = "a trusted proxy sent no valid PROXY header; its connection was closed",
     .goes_on = "trusted proxies still send no valid PROXY headers",
     .is_over = "no trusted proxy sent an invalid PROXY header any more"};
 
@@ -103,7 +103,7 @@ void ServerWorker::begin_drain(Duration grace, Listening listening) {
 }
 
 void ServerWorker::abort_all() {
-  begin_drain(Duration(), Listening::GoesOn);  // At once; the socket may be somebody else's, too.
+  begin_drain(Duration(), Listening::GoesOn);  // Immediately; another process may use the socket, too.
   acceptor_.abort();
   connections_.for_each([](Connection& connection) { connection.cut(); });
 }
@@ -181,8 +181,8 @@ Status ServerWorker::check_body(std::uint32_t place, std::uint64_t body_bytes, s
 }
 
 const char* ServerWorker::no_room_for_body(Status status) noexcept {
-  return status == Status::TooManyRequests ? "this server holds as much for bodies of this client as it may"
-                                           : "this server holds as much for bodies as it may";
+  return status == Status::TooManyRequests ? "the server's memory limit for bodies of this client is reached"
+                                           : "the server's memory limit for request bodies is reached";
 }
 
 void ServerWorker::hold_body(std::uint32_t place, std::size_t before, std::size_t after) noexcept {

@@ -130,7 +130,7 @@ class ServerWorker {
     engine_.flush();
   }
 
-  // What its connections hold for their clients.
+  // The memory that its connections hold for their clients.
   HeldMemory& held() noexcept { return held_; }
 
   // --- its clients
@@ -154,7 +154,7 @@ class ServerWorker {
 
   List<Connection>& connections() noexcept { return connections_; }
   void add(Connection& connection);
-  // One leaves HTTP, and goes on being counted.
+  // One leaves HTTP, and continues being counted.
   void add(Upgraded& upgraded);
   std::uint64_t open_connections() const noexcept { return counts.connections.get(); }
   // One is gone. The last thing its caller does: with the last one of a drain this may be destroyed.

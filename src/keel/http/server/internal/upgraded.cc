@@ -21,16 +21,16 @@ Upgraded* Upgraded::make(std::string_view protocol, Upgrade::Callable talk) {
 Response Upgraded::answer(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade) {
   const std::string_view protocol = wanted.upgrade_.protocol();
   if (!offers_upgrade(request.head(), protocol)) {
-    Response refusal = refuse(Status::UpgradeRequired, "this is answered to those only who ask for another protocol");
+    Response refusal = refuse(Status::UpgradeRequired, "this resource requires an upgrade to another protocol");
     refusal.header("Upgrade", protocol);
     return refusal;
   }
   if (!wanted.upgrade_.allows_any_origin() && !is_of_allowed_site(request, worker.options().upgrade_origins)) {
-    return refuse(Status::Forbidden, "pages of this origin may not ask for this protocol");
+    return refuse(Status::Forbidden, "pages of this origin are not allowed to use this protocol");
   }
-  if (worker.is_draining()) return refuse(Status::ServiceUnavailable, "this server is about to end");
+  if (worker.is_draining()) return refuse(Status::ServiceUnavailable, "the server is shutting down");
   if (can_upgrade) return wanted;
-  worker.log().error("a request was to be upgraded before its body was read to the end",
+  worker.log().error("a handler returned an upgrade before the request's body was read to its end",
                      log::field("path", request.path()));
   return refuse(Status::InternalServerError, {});
 }

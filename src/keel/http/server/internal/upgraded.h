@@ -23,7 +23,7 @@ class Upgraded final : public Link {
   static void free(Upgraded* upgraded) noexcept;
 
   // What the wish of a handler to leave HTTP becomes: `wanted`, which is an upgrade, or a rejection. `can_upgrade`: the
-  // body of the request has been read to its end, and the connection is to go on.
+  // body of the request has been read to its end, and the connection is to continue.
   static Response answer(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade);
 
   std::string_view protocol() const noexcept { return protocol_; }
@@ -34,7 +34,7 @@ class Upgraded final : public Link {
   // Its place in the worker's table, which it leaves when it ends; before begin().
   void set_client(std::uint32_t client) noexcept { client_ = client; }
   // Calls the callable with the connection `endpoint`, from which `received` has been read; frees itself when the task
-  // has ended, which may be at once.
+  // has ended, which may be immediately.
   void begin(ServerWorker& worker, const Endpoint& endpoint, std::string_view received) noexcept;
   // Asks the task to end.
   void stop() noexcept { run_.stop(Code::Cancelled); }

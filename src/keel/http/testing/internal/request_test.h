@@ -42,7 +42,7 @@ class TestRequest {
     if (auto first = Middleware::before(request_)) co_return *std::move(first);
     co_return co_await match().handler->later(request_);
   }
-  // What becomes of an answer that a handler has made, as Connection does it.
+  // What becomes of a response that a handler has made, as Connection does it.
   Response finished(Result<Response> answer) {
     Response response = answer ? *std::move(answer) : problem(request_, answer.error());
     Middleware::after(request_, response);

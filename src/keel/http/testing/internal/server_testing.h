@@ -1,5 +1,5 @@
-// keel/http/testing/internal/server_testing.h — what the tests of the server share: a router with handlers of every
-// kind, and replies taken apart.
+// keel/http/testing/internal/server_testing.h — the common part of the server's tests: a router with handlers of every
+// kind, and parsed replies.
 
 #pragma once
 

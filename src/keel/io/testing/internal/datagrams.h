@@ -16,7 +16,7 @@ struct DatagramSide {
   struct Packet {
     std::string bytes;
     Address from;
-    std::uint32_t segment_bytes = 0;  // Several in one, of so many bytes each.
+    std::uint32_t segment_bytes = 0;  // Several in one, of this size each.
   };
   Address peer;                 // Empty: not connected.
   std::vector<Address> groups;  // Of which it is a member; port 0.
@@ -24,8 +24,8 @@ struct DatagramSide {
   std::size_t unread = 0;       // Bytes of it.
   std::size_t flight = 0;       // Bytes on the way to a Unix socket, whose sender waits for room.
   int error = 0;                // Reported once.
-  std::uint64_t id = 0;         // Of those who send: whom faults strike,
-  std::uint64_t packets = 0;    // and their chances.
+  std::uint64_t id = 0;         // The sender, by which faults select it.
+  std::uint64_t packets = 0;    // Packets of the sender so far, by which faults count.
   Instant last_arrival;         // Without a fault they arrive in order.
 
   bool has_news() const noexcept { return !inbox.empty() || error != 0; }
@@ -48,7 +48,7 @@ class Datagrams {
  private:
   int send_one(Socket& at, const Address& to, std::string_view bytes);
   void arrive(const SocketPtr& sender, const Address& from, const Address& to, const std::string& bytes);
-  // The same to all whom it is for; nobody hears of those who have no room.
+  // The same to all receivers; the sender is not notified of those that have no room.
   void arrive_at_many(const Address& from, const Address& to, const std::string& bytes);
   void take_in(const SocketPtr& into, const Address& from, const std::string& bytes);
   void refuse(const SocketPtr& sender);

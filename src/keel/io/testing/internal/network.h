@@ -126,7 +126,7 @@ class Network {
 
   // --- Bytes.
 
-  // Lets all bytes of `op` leave at once when the seed and the room allow it. True: it is complete.
+  // Lets all bytes of `op` leave immediately when the seed and the room allow it. True: it is complete.
   bool send_at_once(Socket& at, io::Send& op, std::size_t worker);
   // The next attempt of the pending Send.
   void plan_send(Socket& at);
@@ -153,7 +153,7 @@ class Network {
   bool push(Socket& at, io::Send& op, std::size_t bytes);
   void send_step(Socket& at);
   void send_file_step(Socket& at, io::SendFile& op);
-  // What may leave at once, at most `left`.
+  // The bytes that may leave immediately, at most `left`.
   std::size_t some(Socket& at, std::size_t left);
 
   World& world_;
