@@ -232,7 +232,7 @@ class Versions(unittest.TestCase):
     """Every side, case and client of others says what it is made of."""
 
     # Of a benchmark that measures a library of others.
-    OTHERS = re.compile(r"asio|beast|boost|http_parser|moodycamel|outcome|signals2|tbb|\buv\b")
+    OTHERS = re.compile(r"asio|beast|boost|http_parser|libpq|moodycamel|outcome|signals2|tbb|\buv\b")
     PROCESSORS = ("AVX-512",)
 
     def with_everything_installed(self):
