@@ -535,9 +535,9 @@ void Server::State::bury(std::unique_ptr<Greeted> client) {
 }
 
 void Server::State::post_dig() noexcept {
-  if (std::exchange(is_dig_posted, true)) return;
+  if (is_dig_posted) return;
   const std::lock_guard lock(registry.mutex);
-  Registry::State::post(home, [](Server& self) { self.state_->dig(); });
+  is_dig_posted = Registry::State::post(home, [](Server& self) { self.state_->dig(); });
 }
 
 void Server::State::dig() noexcept {
