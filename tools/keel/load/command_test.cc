@@ -74,16 +74,19 @@ TEST_F(CommandTest, asks_a_server_by_https_that_proves_who_it_is) {
   const std::string roots = ::testing::TempDir() + "keel_load_" + std::to_string(getpid()) + ".pem";
   std::ofstream(roots) << authority.pem();
   const std::string asked = "load https://" + server.address().to_string() +
-                            "/hello --expect-body 'Hello, World!' --duration 200ms --warmup 0s --connections 4";
+                            "/hello --expect-body 'Hello, World!' --duration 500ms --warmup 0s --connections 4";
 
   const Ran good = run(asked + " --churn 3 --roots " + roots);
   EXPECT_EQ(good.code, 0) << good.out;
   EXPECT_NE(good.out.find("errors    none"), std::string::npos) << good.out;
   EXPECT_GT(server.stats().accepted, 5u);
-  EXPECT_EQ(server.stats().handshakes_failed, 1u) << "before the run it only connects";
+  // Before the run it only connects, and at its end each of the four may be in a handshake.
+  const auto cut = server.stats().handshakes_failed;
+  EXPECT_GE(cut, 1u);
+  EXPECT_LE(cut, 5u);
   const Ran unbelieving = run(asked);
   EXPECT_EQ(unbelieving.code, 1) << unbelieving.out;
-  EXPECT_GT(server.stats().handshakes_failed, 2u);
+  EXPECT_GT(server.stats().handshakes_failed, cut + 1);
   const Ran unreadable = run(asked + " --roots no/such/file");
   EXPECT_EQ(unreadable.code, 2) << unreadable.out;
   EXPECT_NE(unreadable.out.find("'no/such/file': open: No such file"), std::string::npos) << unreadable.out;
