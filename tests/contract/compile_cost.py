@@ -4,8 +4,8 @@
   tests/contract/compile_cost.py api.github.com.json
   tests/contract/compile_cost.py api.github.com.json --generate client --sample 8
 
-The document is JSON. Operations that `keel gen api` refuses are left out, and counted. CPU seconds are those of a
-processor that compiles REFERENCE in REFERENCE_SECONDS: what is measured is divided by how long that takes beside it.
+The document is JSON. Operations that `keel gen api` refuses are left out, and counted. CPU seconds are those of the machine
+of tests/yardstick.py: what is measured is divided by how long its source takes before and after.
 """
 
 import argparse
@@ -20,16 +20,10 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
-REFERENCE_SECONDS = 0.50  # As tools/keel/gen/compile_cost_test.py has it.
-REFERENCE = """#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-int main() { return static_cast<int>(std::map<std::string, std::vector<int>>{{"a", {1}}}.size()); }
-"""
+sys.path.insert(0, str(ROOT / "tests"))
+import yardstick  # pylint: disable=wrong-import-position
 
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 OPERATION = r"^(?:constexpr keel::contract::Route routes::\w+ =|keel::Task<.*> \w+Client::\w+\()"  # In a part.
 
 
@@ -98,14 +92,6 @@ def generate(program, path, out, options):
         refused |= more
 
 
-def seconds(command):
-    """Of CPU."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def main():
     """Prints a line for each part, and the score."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -124,18 +110,16 @@ def main():
                                                 ["--parts", str(options.parts), "--generate", options.generate])
         print(f"{count} operations, {len(refused)} refused, generated in {wall:.2f} s and {memory / 1e6:.0f} MB",
               flush=True)
-        reference = pathlib.Path(name) / "reference.cc"
-        reference.write_text(REFERENCE)
         command = [options.compiler, "-std=c++23", *options.options.split(), f"-I{ROOT / 'src'}", f"-I{folder}", "-c",
                    "-o", os.devnull]
         cost, parts, compiled = 0.0, 0, 0
         for part in sorted(folder.glob("api/part_*.cc"))[::options.sample or 1]:
             text = part.read_text()
             mine = len(re.findall(OPERATION, text, re.MULTILINE))
-            around = seconds([options.compiler, "-std=c++23", "-O2", "-c", reference, "-o", os.devnull])
-            taken = seconds([*command, part])
-            around = min(around, seconds([options.compiler, "-std=c++23", "-O2", "-c", reference, "-o", os.devnull]))
-            scaled = taken * REFERENCE_SECONDS / around
+            before = yardstick.measure(options.compiler)
+            taken = sum(yardstick.cpu_seconds([*command, part]))
+            around = (before + yardstick.measure(options.compiler)) / 2
+            scaled = taken * yardstick.SECONDS / around
             print(f"{part.name}: {mine} operations, {taken:.2f} s, {scaled:.2f} s scaled", flush=True)
             cost, parts, compiled = cost + scaled, parts + 1, compiled + mine
         print(f"{compiled} operations in {parts} parts: {1000 * cost / max(compiled, 1):.1f} ms of CPU each")

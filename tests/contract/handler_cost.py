@@ -1,20 +1,19 @@
 """A handler of examples/products is changed: how long until the service that has the change answers."""
 
 import os
-import pathlib
 import resource
 import subprocess
-import tempfile
 import time
 import urllib.error
 import urllib.request
 
 import compile_cost
 import fuzzing
+import yardstick
 
 SOURCE = compile_cost.ROOT / "examples/products/products.cc"
 BEFORE = b"there is no product with this id"
-LIMIT = 4.0  # Seconds, of a processor as compile_cost.py has it.
+LIMIT = 4.0  # Seconds, on the machine of tests/yardstick.py.
 
 
 def cpu_seconds():
@@ -30,15 +29,6 @@ def timed(what):
     return time.monotonic() - begin, cpu_seconds() - before
 
 
-def reference():
-    """What the reference takes here and now, on a clock."""
-    with tempfile.TemporaryDirectory() as name:
-        source = pathlib.Path(name) / "reference.cc"
-        source.write_text(compile_cost.REFERENCE)
-        command = ["g++", "-std=c++23", "-O2", "-c", source, "-o", os.devnull]
-        return timed(lambda: subprocess.run(command, check=True))[0]
-
-
 def build_products(build):
     """Without the compiler cache, which could know the change from an earlier run."""
     done = subprocess.run(["cmake", "--build", build, "--target", "products"], text=True, capture_output=True,
@@ -51,7 +41,7 @@ def changed(build):
     """The score: from the change to its answer, in which the text stands that was changed."""
     build_products(build)
     original = SOURCE.read_bytes()
-    around = reference()
+    around = timed(yardstick.measure)[0]
     begin = time.monotonic()
     after = b"there is none with this id"
     try:
@@ -67,10 +57,10 @@ def changed(build):
     finally:
         SOURCE.write_bytes(original)
         build_products(build)
-    around = min(around, reference())
-    scaled = wall * compile_cost.REFERENCE_SECONDS / around
-    score = (f"{wall:.2f} s ({compiled:.2f} s to build, {cpu:.2f} s of CPU), {scaled:.2f} s where the reference takes "
-             f"{compile_cost.REFERENCE_SECONDS} s instead of {around:.2f} s")
+    around = (around + timed(yardstick.measure)[0]) / 2
+    scaled = wall * yardstick.CLOCK_SECONDS / around
+    score = (f"{wall:.2f} s ({compiled:.2f} s to build, {cpu:.2f} s of CPU), {scaled:.2f} s where the yardstick takes "
+             f"{yardstick.CLOCK_SECONDS:.2f} s instead of {around:.2f} s")
     if not is_new:
         score += "; the change is not there"
     return score, is_new and scaled <= LIMIT, f"at most {LIMIT:.0f} s"

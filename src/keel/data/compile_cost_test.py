@@ -1,23 +1,17 @@
 """compile_cost_test.py COMPILER SOURCES: what a struct of eight fields adds to compiling a file that writes it as JSON, and
-to one that reads it as well. The limits are for a processor that compiles REFERENCE in REFERENCE_SECONDS; on another, and
-beside others on this one, they are longer in proportion."""
+to one that reads it as well. The limits are for the machine of tests/yardstick.py; on another, and beside others on this
+one, they are longer in proportion."""
 
-import resource
-import subprocess
+import os
 import sys
 import unittest
 
 COMPILER, SOURCES = sys.argv[1:3]
 del sys.argv[1:3]
+sys.path.insert(0, os.path.join(SOURCES, "../tests"))
+import yardstick  # pylint: disable=wrong-import-position
+
 LIMITS = {"write": 0.040, "read": 0.080}  # Seconds of CPU for one struct.
-REFERENCE_SECONDS = 0.50
-REFERENCE = """#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-int main() { return static_cast<int>(std::map<std::string, std::vector<int>>{{"a", {1}}}.size()); }
-"""
 STRUCTS = 8
 
 
@@ -43,26 +37,24 @@ void write{i}(keel::Buffer& out, const S{i}& value) {{ keel::json::write(out, va
 
 
 def seconds(text):
-    """Of user CPU, which others on the machine lengthen less than the time on a clock."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run([COMPILER, "-std=c++23", "-O2", f"-I{SOURCES}", "-x", "c++", "-", "-c", "-o", "/dev/null"],
-                   input=text.encode(), check=True)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    """Of user CPU."""
+    return yardstick.user_seconds([COMPILER, "-std=c++23", "-O2", f"-I{SOURCES}", "-x", "c++", "-", "-c", "-o", os.devnull],
+                                  input=text.encode())
 
 
 class CompileCost(unittest.TestCase):
     def check(self, what):
         least = [float("inf")] * 3
         for _ in range(8):  # The least of each; most often the first round is enough, and a noisy machine needs more.
-            for i, text in enumerate([REFERENCE, program(1, what), program(1 + STRUCTS, what)]):
-                least[i] = min(least[i], seconds(text))
-            reference, one, all_of_them = least
-            each = (all_of_them - one) / STRUCTS
-            limit = LIMITS[what] * max(1, reference / REFERENCE_SECONDS)
+            least[1] = min(least[1], seconds(program(1, what)))
+            least[0] = min(least[0], yardstick.measure(COMPILER))
+            least[2] = min(least[2], seconds(program(1 + STRUCTS, what)))
+            each = (least[2] - least[1]) / STRUCTS
+            limit = LIMITS[what] * yardstick.slowness(least[0])
             if each <= limit:
                 break
-        print(f"{what}: {each * 1000:.1f} ms each, at most {limit * 1000:.0f}; a file with one {one:.2f} s, "
-              f"the reference {reference:.2f} s", file=sys.stderr)
+        print(f"{what}: {each * 1000:.1f} ms each, at most {limit * 1000:.0f}; a file with one {least[1]:.2f} s, with all "
+              f"{least[2]:.2f} s, the yardstick {least[0]:.2f} s", file=sys.stderr)
         self.assertLessEqual(each, limit, f"a struct of eight fields takes longer to compile: {what}")
         self.assertGreater(each, 0.002, "nothing has been compiled for a struct")
 

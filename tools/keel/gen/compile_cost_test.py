@@ -1,9 +1,8 @@
 """compile_cost_test.py COMPILER GENERATOR SOURCES: what the code of a contract takes to compile: a schema of eight properties,
-with its reader, writer and checks; an operation; and the header of the types alone. The limits are for a processor that
-compiles REFERENCE in REFERENCE_SECONDS; on another, and beside others on this one, they are longer in proportion."""
+with its reader, writer and checks; an operation; and the header of the types alone. The limits are for the machine of
+tests/yardstick.py; on another, and beside others on this one, they are longer in proportion."""
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -11,17 +10,12 @@ import unittest
 
 COMPILER, GENERATOR, SOURCES = sys.argv[1:4]
 del sys.argv[1:4]
+sys.path.insert(0, os.path.join(SOURCES, "../tests"))
+import yardstick  # pylint: disable=wrong-import-position
+
 SCHEMA_LIMIT = 0.030  # Seconds of CPU.
 OPERATION_LIMIT = 0.060
 HEADER_LIMIT = 0.300
-REFERENCE_SECONDS = 0.50
-REFERENCE = """#include <functional>
-#include <map>
-#include <memory>
-#include <string>
-#include <vector>
-int main() { return static_cast<int>(std::map<std::string, std::vector<int>>{{"a", {1}}}.size()); }
-"""
 MANY = 16
 ROUNDS = 8  # The least of each; most often the first round is enough, and a noisy machine needs more.
 
@@ -64,11 +58,9 @@ def contract(schemas, operations):
 
 
 def seconds(folder, file, *options):
-    """Of user CPU, which others on the machine lengthen less than the time on a clock."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    subprocess.run([COMPILER, "-std=c++23", "-O2", f"-I{SOURCES}", f"-I{folder}", "-x", "c++", os.path.join(folder, file),
-                    *options, "-o", "/dev/null"], check=True)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    """Of user CPU."""
+    return yardstick.user_seconds([COMPILER, "-std=c++23", "-O2", f"-I{SOURCES}", f"-I{folder}", "-x", "c++",
+                                   os.path.join(folder, file), *options, "-o", os.devnull])
 
 
 class CompileCost(unittest.TestCase):
@@ -76,8 +68,6 @@ class CompileCost(unittest.TestCase):
         place = tempfile.TemporaryDirectory()
         self.addCleanup(place.cleanup)
         self.place = place.name
-        with open(os.path.join(self.place, "reference.cc"), "w") as file:
-            file.write(REFERENCE)
 
     def generated(self, schemas, operations):
         folder = os.path.join(self.place, f"{schemas}_{operations}")
@@ -91,15 +81,15 @@ class CompileCost(unittest.TestCase):
         """What `many` takes beyond `few`, by `count`."""
         least = [float("inf")] * 3
         for _ in range(ROUNDS):
-            least[0] = min(least[0], seconds(self.place, "reference.cc", "-c"))
-            for i, folder in enumerate([few, many]):
-                least[1 + i] = min(least[1 + i], seconds(folder, "api/part_1.cc", "-c"))
+            least[1] = min(least[1], seconds(few, "api/part_1.cc", "-c"))
+            least[0] = min(least[0], yardstick.measure(COMPILER))
+            least[2] = min(least[2], seconds(many, "api/part_1.cc", "-c"))
             each = (least[2] - least[1]) / count
-            limit_here = limit * max(1, least[0] / REFERENCE_SECONDS)
+            limit_here = limit * yardstick.slowness(least[0])
             if each <= limit_here:
                 break
         print(f"{what}: {each * 1000:.1f} ms each, at most {limit_here * 1000:.0f}; without them {least[1]:.2f} s, "
-              f"the reference {least[0]:.2f} s", file=sys.stderr)
+              f"with all of them {least[2]:.2f} s, the yardstick {least[0]:.2f} s", file=sys.stderr)
         self.assertLessEqual(each, limit_here, f"{what} takes longer to compile")
         self.assertGreater(each, 0.001, f"nothing has been compiled for {what}")
 
@@ -111,14 +101,14 @@ class CompileCost(unittest.TestCase):
 
     def test_the_header_of_the_types(self):
         folder = self.generated(3, 0)
-        header = reference = float("inf")
+        header = measured = float("inf")
         for _ in range(ROUNDS):
-            reference = min(reference, seconds(self.place, "reference.cc", "-c"))
+            measured = min(measured, yardstick.measure(COMPILER))
             header = min(header, seconds(folder, "api/types.h", "-fsyntax-only", "-w"))
-            limit = HEADER_LIMIT * max(1, reference / REFERENCE_SECONDS)
+            limit = HEADER_LIMIT * yardstick.slowness(measured)
             if header <= limit:
                 break
-        print(f"types.h: {header:.2f} s, at most {limit:.2f}; the reference {reference:.2f} s", file=sys.stderr)
+        print(f"types.h: {header:.2f} s, at most {limit:.2f}; the yardstick {measured:.2f} s", file=sys.stderr)
         self.assertLessEqual(header, limit, "the header of the types takes longer to compile")
 
 
