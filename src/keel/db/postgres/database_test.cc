@@ -34,6 +34,12 @@ class DatabaseTest : public testing::RealDatabaseTest {
         "drop table if exists users; create table users (id bigint generated always as identity primary key, "
         "name text not null unique, score double precision)");
   }
+  // Without a statement, which would wait no longer than wait_max.
+  void connect() {
+    ASSERT_TRUE(database_->attach(loop()));
+    const auto all = static_cast<std::uint64_t>(database_->options().connections);
+    ASSERT_TRUE(until([&] { return database_->stats().connections == all; }));
+  }
 };
 INSTANTIATE_TEST_SUITE_P(, DatabaseTest, testing::real_engines(), io::testing::name_of_engine);
 
@@ -187,17 +193,18 @@ TEST_P(DatabaseTest, commits_writes_of_a_group_together_and_repeats_them_singly_
   EXPECT_EQ(database_->stats().groups - before.groups, 22u) << "one for all, one for each, and the count";
 }
 
-Task<> sleep_on_server(Database& database) {
+Task<> sleep_on_server(Database& database, double seconds) {
   auto ignore = [](const Row&) {};
-  co_await database.query("select pg_sleep(30)", ignore);
+  co_await database.query("select pg_sleep($1)", ignore, seconds);
 }
 
-Task<> with_deadline_of_200_ms(Database& database) { co_await with_timeout(200_ms, sleep_on_server(database)); }
+Task<> with_deadline_of_200_ms(Database& database) { co_await with_timeout(200_ms, sleep_on_server(database, 30)); }
 
 TEST_P(DatabaseTest, cancels_a_statement_at_its_deadline) {
   DatabaseOptions options;
   options.connections = 1;
   open(std::move(options));
+  ASSERT_TRUE(run(sleep_on_server(*database_, 0)));  // Connected and prepared: the deadline is the statement's alone.
   const Instant begun = now();
 
   const auto slept = run(with_deadline_of_200_ms(*database_));
@@ -215,7 +222,7 @@ TEST_P(DatabaseTest, ends_a_statement_that_takes_longer_than_statement_timeout) 
   options.statement_timeout = 100_ms;
   open(std::move(options));
 
-  const auto slept = run(sleep_on_server(*database_));
+  const auto slept = run(sleep_on_server(*database_, 30));
 
   ASSERT_FALSE(slept);
   EXPECT_EQ(slept.error().code(), Code::DeadlineExceeded) << slept.error().describe();
@@ -241,6 +248,7 @@ TEST_P(DatabaseTest, fails_when_no_connection_is_free_in_time) {
   options.connections = 1;
   options.wait_max = 100_ms;
   open(std::move(options));
+  connect();  // Else the transaction would wait for that, and not for longer than wait_max.
   Result<> waited;
 
   ASSERT_TRUE(run(wait_for_a_connection(*database_, waited)));
@@ -248,6 +256,7 @@ TEST_P(DatabaseTest, fails_when_no_connection_is_free_in_time) {
   ASSERT_FALSE(waited);
   EXPECT_EQ(waited.error().code(), Code::ResourceExhausted);
   EXPECT_EQ(database_->stats().timeouts, 1u);
+  EXPECT_TRUE(until([&] { return database_->stats().in_use == 0; }));  // The transaction is rolled back.
   EXPECT_EQ(integer("select 1"), 1);
 }
 
@@ -353,10 +362,9 @@ TEST_P(DatabaseTest, connects_again_after_the_server_was_killed) {
   const auto refused = run(database_->check_reads());
   EXPECT_FALSE(refused);
   server.start();
-  const Instant back = now();
 
+  // How soon is a matter of virtual time: database_fake_test.cc.
   EXPECT_TRUE(until([&] { return database_->stats().connections == 2; }));
-  EXPECT_LT(now() - back, 5_s);
   EXPECT_EQ(integer("select 2"), 2);
 }
 
@@ -371,9 +379,7 @@ TEST_P(DatabaseTest, tells_whoever_watches_of_an_outage_and_of_its_end) {
   EXPECT_EQ(changes, 0);
 
   server.kill();
-  const Instant killed = now();
   EXPECT_TRUE(until([&] { return changes == 1; }));
-  EXPECT_LT(now() - killed, 2_s);
   EXPECT_FALSE(run(database_->check_reads()));
   server.start();
 
@@ -451,7 +457,7 @@ TEST_P(DatabaseTest, ends_a_connection_to_a_server_that_says_nothing_any_more) {
   DatabaseOptions options;
   options.url = server.url();
   options.connections = 1;
-  options.statement_timeout = 300_ms;
+  options.statement_timeout = 2_s;  // For statements that a busy machine has to run as well.
   options.cancel_grace = 200_ms;
   open(std::move(options));
   script("create table numbers (n bigint)");
