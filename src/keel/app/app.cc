@@ -344,7 +344,7 @@ void App::print_ready() const {
   const io::Runtime& runtime = systems.workers.runtime();
   std::printf("  engine   %s, %d workers: %s\n", name_of(runtime.engine().kind).data(), runtime.workers(),
               runtime.engine().reason.c_str());
-  if (const std::string path = systems.storage.path(); !path.empty()) std::printf("  data     %s\n", path.c_str());
+  if (const std::string where = systems.storage.where(); !where.empty()) std::printf("  data     %s\n", where.c_str());
   std::fflush(stdout);
 }
 

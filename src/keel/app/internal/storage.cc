@@ -22,6 +22,11 @@ std::string Storage::path() const {
   return std::filesystem::absolute(registrar_.settings.database.path).string();
 }
 
+std::string Storage::where() const {
+  if (database_ == nullptr || registrar_.settings.database.type == DatabaseType::Sqlite) return path();
+  return static_cast<const db::postgres::Database&>(*database_).where();
+}
+
 Result<> Storage::open() {
   KEEL_TRY(database_, open_database(registrar_.settings, registrar_.platform));
   return {};

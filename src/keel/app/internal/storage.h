@@ -27,6 +27,8 @@ class Storage {
   db::Database& database() noexcept { return *database_; }
   // The absolute path of the database's file; empty when it was not opened.
   std::string path() const;
+  // Where the data is, for people: that path, or a server as "app@db1:5432/shop". Empty when it was not opened.
+  std::string where() const;
 
  private:
   Result<> open();
