@@ -6,6 +6,8 @@
 #include <openssl/ocsp.h>
 #include <openssl/ssl.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,6 +19,8 @@
 #include "keel/net/tls/context.h"
 #include "keel/net/tls/records.h"
 #include "keel/net/tls/testing/certificates.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace keel::tls::ocsp_test {
 namespace {
@@ -138,6 +142,26 @@ TEST_F(OcspResponses, with_a_changed_byte_are_not_taken_for_others) {
     std::string changed = whole;
     changed[at] = static_cast<char>(changed[at] ^ 0x40);
     problem_of(pair_, changed);  // Whatever it says: nothing breaks.
+  }
+}
+
+TEST_F(OcspResponses, hold_what_the_fuzzer_wants) {
+  const std::string whole = issuer_.ocsp_response(pair_);
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    for (const char bit : {'\x01', '\x80'}) {
+      for (const char kind : {'\x01', '\x03'}) {
+        std::string input(1, kind);
+        for (std::size_t left = at; left > 0;) {
+          const std::size_t step = std::min<std::size_t>(left, 255);
+          input += {static_cast<char>(step), '\0'};
+          left -= step;
+        }
+        input += {'\0', bit};
+        LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+      }
+    }
+    const std::string cut = '\0' + whole.substr(0, at);
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(cut.data()), cut.size());
   }
 }
 
