@@ -446,12 +446,13 @@ TEST_P(ContractClients, say_what_a_service_answers_that_the_contract_does_not_ha
           .type = "application/json",
           .body = R"({"id":"x","title":"","genre":"crime","pages":0})",
           .fields = {}};
-  EXPECT_EQ(asked(),
-            "getBook: GET http:///liar/books/7: answered 200 OK with application/json that is not as the contract "
-            "says: /id: expected a number; /title must have 1 to 80 characters; /genre must be one of novel, poetry, "
-            "science; /pages must be at least 1");
+  EXPECT_EQ(
+      asked(),
+      "getBook: GET http:///liar/books/7: answered 200 OK with application/json that does not match the contract: /id: "
+      "expected a number; /title must have 1 to 80 characters; /genre must be one of novel, poetry, "
+      "science; /pages must be at least 1");
   lie_.body = R"({"id":1)";
-  EXPECT_NE(asked().find("that is not as the contract says: unexpected end of text at line 1 column 8"),
+  EXPECT_NE(asked().find("that does not match the contract: unexpected end of text at line 1 column 8"),
             std::string::npos)
       << asked();
   EXPECT_GE(lies_, 4);
@@ -462,9 +463,9 @@ TEST_P(ContractClients, say_what_a_service_answers_that_the_contract_does_not_ha
             "listBooks: GET http:///liar/books: answered 200 OK without the header X-Total, which the contract "
             "requires");
   lie_.fields = {{"X-Total", "many"}};
-  EXPECT_NE(
-      error_of(run(lists.list_books())).find("with the header X-Total not as the contract says: expected a number"),
-      std::string::npos);
+  EXPECT_NE(error_of(run(lists.list_books()))
+                .find("with the header X-Total that does not match the contract: expected a number"),
+            std::string::npos);
   lie_.fields = {{"X-Total", "0"}};
   EXPECT_EQ(run(lists.list_books())->ok()->size(), 0u);
   EXPECT_EQ(accept_,
@@ -533,8 +534,9 @@ TEST_P(ContractClients, send_nothing_for_what_its_style_cannot_express) {
   request.x_branch = {"a,b"};
   const auto result = run(books.list_books(request));
   EXPECT_EQ(result.error().code(), Code::InvalidArgument);
-  EXPECT_EQ(result.error().message(),
-            "listBooks: X-Branch: a part of it has one of the separators ',', which a header cannot escape");
+  EXPECT_EQ(
+      result.error().message(),
+      "listBooks: X-Branch: a part of its value contains one of the separators ',', which a header cannot escape");
   EXPECT_FALSE(result.error().is_from_environment());
   FilesMediaClient files(*client_, below("/liar"));
   const GetCoverRequest empty{};

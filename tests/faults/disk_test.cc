@@ -94,8 +94,8 @@ TEST_P(Disks, when_full_refuse_writes_serve_reads_and_recover_by_themselves) {
   EXPECT_EQ(service.stop(), 0) << service.errors();
   EXPECT_EQ(problems_of(disk / "app.db", ids_), std::vector<std::string>());
   const std::string log = read_file(folder_ / "service.log");
-  EXPECT_NE(log.find("the disk does not take writes"), std::string::npos);
-  EXPECT_NE(log.find("the disk takes writes again"), std::string::npos);
+  EXPECT_NE(log.find("the disk does not accept writes"), std::string::npos);
+  EXPECT_NE(log.find("the disk accepts writes again"), std::string::npos);
 
   // The look at the rows can fail.
   ids_.push_back("1000000");

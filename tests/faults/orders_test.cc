@@ -239,8 +239,8 @@ TEST_P(OrdersProgram, refuses_orders_while_its_disk_is_full_and_takes_them_again
   EXPECT_EQ(service.stop(), 0) << service.errors();
   EXPECT_EQ(problems_of_orders(disk / "app.db", stock, acknowledged), std::vector<std::string>());
   const std::string lines = read_file(log());
-  EXPECT_NE(lines.find("the disk does not take writes"), std::string::npos);
-  EXPECT_NE(lines.find("the disk takes writes again"), std::string::npos);
+  EXPECT_NE(lines.find("the disk does not accept writes"), std::string::npos);
+  EXPECT_NE(lines.find("the disk accepts writes again"), std::string::npos);
 }
 
 TEST_P(OrdersProgram, refuses_orders_in_time_while_another_process_holds_the_lock) {

@@ -195,7 +195,7 @@ TEST(Mistakes, at_the_start_name_the_place_and_the_cure) {
                app.module({.name = "b", .needs = {"a"}, .start = [] { return Result<>(); }});
                app.run();
              }),
-       "shop: modules need each other in a circle: ", "\"a\" needs \"b\" needs \"a\""},
+       "shop: modules depend on each other in a cycle: ", "\"a\" needs \"b\" needs \"a\""},
   });
 }
 
@@ -208,7 +208,7 @@ TEST(Mistakes, in_migrations_name_the_place_and_the_cure) {
        "0001_a.sql and 0001_b.sql have the same number", "give the later one the next free number"},
       {"wrong SQL", migrate({{"0001_a.sql", "-- a\ncreate tabel a (b);\n"}}), "0001_a.sql:2: ", "near \"tabel\""},
       {"a transaction of one's own", migrate({{"0001_a.sql", "begin;\nselect 1;\ncommit;\n"}}),
-       "0001_a.sql:1: ", "transactions, settings and files are not changed here"},
+       "0001_a.sql:1: ", "a statement here does not change transactions, settings or files"},
   });
 }
 
@@ -377,7 +377,7 @@ TEST(Mistakes, in_sql_that_runs_name_the_place_and_the_cure) {
       {"a savepoint by statement", served.get("/sql/savepoint"),
        "run_time_test.cc:", "a savepoint is made by savepoint() of the transaction"},
       {"a setting of the database", served.get("/sql/pragma"),
-       "run_time_test.cc:", "settings and files of the database are in its options"},
+       "run_time_test.cc:", "settings and files of the database are set in its options"},
       {"a write beside one's own transaction", served.get("/sql/itself"),
        "run_time_test.cc:", "run it on the transaction instead of the database"},
       {"a statement after the commit", served.get("/sql/over"), "run_time_test.cc:", "the transaction is over"},

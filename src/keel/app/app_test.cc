@@ -547,7 +547,7 @@ TEST_F(AppDeathTest, a_module_that_does_not_start_is_one_line_and_1) {
       "it\\)\n$");
   EXPECT_EXIT(slow(), ::testing::ExitedWithCode(1), "^test: module \"mail\" did not start within 30 ms[^\n]*\n$");
   EXPECT_EXIT(circle(), ::testing::ExitedWithCode(1),
-              "^test: modules need each other in a circle: \"a\" needs \"b\" needs \"a\"\n$");
+              "^test: modules depend on each other in a cycle: \"a\" needs \"b\" needs \"a\"\n$");
 }
 
 TEST_F(AppDeathTest, a_module_that_does_not_stop_does_not_hold_the_end_up) {

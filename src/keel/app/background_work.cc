@@ -121,7 +121,7 @@ BackgroundWork::BackgroundWork(metrics::Registry* registry) : registry_(registry
 }
 
 BackgroundWork::~BackgroundWork() {
-  KEEL_CHECK(running_ == 0, "background work has ended before what it belongs to does: await stop()");
+  KEEL_CHECK(running_ == 0, "background work must end before its owner is destroyed: await stop()");
 }
 
 // --- What there is to do.
@@ -144,8 +144,9 @@ BackgroundWork::Piece& BackgroundWork::add(WorkStatus::Kind kind, std::string na
 void BackgroundWork::at_start(std::string name, Work work) { add(Kind::AtStart, std::move(name), std::move(work)); }
 
 void BackgroundWork::every(Duration period, std::string name, Work work, EveryOptions options) {
-  KEEL_CHECK(period > Duration(), "what is done every so often has a period above zero");
-  KEEL_CHECK(options.jitter >= Duration() && options.jitter <= period, "a run is not later than the next one");
+  KEEL_CHECK(period > Duration(), "repeated background work needs a period above zero");
+  KEEL_CHECK(options.jitter >= Duration() && options.jitter <= period,
+             "the jitter of repeated work is from zero to its period");
   Piece& piece = add(Kind::Every, std::move(name), std::move(work));
   piece.options = options;
   piece.status.period = period;

@@ -3,7 +3,7 @@
 //   worker N         liveness: the worker's loop runs what it is given. One that does not for `timeout` is stuck, and a
 //                    restart helps.
 //   database         readiness: a read on worker 0 succeeds. Needs worker 0.
-//   database writes  degrades: while the disk does not take writes, they get 503 and reads continue, so
+//   database writes  degrades: while the disk does not accept writes, they get 503 and reads continue, so
 //                    readiness stays. Asks the disk only after a commit has failed, and then until one succeeds.
 //   disk space       degrades: a folder's file system has less than `free_min` left.
 //   log              degrades: lines were lost since the last time it was looked at.

@@ -46,7 +46,8 @@ void ClientSettings::fields(config::Schema& v) {
   field(v, "max_body", Bytes(body_bytes_max),
         "largest body of a response that is read as a whole; the call fails when the body is larger",
         {ByteSize{0}, ByteSize::mib(1 << 20)});
-  field(v, "max_attempts", attempts_max, "attempts of one call, the first included; 1: no retries", {1, 100});
+  field(v, "max_attempts", attempts_max, "maximum number of attempts of one call, including the first; 1: no retries",
+        {1, 100});
   field(v, "proxy", proxy,
         "HTTP proxy that calls go through: http://[user:password@]host[:port]; environment: as HTTPS_PROXY, http_proxy "
         "and NO_PROXY say; empty text: none");

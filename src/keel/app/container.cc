@@ -245,13 +245,13 @@ void give(ScopeState& scope, TypeId& type, void* object) noexcept {
   const std::uint32_t index = type.index.load(std::memory_order_relaxed);
   const Node* const node = index < scope.core.by_index.size() ? scope.core.by_index[index] : nullptr;
   KEEL_CHECK(node != nullptr && node->lifetime == Lifetime::Given,
-             "what a scope is given was announced by Container::given()");
-  KEEL_CHECK(scope.table[node->place] == nullptr, "a scope is given each of its objects once");
+             "an object that is passed to a scope must be declared with Container::given()");
+  KEEL_CHECK(scope.table[node->place] == nullptr, "each object is passed to a scope only once");
   scope.table[node->place] = object;
 }
 
 void refuse_get(const TypeId& type) noexcept {
-  const std::string sentence = "what get() asks for is provided, and made: " + name_of(type);
+  const std::string sentence = "get() needs a service that is provided and already made: " + name_of(type);
   check_failed(__FILE__, __LINE__, "Services::get()", sentence.c_str());
 }
 
@@ -343,7 +343,8 @@ class Wirer {
       const auto begin = static_cast<std::size_t>(before - path.begin());
       path.push_back(&node);
       mistake(node.where,
-              text_of_chain(path, begin) + ": none of them can be made first; what they share is a service of its own");
+              text_of_chain(path, begin) +
+                  ": none of them can be constructed first; move what they share into a service of its own");
       path.pop_back();
       return;
     }

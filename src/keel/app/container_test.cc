@@ -307,9 +307,9 @@ TEST_F(Containers, name_the_circle_and_make_nothing) {
   container.value(settings_).singleton<Database>();
   container.singleton<Egg>().singleton<Hen>().singleton<Farm>().singleton<Village>();
 
-  EXPECT_EQ(
-      without_place(mistakes_of(container)),
-      "Farm needs Egg needs Hen needs Farm: none of them can be made first; what they share is a service of its own");
+  EXPECT_EQ(without_place(mistakes_of(container)),
+            "Farm needs Egg needs Hen needs Farm: none of them can be constructed first; move what they share into a "
+            "service of its own");
   EXPECT_TRUE(history.empty());
 }
 
@@ -317,9 +317,9 @@ TEST_F(Containers, find_a_circle_that_nobody_outside_needs) {
   Container container;
   container.singleton<Egg>().singleton<Hen>().singleton<Farm>();
 
-  EXPECT_EQ(
-      without_place(mistakes_of(container)),
-      "Egg needs Hen needs Farm needs Egg: none of them can be made first; what they share is a service of its own");
+  EXPECT_EQ(without_place(mistakes_of(container)),
+            "Egg needs Hen needs Farm needs Egg: none of them can be constructed first; move what they share into a "
+            "service of its own");
 }
 
 struct ReadsSystemClock {
@@ -720,8 +720,8 @@ TEST_F(ContainersDeathTest, abort_with_the_name_when_get_asks_for_what_is_not_th
   container.lazy<Limit>([] { return Limit{1}; });
   Services services = container.build().value();
 
-  EXPECT_DEATH(services.get<Clock>(), "what get\\(\\) asks for is provided, and made: .*Clock");
-  EXPECT_DEATH(services.get<Limit>(), "what get\\(\\) asks for is provided, and made: .*Limit");
+  EXPECT_DEATH(services.get<Clock>(), "get\\(\\) needs a service that is provided and already made: .*Clock");
+  EXPECT_DEATH(services.get<Limit>(), "get\\(\\) needs a service that is provided and already made: .*Limit");
 }
 
 TEST_F(ContainersDeathTest, abort_when_a_scope_is_given_what_was_not_announced_or_twice) {
@@ -733,7 +733,7 @@ TEST_F(ContainersDeathTest, abort_when_a_scope_is_given_what_was_not_announced_o
   Visitor ada{"Ada"};
   scope.give(ada);
 
-  EXPECT_DEATH(scope.give(ada), "a scope is given each of its objects once");
+  EXPECT_DEATH(scope.give(ada), "each object is passed to a scope only once");
   EXPECT_DEATH(scope.give(services.get<Token>()), "announced by Container::given");
 }
 

@@ -157,14 +157,15 @@ std::string_view meaning() noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(crash.info.si_addr);
   switch (crash.signal) {
     case SIGSEGV:
-      if (crash.info.si_code == SI_KERNEL) return "an address that cannot be one, or a privileged instruction";
+      if (crash.info.si_code == SI_KERNEL) return "a non-canonical address, or a privileged instruction";
       if (address >= stack_pointer(*crash.context) - near_bytes &&
           address < stack_pointer(*crash.context) + near_bytes) {
         return "stack overflow";
       }
-      return crash.info.si_code == SEGV_ACCERR ? "the memory may not be used like that" : "no memory is there";
+      return crash.info.si_code == SEGV_ACCERR ? "the protection of the memory does not permit this access"
+                                               : "no memory is mapped at this address";
     case SIGBUS:
-      return "behind the end of a mapped file, or misaligned";
+      return "beyond the end of a mapped file, or misaligned";
     case SIGFPE:
       return crash.info.si_code == FPE_INTDIV ? "division by zero" : "arithmetic";
     case SIGSYS:
@@ -400,7 +401,7 @@ void on_crash(int signal, siginfo_t* info, void* context) {
   if (const std::type_info* const type = abi::__cxa_current_exception_type()) {
     int status = 0;
     char* const name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
-    std::string text = "nobody caught an exception of type " + std::string(name != nullptr ? name : type->name());
+    std::string text = "uncaught exception of type " + std::string(name != nullptr ? name : type->name());
     std::free(name);
     try {
       throw;
@@ -474,7 +475,7 @@ std::string CrashHandler::build_id() {
 }
 
 Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& options) {
-  KEEL_CHECK(!installed.is_installed.exchange(true), "there is one crash handler");
+  KEEL_CHECK(!installed.is_installed.exchange(true), "a process has one crash handler");
   if (!options.file.empty()) {
     Result<int> opened = telemetry::open_append_file(options.file);
     if (!opened) {

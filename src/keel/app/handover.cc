@@ -326,7 +326,7 @@ void Handover::Server::greet(Descriptor connection) {
   if (!hello.text.starts_with(any_greeting)) return refuse("it does not speak the hand-over protocol");
   if (!hello.text.starts_with(greeting)) {
     return refuse(
-        "it uses another version of the hand-over protocol than the running process (1): stop the running process "
+        "its version of the hand-over protocol differs from that of the running process (1): stop the running process "
         "first");
   }
   if (hello.text.substr(greeting.size()) != service) {

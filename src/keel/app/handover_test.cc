@@ -275,8 +275,8 @@ TEST_F(Handovers, refuse_what_they_do_not_understand_and_go_on) {
   EXPECT_EQ(refusal("GET / HTTP/1.1\r\n\r\n"), "refused: it does not speak the hand-over protocol");
   EXPECT_EQ(refusal(std::string(100'000, '\0')), "refused: it does not speak the hand-over protocol");
   EXPECT_EQ(refusal("keel-handover 2 shop"),
-            "refused: it uses another version of the hand-over protocol than the running process (1): stop the running "
-            "process first");
+            "refused: its version of the hand-over protocol differs from that of the running process (1): stop the "
+            "running process first");
   EXPECT_EQ(refusal("keel-handover 1 cart"), "refused: the running process is 'shop', another service");
   {
     Raw silent(path_);

@@ -137,7 +137,7 @@ Health::Check Health::add_entry(std::unique_ptr<Entry> entry) {
   const std::lock_guard lock(mutex_);
   KEEL_CHECK(name != "start" && name != "drain" && find(name) == nullptr, "a health check's name is used once");
   for (const std::string& need : entry->options.needs) {
-    KEEL_CHECK(find(need) != nullptr, "what a health check needs is added before it");
+    KEEL_CHECK(find(need) != nullptr, "the checks that a health check needs are added before it");
   }
   entry->id = ++last_id_;
   entries_.push_back(std::move(entry));

@@ -132,7 +132,7 @@ Result<> Lifecycle::check(Entry& entry, std::vector<Entry*>& path) {
     return text + in_quotes(last);
   };
   if (std::ranges::find(path, &entry) != path.end()) {
-    return Error::text(Code::InvalidArgument, "modules need each other in a circle: " + chain(entry.module.name));
+    return Error::text(Code::InvalidArgument, "modules depend on each other in a cycle: " + chain(entry.module.name));
   }
   path.push_back(&entry);
   std::vector<Entry*> needs;

@@ -152,7 +152,8 @@ TEST_F(Modules, that_need_each_other_are_named_with_the_chain_before_anything_st
   const auto started = lifecycle.start();
 
   ASSERT_FALSE(started);
-  EXPECT_EQ(started.error().describe(), R"(modules need each other in a circle: "a" needs "b" needs "c" needs "a")");
+  EXPECT_EQ(started.error().describe(),
+            R"(modules depend on each other in a cycle: "a" needs "b" needs "c" needs "a")");
   EXPECT_EQ(events.list(), List{});
 }
 

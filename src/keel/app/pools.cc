@@ -64,8 +64,8 @@ std::string Pools::add(std::string_view name) {
 ThreadPool& Pools::get(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const Pool* pool = find(name);
-  KEEL_EXPECT(pool != nullptr, "a pool is asked for that is not there: " + std::string(name));
-  KEEL_EXPECT(pool->threads != nullptr, "a pool is used while its module does not run: " + std::string(name));
+  KEEL_EXPECT(pool != nullptr, "there is no pool of this name: " + std::string(name));
+  KEEL_EXPECT(pool->threads != nullptr, "this pool is used while its module is not running: " + std::string(name));
   return *pool->threads;
 }
 

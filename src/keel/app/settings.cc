@@ -87,7 +87,7 @@ void PoolSettings::fields(config::Schema& v) {
   field(v, "queue_max", queue_max, "maximum number of tasks that wait for this pool; 0: as queue_capacity",
         {0, 10'000'000});
   field(v, "when_full", when_full,
-        "what happens when that many wait: refuse rejects the task, block makes the submitting thread wait, "
+        "what happens when the queue is full: refuse rejects the task, block makes the submitting thread wait, "
         "run_in_caller makes it run the task itself; a worker never waits: there, block rejects too",
         when_full_names);
 }
@@ -148,7 +148,7 @@ void LoggingSettings::fields(config::Schema& v) {
   field(v, "crash_file", crash_file,
         "file to which the report of a crash is appended, beside standard error; empty: standard error only");
   field(v, "core_memory", core_memory,
-        "core dumps contain the memory of the process, and with it what clients have sent");
+        "include the memory of the process, and with it what clients have sent, in core dumps");
 }
 
 DatabaseSettings::DatabaseSettings() {
@@ -171,7 +171,7 @@ void DatabaseSettings::fields(config::Schema& v) {
         "of postgres: time limit after which the server cancels a statement; 0: the server's own limit",
         {Duration(), 24_h});
   field(v, "max_age_sec", max_age,
-        "of postgres: a connection that is older is made again when nothing is under way on it; 0: never",
+        "of postgres: age from which a connection is closed and made again, as soon as it is idle; 0: never",
         {Duration(), 24_h});
   field(v, "pooler", pooler,
         "of postgres: connections go through a pooler that changes sessions between transactions, such as pgbouncer");
@@ -194,7 +194,8 @@ void DatabaseSettings::fields(config::Schema& v) {
         "the machine fails",
         synchronous_names);
   field(v, "checkpoint_pages", checkpoint_pages,
-        "of sqlite: a commit that leaves as many pages in the write-ahead log moves them to the file", {1, 1'000'000});
+        "of sqlite: a commit that leaves at least this many pages in the write-ahead log moves them to the file",
+        {1, 1'000'000});
   field(v, "group_max", group_max,
         "of sqlite: maximum number of writes in one commit; 1: a commit and an fsync for each write", {1, 65'536});
   field(v, "queue_max", queue_max,
@@ -416,8 +417,8 @@ void ProbesSettings::fields(config::Schema& v) {
   field(v, "address", address,
         "address of another listener, or unix:/path, that serves only metrics and health, for probes from outside; "
         "empty text: none");
-  field(v, "port", port, "its port; 0: any free one");
-  field(v, "https", https, "it serves https only, with the certificate of network.https");
+  field(v, "port", port, "port of that listener; 0: any free one");
+  field(v, "https", https, "that listener serves https only, with the certificate of network.https");
 }
 
 Result<Address> ProbesSettings::listen_address() const { return address_of(address, port); }
@@ -453,7 +454,7 @@ void ContainerSettings::fields(config::Schema& v) {
 }
 
 void Settings::fields(config::Schema& v) {
-  field(v, "common", common, "what several sections share");
+  field(v, "common", common, "settings that several sections share");
   field(v, "thread", thread, "threads beside the event loops");
   field(v, "logging", logging, "log lines and where they go");
   field(v, "database", database, "the database");
@@ -486,7 +487,7 @@ void ThreadSettings::check(config::Checks& checks) const {
     if (pool.name != "network" && pool.name != "database") continue;
     const auto has_no_effect = [&](bool is_set, const char* key) {
       if (!is_set) return;
-      checks.refuse(path + key, "has no effect: of the pool \"" + pool.name + "\" the size alone can be chosen here");
+      checks.refuse(path + key, "has no effect: for the pool \"" + pool.name + "\" only the size can be set here");
     };
     has_no_effect(pool.max_size != 0, "max_size");
     has_no_effect(!pool.affinity.empty(), "affinity");
@@ -544,11 +545,12 @@ void Settings::check(config::Checks& checks) const {
   internal::check_admin_https(*this, checks);
   const http::Limits& limits = network.http.server.limits;
   if (limits.bodies_bytes_max < limits.body_bytes_max) {
-    checks.refuse("network.http.max_body_memory", "is below network.http.max_body: no such body would ever be taken");
+    checks.refuse("network.http.max_body_memory",
+                  "is below network.http.max_body: no body of that size would ever be accepted");
   }
   if (database.path.empty()) checks.refuse("database.path", "is empty: expected the name of a file");
   if (database.type == DatabaseType::Sqlite && !database.url.empty()) {
-    checks.refuse("database.url", "is for database.type: postgres, and the type is sqlite");
+    checks.refuse("database.url", "has no effect: it is for database.type: postgres, and the type is sqlite");
   }
 }
 

@@ -25,9 +25,9 @@ constexpr config::Range<Duration> handshake_limit = {1_ms, 24_h};
 }  // namespace
 
 void CertificateSettings::fields(config::Schema& v) {
-  field(v, "certificate", certificate, "its file, as network.https.certificate");
-  field(v, "key", key, "the file of its key; empty text: beside the certificate");
-  field(v, "ocsp_response", ocsp_response, "its file, as network.https.ocsp_response");
+  field(v, "certificate", certificate, "PEM file of the certificate, as for network.https.certificate");
+  field(v, "key", key, "PEM file of its private key; empty text: beside the certificate");
+  field(v, "ocsp_response", ocsp_response, "DER file of its OCSP response, as for network.https.ocsp_response");
 }
 
 HttpsSettings::HttpsSettings() {
@@ -124,7 +124,7 @@ void HttpsSettings::check(config::Checks& checks) const {
   }
   const bool wants_clients = client_certificates != tls::ClientCertificates::Unwanted;
   if (wants_clients && client_roots.empty()) {
-    checks.refuse(path + "client_roots", "is empty: expected a file of who issues the clients' certificates");
+    checks.refuse(path + "client_roots", "is empty: expected a file of the certificates that issue those of clients");
   }
   if (!wants_clients && !client_roots.empty()) {
     checks.refuse(path + "client_roots", "has no effect: network.https.client_certificates is unwanted");
@@ -142,7 +142,7 @@ void internal::check_admin_https(const Settings& settings, config::Checks& check
     if (!settings.network.https.is_on()) {
       checks.refuse(path + "https", "needs a certificate: that of network.https.certificate, which is empty");
     } else if (address && address->is_unix()) {
-      checks.refuse(path + key, "expected an IP address: what comes by a Unix socket needs no TLS");
+      checks.refuse(path + key, "expected an IP address: a Unix socket needs no TLS");
     }
   };
   check("monitoring.metrics.", metrics.https, metrics.listen_address(), "export_address");

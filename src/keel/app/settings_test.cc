@@ -619,8 +619,8 @@ TEST(Settings, say_which_line_of_a_pool_is_wrong) {
             ":5: thread.pools.0.queue_max: -1 is out of range: expected an integer from 0 to 10000000");
   for (const char* const own : {"network", "database"}) {
     EXPECT_EQ(problem("    - name: " + std::string(own) + "\n      queue_max: 5\n"),
-              ":6: thread.pools.1.queue_max: has no effect: of the pool \"" + std::string(own) +
-                  "\" the size alone can be chosen here");
+              ":6: thread.pools.1.queue_max: has no effect: for the pool \"" + std::string(own) +
+                  "\" only the size can be set here");
   }
 }
 

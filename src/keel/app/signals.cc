@@ -25,7 +25,8 @@ Signal to_signal(int number) {
 
 // When the first SIGTERM or SIGINT was taken, by the monotonic clock; 0: none was.
 std::atomic<std::int64_t> first_at_ns = 0;
-static_assert(std::atomic<std::int64_t>::is_always_lock_free, "a signal handler reads it");
+static_assert(std::atomic<std::int64_t>::is_always_lock_free,
+              "a signal handler reads it, which is safe only without a lock");
 
 // clock_gettime, which a signal handler may call too.
 std::int64_t clock_ns() noexcept {

@@ -75,7 +75,8 @@ void Arena::rewind(Mark mark) noexcept {
     drop_block();
     if (block_ != nullptr) last = end_ = reinterpret_cast<std::uintptr_t>(block_) + block_->bytes;
   }
-  KEEL_CHECK(block_ != nullptr && mark.next_ <= last, "an arena goes back to a mark of its own that it has not passed");
+  KEEL_CHECK(block_ != nullptr && mark.next_ <= last,
+             "an arena rewinds only to a mark of its own, and not to one from before which it has rewound already");
   next_ = mark.next_;
   before_ = mark.before_;
 }

@@ -63,8 +63,9 @@ class Arena {
   }
   template <class T>
   std::span<T> array(std::size_t count) {
-    static_assert(std::is_trivially_destructible_v<T>,
-                  "an arena runs no destructors: what needs one goes into a std::pmr container of an ArenaResource");
+    static_assert(
+        std::is_trivially_destructible_v<T>,
+        "an arena runs no destructors: put an object that needs one into a std::pmr container of an ArenaResource");
     static_assert(alignof(T) <= alignment_max, "an arena aligns to 16 bytes at most");
     std::size_t bytes = 0;
     if (__builtin_mul_overflow(count, sizeof(T), &bytes)) bytes = SIZE_MAX;  // More than there is.

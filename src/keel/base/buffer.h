@@ -70,7 +70,7 @@ class Buffer {
   }
   // Drops the first `bytes`; what follows moves to the front.
   void consume(std::size_t bytes) noexcept {
-    KEEL_DCHECK(bytes <= size_, "no more is consumed than is there");
+    KEEL_DCHECK(bytes <= size_, "no more bytes are consumed than the buffer holds");
     size_ -= bytes;
     if (size_ != 0) std::memmove(data_, data_ + bytes, size_);
   }

@@ -92,7 +92,7 @@ class CircularBuffer {
  private:
   void expect(std::size_t i) const {
     if (i >= size()) [[unlikely]]
-      throw_bug("an element is asked for that a CircularBuffer does not have", std::source_location::current());
+      throw_bug("a CircularBuffer is asked for an element that it does not have", std::source_location::current());
   }
   T& place(std::size_t number) const noexcept { return elements_[number & mask_]; }
   template <class Value>

@@ -171,7 +171,7 @@ Error::Text& Error::owned() const noexcept { return *static_cast<Text*>(address(
 // "context: text", or only the text.
 Error Error::made(Code code, int number, std::string_view context, std::string_view text) noexcept {
   Text* const all = Text::make(text, context.empty() ? 0 : context.size() + Text::between.size());
-  if (all == nullptr) return Error(code, number, "what went wrong was lost: out of memory", false);
+  if (all == nullptr) return Error(code, number, "the message of this error was lost: out of memory", false);
   if (!context.empty()) all->put_in_front(context);
   return Error(code, number, all, true);
 }

@@ -49,7 +49,7 @@ class Function<R(A...)> {
   explicit operator bool() const noexcept { return operations_ != nullptr; }
   R operator()(A... arguments) const {
     if (operations_ == nullptr) [[unlikely]]
-      throw_bug("a Function is called that holds no callable", std::source_location::current());
+      throw_bug("an empty Function is called", std::source_location::current());
     return operations_->call(storage_, std::forward<A>(arguments)...);
   }
   void reset() noexcept {

@@ -33,7 +33,7 @@ namespace keel {
 template <class T, class Atomics = StandardAtomics>
 class MpmcQueue {
   static_assert(std::is_nothrow_move_constructible_v<T>,
-                "the elements of a queue move without throwing: a place that is taken cannot be given back");
+                "the elements of a queue move without throwing: a slot that was claimed cannot be given back");
 
  public:
   static constexpr std::size_t capacity_max = std::size_t{1} << 40;

@@ -76,7 +76,7 @@ class MpscQueue {
         requires(T& element, T* other) {
           element.next = other;
           other = element.next;
-        }, "the elements of an MpscQueue have a pointer `next` to their own kind");
+        }, "the elements of an MpscQueue have a pointer `next` to their own type");
     T* before = newest_.load(std::memory_order_relaxed);  // Only compared and stored: nothing is read through it.
     do {
       oldest.next = before;

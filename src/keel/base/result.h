@@ -50,8 +50,10 @@ struct ResultOf<Result<T>> {
 // The base of a Result<T>. It checks T first, so that the message is ours and not that of std::expected.
 template <class T>
 struct Expected {
-  static_assert(!std::is_reference_v<T>, "a Result holds a value; for what lives elsewhere it holds a pointer");
-  static_assert(!std::is_same_v<std::remove_cv_t<T>, Error>, "a Result<> holds an Error already, when it fails");
+  static_assert(!std::is_reference_v<T>,
+                "a Result holds a value, not a reference: use a pointer for an object that lives elsewhere");
+  static_assert(!std::is_same_v<std::remove_cv_t<T>, Error>,
+                "a Result<> already holds an Error when it fails: an Error cannot be its value");
   using Type = std::expected<std::remove_reference_t<T>, Error>;
 };
 }  // namespace internal
@@ -172,11 +174,11 @@ class [[nodiscard(
  private:
   void check_value(Place place) const {
     if (!this->has_value()) [[unlikely]]
-      throw_bug("value() is asked of a Result that has an error: look whether it has a value first", place);
+      throw_bug("value() is called on a Result that has an error: check that it has a value first", place);
   }
   void check_error(Place place) const {
     if (this->has_value()) [[unlikely]]
-      throw_bug("error() is asked of a Result that has a value", place);
+      throw_bug("error() is called on a Result that has a value", place);
   }
 
   // The error of a Result that is known to have one.
@@ -207,7 +209,8 @@ class [[nodiscard(
   template <class Self, class F>
   static auto and_then_of(Self&& self, F&& f) {
     using R = std::remove_cvref_t<decltype(apply(std::forward<Self>(self), std::forward<F>(f)))>;
-    static_assert(is_result<R>, "what and_then calls returns a Result; map calls what returns a plain value");
+    static_assert(is_result<R>,
+                  "the function for and_then returns a Result; use map with one that returns a plain value");
     if (self.is_err()) [[unlikely]]
       return R(error_of(std::forward<Self>(self)));
     return apply(std::forward<Self>(self), std::forward<F>(f));

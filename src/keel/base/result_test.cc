@@ -137,7 +137,7 @@ TEST(Result, throws_a_bug_of_its_caller_when_asked_for_what_it_lacks) {
     (void)wrong.value();
     FAIL() << "it has no value";
   } catch (const Bug& bug) {
-    EXPECT_STREQ(bug.what(), "value() is asked of a Result that has an error: look whether it has a value first");
+    EXPECT_STREQ(bug.what(), "value() is called on a Result that has an error: check that it has a value first");
     EXPECT_EQ(bug.place().line(), line);
   }
   const auto right = half(4);

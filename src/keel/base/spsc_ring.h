@@ -38,7 +38,7 @@ template <class T, class Atomics = StandardAtomics>
 class SpscRing {
   static_assert(
       std::is_nothrow_move_constructible_v<T> && std::is_nothrow_move_assignable_v<T>,
-      "the elements of a queue move without throwing: one that is half moved could be neither kept nor given");
+      "the elements of a queue move without throwing: one that is half moved could be neither kept nor delivered");
 
  public:
   static constexpr std::size_t capacity_max = std::size_t{1} << 40;
@@ -94,7 +94,7 @@ class SpscRing {
     requires(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>)
   {
     const std::size_t head = head_.load(std::memory_order_relaxed);
-    KEEL_CHECK(count <= capacity() - (head - tail_seen_), "no more is published than there was room for");
+    KEEL_CHECK(count <= capacity() - (head - tail_seen_), "no more elements are published than there was room for");
     head_.store(head + count, std::memory_order_release);  // A thread that sees the new head sees what was written.
   }
 
@@ -133,7 +133,7 @@ class SpscRing {
   }
   void pop(std::size_t count) noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
-    KEEL_CHECK(count <= head_seen_ - tail, "no more is popped than front() gave");
+    KEEL_CHECK(count <= head_seen_ - tail, "no more elements are popped than front() returned");
     for (std::size_t i = 0; i < count; ++i) slots_[(tail + i) & mask_].~T();
     tail_.store(tail + count, std::memory_order_release);  // They have been read before the producer writes there.
   }

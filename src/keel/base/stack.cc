@@ -66,7 +66,7 @@ void undo_call(ucontext_t& context) noexcept {
 std::uintptr_t program_counter(const ucontext_t& context) noexcept { return context.uc_mcontext.pc; }
 void undo_call(ucontext_t& context) noexcept { context.uc_mcontext.pc = context.uc_mcontext.regs[30]; }
 #else
-#error "where the program counter lies is known for x86-64 and arm64"
+#error "the place of the program counter is known only for x86-64 and arm64"
 #endif
 
 backtrace_state* symbols() noexcept {
@@ -211,7 +211,7 @@ Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience, Functio
   while (!q.is_answered.load(std::memory_order_acquire)) {
     int asked = thread;
     if (clock_now() >= until && q.thread.compare_exchange_strong(asked, Question::nobody)) {
-      return fail(Code::DeadlineExceeded, "the thread did not answer");
+      return fail(Code::DeadlineExceeded, "the thread did not respond");
     }
     // A thread that has begun to respond is waited for, because it writes to `stack`.
     const timespec pause{0, 100'000};

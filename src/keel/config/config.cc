@@ -208,7 +208,7 @@ class Loader {
         without_value = add_setting(arg.substr(2), "--", settings);
       } else if (!before.empty()) {
         // Perhaps a secret.
-        problem("command line", {}, fmt::format("unexpected argument behind {}", before));
+        problem("command line", {}, fmt::format("unexpected argument after {}", before));
       } else {
         problem("command line", {}, fmt::format("unexpected argument \"{}\"", shown(arg)));
       }
@@ -407,7 +407,8 @@ class Loader {
       if (entry == origins_.entries_.end()) return;
       if (const auto value = std::ranges::find(origins_.entries_, path, &Origins::Entry::path);
           value != origins_.entries_.end()) {
-        return problem(entry->where, key, fmt::format("is given, and so is {} ({}): remove one", path, value->where));
+        return problem(entry->where, key,
+                       fmt::format("is given together with {} ({}): remove one", path, value->where));
       }
       auto& secret = *static_cast<Secret*>(f.at);
       if (secret.file().empty()) return;  // A field of that name.

@@ -376,10 +376,10 @@ TEST_F(Config, wrong_variables_and_flags_are_named) {
 TEST_F(Config, a_word_that_may_be_the_value_of_a_flag_is_not_shown) {
   EXPECT_EQ(error("name: x", {"--password", "hunter2", "--set", "password", "hunter2", "--password=", "hunter2"}),
             "--password: needs a value: --password=VALUE\n"
-            "command line: unexpected argument behind --password\n"
+            "command line: unexpected argument after --password\n"
             "--set password: needs a value: --set password=VALUE\n"
-            "command line: unexpected argument behind --set password");
-  EXPECT_EQ(error("name: x", {"--password=", "hunter2"}), "command line: unexpected argument behind --password");
+            "command line: unexpected argument after --set password");
+  EXPECT_EQ(error("name: x", {"--password=", "hunter2"}), "command line: unexpected argument after --password");
   EXPECT_EQ(error("name: x", {"--name=", "--check-config", "stray"}), "command line: unexpected argument \"stray\"");
 }
 

@@ -88,7 +88,7 @@ Versions::Versions(const Type& type, void* value, Origins origins) : type_(type)
 }
 
 Versions::~Versions() {
-  KEEL_CHECK(entries_.empty(), "appliers end before the configuration that they are for");
+  KEEL_CHECK(entries_.empty(), "appliers are destroyed before the configuration that they apply");
   for (const auto& version : versions_) type_.destroy(version->value);
 }
 
@@ -118,7 +118,8 @@ std::string Versions::describe() const {
 }
 
 std::uint64_t Versions::add(std::string_view path, Apply apply) {
-  KEEL_CHECK(has_path(schema_of(versions_.front()->value).fields(), path), "what is reloaded is a key or a section");
+  KEEL_CHECK(has_path(schema_of(versions_.front()->value).fields(), path),
+             "the path of an applier is a key or a section");
   entries_.push_back({++last_id_, std::string(path), std::move(apply)});
   return last_id_;
 }

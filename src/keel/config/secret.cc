@@ -85,9 +85,9 @@ Result<Secret> Secret::from_file(const std::string& path) {
   if (file.get() < 0 || fstat(file.get(), &facts) != 0) {
     return wrong(path, fmt::format("cannot be opened: {}; name a file that this process may read", strerror(errno)));
   }
-  if (!S_ISREG(facts.st_mode)) return wrong(path, "is not a regular file, which alone can be read again");
+  if (!S_ISREG(facts.st_mode)) return wrong(path, "is not a regular file; only a regular file can be read again");
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return wrong(path, fmt::format("may be written by others than its owner: chmod go-w {}", path));
+    return wrong(path, fmt::format("can be written by users other than its owner: chmod go-w {}", path));
   }
   // Straight to where it may lie: no buffer on the way has to be wiped.
   Secret whole;
@@ -101,7 +101,8 @@ Result<Secret> Secret::from_file(const std::string& path) {
     size += static_cast<std::size_t>(got);
   }
   if (size > file_bytes_max) {
-    return wrong(path, fmt::format("has more than {} KiB: name a file with the secret alone", file_bytes_max / 1024));
+    return wrong(path,
+                 fmt::format("has more than {} KiB: name a file that contains only the secret", file_bytes_max / 1024));
   }
   if (size != 0 && whole.text_[size - 1] == '\n') --size;
   if (size == 0) return wrong(path, "is empty: write the secret into it");

@@ -200,15 +200,16 @@ TEST_F(Secrets, whose_file_is_no_good_are_refused_with_the_path_and_the_cure) {
   EXPECT_EQ(with(path("none")),
             at + "none cannot be opened: No such file or directory; name a file that this process may read");
   EXPECT_EQ(with(write("group", "hush", 0660)),
-            at + "group may be written by others than its owner: chmod go-w ~/group");
-  EXPECT_EQ(with(write("all", "hush", 0602)), at + "all may be written by others than its owner: chmod go-w ~/all");
+            at + "group can be written by users other than its owner: chmod go-w ~/group");
+  EXPECT_EQ(with(write("all", "hush", 0602)),
+            at + "all can be written by users other than its owner: chmod go-w ~/all");
   EXPECT_EQ(with(write("empty", "\n")), at + "empty is empty: write the secret into it");
   EXPECT_EQ(with(write("large", std::string(Secret::file_bytes_max + 1, 'x'))),
-            at + "large has more than 64 KiB: name a file with the secret alone");
+            at + "large has more than 64 KiB: name a file that contains only the secret");
   EXPECT_EQ(with(write("most", std::string(Secret::file_bytes_max, 'x'))), "loaded");
   EXPECT_EQ(with(write("container", "hush", 0444)), "loaded") << "as those of containers are";
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
-  EXPECT_EQ(with(path("pipe")), at + "pipe is not a regular file, which alone can be read again");
+  EXPECT_EQ(with(path("pipe")), at + "pipe is not a regular file; only a regular file can be read again");
   EXPECT_EQ(problem("password_file: ''\n"),
             "~/shop.yaml:1: password_file: names no file: expected the path of the file that holds the secret");
   EXPECT_EQ(problem("name_file: x\n"),

@@ -45,7 +45,8 @@ std::optional<std::string> Outcome::header(std::string_view name) const {
 }
 
 Error Outcome::unexpected() const {
-  return Error::text(Code::Upstream, described_.empty() ? "there is no success" : described_).from_environment();
+  return Error::text(Code::Upstream, described_.empty() ? "the response is not a success" : described_)
+      .from_environment();
 }
 
 Call::Call(const Transport& transport, const ClientSettings& settings, const Operation& operation,

@@ -197,7 +197,7 @@ struct ValueOfCall {
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(std::is_trivially_destructible_v<T>,
-                "a request that has texts is named on the line before: const api::ListProductsRequest request{...}; "
+                "give a request that has texts a name on the line before: const api::ListProductsRequest request{...}; "
                 "co_await client.list_products(request)");
 }
 

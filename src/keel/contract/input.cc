@@ -23,7 +23,7 @@ using internal::Texts;
 
 constexpr Complaint missing = {"is required", "required"};
 constexpr const char* too_many = "has more than 256 members";
-constexpr const char* broken_escape = "has a '%' without two hexadecimal digits behind it";
+constexpr const char* broken_escape = "has a '%' without two hexadecimal digits after it";
 
 // As JSON is read: 16, 16.0 and 1.6e1 are one integer.
 template <class T, class Read>
@@ -208,7 +208,7 @@ std::optional<std::string_view> Input::find_raw(const Parameter& parameter) {
         if (!found) found = raw;
       });
       if (is_twice) {
-        refuse(parameter, {"is there more than once"});
+        refuse(parameter, {"is given more than once"});
         return std::nullopt;
       }
       break;
@@ -401,7 +401,7 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
   }
   Texts texts;
   write_members(texts, pairs.first(count), fields, others, [&](std::string_view name) {
-    refuse(parameter, {"is there more than once"}, '[' + std::string(name) + ']');
+    refuse(parameter, {"is given more than once"}, '[' + std::string(name) + ']');
     is_good = false;
   });
   if (texts.problem() != nullptr) refuse(parameter, {texts.problem()});
@@ -484,7 +484,7 @@ Result<> Input::read_form(std::span<const Field> fields, Form others, ReadField 
   Texts texts;
   Violations wrong;
   write_members(texts, pairs.first(count), fields, others,
-                [&](std::string_view name) { wrong.add(name, "is there more than once"); });
+                [&](std::string_view name) { wrong.add(name, "is given more than once"); });
   if (texts.problem() != nullptr) wrong.add("", texts.problem());
   if (wrong.empty()) {
     Violations read_wrong;

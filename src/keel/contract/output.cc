@@ -53,10 +53,10 @@ void Output::refuse(std::string_view what, std::string_view why) {
 std::string Output::escaped(const Parameter& parameter, std::string_view text, std::string_view separators) {
   if (parameter.place == Place::Header) {
     if (!http::is_field_value(text)) refuse(parameter.name, "a header has no control characters");
-    if (text.size() != http::trim_blanks(text).size()) refuse(parameter.name, "a header loses blanks at the ends");
+    if (text.size() != http::trim_blanks(text).size()) refuse(parameter.name, "a header loses the blanks at its ends");
     if (text.find_first_of(separators) != std::string_view::npos) {
-      refuse(parameter.name,
-             "a part of it has one of the separators '" + std::string(separators) + "', which a header cannot escape");
+      refuse(parameter.name, "a part of its value contains one of the separators '" + std::string(separators) +
+                                 "', which a header cannot escape");
     }
     return std::string(text);
   }
@@ -96,7 +96,7 @@ void Output::put_whole(const Parameter& parameter, std::string&& text) {
       headers_.push_back({std::string(parameter.name), std::move(text), false});
       return;
     case Place::Cookie:
-      if (!http::is_token(parameter.name)) refuse(parameter.name, "is no name of a cookie");
+      if (!http::is_token(parameter.name)) refuse(parameter.name, "is not the name of a cookie");
       if (!cookies_.empty()) cookies_ += "; ";
       cookies_.append(parameter.name).append("=").append(text);
       return;
@@ -134,7 +134,7 @@ std::string_view Output::text_of(std::string_view what, Form form, json::Reader&
       return in.skip();
     case json::Kind::Array:
     case json::Kind::Object:
-      if (form != Form::Json) refuse(what, "has no form for what is nested this deeply");
+      if (form != Form::Json) refuse(what, "cannot represent a value that is nested this deeply");
       return in.skip();
     default:
       return in.skip();
@@ -170,7 +170,8 @@ void Output::put_list(const Parameter& parameter, Form form, const Buffer& json)
     }
   }
   if (!is_repeated) {
-    if (count == 1 && whole.empty()) return refuse(parameter.name, "a list of one empty text is read as an empty one");
+    if (count == 1 && whole.empty())
+      return refuse(parameter.name, "a list of one empty text would be read as an empty list");
     return put_whole(parameter, head + whole);
   }
   if (parameter.style == Style::Matrix) return put_whole(parameter, count == 0 ? ";" : std::move(whole));
@@ -276,7 +277,7 @@ void Output::put_form(std::string_view media_type, std::span<const Field> fields
   if (is_multipart(media_type)) return write_multipart(pairs);
   for (const Pair& pair : pairs) {
     const auto has_nul = [](std::string_view text) { return text.find('\0') != std::string_view::npos; };
-    if (has_nul(pair.name) || has_nul(pair.text)) refuse("the form", "U+0000 is sent as multipart/form-data alone");
+    if (has_nul(pair.name) || has_nul(pair.text)) refuse("the form", "U+0000 can be sent only as multipart/form-data");
     if (!body_.empty()) body_.push_back('&');
     uri::percent_encode(body_, pair.name);
     body_.push_back('=');

@@ -113,12 +113,13 @@ TEST(ContractOutput, rejects_what_would_be_read_as_another_value) {
   EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), texts({"a|b"})), "c: an element of pipeDelimited has no '|'");
   EXPECT_EQ(query(of(Place::Query, Style::SpaceDelimited), texts({"a b"})),
             "c: an element of spaceDelimited has no blank");
-  EXPECT_EQ(query(of(Place::Query, Style::Form), texts({""})), "c: a list of one empty text is read as an empty one");
+  EXPECT_EQ(query(of(Place::Query, Style::Form), texts({""})),
+            "c: a list of one empty text would be read as an empty list");
   EXPECT_EQ(query(of(Place::Query, Style::Form, true), texts({})), "c: an empty list cannot be sent");
   EXPECT_EQ(query(of(Place::Path, Style::Simple), texts({})), "c: a parameter of a path is not empty");
   EXPECT_EQ(query(of(Place::Header, Style::Simple), texts({"a,b"})),
-            "c: a part of it has one of the separators ',', which a header cannot escape");
-  EXPECT_EQ(query(of(Place::Header, Style::Simple), texts({" a"})), "c: a header loses blanks at the ends");
+            "c: a part of its value contains one of the separators ',', which a header cannot escape");
+  EXPECT_EQ(query(of(Place::Header, Style::Simple), texts({" a"})), "c: a header loses the blanks at its ends");
   EXPECT_EQ(query(of(Place::Header, Style::Simple), texts({"a\n"})), "c: a header has no control characters");
   EXPECT_EQ(query(of(Place::Query, Style::Form),
                   [](Output& out, const Parameter& parameter) { out.text(parameter, Form::Text, "\xff"); }),
@@ -364,7 +365,7 @@ TEST(ContractOutput, writes_forms_that_are_read_as_the_same) {
       out.form_body(type, entry_fields, Form::Either, entry);
       auto request = std::move(out).finish("");
       if (!request) {
-        EXPECT_EQ(request.error().message(), "the form: U+0000 is sent as multipart/form-data alone");
+        EXPECT_EQ(request.error().message(), "the form: U+0000 can be sent only as multipart/form-data");
         EXPECT_EQ(type, "application/x-www-form-urlencoded");
         continue;
       }

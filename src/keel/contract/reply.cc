@@ -109,7 +109,7 @@ Result<> Reply::read_json(Read read, void* value) const {
   if (read(value, body_, arena, wrong)) return {};
   return wrong.error()
       .as(Code::Upstream)
-      .because(described() + " with " + std::string(expected().media_type) + " that is not as the contract says")
+      .because(described() + " with " + std::string(expected().media_type) + " that does not match the contract")
       .from_environment();
 }
 
@@ -137,7 +137,7 @@ Result<> Reply::read_header(std::string_view name, Form form, std::string_view t
   }
   return wrong.error()
       .as(Code::Upstream)
-      .because(described() + " with the header " + std::string(name) + " not as the contract says")
+      .because(described() + " with the header " + std::string(name) + " that does not match the contract")
       .from_environment();
 }
 

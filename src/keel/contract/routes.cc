@@ -51,7 +51,7 @@ void Routes::add_operation(const Route& operation, void* handler) const {
 
 void Routes::serve(std::span<const Route* const> operations, void* handler) const {
   for (const Route* const operation : operations) {
-    KEEL_CHECK(operation->security.empty(), "an operation that is not for everybody is served without verifiers");
+    KEEL_CHECK(operation->security.empty(), "an operation that requires authentication is served without verifiers");
     add_operation(*operation, handler);
   }
 }

@@ -110,7 +110,7 @@ TEST(Schema, a_violation_says_what_is_expected) {
        "/0 expected a string; /1 is not allowed here"},
       {R"({"contains": {"const": 7}})", "[1]", " must have at least 1 element that is 7"},
       {R"({"contains": {"type": "string"}, "minContains": 2, "maxContains": 3})", "[\"a\"]",
-       " must have 2 to 3 elements of the kind that its schema asks for"},
+       " must have 2 to 3 elements that matches the schema of contains"},
       {R"({"maxProperties": 1})", R"({"a": 1, "b": 2})", " must have at most 1 field"},
       {R"({"required": ["a", "x/y~z"]})", "{}", "/a is required; /x~1y~0z is required"},
       {R"({"properties": {"a": {"type": "string"}}, "additionalProperties": false})", R"({"a": 1, "b": 2})",

@@ -86,7 +86,7 @@ http::Response Authorization::rejected(std::size_t i) const {
     case Kind::Basic:
       return basic().reject();
     case Kind::CookieKey:
-      return refuse_cookie(scheme, "the cookie " + std::string(scheme.name) + " is not valid, or not any more");
+      return refuse_cookie(scheme, "the cookie " + std::string(scheme.name) + " is not valid, or no longer valid");
     case Kind::Certificate:
       return refuse_certificate("the certificate of the client is not known");
     case Kind::HeaderKey:

@@ -89,11 +89,11 @@ Result<std::size_t> decode(std::string_view text, std::span<std::byte> out, Form
   const std::array<std::uint8_t, 256>& values = is_url(form) ? url_values : standard_values;
   const std::string_view digits = is_padded(form) ? without_padding(text) : text;
   const std::size_t size = decoded_size(digits);
-  if (out.size() < size) return fail(Code::ResourceExhausted, "base64: the bytes are more than there is room for");
+  if (out.size() < size) return fail(Code::ResourceExhausted, "base64: the output has no room for all bytes");
   const auto value = [&](std::size_t at) { return std::uint32_t{values[static_cast<unsigned char>(digits[at])]}; };
   const auto first_wrong = [&](std::size_t from) {
     while (value(from) != none) ++from;
-    return wrong(from, digits[from] == '=' ? "is padding, which does not belong there" : "is not of the alphabet");
+    return wrong(from, digits[from] == '=' ? "is padding, which does not belong there" : "is not in the alphabet");
   };
 
   std::byte* to = out.data();
@@ -114,7 +114,7 @@ Result<std::size_t> decode(std::string_view text, std::span<std::byte> out, Form
   for (std::size_t at = whole; at < digits.size(); ++at) {
     if (value(at) == none) return first_wrong(at);
   }
-  if (rest == 1) return wrong(digits.size(), "is missing: one character of the last four says less than a byte");
+  if (rest == 1) return wrong(digits.size(), "is missing: one character alone in the last four is less than a byte");
   if (is_padded(form) && text.size() % 4 != 0) return wrong(text.size(), "is missing: this form ends with padding");
   if (rest == 0) return size;
   const std::uint32_t word = value(whole) << 18 | value(whole + 1) << 12 | (rest == 3 ? value(whole + 2) << 6 : 0);

@@ -8,7 +8,7 @@
 // character has beyond the last byte are zero (RFC 4648 §3.5).
 //
 // Result:  decode gives the number of bytes, or the bytes.
-// Errors:  InvalidArgument, "base64: byte 17 is not of the alphabet": offsets are in the text and count from 0.
+// Errors:  InvalidArgument, "base64: byte 17 is not in the alphabet": offsets are in the text and count from 0.
 //          ResourceExhausted: `out` is smaller than the bytes; nothing has been written.
 // Threads: functions.  Cost: about 1 ns for three bytes; only those that return a std::string allocate.
 

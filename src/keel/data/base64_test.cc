@@ -47,8 +47,8 @@ TEST(Base64, has_two_alphabets_that_are_not_mixed) {
   EXPECT_EQ(encode(bytes, Form::Url), "-_-_");
   EXPECT_EQ(decode("+/+/", Form::Standard).value(), bytes);
   EXPECT_EQ(decode("-_-_", Form::Url).value(), bytes);
-  EXPECT_EQ(why_not("-_-_", Form::Standard), "base64: byte 0 is not of the alphabet");
-  EXPECT_EQ(why_not("AAAA+/+/", Form::UrlPadded), "base64: byte 4 is not of the alphabet");
+  EXPECT_EQ(why_not("-_-_", Form::Standard), "base64: byte 0 is not in the alphabet");
+  EXPECT_EQ(why_not("AAAA+/+/", Form::UrlPadded), "base64: byte 4 is not in the alphabet");
 }
 
 TEST(Base64, reads_back_what_it_wrote_for_each_byte_at_each_place) {
@@ -90,15 +90,15 @@ TEST(Base64, accepts_one_text_for_each_sequence_of_bytes) {
 }
 
 TEST(Base64, says_which_byte_is_wrong_and_why) {
-  EXPECT_EQ(why_not("Zm9v!mFy", Form::Standard), "base64: byte 4 is not of the alphabet");
-  EXPECT_EQ(why_not("Zm9vYm\n=", Form::Standard), "base64: byte 6 is not of the alphabet");
-  EXPECT_EQ(why_not(std::string_view("Zm9\0", 4), Form::Standard), "base64: byte 3 is not of the alphabet");
+  EXPECT_EQ(why_not("Zm9v!mFy", Form::Standard), "base64: byte 4 is not in the alphabet");
+  EXPECT_EQ(why_not("Zm9vYm\n=", Form::Standard), "base64: byte 6 is not in the alphabet");
+  EXPECT_EQ(why_not(std::string_view("Zm9\0", 4), Form::Standard), "base64: byte 3 is not in the alphabet");
   EXPECT_EQ(why_not("Zm9vYg", Form::Standard), "base64: byte 6 is missing: this form ends with padding");
   EXPECT_EQ(why_not("Zm9vYg==", Form::Url), "base64: byte 6 is padding, which does not belong there");
   EXPECT_EQ(why_not("Zg==Zg==", Form::Standard), "base64: byte 2 is padding, which does not belong there");
   EXPECT_EQ(why_not("====", Form::Standard), "base64: byte 0 is padding, which does not belong there");
   EXPECT_EQ(why_not("Zm9vY", Form::Url),
-            "base64: byte 5 is missing: one character of the last four says less than a byte");
+            "base64: byte 5 is missing: one character alone in the last four is less than a byte");
 }
 
 TEST(Base64, rejects_bits_beyond_the_last_byte) {

@@ -55,9 +55,9 @@ Kind kind_of(Token token) noexcept {
 }
 
 constexpr const char* truncated = "unexpected end of the bytes";
-constexpr const char* no_head = "a byte that begins no value";
-constexpr const char* too_many = "a count says more than there is";
-constexpr const char* too_long = "a length says more than there is";
+constexpr const char* no_head = "a byte that cannot begin a value";
+constexpr const char* too_many = "a count is larger than the bytes that follow";
+constexpr const char* too_long = "a length is larger than the bytes that follow";
 
 void append_name(Buffer& out, std::string_view name) {
   for (const char c : name) {
@@ -90,7 +90,7 @@ Reader<Format>::Reader(std::string_view bytes, Arena& arena, ReaderOptions optio
       arena_(arena),
       depth_max_(options.depth_max) {
   KEEL_EXPECT(options.depth_max >= 1 && options.depth_max <= depth_limit, "depth_max of a Reader is from 1 to 64");
-  if (bytes.size() > options.bytes_max) malformed("the bytes are more than bytes_max allows");
+  if (bytes.size() > options.bytes_max) malformed("the input is larger than bytes_max");
 }
 
 template <class Format>
@@ -191,7 +191,7 @@ bool Reader<Format>::step(bool is_object) {
     return false;
   if (depth_ == 0 || (level_[depth_ - 1].place & 1) != (is_object ? 1u : 0u) || at_ == due_) [[unlikely]] {
     throw_bug(at_ == due_ ? "the value of a key or an element was neither read nor skipped"
-                          : "a key or an element is asked for where no such container is open",
+                          : "a key or an element is read where no such container is open",
               std::source_location::current());
   }
   Level& level = level_[depth_ - 1];
@@ -223,11 +223,11 @@ bool Reader<Format>::take_key(std::string_view& key) {
   if (behind == nullptr) return false;
   if (head.token != Token::Text) {
     if (head.token == Token::Break) {
-      malformed("a break where a key is due");
+      malformed("a break where a key is expected");
     } else {
       level_[depth_ - 1].place = 1;
       value_ = at_;
-      mismatch("has a key that is no text", "propertyNames");
+      mismatch("has a key that is not a text", "propertyNames");
       --depth_;  // It is about the object.
     }
     return false;
@@ -268,7 +268,7 @@ bool Reader<Format>::next_piece(bool is_text, std::uint64_t& size) {
     return false;
   }
   if (head.token != (is_text ? Token::Text : Token::Bytes) || head.number == unknown) {
-    malformed("a piece of a string that is of another kind");
+    malformed("a piece of a string has another type than the string");
     return false;
   }
   at_ = behind;
@@ -286,7 +286,7 @@ bool Reader<Format>::take_text(std::uint64_t size, bool is_text, std::string_vie
     }
     to = {at_, static_cast<std::size_t>(size)};
     if (is_text && !utf8::is_valid(to)) {
-      malformed("a text that is no UTF-8");
+      malformed("a text that is not UTF-8");
       return false;
     }
     at_ += size;
@@ -513,7 +513,7 @@ bool Reader<Format>::skip_head(int outer, bool& is_open) {
     if (head.token == Token::Break) {
       // Of a map only in front of a key.
       if (is_tagged || depth_ == outer || level_[depth_ - 1].left != unknown || (level_[depth_ - 1].place & 3) == 3) {
-        malformed("a break where a value is due");
+        malformed("a break where a value is expected");
         return false;
       }
       --depth_;
@@ -579,14 +579,14 @@ std::string_view Reader<Format>::skip() {
 
 template <class Format>
 Result<> Reader<Format>::finish() {
-  if (!failed() && at_ != end_) malformed("unexpected bytes behind the value");
+  if (!failed() && at_ != end_) malformed("unexpected bytes after the value");
   if (failed()) return error();
   return {};
 }
 
 template <class Format>
 Problem Reader<Format>::problem() const {
-  KEEL_EXPECT(failed(), "problem() and error() are asked of a Reader that has not failed");
+  KEEL_EXPECT(failed(), "problem() and error() are called on a Reader that has not failed");
   return {cause_, message_, static_cast<std::size_t>(where_ - begin_), keyword_};
 }
 

@@ -50,7 +50,7 @@ Timestamp Reader<Format>::seconds(const char* begin) {
 template <class Format>
 Timestamp Reader<Format>::extension_time(std::uint64_t size, const char* behind) {
   if (size > static_cast<std::uint64_t>(end_ - behind)) {
-    malformed("a length says more than there is");
+    malformed("a length is larger than the bytes that follow");
     return {};
   }
   std::int64_t seconds = 0;

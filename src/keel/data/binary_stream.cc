@@ -16,7 +16,7 @@ using internal::Token;
 
 template <class Format>
 void Stream<Format>::feed(std::string_view bytes) {
-  KEEL_EXPECT(at_ == end_ || failed(), "a Stream is fed while next() has not taken what was fed before");
+  KEEL_EXPECT(at_ == end_ || failed(), "a Stream is fed before next() has taken all that was fed earlier");
   at_ = bytes.data();
   end_ = bytes.data() + bytes.size();
 }
@@ -29,7 +29,7 @@ bool Stream<Format>::take_head(Head& head) {
   if (held_ == 0 && room >= head_bytes_max) {
     const char* const behind = Format::take(at_, end_, head);
     if (behind == nullptr) {
-      refuse("a byte that begins no value");
+      refuse("a byte that cannot begin a value");
       return false;
     }
     offset_ += static_cast<std::uint64_t>(behind - at_);
@@ -55,7 +55,7 @@ bool Stream<Format>::take_head(Head& head) {
     is_possible = is_possible || Format::take(whole, whole + head_bytes_max, head) != nullptr;
   }
   if (!is_possible) {
-    refuse("a byte that begins no value");
+    refuse("a byte that cannot begin a value");
     return false;
   }
   std::memcpy(hold_ + held_, at_, more);
@@ -101,7 +101,7 @@ auto Stream<Format>::next() -> const Event* {
   if (is_in_text_) return take_piece();
   if (depth_ != 0 && left_[depth_ - 1] == 0) return end_container();
   if (depth_ == 0 && has_value_ && !is_sequence_ && !is_tagged_) {
-    return at_ == end_ ? nullptr : refuse("unexpected bytes behind the value");
+    return at_ == end_ ? nullptr : refuse("unexpected bytes after the value");
   }
   return take_value();
 }
@@ -114,9 +114,9 @@ auto Stream<Format>::take_value() -> const Event* {
   if (head.token == Token::Break) {
     const bool is_open = depth_ != 0 && left_[depth_ - 1] == unknown_count && !is_tagged_;
     const bool is_behind_key = depth_ != 0 && (is_map_ >> (depth_ - 1) & 1) != 0 && !is_key;
-    return is_open && !is_behind_key ? end_container() : refuse("a break where a value is due");
+    return is_open && !is_behind_key ? end_container() : refuse("a break where a value is expected");
   }
-  if (is_key && head.token != Token::Text) return refuse("a key that is no text");
+  if (is_key && head.token != Token::Text) return refuse("a key that is not a text");
   switch (head.token) {
     case Token::Text:
     case Token::Bytes:
@@ -136,7 +136,7 @@ auto Stream<Format>::take_value() -> const Event* {
       const bool is_map = head.token == Token::Map;
       if (depth_ == depth_max) return refuse("nested too deeply");
       if (is_map && head.number != unknown_count && head.number >> 62 != 0) {
-        return refuse("a count says more than there is");
+        return refuse("a count is larger than the bytes that follow");
       }
       const std::uint64_t bit = std::uint64_t{1} << depth_;
       is_map_ = is_map ? is_map_ | bit : is_map_ & ~bit;
@@ -202,7 +202,7 @@ auto Stream<Format>::take_piece() -> const Event* {
       if (head.token == Token::Break) {
         is_last = true;
       } else if (head.token != (is_text_ ? Token::Text : Token::Bytes) || head.number == unknown_count) {
-        return refuse("a piece of a string that is of another kind");
+        return refuse("a piece of a string has another type than the string");
       } else {
         in_text_ = head.number;
         continue;
@@ -211,7 +211,7 @@ auto Stream<Format>::take_piece() -> const Event* {
       if (at_ == end_) return nullptr;
       const std::uint64_t size = std::min<std::uint64_t>(in_text_, static_cast<std::uint64_t>(end_ - at_));
       piece = {at_, static_cast<std::size_t>(size)};
-      if (is_text_ && !check_text(piece, size == in_text_)) return refuse("a text that is no UTF-8");
+      if (is_text_ && !check_text(piece, size == in_text_)) return refuse("a text that is not UTF-8");
       at_ += size;
       offset_ += size;
       in_text_ -= size;
@@ -245,7 +245,7 @@ Result<> Stream<Format>::finish() {
 
 template <class Format>
 Error Stream<Format>::error() const {
-  KEEL_EXPECT(failed(), "error() is asked of a Stream that has not failed");
+  KEEL_EXPECT(failed(), "error() is called on a Stream that has not failed");
   return Error::text(Code::InvalidArgument, std::string(message_) + " at byte " + std::to_string(offset_));
 }
 

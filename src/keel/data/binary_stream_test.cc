@@ -105,18 +105,19 @@ TEST(BinaryStream, gives_events_wherever_the_bytes_are_cut) {
 }
 
 TEST(BinaryStream, tells_what_is_wrong_and_where) {
-  expect<cbor::Stream>("\x82\x01\xFF"sv, "a break where a value is due at byte 3");
-  expect<cbor::Stream>("\xBF\x61\x61\xFF"sv, "a break where a value is due at byte 4");
-  expect<cbor::Stream>("\x9F\xC1\xFF"sv, "a break where a value is due at byte 3");
-  expect<cbor::Stream>("\xA1\x01\x02"sv, "a key that is no text at byte 2");
-  expect<cbor::Stream>("\x7F\x41\x01"sv, "a piece of a string that is of another kind at byte 2");
-  expect<cbor::Stream>("\x01\x02"sv, "unexpected bytes behind the value at byte 1");
+  expect<cbor::Stream>("\x82\x01\xFF"sv, "a break where a value is expected at byte 3");
+  expect<cbor::Stream>("\xBF\x61\x61\xFF"sv, "a break where a value is expected at byte 4");
+  expect<cbor::Stream>("\x9F\xC1\xFF"sv, "a break where a value is expected at byte 3");
+  expect<cbor::Stream>("\xA1\x01\x02"sv, "a key that is not a text at byte 2");
+  expect<cbor::Stream>("\x7F\x41\x01"sv, "a piece of a string has another type than the string at byte 2");
+  expect<cbor::Stream>("\x01\x02"sv, "unexpected bytes after the value at byte 1");
   expect<cbor::Stream>("\x82\x01"sv, "unexpected end of the bytes at byte 2");
   expect<cbor::Stream>("\xC1"sv, "unexpected end of the bytes at byte 1");
   expect<cbor::Stream>("\x19\x01"sv, "unexpected end of the bytes at byte 2");
   expect<cbor::Stream>("\x9B\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFE"sv, "unexpected end of the bytes at byte 9");
-  expect<cbor::Stream>("\xBB\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFE"sv, "a count says more than there is at byte 9");
-  EXPECT_EQ(events<cbor::Stream>({"\x1C"sv}), "a byte that begins no value at byte 0");
+  expect<cbor::Stream>("\xBB\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFE"sv,
+                       "a count is larger than the bytes that follow at byte 9");
+  EXPECT_EQ(events<cbor::Stream>({"\x1C"sv}), "a byte that cannot begin a value at byte 0");
   EXPECT_EQ(events<cbor::Stream>({"\xF8"sv, "\xAA"sv}), events<cbor::Stream>({"\xF8\xAA"sv}));
   EXPECT_EQ(events<cbor::Stream>({""}), "there are no bytes at byte 0");
   EXPECT_EQ(events<cbor::Stream>({std::string(65, '\x81')}), "nested too deeply at byte 65");
@@ -124,8 +125,8 @@ TEST(BinaryStream, tells_what_is_wrong_and_where) {
             "a key that is too long");
   for (const std::string_view text :
        {"\x61\xC3"sv, "\x62\xC3\x41"sv, "\x63\xED\xA0\x80"sv, "\x7F\x61\xC3\x61\xA9\xFF"sv}) {
-    EXPECT_EQ(events<cbor::Stream>({text}).substr(0, 23), "a text that is no UTF-8");
-    EXPECT_EQ(events<cbor::Stream>({text.substr(0, 2), text.substr(2)}).substr(0, 23), "a text that is no UTF-8");
+    EXPECT_EQ(events<cbor::Stream>({text}).substr(0, 23), "a text that is not UTF-8");
+    EXPECT_EQ(events<cbor::Stream>({text.substr(0, 2), text.substr(2)}).substr(0, 23), "a text that is not UTF-8");
   }
 }
 

@@ -65,10 +65,10 @@ void transcribe(Reader<Format>& in, json::Writer& out) {
       out.null();
       break;
     case Kind::Other:
-      in.fail("has no form in JSON");
+      in.fail("cannot be represented in JSON");
       break;
     case Kind::None:
-      if (!in.failed()) in.fail_malformed("a break where a value is due");
+      if (!in.failed()) in.fail_malformed("a break where a value is expected");
       break;
   }
 }
@@ -128,7 +128,7 @@ void read_binary(Reader<Format>& in, json::Value& value) {
   Arena arena;
   Violations wrong;
   if (json::read(value, text.view(), arena, wrong)) return;
-  in.fail_malformed("has a member that is given twice");
+  in.fail_malformed("has the same member twice");
 }
 
 template <class Format, std::same_as<json::Value> Value>

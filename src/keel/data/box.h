@@ -38,11 +38,11 @@ class Box {
   bool has_value() const noexcept { return value_ != nullptr; }
   explicit operator bool() const noexcept { return has_value(); }
   T& operator*() {
-    KEEL_EXPECT(has_value(), "the value of a Box is asked for that is empty");
+    KEEL_EXPECT(has_value(), "an empty Box is asked for its value");
     return *value_;
   }
   const T& operator*() const {
-    KEEL_EXPECT(has_value(), "the value of a Box is asked for that is empty");
+    KEEL_EXPECT(has_value(), "an empty Box is asked for its value");
     return *value_;
   }
   T* operator->() { return &**this; }

@@ -73,7 +73,7 @@ TEST(CborPage, tells_what_is_wrong) {
   ASSERT_EQ(wrong.size(), 1u);
   EXPECT_EQ(wrong.error().message(), "/celsius must be from -90 to 60");
   EXPECT_EQ(cbor::parse<Reading>(std::string_view(bytes).substr(0, 17)).error().message().substr(0, 30),
-            "a length says more than there ");
+            "a length is larger than the by");
   EXPECT_EQ(cbor::parse<Money>(cbor::write(Money{5, "EUR"}))->cents, 5);
 }
 

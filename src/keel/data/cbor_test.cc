@@ -163,7 +163,7 @@ TEST(Cbor, reads_all_examples_of_the_rfc) {
     }
     const Result<std::string> longer = cbor::diagnose(bytes + '\0');
     ASSERT_FALSE(longer);
-    EXPECT_NE(longer.error().message().find("unexpected bytes behind the value"), std::string_view::npos);
+    EXPECT_NE(longer.error().message().find("unexpected bytes after the value"), std::string_view::npos);
   }
 }
 
@@ -362,14 +362,14 @@ TEST(Cbor, tells_all_that_is_wrong) {
        "/quantity: number out of range"},
       {"a tag", "a263736b7563412d31687175616e74697479c907", "/quantity: expected a number"},
       {"no object", "83010203", "expected an object"},
-      {"a key", "a3010263736b7563412d31687175616e7469747907", "has a key that is no text"},
+      {"a key", "a3010263736b7563412d31687175616e7469747907", "has a key that is not a text"},
       {"twice", "a363736b7563412d3163736b7563412d31687175616e7469747907", "is given twice at byte 13 (/sku)"},
-      {"UTF-8", "a263736b7562c328687175616e7469747907", "a text that is no UTF-8 at byte 6 (/sku)"},
-      {"cut", "a263736b7563412d", "a length says more than there is at byte 6 (/sku)"},
-      {"a count", "ba7fffffff63736b75", "a count says more than there is at byte 0"},
-      {"reserved", "a263736b751c", "a byte that begins no value at byte 5 (/sku)"},
-      {"a break", "a263736b75ff", "a break where a value is due at byte 5 (/sku)"},
-      {"behind it", "a263736b7563412d31687175616e746974790700", "unexpected bytes behind the value at byte 19"},
+      {"UTF-8", "a263736b7562c328687175616e7469747907", "a text that is not UTF-8 at byte 6 (/sku)"},
+      {"cut", "a263736b7563412d", "a length is larger than the bytes that follow at byte 6 (/sku)"},
+      {"a count", "ba7fffffff63736b75", "a count is larger than the bytes that follow at byte 0"},
+      {"reserved", "a263736b751c", "a byte that cannot begin a value at byte 5 (/sku)"},
+      {"a break", "a263736b75ff", "a break where a value is expected at byte 5 (/sku)"},
+      {"behind it", "a263736b7563412d31687175616e746974790700", "unexpected bytes after the value at byte 19"},
       {"nothing", "", "there are no bytes at byte 0"},
   };
   for (const Wrong& wrong : wrongs) {
@@ -483,7 +483,7 @@ TEST(Cbor, finds_one_value_without_reading_the_rest) {
                        "/b")
                 .error()
                 .message(),
-            "a break where a value is due at byte 3 (/a)");
+            "a break where a value is expected at byte 3 (/a)");
 }
 
 struct Views {
@@ -522,11 +522,10 @@ TEST(Cbor, reads_and_writes_documents_without_a_struct) {
     EXPECT_EQ(*message_pack::parse<json::Value>(message_pack::write(value)), value) << text;
   }
   EXPECT_EQ(json::write(*cbor::parse<json::Value>(unhex("84f97e00c1014201ffd81842ffff"))), R"([null,1,"Af8","__8"])");
-  EXPECT_EQ(cbor::parse<json::Value>(unhex("a2616101616102")).error().message(),
-            "has a member that is given twice at byte 6");
+  EXPECT_EQ(cbor::parse<json::Value>(unhex("a2616101616102")).error().message(), "has the same member twice at byte 6");
   EXPECT_EQ(cbor::parse<json::Value>(unhex("a1622f61")).error().message(),
             "unexpected end of the bytes at byte 4 (/~1a)");
-  EXPECT_EQ(cbor::parse<json::Value>(unhex("81f0")).error().message(), "/0: has no form in JSON");
+  EXPECT_EQ(cbor::parse<json::Value>(unhex("81f0")).error().message(), "/0: cannot be represented in JSON");
 }
 
 }  // namespace

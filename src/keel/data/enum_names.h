@@ -103,7 +103,7 @@ struct EnumTable {
   static_assert(std::is_enum_v<E>, "only an enum has names of values");
   static_assert(
       requires { E{0}; },
-      "the values of this enum have no names that are seen: make it an enum class, or say its underlying type");
+      "the names of this enum's values cannot be found: make it an enum class, or declare its underlying type");
   static constexpr EnumNameScratch scratch = enum_names_of<E>();
   static_assert(scratch.count != 0,
                 "no value of this enum from 0 to 127 has a name: give it read_json() and write_json()");

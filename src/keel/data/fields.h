@@ -80,14 +80,15 @@ struct PlainFields {
                 "this type has no fields: make it a struct without constructors and private members, or write into it "
                 "static constexpr auto fields = keel::fields(\"name\", &T::name_);");
   static constexpr std::size_t count = member_count<T>;
-  static_assert(count <= members_max,
-                "a struct has at most 40 fields that are found: group some of them in a struct, or list them in "
-                "static constexpr auto fields = keel::fields(\"name\", &T::name);");
+  static_assert(
+      count <= members_max,
+      "at most 40 fields of a struct are found by themselves: group some of them in a struct, or list them in "
+      "static constexpr auto fields = keel::fields(\"name\", &T::name);");
   static_assert(count != 0 || std::is_empty_v<T>,
-                "the fields of this struct are not found: it has a base class or a reference; make them members and "
+                "the fields of this struct cannot be found: it has a base class or a reference; make them members and "
                 "values, or list the fields in static constexpr auto fields = keel::fields(\"name\", &T::name);");
   static_assert(is_one_for_each<T>(std::make_index_sequence<count>()),
-                "the fields of this struct are not found: it has a base class or a C array; make them a member and a "
+                "the fields of this struct cannot be found: it has a base class or a C array; make them a member and a "
                 "std::array, or list the fields in static constexpr auto fields = keel::fields(\"name\", &T::name);");
   static constexpr std::array<std::string_view, count> names = member_names<T>(std::make_index_sequence<count>());
 

@@ -59,13 +59,13 @@ TEST(JsonBytes, are_a_string_in_base64) {
 
 TEST(JsonBytes, that_are_no_base64_are_a_violation) {
   EXPECT_EQ(error_of<File>(R"({"content":"Zm9v!","digest":"AQID"})"),
-            "/content: expected base64, byte 4 is not of the alphabet; /digest must have 4 bytes in base64");
+            "/content: expected base64, byte 4 is not in the alphabet; /digest must have 4 bytes in base64");
   EXPECT_EQ(error_of<File>(R"({"content":"Zg","digest":"AQID/wAB"})").substr(0, 25), "/content: expected base64");
   EXPECT_EQ(error_of<File>(R"({"content":[1,2],"digest":3})"),
             "/content: expected a string; /digest: expected a string");
   EXPECT_EQ(error_of<std::vector<Bytes>>(R"(["Zg==","Z-__",""])").substr(0, 20), "/1: expected base64,");
   EXPECT_EQ((error_of<std::array<std::byte, 1>>(R"("")")), "must have 1 byte in base64");
-  EXPECT_EQ((error_of<std::array<std::byte, 4>>(R"("AQI*/w==")")), "expected base64, byte 3 is not of the alphabet");
+  EXPECT_EQ((error_of<std::array<std::byte, 4>>(R"("AQI*/w==")")), "expected base64, byte 3 is not in the alphabet");
 }
 
 enum class Colour { Red, Green };

@@ -343,13 +343,13 @@ void write_float(Writer& out, float value) {
 }
 
 void throw_valueless() {
-  throw_bug("a std::variant is written that has no value: an assignment to it has thrown",
+  throw_bug("a std::variant without a value is written: an assignment to it has thrown",
             std::source_location::current());
 }
 
 void throw_nameless(std::int64_t value) {
   throw_bug("the value " + std::to_string(value) +
-                " of an enum is written that has no name: values from 0 to 127 have one (enum_names.h)",
+                " of an enum is written, which has no name: only values from 0 to 127 have one (enum_names.h)",
             std::source_location::current());
 }
 

@@ -68,8 +68,9 @@ Result<T> parse(std::string_view text, Arena& arena, ReaderOptions options = {})
 }
 template <class T>
 Result<T> parse(std::string_view text, ReaderOptions options = {}) {
-  static_assert(!internal::holds_views<T>(),
-                "a struct with a std::string_view is read with an arena that lives as long: parse<T>(text, arena)");
+  static_assert(
+      !internal::holds_views<T>(),
+      "a struct with a std::string_view is read with an arena that lives at least as long: parse<T>(text, arena)");
   Arena arena;
   return parse<T>(text, arena, options);
 }

@@ -106,9 +106,9 @@ void Reader::fail_malformed(const char* message) noexcept { refuse(Problem::Caus
 // Inlined into each of its callers below, as the next two are: they are most of what reading takes.
 [[gnu::always_inline]] inline bool Reader::value_due() {
   if (state_ != State::Value) [[unlikely]] {
-    KEEL_EXPECT(
-        state_ == State::Failed,
-        "a JSON value is read that is not due: one is read once, after next_key() or next_element(), or at the start");
+    KEEL_EXPECT(state_ == State::Failed,
+                "a JSON value is read where none is expected: read each one once, at the start or after next_key() or "
+                "next_element()");
     return false;
   }
   skip_space();
@@ -194,10 +194,10 @@ bool Reader::begin_array() { return begin('[', "expected an array"); }
 void Reader::value_is_left() const {
   Buffer path;
   append_path(path);
-  throw_bug("the JSON value at \"" + std::string(path.view()) +
-                "\" is neither read nor skipped before the next one is asked for: skip() passes over a member that is "
-                "not known",
-            std::source_location::current());
+  throw_bug(
+      "the JSON value at \"" + std::string(path.view()) +
+          "\" is neither read nor skipped before the next one is read: call skip() for a member that is not known",
+      std::source_location::current());
 }
 
 [[gnu::always_inline]] inline bool Reader::member(std::string_view& raw, bool& escaped, std::string_view likely) {
@@ -560,8 +560,8 @@ std::string_view Reader::skip() {
 Result<> Reader::finish() {
   if (!failed()) {
     KEEL_EXPECT(depth_ == 0 && state_ == State::Next,
-                "finish() is called before the whole JSON value is read: next_key() and next_element() until they give "
-                "nothing");
+                "finish() is called before the whole JSON value is read: call next_key() and next_element() until they "
+                "return nothing");
     skip_space();
     if (at_ != end_) refuse(Problem::Cause::Syntax, "unexpected text after the value", at_);
   }
@@ -570,7 +570,7 @@ Result<> Reader::finish() {
 }
 
 Problem Reader::problem() const {
-  KEEL_EXPECT(failed(), "problem() and error() are asked of a JSON reader that has not failed");
+  KEEL_EXPECT(failed(), "problem() and error() are called on a JSON reader that has not failed");
   const auto offset = static_cast<std::size_t>(where_ - begin_);
   std::size_t line = 1;
   const char* line_begin = begin_;

@@ -413,22 +413,21 @@ TEST(JsonReader, throws_a_bug_when_it_is_called_out_of_order) {
   Arena arena;
   Reader in(R"({"a":{"b":1},"c":2})", arena);
   in.begin_object();
-  EXPECT_EQ(
-      bug_of([&] { in.int64(); }),
-      "a JSON value is read that is not due: one is read once, after next_key() or next_element(), or at the start");
+  EXPECT_EQ(bug_of([&] { in.int64(); }),
+            "a JSON value is read where none is expected: read each one once, at the start or after next_key() or "
+            "next_element()");
   EXPECT_EQ(bug_of([&] { in.next_element(); }), "next_element() is called outside of a JSON array");
   in.next_key();
   in.begin_object();
   in.next_key();
-  EXPECT_EQ(
-      bug_of([&] { in.next_key(); }),
-      "the JSON value at \"/a/b\" is neither read nor skipped before the next one is asked for: skip() passes over a "
-      "member that is not known");
-  EXPECT_EQ(
-      bug_of([&] { (void)in.finish(); }),
-      "finish() is called before the whole JSON value is read: next_key() and next_element() until they give nothing");
+  EXPECT_EQ(bug_of([&] { in.next_key(); }),
+            "the JSON value at \"/a/b\" is neither read nor skipped before the next one is read: call skip() for a "
+            "member that is not known");
+  EXPECT_EQ(bug_of([&] { (void)in.finish(); }),
+            "finish() is called before the whole JSON value is read: call next_key() and next_element() until they "
+            "return nothing");
   EXPECT_EQ(bug_of([&] { (void)in.problem(); }),
-            "problem() and error() are asked of a JSON reader that has not failed");
+            "problem() and error() are called on a JSON reader that has not failed");
   EXPECT_EQ(in.int64(), 1) << "the reader is as it was";
 }
 

@@ -25,8 +25,8 @@ bool is_before(std::string_view a, std::string_view b) noexcept {
 
 void require_depth(int depth) {
   KEEL_EXPECT(depth < depth_limit,
-              "a json::Value is copied, compared or written that is nested more than 128 deep: no JSON reader of Keel "
-              "would take it");
+              "a json::Value that is nested more than 128 deep is copied, compared or written: no JSON reader of Keel "
+              "would accept it");
 }
 
 // -1, 0, 1, exactly, or 2 for what is no number.
@@ -312,7 +312,7 @@ const Value* Value::at(std::string_view pointer) const {
 Value& Value::operator[](std::string_view key) {
   if (Value* const found = find(key)) return *found;
   KEEL_EXPECT(type() == Type::Object || type() == Type::Null,
-              "a member is set of a json::Value that is neither an object nor null");
+              "a member is set in a json::Value that is neither an object nor null");
   Value name(key);  // Before anything is changed: `key` may be of this very object.
   if (type() == Type::Null) set(Type::Object, static_cast<Block*>(nullptr));
   grow(Type::Object);

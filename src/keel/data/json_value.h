@@ -131,7 +131,7 @@ class Value {
       return static_cast<T>(number);
     } else {
       static_assert(std::constructible_from<T, std::string_view>,
-                    "get() of a json::Value gives a bool, an integer, a double or a string; for a struct it is "
+                    "get() of a json::Value returns a bool, an integer, a double or a string; for a struct call "
                     "json::parse<T>(json::write(value))");
       KEEL_TRY(const std::string_view text, get_string(pointer));
       return T(text);

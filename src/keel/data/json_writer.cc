@@ -48,8 +48,7 @@ char* internal::put_number(char* to, double value) noexcept {
 }
 
 char* Writer::open(std::size_t bytes) {
-  KEEL_DEXPECT(depth_ > 0 || place_ == Place::First,
-               "a second value is written behind a JSON text, which is one value");
+  KEEL_DEXPECT(depth_ > 0 || place_ == Place::First, "a second value is written after a JSON text, which is one value");
   const bool comma = place_ == Place::Next;
   place_ = Place::Next;
   char* to = out_.reserve(bytes + 1);
@@ -68,7 +67,7 @@ Writer& Writer::begin(char bracket) {
 
 Writer& Writer::end(char bracket) {
   KEEL_DEXPECT(depth_ > 0 && place_ != Place::Value,
-               "a JSON object or array is ended that was not begun, or behind a key");
+               "a JSON object or array is ended before it was begun, or directly after a key");
   --depth_;
   out_.push_back(bracket);
   place_ = Place::Next;
@@ -76,7 +75,8 @@ Writer& Writer::end(char bracket) {
 }
 
 Writer& Writer::key(std::string_view name) {
-  KEEL_DEXPECT(depth_ > 0 && place_ != Place::Value, "a JSON key is written outside of an object, or behind a key");
+  KEEL_DEXPECT(depth_ > 0 && place_ != Place::Value,
+               "a JSON key is written outside of an object, or directly after a key");
   string(name);
   out_.push_back(':');
   place_ = Place::Value;
@@ -84,7 +84,8 @@ Writer& Writer::key(std::string_view name) {
 }
 
 Writer& Writer::quoted_key(std::string_view key) {
-  KEEL_DEXPECT(depth_ > 0 && place_ != Place::Value, "a JSON key is written outside of an object, or behind a key");
+  KEEL_DEXPECT(depth_ > 0 && place_ != Place::Value,
+               "a JSON key is written outside of an object, or directly after a key");
   close(put(open(key.size()), key));
   place_ = Place::Value;
   return *this;

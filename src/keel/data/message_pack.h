@@ -43,8 +43,9 @@ Result<T> parse(std::string_view bytes, Arena& arena, ReaderOptions options = {}
 }
 template <class T>
 Result<T> parse(std::string_view bytes, ReaderOptions options = {}) {
-  static_assert(!json::internal::holds_views<T>(),
-                "a struct with a std::string_view is read with an arena that lives as long: parse<T>(bytes, arena)");
+  static_assert(
+      !json::internal::holds_views<T>(),
+      "a struct with a std::string_view is read with an arena that lives at least as long: parse<T>(bytes, arena)");
   Arena arena;
   return parse<T>(bytes, arena, options);
 }

@@ -93,9 +93,9 @@ TEST(MessagePack, tells_what_is_wrong) {
             "nothing");
   EXPECT_EQ(why("82a178c3a46e616d6507"), "/x: expected a number; /name: expected a string");
   EXPECT_EQ(why("82a178d40500a46e616d65a161"), "/x: expected a number");
-  EXPECT_EQ(why("c1"), "a byte that begins no value at byte 0");
-  EXPECT_EQ(why("dfffffffff"), "a count says more than there is at byte 0");
-  EXPECT_EQ(why("81a178c7ff05"), "a length says more than there is at byte 6 (/x)");
+  EXPECT_EQ(why("c1"), "a byte that cannot begin a value at byte 0");
+  EXPECT_EQ(why("dfffffffff"), "a count is larger than the bytes that follow at byte 0");
+  EXPECT_EQ(why("81a178c7ff05"), "a length is larger than the bytes that follow at byte 6 (/x)");
   EXPECT_FALSE(message_pack::parse<json::Value>(std::string(100'000, '\x91')));
   EXPECT_FALSE(message_pack::parse<Timestamp>(unhex("d7ffffffffff00000000")));
   EXPECT_FALSE(message_pack::parse<Timestamp>(unhex("d5ff0000")));

@@ -45,7 +45,7 @@ class Patch {
   constexpr bool has_value() const noexcept { return value_.has_value(); }
 
   const T& operator*() const {
-    KEEL_EXPECT(has_value(), "the value of a Patch is asked for that is absent or null");
+    KEEL_EXPECT(has_value(), "a Patch that is absent or null is asked for its value");
     return *value_;
   }
   const T* operator->() const { return &**this; }
@@ -65,7 +65,8 @@ class Patch {
     if (is_null_) target.reset();
   }
   void apply_to(T& target) const {
-    KEEL_EXPECT(!is_null_, "a Patch that is null is applied to what cannot be: check(field).not_null() in rules()");
+    KEEL_EXPECT(!is_null_,
+                "a null Patch is applied to a field that cannot be null: use check(field).not_null() in rules()");
     if (has_value()) target = *value_;
   }
 

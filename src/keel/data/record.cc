@@ -23,7 +23,7 @@ Error deeper(std::string_view path) {
   return Error::text(Code::InvalidArgument, std::string(path) + ": nested more than 64 deep");
 }
 Error no_path(std::string_view path) {
-  return Error::text(Code::InvalidArgument, "\"" + std::string(path) + "\" is no path: \"a.b[2]\" is one");
+  return Error::text(Code::InvalidArgument, "\"" + std::string(path) + "\" is not a path such as \"a.b[2]\"");
 }
 
 // The steps of a path, one by one.

@@ -326,7 +326,7 @@ Result<T> Record::Value::get_as(std::string_view path) const {
     return get_bytes(path);
   } else {
     static_assert(std::same_as<T, std::string_view> || std::same_as<T, std::string>,
-                  "get() of a Record gives a bool, a number, a string, std::span<const std::byte>, a Timestamp or a "
+                  "get() of a Record returns a bool, a number, a string, std::span<const std::byte>, a Timestamp or a "
                   "Uuid; a struct is from_record<T>() (record_fields.h)");
     KEEL_TRY(const std::string_view text, get_string(path));
     return T(text);

@@ -34,7 +34,7 @@ inline void read_own_cbor(Record& record, std::string_view bytes) {
   Arena arena;
   Violations wrong;
   const bool is_read = cbor::read(record, bytes, arena, wrong);
-  KEEL_EXPECT(is_read, "to_record() is asked for what is not written as an object of named fields");
+  KEEL_EXPECT(is_read, "to_record() is for types that are written as objects of named fields");
 }
 
 }  // namespace internal
@@ -66,9 +66,10 @@ bool from_record(T& value, const Record& record, Arena& arena, Violations& wrong
 }
 template <class T>
 Result<T> from_record(const Record& record) {
-  static_assert(!json::internal::holds_views<T>(),
-                "a struct with a std::string_view is made with an arena that lives as long: from_record(value, record, "
-                "arena, wrong)");
+  static_assert(
+      !json::internal::holds_views<T>(),
+      "a struct with a std::string_view is made with an arena that lives at least as long: from_record(value, record, "
+      "arena, wrong)");
   Buffer bytes;
   cbor::write(bytes, record);
   return cbor::parse<T>(bytes.view());

@@ -31,7 +31,7 @@ struct Record::Forms {
   // Of each value in turn: begin(is_record, size), name(text) and scalar(value), end(is_record).
   template <class Sink>
   static void walk(const Block* block, bool is_record, Sink& sink, int depth) {
-    KEEL_EXPECT(depth < depth_max, "a Record is written that is nested more than 64 deep");
+    KEEL_EXPECT(depth < depth_max, "a Record that is nested more than 64 deep is written");
     const std::size_t size = block != nullptr ? block->size : 0;
     sink.begin(is_record, size);
     std::array<std::uint8_t, Block::linear_max> few{};
@@ -411,7 +411,7 @@ struct Record::Forms {
           break;
       }
       wrong = begin;
-      in.fail(head.token == Token::Negative ? "number out of range" : "has no form in a Record");
+      in.fail(head.token == Token::Negative ? "number out of range" : "cannot be represented in a Record");
       return false;
     }
 

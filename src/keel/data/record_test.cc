@@ -135,13 +135,13 @@ TEST(Record, says_the_path_and_both_types) {
   EXPECT_EQ(error_of(record.get<std::string_view>("list")), "list: is an array, not a string");
   EXPECT_EQ(error_of(record.get<int>("nested.other")), "nested.other is missing");
   EXPECT_EQ(error_of(record.get<int>("list[3]")), "list[3] is missing");
-  EXPECT_EQ(error_of(record.get<int>("list[x]")), "\"list[x]\" is no path: \"a.b[2]\" is one");
+  EXPECT_EQ(error_of(record.get<int>("list[x]")), "\"list[x]\" is not a path such as \"a.b[2]\");
   for (const std::string_view path :
        {"", ".", "a.", ".a", "a..b", "[0]", "a[", "a[]", "a[0", "a[0]b", "a[-1]", "a\\"}) {
-    EXPECT_EQ(error_of(record.get<int>(path)), "\"" + std::string(path) + "\" is no path: \"a.b[2]\" is one");
+    EXPECT_EQ(error_of(record.get<int>(path)), "\"" + std::string(path) + "\" is not a path such as \"a.b[2]\");
     EXPECT_FALSE(record.contains(path));
     Record other = record;
-    EXPECT_EQ(error_of(other.set(path, 1)), "\"" + std::string(path) + "\" is no path: \"a.b[2]\" is one") << path;
+    EXPECT_EQ(error_of(other.set(path, 1)), "\"" + std::string(path) + "\" is not a path such as \"a.b[2]\") << path;
     EXPECT_EQ(other, record);
     EXPECT_FALSE(other.remove(path));
   }
@@ -308,12 +308,12 @@ TEST(Record, reads_every_form_of_cbor) {
   EXPECT_EQ(text(""sv), "there are no bytes at byte 0");
   EXPECT_EQ(text("\xA2\x61\x61\x01\x61\x61\x02"sv), "is given twice at byte 6 (/a)");
   EXPECT_EQ(text("\xA1\x61\x62\xA2\x61\x61\x01\x61\x61\x02"sv), "is given twice at byte 9 (/b/a)");
-  EXPECT_EQ(text("\xA1\x61\x62\x82\x01\xE0"sv), "/b/1: has no form in a Record");
+  EXPECT_EQ(text("\xA1\x61\x62\x82\x01\xE0"sv), "/b/1: cannot be represented in a Record");
   EXPECT_EQ(text("\xA1\x61\x62\x3B\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"sv), "/b: number out of range");
   EXPECT_EQ(text("\xA1\x61\x62\x81\xC0\x61\x78"sv), "/b/0: " + std::string(Timestamp::expected));
   EXPECT_EQ(text("\xA1\x61\x62\x81\xD5\xD8\x25\x41\x00"sv), "/b/0: " + std::string(Uuid::expected));
-  EXPECT_EQ(text("\xA1\x61\x62\xA1\x01\x02"sv), "/b: has a key that is no text");
-  EXPECT_EQ(text("\xA1\x61\x62\x61\xFF"sv), "a text that is no UTF-8 at byte 4");
+  EXPECT_EQ(text("\xA1\x61\x62\xA1\x01\x02"sv), "/b: has a key that is not a text");
+  EXPECT_EQ(text("\xA1\x61\x62\x61\xFF"sv), "a text that is not UTF-8 at byte 4");
 }
 
 TEST(Record, refuses_a_field_twice_among_many) {

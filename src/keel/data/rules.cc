@@ -32,7 +32,7 @@ void Check::violated(const void* field, std::string_view words, std::string_view
     if ((judged_ >> i & 1) != 0) tell_(context_, names_[i], words, keyword);
     return;
   }
-  throw_bug("rules() checks what is not a field of its struct: a nested struct has rules() of its own",
+  throw_bug("rules() checks something that is not a field of its struct: give a nested struct rules() of its own",
             std::source_location::current());
 }
 

@@ -153,7 +153,7 @@ class Check {
 
 // What Check gives for a field; each may follow another.
 template <class T>
-class [[nodiscard("say what the field has to be like: check(field).length(1, 40)")]] CheckedField {
+class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)")]] CheckedField {
   static constexpr bool is_text = std::convertible_to<const T&, std::string_view>;
   static constexpr bool is_number = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
   static constexpr bool is_map = requires { typename T::mapped_type; };
@@ -187,7 +187,8 @@ class [[nodiscard("say what the field has to be like: check(field).length(1, 40)
 
   // Both ends are within.
   const CheckedField& range(std::type_identity_t<T> least, std::type_identity_t<T> most) const {
-    static_assert(is_number, "range() is for numbers; of other types say what holds: check.that(from < to, \"…\")");
+    static_assert(is_number,
+                  "range() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
     if (value_ != nullptr && !(*value_ >= least && *value_ <= most)) {
       const internal::Bound bounds[] = {least, most};
       check_.out_of_range(field_, &bounds[0], &bounds[1], *value_ > most);
@@ -195,13 +196,15 @@ class [[nodiscard("say what the field has to be like: check(field).length(1, 40)
     return *this;
   }
   const CheckedField& at_least(std::type_identity_t<T> least) const {
-    static_assert(is_number, "at_least() is for numbers; of other types say what holds: check.that(from < to, \"…\")");
+    static_assert(is_number,
+                  "at_least() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
     const internal::Bound bound = least;
     if (value_ != nullptr && !(*value_ >= least)) check_.out_of_range(field_, &bound, nullptr, false);
     return *this;
   }
   const CheckedField& at_most(std::type_identity_t<T> most) const {
-    static_assert(is_number, "at_most() is for numbers; of other types say what holds: check.that(from < to, \"…\")");
+    static_assert(is_number,
+                  "at_most() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
     const internal::Bound bound = most;
     if (value_ != nullptr && !(*value_ <= most)) check_.out_of_range(field_, nullptr, &bound, true);
     return *this;
@@ -226,7 +229,7 @@ class [[nodiscard("say what the field has to be like: check(field).length(1, 40)
   // The whole text (pattern.h): matches("[A-Z]{2}-[0-9]+"). `words` go on from the field's name: "must be a SKU such as
   // AB-1234"; without them it is "must match" and the pattern.
   const CheckedField& matches(Pattern pattern, std::string_view words = {}) const {
-    static_assert(is_text, "matches() is for text; of other types say what holds: check(field).satisfies(…)");
+    static_assert(is_text, "matches() is for text; for other types write the condition: check(field).satisfies(…)");
     if (value_ == nullptr) {
       check_.judge_pattern(field_, nullptr, pattern, words);
     } else {
@@ -258,7 +261,7 @@ class [[nodiscard("say what the field has to be like: check(field).length(1, 40)
 
 // What Check::each() gives: the same of each element.
 template <class List>
-class [[nodiscard("say what each element has to be like: check.each(field).length(1, 40)")]] CheckedElements {
+class [[nodiscard("add what each element has to satisfy: check.each(field).length(1, 40)")]] CheckedElements {
   static constexpr bool is_text = std::convertible_to<const List&, std::string_view>;
   static constexpr bool is_map = requires { typename List::mapped_type; };
   static_assert(

@@ -49,7 +49,7 @@ void Violations::clear() noexcept {
 }
 
 Error Violations::error() const {
-  KEEL_EXPECT(!empty(), "the error of Violations is asked for where there is none");
+  KEEL_EXPECT(!empty(), "Violations that are empty are asked for their error");
   std::string text;
   if (is_malformed_) {
     const Violation& one = list_.front();

@@ -5,7 +5,7 @@
 namespace keel::db {
 
 Task<> Database::backup(std::string) {
-  co_await fail(Code::Unsupported, "this database is a server's, which has its own means for that, as pg_dump");
+  co_await fail(Code::Unsupported, "this database is on a server: use its own tools for that, such as pg_dump");
 }
 
 }  // namespace keel::db

@@ -200,8 +200,9 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
     if (!versions.own && !versions.common) continue;
     Migration down = versions.own ? *std::move(versions.own) : *std::move(versions.common);
     if (!down.has_transaction) {
-      return refuse(Code::InvalidArgument, "migrations: {}: what undoes a file is one transaction: leave \"{}\" out",
-                    down.name, no_transaction);
+      return refuse(Code::InvalidArgument,
+                    "migrations: {}: a file that undoes another one is one transaction: remove \"{}\"", down.name,
+                    no_transaction);
     }
     of->down_name = std::move(down.name);
     of->down_text = std::move(down.text);
@@ -251,7 +252,7 @@ Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>&
                  "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file with "
                  "keel migrate new, and bring this one back, as with git checkout{}",
                  file.name, expected, checksum,
-                 file.down_name.empty() ? "" : "; or apply it anew with keel migrate redo, if it is the last");
+                 file.down_name.empty() ? "" : "; or apply it again with keel migrate redo, if it is the last");
     }
   };
   KEEL_TRY_VOID(target.for_each_applied(check));
@@ -339,7 +340,7 @@ Result<bool> undo_last(MigrationTarget& target, const std::vector<Migration>& mi
       KEEL_TRY(const int steps, target.steps_done(migrations[static_cast<std::size_t>(version)]));
       if (steps != 0) {
         return refuse(Code::FailedPrecondition,
-                      "migrations: {} is half applied, and comes behind {}: finish it first with keel migrate up",
+                      "migrations: {} is half applied, and comes after {}: finish it first with keel migrate up",
                       migrations[static_cast<std::size_t>(version)].name, last.name);
       }
     }
@@ -414,7 +415,7 @@ Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder
     int version = 0;
     KEEL_TRY(const bool is_undone, undo_last(target, migrations, true, version));
     if (!is_undone)
-      return refuse(Code::FailedPrecondition, "migrations: nothing is applied that could be applied anew");
+      return refuse(Code::FailedPrecondition, "migrations: no file is applied that could be applied again");
     const int last = version + 1;
     KEEL_TRY_VOID(apply_next(target, migrations, last, version));
     return Migrated{1, version};

@@ -26,7 +26,7 @@ constexpr PoolMeasure pool_measures[] = {
      [](const PoolStats& s) { return number(s.waiting); }},
     {metrics::Kind::Counter, "db_waits_total", "Statements that had to wait for a connection",
      [](const PoolStats& s) { return number(s.waits); }},
-    {metrics::Kind::Counter, "db_wait_seconds_total", "How long statements have waited for a connection, together",
+    {metrics::Kind::Counter, "db_wait_seconds_total", "Total time that statements have waited for a connection",
      [](const PoolStats& s) { return s.wait_time.count_seconds(); }},
     {metrics::Kind::Counter, "db_wait_timeouts_total", "Statements that failed because no connection was free in time",
      [](const PoolStats& s) { return number(s.timeouts); }},

@@ -11,7 +11,7 @@ namespace keel::db {
 Session::~Session() = default;
 
 Task<std::size_t> Session::stream_rows(Sql sql, Arguments, FunctionRef<Task<>(Rows&)>) {
-  Error error = Error::text(Code::Unsupported, "this database gives all rows of a result together: use query_many()");
+  Error error = Error::text(Code::Unsupported, "this database returns all rows of a result together: use query_many()");
   co_return std::unexpected(std::move(error).during(sql.text(), sql.place()));
 }
 

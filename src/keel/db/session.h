@@ -92,7 +92,7 @@ concept MadeInCall =
 template <class T>
 [[noreturn]] void refuse_made_in_call() {
   static_assert(!MadeInCall<T>,
-                "a struct whose fields are arguments is named on the line before: const Line line{...}; "
+                "give a struct whose fields are arguments a name on the line before: const Line line{...}; "
                 "co_await session.execute(sql, line)");
   __builtin_unreachable();
 }
@@ -340,7 +340,7 @@ Task<std::size_t> Queries::query(SqlOf<A...> sql, F&& on_row, const A&... argume
       !requires { typename std::invoke_result_t<F&, const Row&>::promise_type; },
       "a row callback is not awaited: it keeps what it needs of the row, and the task continues after query()");
   static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                "a row callback that captures by value is named on the line before: auto on_row = [...] { ... }; "
+                "give a row callback that captures by value a name on the line before: auto on_row = [...] { ... }; "
                 "co_await session.query(sql, on_row)");
   return session(sql.place()).query_rows(sql, pack(sql, arguments...), on_row, transaction_);
 }
@@ -413,7 +413,7 @@ Task<std::size_t> Session::stream(SqlOf<A...> sql, F&& on_rows, const A&... argu
   static_assert(std::is_invocable_v<F&, std::span<const T>>,
                 "stream<T>() awaits its second argument with some of the rows, as Task<>(std::span<const T>)");
   static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                "a callback that captures by value is named on the line before: auto on_rows = [...] { ... }; "
+                "give a callback that captures by value a name on the line before: auto on_rows = [...] { ... }; "
                 "co_await session.stream<T>(sql, on_rows)");
   return stream_as<T>(sql, pack(sql, arguments...), on_rows);
 }
@@ -433,7 +433,7 @@ std::invoke_result_t<F&, Transaction&> Session::transact(TransactionOptions opti
       requires { typename std::invoke_result_t<F&, Transaction&>::promise_type; },
       "transact() awaits its body, as Task<T>(db::Transaction&)");
   static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                "a body that captures by value is named on the line before: auto body = [...] { ... }; "
+                "give a body that captures by value a name on the line before: auto body = [...] { ... }; "
                 "co_await session.transact(options, body)");
   return transact_as<typename std::invoke_result_t<F&, Transaction&>::Value>(options, body, retry, place);
 }

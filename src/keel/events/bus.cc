@@ -34,9 +34,11 @@ std::vector<metrics::GaugeFunction> expose(const internal::TopicCore& topic, std
                                      [&topic, field] { return static_cast<double>(topic.stats().*field); }));
   };
   total("events_published_total", "Events published", &TopicStats::published);
-  total("events_delivered_total", "Calls of handlers that ended well", &TopicStats::delivered);
-  total("events_failed_total", "Calls of handlers that ended with an exception or an error", &TopicStats::failed);
-  total("events_dropped_total", "Deliveries given up: no room, an ended subscription, or a Task and nobody who waits",
+  total("events_delivered_total", "Handler calls that succeeded", &TopicStats::delivered);
+  total("events_failed_total", "Handler calls that ended with an exception or an error", &TopicStats::failed);
+  total("events_dropped_total",
+        "Deliveries dropped: the queue was full, the subscription had ended, or a handler with a Task had no publisher "
+        "that waits",
         &TopicStats::dropped);
   gauge("events_queued", "Events waiting for executors now", &TopicStats::queued);
   gauge("events_subscribers", "Subscriptions now", &TopicStats::subscribers);

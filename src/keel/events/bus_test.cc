@@ -533,7 +533,7 @@ TEST(BusDeathTest, gives_an_executor_only_what_can_be_copied) {
         const auto ignore = [](const std::unique_ptr<int>&) {};
         const Subscription subscription = bus.subscribe<std::unique_ptr<int>>(ignore, {.executor = &loop});
       },
-      "an event that an executor delivers can be copied");
+      "an event that an executor delivers is copyable");
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ class Topic {
   template <class P, class F>
     requires(!std::same_as<F, SubscribeOptions> && !std::is_member_function_pointer_v<F>)
   Subscription subscribe(P filter, F handler, const SubscribeOptions& options = {}) const {
-    static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter takes const E& and gives bool");
+    static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter takes const E& and returns bool");
     return add(std::move(filter), std::move(handler), options);
   }
   // `object` outlives the subscription.
@@ -74,7 +74,7 @@ class Topic {
   template <class P, class C, class M>
     requires std::is_member_function_pointer_v<M>
   Subscription subscribe(P filter, C& object, M method, const SubscribeOptions& options = {}) const {
-    static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter takes const E& and gives bool");
+    static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter takes const E& and returns bool");
     return add(std::move(filter), internal::Method<C, M>{object, method}, options);
   }
 
@@ -90,7 +90,7 @@ class Topic {
   // Keeps the last events, one for a sticky topic: whoever subscribes gets these first, oldest first, in subscribe() or
   // on its executor, and then the others, each once. Once, before anybody subscribes; else a Bug (base/bug.h).
   void keep(std::size_t last = 1) const {
-    static_assert(std::is_copy_constructible_v<E>, "an event that is kept can be copied");
+    static_assert(std::is_copy_constructible_v<E>, "an event that is kept is copyable");
     core_->keep(last);
   }
 
@@ -102,11 +102,11 @@ class Topic {
 
   template <class P, class F>
   Subscription add(P filter, F handler, const SubscribeOptions& options) const {
-    static_assert(internal::Handler<F, E>, "a handler takes const E& and gives nothing, Result<> or Task<>");
+    static_assert(internal::Handler<F, E>, "a handler takes const E& and returns nothing, Result<> or Task<>");
     if constexpr (internal::GivesTask<F, E> && !internal::is_method<F>) {
       static_assert(std::is_convertible_v<F, Task<> (*)(const E&)>,
-                    "a handler that gives a Task is a function or a member function: what a lambda captures is gone "
-                    "after the first suspension");
+                    "a handler that returns a Task is a function or a member function: the captures of a lambda are "
+                    "gone after the first suspension");
     }
     if constexpr (internal::Handler<F, E>) {
       return core_->subscribe(

@@ -294,7 +294,7 @@ TEST_F(TopicsDeathTest, do_not_let_a_subscription_end_while_its_task_is_under_wa
 
 TEST_F(TopicsDeathTest, take_no_executor_for_a_handler_that_gives_a_task) {
   EXPECT_DEATH(static_cast<void>(bus.subscribe<Placed>(*this, &Topics::slow, {.executor = &loop})),
-               "a handler that gives a Task runs in the publisher's task");
+               "a handler that returns a Task runs in the publisher's task");
 }
 
 }  // namespace

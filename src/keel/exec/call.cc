@@ -17,8 +17,7 @@ Error executor_refused() noexcept {
 Error executor_refused_delayed(const Executor& executor) noexcept {
   if (!executor.has_clock()) {
     return Error(Code::Unsupported,
-                 "the executor has no clock, so nothing runs there later: a ThreadPool has one, and "
-                 "a worker's loop");
+                 "the executor has no clock, so it cannot delay a job: use a ThreadPool or the loop of a worker");
   }
   return Error(Code::ResourceExhausted,
                "the executor takes no more delayed jobs: its queue is full, or it has been stopped");

@@ -61,7 +61,7 @@ class JobBlock {
 template <class F>
 class Call final : public Job {
   static_assert(std::is_void_v<std::invoke_result_t<F&>>,
-                "what the callable of execute() returns would be lost: submit() gives it to you");
+                "the value that the callable of execute() returns would be lost: use submit() to receive it");
   static_assert(alignof(F) <= alignof(std::max_align_t), "the memory of jobs is not aligned for this callable");
 
  public:

@@ -84,7 +84,7 @@ TEST(Execute, says_why_nothing_runs_later) {
   const Error without_clock = execute_after(executor, 1_ms, [held] {}).error();
   EXPECT_EQ(without_clock.code(), Code::Unsupported);
   EXPECT_EQ(without_clock.message(),
-            "the executor has no clock, so nothing runs there later: a ThreadPool has one, and a worker's loop");
+            "the executor has no clock, so it cannot delay a job: use a ThreadPool or the loop of a worker");
   EXPECT_EQ(submit_after(executor, 1_ms, [held] {}).get().error().code(), Code::Unsupported);
   executor.with_clock = true;
   EXPECT_EQ(execute_after(executor, 1_ms, [held] {}).error().code(), Code::ResourceExhausted);

@@ -64,7 +64,7 @@ bool wait(Submission& submission, Instant until) noexcept {
 
 // Once around this loop, unless a delayed one becomes due that this thread runs itself.
 std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until) noexcept {
-  KEEL_CHECK(count > 0, "one of several jobs can be waited for when there is one");
+  KEEL_CHECK(count > 0, "waiting for one of several jobs needs at least one job");
   while (true) {
     std::size_t index = 0;
     while (index < count && !at(index).is_done()) ++index;

@@ -218,9 +218,10 @@ namespace internal {
 
 template <class R>
 struct SubmittedValue {
-  static_assert(!std::is_reference_v<R>, "a submitted callable returns a value; a pointer for what lives elsewhere");
+  static_assert(!std::is_reference_v<R>,
+                "a submitted callable returns a value: return a pointer to an object that lives elsewhere");
   static_assert(std::is_void_v<R> || std::is_move_constructible_v<R>,
-                "what a submitted callable returns can be moved; a task is spawned into a Scope instead");
+                "a submitted callable returns a movable value; spawn a task into a Scope instead");
   using Type = R;
 };
 template <class T>
@@ -279,7 +280,7 @@ class [[nodiscard]] Submitted {
 
   // For wait_any and the awaiting side.
   Submission& submission() const noexcept {
-    KEEL_CHECK(submission_ != nullptr, "a handle is used before its result is taken, and not after it was moved from");
+    KEEL_CHECK(submission_ != nullptr, "a handle is used after its result was taken, or after it was moved from");
     return *submission_;
   }
 

@@ -310,7 +310,7 @@ TEST(Submitted, is_not_used_after_its_result_was_taken) {
         (void)handle.get();
         (void)handle.get();
       },
-      "a handle is used before its result is taken");
+      "a handle is used after its result was taken");
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ Result<Address> Address::ip(std::string_view host, std::uint16_t port) {
     if (percent != std::string_view::npos) {
       if (!has_scope(in6.sin6_addr)) {
         return Error::text(Code::InvalidArgument, "address: '" + std::string(host) +
-                                                      "' names a link and is not link-local (fe80::/10, ff02::/16)");
+                                                      "' has a zone and is not link-local (fe80::/10, ff02::/16)");
       }
       in6.sin6_scope_id = scope_of(host.substr(percent + 1));
       if (in6.sin6_scope_id == 0) {

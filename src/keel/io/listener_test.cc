@@ -245,7 +245,7 @@ TEST(Listeners, one_of_those_that_find_an_abandoned_socket_at_the_same_time_take
 }
 
 TEST_P(ListeningEngines, an_inherited_listener_is_gone_on_with_and_stays_open_elsewhere) {
-  if (is_sim()) GTEST_SKIP() << "in the simulation there is nobody to inherit from";
+  if (is_sim()) GTEST_SKIP() << "in the simulation there is no process to inherit sockets from";
   const Address any = Address::parse("127.0.0.1:0").value();
   const int original = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   ASSERT_EQ(::bind(original, any.system(), any.system_size()), 0);

@@ -227,7 +227,7 @@ Result<> check(const DatagramOptions& options) {
   const int bound = options.bind.family();
   const int connected = options.connect.family();
   if (bound == AF_UNSPEC && connected == AF_UNSPEC) {
-    return fail(Code::InvalidArgument, "datagrams: nowhere to bind and nowhere to connect to");
+    return fail(Code::InvalidArgument, "datagrams: there is neither an address to bind nor one to connect to");
   }
   if (bound != AF_UNSPEC && connected != AF_UNSPEC && bound != connected) {
     return fail(Code::InvalidArgument, "datagrams: bound and connected to addresses of different families");

@@ -107,7 +107,7 @@ struct StallWatch::State {
     if (!asked) {
       stack = asked.error().message();
     } else if (where.turn != worker.turn) {
-      stack = "it went on meanwhile";  // And what it did then is not what stalled it.
+      stack = "it continued in the meantime";  // And what it did then is not what stalled it.
     } else {
       stack = to_string(where.stack);
       stall.doing = where.doing();
@@ -139,7 +139,7 @@ struct StallWatch::State {
 };
 
 StallWatch::StallWatch(Runtime& runtime, Duration bound, Function<void(const Stall&)> tell) {
-  KEEL_CHECK(bound > Duration(), "a stall lasts longer than nothing");
+  KEEL_CHECK(bound > Duration(), "the shortest stall is above zero");
   state_ = std::make_unique<State>(runtime, bound, std::move(tell));
 }
 

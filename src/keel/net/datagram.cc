@@ -49,7 +49,7 @@ struct DatagramSocket::State {
     if (taker != nullptr) std::exchange(taker, nullptr)->wake();
   }
   void keep() noexcept {
-    KEEL_CHECK(count < arrivals_max, "an engine that is paused brings only what it has read");
+    KEEL_CHECK(count < arrivals_max, "a paused engine delivers only what it has already read");
     Arrival& arrival = arrivals[(first + count++) % arrivals_max];
     if (receive.result > 0) {
       arrival.held = engine.hold(receive);

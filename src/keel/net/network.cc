@@ -40,7 +40,9 @@ Result<Network> Network::parse(std::string_view text) {
     return network;
   }
   if (text.find('%') != std::string_view::npos) {
-    return Error::text(Code::InvalidArgument, "network '" + std::string(text) + "': it is looked for on every link");
+    return Error::text(
+        Code::InvalidArgument,
+        "network '" + std::string(text) + "': expected none with a zone, because a network is matched on every link");
   }
   const std::size_t slash = text.find('/');
   KEEL_TRY(const Address address, Address::ip(text.substr(0, slash), 0));

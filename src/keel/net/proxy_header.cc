@@ -91,7 +91,7 @@ ProxyHeader parse_v1(std::string_view received) noexcept {
   const std::string_view source_port = next_word(rest);
   // The last word has no space after it.
   const auto client = address_of(family, source, source_port);
-  if (!client || !address_of(family, destination, rest)) return refused("an address of version 1 is none");
+  if (!client || !address_of(family, destination, rest)) return refused("an address of version 1 is not an IP address");
   header.sender = Sender::Client;
   header.client = *client;
   return header;
@@ -110,7 +110,7 @@ bool is_intact(std::string_view header, std::size_t at) noexcept {
 // Null: the TLVs from `at` on are well-formed.
 const char* wrong_with_tlvs(std::string_view header, std::size_t at) noexcept {
   while (at != header.size()) {
-    if (header.size() - at < 3) return "a TLV of version 2 is cut short";
+    if (header.size() - at < 3) return "a TLV of version 2 is truncated";
     const std::size_t size = number_at(header, at + 1);
     if (header.size() - at - 3 < size) return "a TLV of version 2 is longer than the header";
     if (byte_at(header, at) == crc32c_type) {
@@ -152,7 +152,7 @@ ProxyHeader parse_v2(std::string_view received) noexcept {
   if (size > v2_bytes_max) return refused("the header of version 2 has more than 4096 bytes");
   // All that LOCAL brings, its family included, is to be discarded.
   if (!is_local) {
-    if (family > 3 || protocol > 2) return refused("version 2 names a family or a protocol that there is not");
+    if (family > 3 || protocol > 2) return refused("version 2 names an unknown family or protocol");
     if (size < v2_fixed_bytes + address_bytes[family]) return refused("the header of version 2 ends in its addresses");
   }
   if (received.size() < size) return {};

@@ -92,9 +92,9 @@ TEST(ProxyHeader, of_version_1_is_refused_when_it_is_not_strictly_one) {
         "PROXY TCP4 192.0.2.7\t10.0.0.1 56789 443\r\n", "PROXY TCP4 2001:db8::1 2001:db8::2 1 2\r\n",
         "PROXY TCP6 192.0.2.7 10.0.0.1 56789 443\r\n", "PROXY TCP6 [2001:db8::1] 2001:db8::2 1 2\r\n",
         "PROXY TCP6 fe80::1%eth0 2001:db8::2 1 2\r\n", "PROXY TCP4 \r\n", "PROXY TCP4\r\n"}) {
-    EXPECT_EQ(meaning(line), "an address of version 1 is none") << line;
+    EXPECT_EQ(meaning(line), "an address of version 1 is not an IP address") << line;
   }
-  EXPECT_EQ(meaning("PROXY TCP4 192.0.2.7\0 10.0.0.1 56789 443\r\n"s), "an address of version 1 is none");
+  EXPECT_EQ(meaning("PROXY TCP4 192.0.2.7\0 10.0.0.1 56789 443\r\n"s), "an address of version 1 is not an IP address");
   for (const char* const line : {"PROXY \r\n", "PROXY  TCP4 192.0.2.7 10.0.0.1 56789 443\r\n", "PROXY tcp4 a b 1 2\r\n",
                                  "PROXY UDP4 192.0.2.7 10.0.0.1 1 2\r\n", "PROXY UNKNOWNS\r\n", "PROXY TCP\r\n"}) {
     EXPECT_EQ(meaning(line), "version 1 names neither TCP4, TCP6 nor UNKNOWN") << line;
@@ -150,7 +150,7 @@ TEST(ProxyHeader, of_version_2_is_refused_when_it_is_none) {
   EXPECT_EQ(meaning(signature + "\x31"), "the binary header is not of version 2");
   EXPECT_EQ(meaning(signature + "\x22"), "the command of version 2 is neither LOCAL nor PROXY");
   for (const char family : {'\x41', '\xf1', '\x13', '\x1f'}) {
-    EXPECT_EQ(meaning(v2('\x21', family, v4_addresses)), "version 2 names a family or a protocol that there is not");
+    EXPECT_EQ(meaning(v2('\x21', family, v4_addresses)), "version 2 names an unknown family or protocol");
   }
   EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses.substr(1))), "the header of version 2 ends in its addresses");
   EXPECT_EQ(meaning(v2('\x21', '\x21', v6_addresses.substr(1))), "the header of version 2 ends in its addresses");
@@ -169,8 +169,8 @@ TEST(ProxyHeader, of_version_2_has_extensions_that_are_skipped) {
   const std::string extensions =
       tlv('\x01', "h2") + tlv('\x02', "shop.example") + tlv('\xea', "\x01vpce-1") + tlv('\x04', "");
   EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses + extensions)), "client 192.0.2.7:56789");
-  EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses + extensions + "\x04")), "a TLV of version 2 is cut short");
-  EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses + "\x04\0"s)), "a TLV of version 2 is cut short");
+  EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses + extensions + "\x04")), "a TLV of version 2 is truncated");
+  EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses + "\x04\0"s)), "a TLV of version 2 is truncated");
   EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses + "\x04\0\x01"s)), "a TLV of version 2 is longer than the header");
   EXPECT_EQ(meaning(v2('\x20', '\x11', v4_addresses + "\x04\0\x01"s)), "proxy") << "all of it is discarded";
 }

@@ -277,7 +277,7 @@ Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
   KEEL_TRY_VOID(runtime->start());
   std::optional<io::StallWatch> watch;
   if (options.stall_after > Duration()) {
-    KEEL_CHECK(static_cast<bool>(options.on_stall), "who asks for stalls says whom to tell: on_stall");
+    KEEL_CHECK(static_cast<bool>(options.on_stall), "reporting stalls needs a function that receives them: on_stall");
     watch.emplace(*runtime, options.stall_after, [&](const io::Stall& stall) { options.on_stall(stall); });
   }
   Worker::Crew crew(runtime->workers(), bell, options.metrics);

@@ -118,7 +118,7 @@ struct Stream::State final : Transport {
 };
 
 Stream::Stream(int fd) : state_(new State({&loop_here().engine(), fd})) {
-  static_assert(sizeof(State) <= 104, "so much of an idle stream");
+  static_assert(sizeof(State) <= 104, "the memory of an idle stream");
 }
 
 Stream::Stream(const Endpoint& endpoint, std::string_view received) {
@@ -322,7 +322,7 @@ bool Stream::ReadExact::fill() noexcept {
 
 // What was taken for a whole that did not come is there for the next read.
 void Stream::ReadExact::give_back() noexcept {
-  KEEL_CHECK(!state_.has_left(), "what is left comes behind what was taken");
+  KEEL_CHECK(!state_.has_left(), "the remaining bytes follow those that were taken");
   State::Kept& kept = state_.keeping();
   kept.append({into_.data(), filled_});
   kept.left = kept.size();

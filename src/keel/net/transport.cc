@@ -88,7 +88,7 @@ bool TransportLayer::is_wanted() const noexcept {
 }
 
 void TransportLayer::deliver(std::string_view bytes) noexcept {
-  KEEL_DCHECK(is_wanted() && !bytes.empty(), "a layer delivers what is wanted");
+  KEEL_DCHECK(is_wanted() && !bytes.empty(), "a layer delivers bytes only when some are wanted");
   Transport& to = *transport_;
   to.data = const_cast<char*>(bytes.data());
   to.result = static_cast<std::int32_t>(bytes.size());

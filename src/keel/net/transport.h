@@ -247,7 +247,7 @@ inline io::Engine& Transport::engine() const noexcept {
 }
 
 inline void Transport::receive() noexcept {
-  KEEL_DCHECK(!holds(), "what is held is released before more may come");
+  KEEL_DCHECK(!holds(), "held bytes are released before more may arrive");
   if (is_layered()) [[unlikely]] {
     pending = true;
     paused = false;
@@ -257,7 +257,7 @@ inline void Transport::receive() noexcept {
 }
 
 inline void Transport::resume() noexcept {
-  KEEL_DCHECK(!holds(), "what is held is released before more may come");
+  KEEL_DCHECK(!holds(), "held bytes are released before more may arrive");
   if (is_layered()) [[unlikely]] {
     paused = false;
     return over().resume();

@@ -357,8 +357,9 @@ class Logger {
         (internal::add_field(to, *name++, each), ...);
       });
     } else {
-      static_assert(internal::LoggedStruct<T>,
-                    "what is logged is log::field(\"name\", value), an Error, or a struct whose fields are values");
+      static_assert(
+          internal::LoggedStruct<T>,
+          "an argument of a log line is log::field(\"name\", value), an Error, or a struct whose fields are values");
     }
   }
   void record(Level level, Message message, const internal::Encoded& fields) const;

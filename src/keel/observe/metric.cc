@@ -116,7 +116,8 @@ std::uint64_t Histogram::quantile(double q) const noexcept {
   const std::span<const std::uint64_t> edges = form_->bounds.edges();
   return edges[std::min<std::size_t>(bucket, edges.size() - 1)];
 }
-static_assert(Bounds::max < internal::histogram_buckets, "quantile() has room for either");
+static_assert(Bounds::max < internal::histogram_buckets,
+              "quantile() has room for the buckets of the largest histogram");
 
 struct Registered {
   std::uint64_t id;

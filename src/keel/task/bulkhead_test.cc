@@ -148,7 +148,9 @@ TEST_F(BulkheadTest, shows_itself_in_metrics) {
   EXPECT_TRUE(a.take());
 }
 
-TEST(BulkheadDeathTest, has_a_place) { EXPECT_DEATH(Bulkhead({.running_max = 0}), "a bulkhead lets a call run"); }
+TEST(BulkheadDeathTest, has_a_place) {
+  EXPECT_DEATH(Bulkhead({.running_max = 0}), "a bulkhead allows at least one call");
+}
 
 }  // namespace
 }  // namespace keel::bulkhead_test

@@ -34,7 +34,8 @@ namespace keel {
 
 template <class T>
 class Channel {
-  static_assert(std::is_nothrow_move_constructible_v<T>, "a value is moved while others wait for it");
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "a value is moved while others wait for it, so the move must not throw");
 
  public:
   class [[nodiscard]] Send : public Waiting {

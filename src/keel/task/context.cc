@@ -23,7 +23,7 @@ void Context::open(Context* parent, Instant deadline) noexcept {
   if (parent != nullptr) {
     // A StopSource made before the loop ran belongs to the loop of its first task.
     if (parent->home_ == nullptr) parent->home_ = home_;
-    KEEL_CHECK(parent->home_ == home_, "a nested scope, time-out or group is opened on the loop where its task began");
+    KEEL_CHECK(parent->home_ == home_, "a nested scope, timeout or group is opened on the loop where its task began");
     if (parent->is_source_) {
       is_below_source_ = true;
       parent->note_waiting();

@@ -84,8 +84,7 @@ class ShortPlace {
   }
   // Line 0 where it is unknown.
   std::source_location get() const noexcept {
-    static_assert(sizeof(std::source_location) == sizeof(void*),
-                  "a place is a pointer to what the compiler knows of it");
+    static_assert(sizeof(std::source_location) == sizeof(void*), "a source location is a single pointer");
     return distance_ == 0 ? std::source_location() : std::bit_cast<std::source_location>(&origin + distance_);
   }
 

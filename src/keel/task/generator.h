@@ -44,7 +44,7 @@ class GeneratorPromise final : public PromiseCore {
  public:
   GeneratorPromise() noexcept {
     static_assert(alignof(GeneratorPromise) <= 2 * sizeof(void*),
-                  "what a generator yields is aligned as malloc aligns");
+                  "a generator yields values with at most the alignment of malloc");
   }
   Generator<T> get_return_object() noexcept { return Generator<T>(*this); }
   void return_void() noexcept {

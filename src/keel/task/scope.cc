@@ -43,8 +43,8 @@ Scope::~Scope() {
 void Scope::destroyed_with_children() noexcept {
   std::string sentence =
       std::uncaught_exceptions() != 0
-          ? "an exception leaves a coroutine while children of its Scope run: await what may throw as a Task of its "
-            "own, whose exception arrives as an error, or join before"
+          ? "an exception leaves a coroutine while children of its Scope run: put code that may throw into a Task of "
+            "its own, whose exception arrives as an error, or join before"
           : "a Scope is joined before its coroutine returns: co_await scope.join() before every co_return, after "
             "scope.stop() where the children are to end";
   sentence += "; " + std::to_string(running_) + (running_ == 1 ? " child runs" : " children run");

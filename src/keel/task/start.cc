@@ -12,7 +12,8 @@ bool StartCore::begin_held(Context* parent, const StartOptions& options, Done do
   done_ = done;
   context_.open(parent, options.deadline);
   if (options.span != nullptr) context_.set_span(options.span);
-  KEEL_CHECK(home() == nullptr || home()->is_serial(), "a task is begun on a loop; it goes to a pool by resume_on");
+  KEEL_CHECK(home() == nullptr || home()->is_serial(),
+             "a task is begun on a loop; to run on a pool, it awaits resume_on()");
   context_.is_running_ = true;
   context_.set_code(frame_->code());
   if (!frame_->start_for(*this, context_)) {

@@ -158,7 +158,7 @@ auto attempt(Task<T>& task) noexcept {
 }
 template <class T>
 auto attempt(Result<T>&&) noexcept {
-  static_assert(internal::is_never<T>, "attempt() is for what is awaited: a Result is one already");
+  static_assert(internal::is_never<T>, "attempt() is for what is awaited: a Result needs no attempt()");
   return internal::NotAwaited();
 }
 
@@ -477,8 +477,8 @@ class PromiseCore : public Frame {
   template <class X>
   auto await_transform(X&&, Place = {}) noexcept {
     static_assert(internal::is_never<X>,
-                  "a task awaits a Task, an operation, next() of a Generator, a Result or fail(...): what a plain "
-                  "function returns is there already");
+                  "a task awaits a Task, an operation, next() of a Generator, a Result or fail(...): the result of a "
+                  "plain function needs no await");
     return internal::NotAwaited();
   }
 };
@@ -502,7 +502,7 @@ template <class T>
 class Promise final : public PromiseCore {
  public:
   Promise() noexcept {
-    static_assert(alignof(Promise) <= 2 * sizeof(void*), "what a task yields is aligned as malloc aligns");
+    static_assert(alignof(Promise) <= 2 * sizeof(void*), "a task yields a value with at most the alignment of malloc");
   }
   ~Promise() {
     if (has_value()) value_.~T();

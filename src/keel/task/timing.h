@@ -147,10 +147,9 @@ auto with_timeout(Duration limit, Task<T>& task) noexcept {
 template <class X>
   requires(!Operation<X>)
 auto with_timeout(Duration, X&&) noexcept {
-  static_assert(
-      internal::is_never<X>,
-      "with_timeout bounds a Task or an operation, next() of a Generator as as_task(all.next()): what a plain "
-      "function returns is there already");
+  static_assert(internal::is_never<X>,
+                "with_timeout() takes a Task or an operation, and next() of a Generator as as_task(all.next()): the "
+                "result of a plain function needs no timeout");
   return internal::NotAwaited();
 }
 

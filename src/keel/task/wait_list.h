@@ -52,7 +52,7 @@ class WaitList {
  public:
   WaitList() = default;
   // No task may wait from here on.
-  ~WaitList() { KEEL_CHECK(list_.empty(), "what tasks wait for outlives them"); }
+  ~WaitList() { KEEL_CHECK(list_.empty(), "an object outlives the tasks that wait for it"); }
 
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }

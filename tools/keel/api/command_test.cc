@@ -212,7 +212,7 @@ TEST_F(ApiCommand, init_writes_a_good_document_of_what_was_recorded) {
   EXPECT_EQ(keel("lint api.yaml").out, "keel api: 1 document checked: 0 errors, 0 warnings\n");
   const Ran again = keel("init --records .");
   EXPECT_EQ(again.code, 2);
-  EXPECT_TRUE(again.out.starts_with("keel api: api.yaml: is there already, and leads")) << again.out;
+  EXPECT_TRUE(again.out.starts_with("keel api: api.yaml: exists already, and is not overwritten")) << again.out;
 }
 
 TEST_F(ApiCommand, init_builds_a_service_for_recording_and_runs_its_tests) {

@@ -167,7 +167,7 @@ struct Path {
 
 Path path_of(std::string_view pattern) {
   Path path;
-  if (!pattern.starts_with('/')) path.cannot_be_said = "it is for one host";
+  if (!pattern.starts_with('/')) path.cannot_be_said = "its pattern names a host";
   std::string_view rest = pattern;
   while (!rest.empty()) {
     rest.remove_prefix(rest.starts_with('/') ? 1 : 0);
@@ -279,21 +279,21 @@ Value reference(std::string_view name) {
 std::string_view description_of(int status) {
   constexpr std::array<std::pair<int, std::string_view>, 21> all = {{
       {200, "It has succeeded."},
-      {201, "It has been made."},
-      {202, "It has been accepted, and is done later."},
-      {204, "It has succeeded; there is no content."},
-      {206, "A part of it."},
-      {301, "It is elsewhere from now on."},
+      {201, "The resource has been created."},
+      {202, "The request has been accepted, and is carried out later."},
+      {204, "The request has succeeded; there is no content."},
+      {206, "A part of the resource."},
+      {301, "The resource has moved permanently."},
       {302, "It is elsewhere."},
-      {303, "The result is elsewhere."},
-      {304, "It has not changed."},
-      {307, "It is elsewhere for now."},
-      {308, "It is elsewhere from now on."},
+      {303, "The result is at another URL."},
+      {304, "The resource has not changed."},
+      {307, "The resource is temporarily at another URL."},
+      {308, "The resource has moved permanently."},
       {400, "The request is malformed."},
       {401, "The request is not authenticated."},
       {403, "This is not allowed."},
-      {404, "There is no such thing."},
-      {409, "This is not possible in the present state."},
+      {404, "There is no such resource."},
+      {409, "The present state of the resource does not allow this."},
       {410, "It is gone."},
       {412, "The precondition does not hold."},
       {415, "The media type is not supported."},
@@ -481,7 +481,7 @@ Result<std::string> write_contract(std::vector<Record> records, std::string_view
       std::string method = operation.method;
       for (char& c : method) c = ascii::to_upper(c);
       out += "  # " + method + ' ' + operation.path + " is left out: " +
-             (path.cannot_be_said.empty() ? std::string("its method is none of OpenAPI's") : path.cannot_be_said) +
+             (path.cannot_be_said.empty() ? std::string("OpenAPI does not know its method") : path.cannot_be_said) +
              ".\n";
       continue;
     }

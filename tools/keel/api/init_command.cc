@@ -58,7 +58,8 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
   if (!folder.empty() && !fs::is_directory(folder, error))
     return refuse(options.out + ": there is no folder " + folder.string());
   if (fs::exists(options.out, error))
-    return refuse(options.out + ": is there already, and leads; name another file by --out to compare them");
+    return refuse(options.out +
+                  ": exists already, and is not overwritten; name another file with --out to compare the two");
   if (options.records.empty() && !fs::exists("CMakeLists.txt", error))
     return refuse("there is no CMakeLists.txt here: run it in the folder of a service, or name --records");
   return options;
@@ -73,9 +74,9 @@ Result<std::vector<Record>> read_records(const std::string& folder) {
     records.push_back({.file = entry.path().string(), .text = {std::istreambuf_iterator<char>(file), {}}});
   }
   if (records.empty()) {
-    return Error::text(Code::NotFound, folder +
-                                           ": no test has recorded anything: tests of a service by a TestApp do, " +
-                                           "where its sources are compiled with -DKEEL_RECORD_CONTRACT");
+    return Error::text(Code::NotFound,
+                       folder + ": no test has recorded anything: the tests of a service that use a TestApp do, " +
+                           "if its sources are compiled with -DKEEL_RECORD_CONTRACT");
   }
   return records;
 }

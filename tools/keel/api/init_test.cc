@@ -102,8 +102,8 @@ TEST(Init, what_openapi_cannot_say_is_a_comment) {
 
   EXPECT_EQ(lines_with(document, "# GET"),
             (Lines{"# GET /files/{path...} is left out: a parameter takes several segments.",
-                   "# GET api.example.com/a is left out: it is for one host."}));
-  EXPECT_EQ(lines_with(document, "# CONNECT"), (Lines{"# CONNECT /b is left out: its method is none of OpenAPI's."}));
+                   "# GET api.example.com/a is left out: its pattern names a host."}));
+  EXPECT_EQ(lines_with(document, "# CONNECT"), (Lines{"# CONNECT /b is left out: OpenAPI does not know its method."}));
   EXPECT_EQ(lines_with(document, "# No test"), (Lines{"# No test has called this operation."}));
 }
 

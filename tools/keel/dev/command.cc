@@ -63,7 +63,7 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
                                                         : nullptr;
     if (value == nullptr) {
       return Error::text(Code::InvalidArgument,
-                         argument + ": there is no such option; the program's own stand behind --");
+                         argument + ": there is no such option; write the program's own options after --");
     }
     if (i + 1 == arguments.size()) return Error::text(Code::InvalidArgument, argument + ": needs a value");
     *value = arguments[++i];

@@ -119,7 +119,7 @@ TEST_F(DevCommand, builds_serves_and_hands_over_to_what_is_saved) {
 
   save("source", "2");
   ASSERT_TRUE(says("keel dev: source changed\n"));
-  ASSERT_TRUE(says("after the change: it has taken over, the one before drains\n"));
+  ASSERT_TRUE(says("after the change: it has taken over; the previous process drains\n"));
 
   const pid_t second = serving();
   EXPECT_NE(second, first);
@@ -149,7 +149,7 @@ TEST_F(DevCommand, starts_a_program_again_that_is_the_same_for_its_configuration
 
   save("service.yaml", "");
 
-  ASSERT_TRUE(says("starts it again: the program is the same, what it reads is not\n"));
+  ASSERT_TRUE(says("restarts it: the program is unchanged, but a file that it reads has changed\n"));
   ASSERT_TRUE(says("it has taken over"));
   EXPECT_EQ(end(SIGINT), 0);
 }
@@ -188,7 +188,7 @@ TEST_F(DevCommand, ends_a_build_for_the_next_save_and_with_itself) {
 
   save("source", "2");
 
-  ASSERT_TRUE(says("source changed: the build begins anew\n"));
+  ASSERT_TRUE(says("source changed: the build starts again\n"));
   ASSERT_TRUE(says("is serving on"));
   save("source", "slow");
   ASSERT_TRUE(says("source changed\n"));
@@ -204,7 +204,7 @@ TEST_F(DevCommand, passes_arguments_on_and_says_what_is_wrong_with_its_own) {
     return dev_->wait();
   };
   EXPECT_EQ(ran({"--quick"}), 2);
-  EXPECT_TRUE(says("keel dev: --quick: there is no such option; the program's own stand behind --\n"));
+  EXPECT_TRUE(says("keel dev: --quick: there is no such option; write the program's own options after --\n"));
   EXPECT_EQ(ran({"--target"}), 2);
   EXPECT_TRUE(says("keel dev: --target: needs a value\n"));
   EXPECT_EQ(ran({"--help"}), 0);
@@ -214,7 +214,7 @@ TEST_F(DevCommand, passes_arguments_on_and_says_what_is_wrong_with_its_own) {
   EXPECT_TRUE(says("target: NAME"));
 
   start({"--target", "app", "--", "--network.http.prot=1"});
-  ASSERT_TRUE(says("ended with exit code 2 before it was ready; nothing serves until it is mended\n"));
+  ASSERT_TRUE(says("ended with exit code 2 before it was ready; no process serves until this is fixed\n"));
   EXPECT_EQ(end(SIGINT), 0);
 }
 

@@ -45,7 +45,7 @@ struct Target {
 
 struct File {
   DevSettings dev;
-  void fields(config::Schema& v) { config::field(v, "dev", dev, "what keel dev builds and starts"); }
+  void fields(config::Schema& v) { config::field(v, "dev", dev, "the program that keel dev builds and starts"); }
 };
 
 std::string name_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -92,9 +92,9 @@ void DevSettings::fields(config::Schema& v) {
   config::field(v, "preset", preset, "the preset of CMakePresets.json");
   config::field(v, "target", target, "the program that is built and started, a target of CMake");
   config::field(v, "build", build, "the build folder; build/PRESET unless given");
-  config::field(v, "arguments", arguments, "of the program; those of the command line are added");
-  config::field(v, "restart_on", restart_on, "files that the program reads when it starts, as fnmatch(3) has them");
-  config::field(v, "ignore", ignore, "files and folders that do not count; /name is one at the top");
+  config::field(v, "arguments", arguments, "arguments of the program; those of the command line are appended");
+  config::field(v, "restart_on", restart_on, "files that the program reads when it starts, as patterns of fnmatch(3)");
+  config::field(v, "ignore", ignore, "files and folders that are ignored; /name matches only at the top");
 }
 
 Result<Project> Project::read(std::string folder, const std::string& preset, const std::string& target) {
@@ -165,7 +165,8 @@ std::vector<BuildStep> Project::steps(bool configure) const {
 Result<std::string> Project::program() const {
   const std::string at = folder_ + "/" + build();
   const auto answer = find_answer(at + answers);
-  if (!answer) return Error::text(Code::NotFound, at + ": CMake has said nothing about its targets; delete the folder");
+  if (!answer)
+    return Error::text(Code::NotFound, at + ": CMake has listed no targets for this folder; delete the folder");
   KEEL_TRY(const CodeModel model, read_json<CodeModel>(*answer));
   std::string others;
   for (const Configuration& configuration : model.configurations) {

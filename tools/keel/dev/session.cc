@@ -130,7 +130,7 @@ Result<> Session::take_signals() {
 void Session::stop() {
   ++stops_asked_;
   if (stops_asked_ == 1 && generations_.serving() != 0)
-    say("stops: the service drains; another Ctrl-C ends it at once");
+    say("stops: the service drains; another Ctrl-C ends it immediately");
   generations_.signal(stops_asked_ <= 2 ? SIGTERM : SIGKILL);
   builder_.cancel();
 }
@@ -146,7 +146,7 @@ Result<> Session::build(const std::set<std::string>& changed) {
     }
   }
   if (!changed.empty()) {
-    say(list(changed) + (builder_.is_running() ? ": the build begins anew" : ""));
+    say(list(changed) + (builder_.is_running() ? ": the build starts again" : ""));
     saved_ = now();
   }
   return builder_.start(project_.steps(configure), now());
@@ -154,7 +154,7 @@ Result<> Session::build(const std::set<std::string>& changed) {
 
 std::string Session::who_serves() const {
   const pid_t serving = generations_.serving();
-  if (serving == 0) return "nothing serves until it is mended";
+  if (serving == 0) return "no process serves until this is fixed";
   return "process " + std::to_string(serving) + " serves on";
 }
 
@@ -178,7 +178,8 @@ Result<> Session::take_build(const Built& built) {
   }
   const bool is_new = identify(*program) != started_;
   if (!is_new && !has_to_start_ && generations_.serving() != 0) return {};
-  say(is_new ? "built in " + seconds(built.took) : "starts it again: the program is the same, what it reads is not");
+  say(is_new ? "built in " + seconds(built.took)
+             : "restarts it: the program is unchanged, but a file that it reads has changed");
   return start_program();
 }
 
@@ -204,7 +205,7 @@ void Session::tell(const Generations::Event& event) {
       has_served_ = true;
       code_ = 0;
       say(process + " is " + event.status + ", " + seconds(now() - saved_) + since +
-          (event.follows ? "it has taken over, the one before drains" : "save a file to build it again"));
+          (event.follows ? "it has taken over; the previous process drains" : "save a file to build it again"));
       return;
     }
     case Generations::Event::Kind::NotReady:

@@ -89,7 +89,7 @@ class Chooser {
       for (const Node* const one : mapping->children) {
         const int i = alternative_of(*one);
         if (i < 0) {
-          problems_.error(*one, "the mapping of " + openapi::quoted(one->key) + " is none of the alternatives");
+          problems_.error(*one, "the mapping of " + openapi::quoted(one->key) + " is not one of the alternatives");
           return std::nullopt;
         }
         cases.emplace(std::string(one->key), i);

@@ -246,7 +246,7 @@ class Bundle {
     }
     if (is_reference && target == nullptr) {
       problems_.error(*node.find("$ref"),
-                      "leads nowhere: references in examples and in members that begin with x- are none");
+                      "leads nowhere; in examples and in members that begin with x-, a $ref is not a reference");
     }
     out.begin_object();
     for (const Node* const child : node.children) {

@@ -183,10 +183,9 @@ TEST(Bundle, refuses_references_that_were_not_followed) {
                        {"b.yaml", "x-parts: {B: {items: {$ref: '#/x-parts/C'}}, C: {}}\n"}};
   const auto document = Document::load("api.yaml", reader_of(files), problems);
   bundle(*document, problems);
-  EXPECT_EQ(
-      described(problems),
-      Lines({"b.yaml:1:23: error: leads nowhere: references in examples and in members that begin with x- are none "
-             "(#/x-parts/B/items/$ref)"}));
+  EXPECT_EQ(described(problems), Lines({"b.yaml:1:23: error: leads nowhere; in examples and in members that begin with "
+                                        "x-, a $ref is not a reference "
+                                        "(#/x-parts/B/items/$ref)"}));
 }
 
 TEST(Bundle, follows_the_mapping_of_a_discriminator_and_links) {

@@ -121,7 +121,7 @@ Result<Arguments> parse(const std::vector<std::string>& arguments) {
     }
   }
   if (parsed.document.empty()) return refuse("no DOCUMENT is named: expected an OpenAPI document");
-  if (parsed.out.empty()) return refuse("--out FOLDER is missing: where the files go");
+  if (parsed.out.empty()) return refuse("--out FOLDER is missing: name the folder for the files");
   parsed.options.source = fs::path(parsed.document).filename().string();
   return parsed;
 }

@@ -216,7 +216,7 @@ TEST_F(GenCommand, a_command_line_that_is_wrong_ends_with_2) {
   EXPECT_EQ(said("apis"),
             "keel gen: expected: keel gen api DOCUMENT --out FOLDER, or keel gen sql; keel gen --help says more\n");
   EXPECT_EQ(said("api --out ."), "keel gen: no DOCUMENT is named: expected an OpenAPI document\n");
-  EXPECT_EQ(said("api shop.yaml"), "keel gen: --out FOLDER is missing: where the files go\n");
+  EXPECT_EQ(said("api shop.yaml"), "keel gen: --out FOLDER is missing: name the folder for the files\n");
   EXPECT_EQ(said("api shop.yaml --out"), "keel gen: --out: needs a value\n");
   EXPECT_EQ(said("api a.yaml b.yaml --out ."), "keel gen: one DOCUMENT is expected, and b.yaml is another\n");
   EXPECT_EQ(said("api shop.yaml --outt ."), "keel gen: --outt: there is no such option; keel gen --help lists them\n");

@@ -135,9 +135,10 @@ std::string Types::State::literal_of(const Type& type, const Node& value) {
       const Node* larger = nullptr;
       std::string text = value_text(value, larger);
       if (larger == nullptr) return text;
-      problems.error(*larger, "the number " + shown(*larger) +
-                                  " of a default has no type of C++: a whole number has at most 64 bits, another " +
-                                  "one is within a double");
+      problems.error(*larger,
+                     "the number " + shown(*larger) +
+                         " of a default has no type of C++: an integer has at most 64 bits, any other number " +
+                         "is within a double");
       return {};
     }
     case Shape::Bytes:

@@ -288,8 +288,9 @@ class Reading {
       });
     }
     if (!is_good) {
-      problems_.error(node, "a parameter in the " + lower(place) +
-                                " has no form for what is nested this deeply: give it a 'content' of application/json");
+      problems_.error(
+          node, "a parameter in the " + lower(place) +
+                    " cannot represent a value that is nested this deeply: give it a 'content' of application/json");
     }
     return is_good;
   }
@@ -335,7 +336,7 @@ class Reading {
       }
       has_streamed = has_streamed || kind == Body::Kind::Streamed;
       if (!body.contents.empty() && kind != Body::Kind::Streamed && type != body.type) {
-        problems_.error(*media, "the schema of " + quoted(media->key) + " is another than that of " +
+        problems_.error(*media, "the schema of " + quoted(media->key) + " differs from that of " +
                                     quoted(body.contents[0].media_type) + ": one operation has one type of a body");
         continue;
       }
@@ -345,7 +346,7 @@ class Reading {
     if (has_streamed &&
         std::ranges::any_of(body.contents, [](const Body::Content& one) { return one.kind != Body::Kind::Streamed; })) {
       problems_.error(*node,
-                      "a body that is streamed beside one that is read whole: give each an operation of its own");
+                      "a streamed body and one that is read whole cannot share an operation: give each one of its own");
     }
   }
 

@@ -229,7 +229,8 @@ TEST(Operations, reject_parameters_that_have_no_form_as_text) {
       read(with_parameters({"{name: a, in: query, schema: {type: array, items: {type: array, items: {type: integer}}}}",
                             "{name: b, in: query, content: {text/plain: {schema: {type: string}}}}"}))
           .problems,
-      (Lines{"api.yaml:9:11: error: a parameter in the query has no form for what is nested this deeply: give it a "
+      (Lines{"api.yaml:9:11: error: a parameter in the query cannot represent a value that is nested this deeply: give "
+             "it a "
              "'content' of application/json (#/paths/~1a/get/parameters/0)",
              "api.yaml:10:42: error: a parameter of the media type 'text/plain' cannot be read: only JSON "
              "(#/paths/~1a/get/parameters/1/content/text~1plain)"}));
@@ -277,11 +278,11 @@ TEST(Operations, may_take_one_schema_in_several_media_types_json_first) {
 TEST(Operations, reject_bodies_that_are_not_one_type) {
   EXPECT_EQ(
       read(with_body("application/json: {schema: {type: integer}}, text/plain: {schema: {type: string}}")).problems,
-      Lines{"api.yaml:8:76: error: the schema of 'text/plain' is another than that of 'application/json': one "
+      Lines{"api.yaml:8:76: error: the schema of 'text/plain' differs from that of 'application/json': one "
             "operation has one type of a body (#/paths/~1a/post/requestBody/content/text~1plain)"});
   EXPECT_EQ(read(with_body("application/json: {schema: {type: integer}}, image/png: {}")).problems,
-            Lines{"api.yaml:8:7: error: a body that is streamed beside one that is read whole: give each an operation "
-                  "of its own (#/paths/~1a/post/requestBody)"});
+            Lines{"api.yaml:8:7: error: a streamed body and one that is read whole cannot share an operation: give "
+                  "each one of its own (#/paths/~1a/post/requestBody)"});
   EXPECT_EQ(read(with_body("multipart/form-data: {schema: {type: integer}}")).problems,
             Lines{"api.yaml:8:31: error: the schema of a form has to be an object "
                   "(#/paths/~1a/post/requestBody/content/multipart~1form-data)"});

@@ -178,14 +178,14 @@ class Writing {
     for (const auto& [name, definition] : tables_.each()) parts_.of("", name) += definition + '\n';
     types_.definitions(parts_);
     if (tables_.each().empty()) return;
-    files_.push_back({"schemas.h", head("What is checked by tables, for the sources here.") +
+    files_.push_back({"schemas.h", head("The tables of the checks, for the sources of this folder.") +
                                        "#pragma once\n\n#include \"keel/contract/schema.h\"\n\n" + open() +
                                        tables_.declarations() + '\n' + close()});
   }
 
   void write_security() {
-    std::string text =
-        head("Who may use the operations.") + "#pragma once\n\n#include \"keel/contract/security.h\"\n\n" + open();
+    std::string text = head("The security schemes of the operations.") +
+                       "#pragma once\n\n#include \"keel/contract/security.h\"\n\n" + open();
     text +=
         "// A function ends as it should for who may, and with an error for who may not (keel/contract/security.h).\n";
     text += "class " + security_ + " : private keel::contract::Verifiers {\n public:\n";
@@ -238,7 +238,7 @@ class Writing {
       write_response(text, operation);
       write_source(tag, operation);
     }
-    text += comment("", tag.description.empty() ? "What answers these operations." : tag.description);
+    text += comment("", tag.description.empty() ? "The interface that handles these operations." : tag.description);
     text += "class " + tag.handler + " {\n public:\n";
     for (const Operation& operation : tag.operations) {
       text += comment("  ", title_of(operation));
@@ -492,7 +492,7 @@ class Writing {
     ClientText::Options options = {.space = options_.space, .folder = folder_, .has_server = options_.has_server};
     for (const Tag& tag : contract_.tags) options.types.push_back(types_.headers_of(tag.file));
     const ClientText text(contract_, clients_, options);
-    files_.push_back({"client.h", head("What the clients are given.") + text.shared()});
+    files_.push_back({"client.h", head("The options of the clients.") + text.shared()});
     part_of(clients_.options, "client.h") += text.shared_definition();
     for (std::size_t i = 0; i < contract_.tags.size(); ++i) {
       const Tag& tag = contract_.tags[i];

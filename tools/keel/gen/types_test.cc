@@ -148,7 +148,7 @@ TEST(Types, a_default_that_has_no_form_in_cpp_is_an_error) {
              "api.yaml:7:70: error: the default 3000000000 cannot be written as a std::int32_t of C++ "
              "(#/components/schemas/B/properties/x/default)"}));
   const std::string of_any =
-      " of a default has no type of C++: a whole number has at most 64 bits, another one is within a double "
+      " of a default has no type of C++: an integer has at most 64 bits, any other number is within a double "
       "(#/components/schemas/A/properties/x/default";
   EXPECT_EQ(
       output_of(head + "    A: {type: object, properties: {x: {default: {a: [99999999999999999999]}}}}\n").problems,

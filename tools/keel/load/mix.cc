@@ -70,7 +70,7 @@ class MixFile {
       const YAML::Node& key = entry.first;
       const auto name = key.as<std::string>();
       if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
-        throw Refused{line_of(key), "key '" + name + "' is there twice"};
+        throw Refused{line_of(key), "key '" + name + "' is given twice"};
       }
       seen.push_back(name);
     }

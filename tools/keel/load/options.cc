@@ -250,7 +250,7 @@ class Parser {
     if (options_.capacity > 0 && options_.steps.empty()) return fail(Code::InvalidArgument, "--capacity needs --steps");
     if (arrivals_ && !rate_ && options_.steps.empty()) {
       return fail(Code::InvalidArgument,
-                  "--arrivals needs --rate or --steps: without a rate each answer brings the next request");
+                  "--arrivals needs --rate or --steps: without a rate, each response triggers the next request");
     }
     if (options_.server_cores > 0 && options_.server_pid == 0) {
       return fail(Code::InvalidArgument, "--server-cores needs --server-pid");

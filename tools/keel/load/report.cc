@@ -220,7 +220,8 @@ std::string text(const Measurement& measurement) {
     if (measurement.is_open) line("service", percentiles_text(tally.service) + "   from sending");
   }
   if (tally.waiting != 0) {
-    line("", fmt::format("{} without an answer are in it with the time they waited", format_count(tally.waiting)));
+    line("", fmt::format("this includes {} without a response, with the time that they had waited",
+                         format_count(tally.waiting)));
   }
   line("bytes", fmt::format("{} received, {} sent, {} connections opened", bytes_text(tally.bytes_received),
                             bytes_text(tally.bytes_sent), format_count(tally.connections)));

@@ -128,7 +128,7 @@ TEST(Report, text_tells_errors_by_kind) {
   EXPECT_NE(said.find("timeout 1"), std::string::npos) << said;
   EXPECT_NE(said.find("body 3"), std::string::npos) << said;
   EXPECT_NE(said.find("2xx 1,990"), std::string::npos) << said;
-  EXPECT_NE(said.find("1 without an answer"), std::string::npos) << said;
+  EXPECT_NE(said.find("1 without a response"), std::string::npos) << said;
 }
 
 TEST(Report, a_live_line_takes_the_place_of_the_one_before) {

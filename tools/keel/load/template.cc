@@ -50,7 +50,7 @@ Result<Template::Part> Template::place(std::string_view name, const Csv* csv) {
   const std::string_view word = name.substr(0, colon);
   if (word != "n" && word != "random") {
     return wrong(name,
-                 "not a place to fill in. There are {n}, {n:1..1000}, {random}, {random:1..1000}, {uuid} and "
+                 "not a placeholder. There are {n}, {n:1..1000}, {random}, {random:1..1000}, {uuid} and "
                  "{csv.COLUMN}; write {{ for a brace")
         .error();
   }

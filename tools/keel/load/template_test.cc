@@ -72,7 +72,7 @@ TEST(Template, mistakes_name_the_place) {
   const auto csv = Csv::parse("id,name\n1,Ada\n", "users.csv");
   ASSERT_TRUE(csv);
   const std::pair<const char*, const char*> mistakes[] = {
-      {"{number}", "{number}: not a place to fill in"},
+      {"{number}", "{number}: not a placeholder"},
       {"{uuid", "{uuid}: the closing brace is missing"},
       {"{n:}", "{n:}: a range is two numbers"},
       {"{n:1}", "{n:1}: a range is two numbers"},

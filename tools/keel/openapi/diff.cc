@@ -468,8 +468,8 @@ class Comparison {
     const Node* const old_place = place_in(was, "security");
     const Node* const new_place = place_in(is, "security");
     if (!are_covered(old_ways, new_ways)) {
-      note(Severity::Breaking, "security-narrowed", "what authorized a request is no longer enough", old_place,
-           new_place);
+      note(Severity::Breaking, "security-narrowed", "the authorization of a request so far is no longer enough",
+           old_place, new_place);
     } else if (!are_covered(new_ways, old_ways)) {
       note(Severity::NonBreaking, "security-widened", "a request needs less authorization, or has another way to it",
            old_place, new_place);

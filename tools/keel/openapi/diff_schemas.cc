@@ -505,7 +505,7 @@ void SchemaDiff::compare_items(const View& before, const View& after) {
   if (after.is_true("uniqueItems")) {
     narrowed("unique-items-added", "elements have to be unique now", before.schema, after.place("uniqueItems"));
   } else {
-    widened("unique-items-removed", "elements may be there twice now", before.place("uniqueItems"),
+    widened("unique-items-removed", "elements may occur twice now", before.place("uniqueItems"),
             after.place("uniqueItems"));
   }
 }

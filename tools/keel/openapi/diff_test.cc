@@ -344,7 +344,8 @@ TEST(Diff, more_authorization_breaks_and_another_way_does_not) {
               "      security: [{a: [], b: []}]\n"
               "      responses: {'200': {description: fine}}\n"
               "components: {securitySchemes: {a: {type: http, scheme: basic}, b: {type: http, scheme: bearer}}}\n"),
-      (Lines{"new.yaml:6:7: breaking: what authorized a request is no longer enough (#/paths/~1pets/get/security), "
+      (Lines{"new.yaml:6:7: breaking: the authorization of a request so far is no longer enough "
+             "(#/paths/~1pets/get/security), "
              "before old.yaml:6:7 [security-narrowed]"}));
 }
 
@@ -405,7 +406,8 @@ TEST(Diff, authorization_that_is_new_breaks) {
                     "      responses: {'200': {description: fine}}\n"
                     "security: [{a: []}]\n"
                     "components: {securitySchemes: {a: {type: http, scheme: basic}}}\n"),
-            (Lines{"new.yaml:5:5: breaking: what authorized a request is no longer enough (#/paths/~1pets/get), before "
+            (Lines{"new.yaml:5:5: breaking: the authorization of a request so far is no longer enough "
+                   "(#/paths/~1pets/get), before "
                    "old.yaml:5:5 [security-narrowed]"}));
 }
 

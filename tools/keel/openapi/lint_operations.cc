@@ -160,7 +160,7 @@ class OperationCheck {
         if (!is_apart && is_narrower && is_wider) {
           problems_.warning(*item, "some paths match " + quoted(item->key) + " and " + quoted(other->key) +
                                        " in line " + std::to_string(other->line) +
-                                       ": the first that has text where the other has a parameter is taken");
+                                       ": the path that has text where the other has a parameter is chosen");
         }
       }
       group.emplace_back(item, std::move(segments));

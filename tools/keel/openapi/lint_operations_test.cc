@@ -71,8 +71,8 @@ TEST(LintOperations, paths_that_overlap_are_a_warning) {
                     "paths:\n"
                     "  /{kind}/mine: {}\n"
                     "  /pets/{id}: {}\n"),
-            (Lines{"api.yaml:5:3: warning: some paths match '/pets/{id}' and '/{kind}/mine' in line 4: the first that "
-                   "has text where the other has a parameter is taken (#/paths/~1pets~1{id})"}));
+            (Lines{"api.yaml:5:3: warning: some paths match '/pets/{id}' and '/{kind}/mine' in line 4: the path that "
+                   "has text where the other has a parameter is chosen (#/paths/~1pets~1{id})"}));
 }
 
 TEST(LintOperations, a_path_that_cannot_be_routed_is_an_error) {

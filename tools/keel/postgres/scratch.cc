@@ -53,8 +53,8 @@ Result<std::unique_ptr<ScratchDatabase>> ScratchDatabase::make(std::string url) 
   if (url.empty()) {
     if (!RealServer::is_installed()) {
       return Error::text(Code::NotFound,
-                         "no PostgreSQL is at hand: install Debian's package postgresql, or name a server whose user "
-                         "may make databases with " +
+                         "no PostgreSQL is available: install Debian's package postgresql, or name a server whose user "
+                         "may create databases with " +
                              std::string(variable) + "=postgres://user@host/postgres");
     }
     made->server_ = std::make_unique<RealServer>();
@@ -69,7 +69,7 @@ Result<std::unique_ptr<ScratchDatabase>> ScratchDatabase::make(std::string url) 
 
 Result<> ScratchDatabase::clear() {
   KEEL_TRY_VOID(maker_->query("drop database if exists " + name_ + " with (force)"));
-  KEEL_TRY_VOID(maker_->query("create database " + name_).because("making a database for what is tried out"));
+  KEEL_TRY_VOID(maker_->query("create database " + name_).because("creating a temporary database"));
   return {};
 }
 

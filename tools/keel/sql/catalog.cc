@@ -280,7 +280,7 @@ class QueryReading {
       return a.name == b.name && a.type == b.type;
     });
     if (!is_same) {
-      error(query_.place, "the optional blocks of " + query_.name + " change its columns: a block may not");
+      error(query_.place, "the optional blocks of " + query_.name + " change its columns: a block must not");
       return false;
     }
     for (std::size_t i = 0; i < described.columns.size(); ++i) {
@@ -304,7 +304,7 @@ class QueryReading {
         if (cpp_type_of(type).empty()) error(said->place, no_type(type));
       } else if (type.empty()) {
         error(key.place,
-              "the type of $" + key.name + " is not known: say it behind the name: -- param: " + key.name + " text");
+              "the type of $" + key.name + " is not known: say it after the name: -- param: " + key.name + " text");
       } else if (!known.other_type.empty()) {
         error(key.place, '$' + key.name + " is used as " + type + " and as " + known.other_type +
                              ": say which it is: -- param: " + key.name + ' ' + type);
@@ -371,7 +371,8 @@ class QueryReading {
       error(query_.place, keys_.empty() ? ":batch runs the statement for each of several parameters, and it has none"
                                         : ":batch and optional blocks do not go together");
     }
-    if (!query_.row.empty() && !reads_rows) error(query_.row_place, kind + " gives no rows, and needs no type of them");
+    if (!query_.row.empty() && !reads_rows)
+      error(query_.row_place, kind + " returns no rows, and needs no type for them");
   }
 
   void set_columns() {

@@ -167,7 +167,7 @@ TEST_F(QueriesOf, a_file_that_is_wrong_says_how_it_is_written) {
   EXPECT_EQ(said("select 1"), "a.sql:1:1: error: a statement without a name: put -- name: find_user :one above it");
   EXPECT_EQ(said("-- nothing\n"), "a.sql:1:1: error: no query: begin one with a line -- name: find_user :one");
   EXPECT_EQ(said("-- name: f\nselect 1"),
-            "a.sql:1:10: error: f has no kind: behind the name comes :one, :optional, :many, :stream, :exec or :batch");
+            "a.sql:1:10: error: f has no kind: after the name comes :one, :optional, :many, :stream, :exec or :batch");
   EXPECT_EQ(said("-- name: f :all\nselect 1"),
             "a.sql:1:12: error: :all is no kind: expected :one, :optional, :many, :stream, :exec or :batch");
   EXPECT_EQ(said("-- name: f-g :one\nselect 1"),
@@ -182,7 +182,7 @@ TEST_F(QueriesOf, a_file_that_is_wrong_says_how_it_is_written) {
   EXPECT_EQ(said_of_all({"-- name: f :exec\ndelete from users", "-- name: f :exec\ndelete from users"}),
             "b.sql:1:10: error: f is there already, at a.sql:1:10");
   EXPECT_EQ(said("-- name: f :one User User\nselect id, name from users"),
-            "a.sql:1:17: error: behind the kind comes the type of the rows, and nothing else");
+            "a.sql:1:17: error: after the kind comes the type of the rows, and nothing else");
   EXPECT_EQ(said("-- name: f :one\n-- parm: id int64\nselect id from users where id = $id"),
             "a.sql:2:1: error: -- parm: is not known; did you mean -- param:?");
   EXPECT_EQ(said("-- param: id int64\n-- name: f :exec\ndelete from users"),
@@ -215,7 +215,7 @@ TEST_F(QueriesOf, blocks_that_are_wrong_say_how_they_are_written) {
             "a.sql:7:10: error: f has 5 optional blocks, which are 32 statements: at most 4 are allowed; write several "
             "queries");
   EXPECT_EQ(said("-- name: f :many\nselect id from users\n /*? a */ union select name from users\n"),
-            "a.sql:1:10: error: the optional blocks of f change its columns: a block may not");
+            "a.sql:1:10: error: the optional blocks of f change its columns: a block must not");
 }
 
 TEST_F(QueriesOf, a_kind_that_does_not_fit_says_which_does) {
@@ -231,7 +231,7 @@ TEST_F(QueriesOf, a_kind_that_does_not_fit_says_which_does) {
   EXPECT_EQ(said("-- name: f :batch\ndelete from users"),
             "a.sql:1:10: error: :batch runs the statement for each of several parameters, and it has none");
   EXPECT_EQ(said("-- name: f :exec User\ndelete from users"),
-            "a.sql:1:18: error: :exec gives no rows, and needs no type of them");
+            "a.sql:1:18: error: :exec returns no rows, and needs no type for them");
 }
 
 TEST_F(QueriesOf, parameters_that_are_wrong_say_what_is_missing) {
@@ -244,7 +244,7 @@ TEST_F(QueriesOf, parameters_that_are_wrong_say_what_is_missing) {
   EXPECT_EQ(said("-- name: f :one\n-- param: a text\nselect id from users"),
             "a.sql:2:11: error: the statement does not use $a; it has no parameters");
   EXPECT_EQ(said("-- name: f :one\nselect id from users where $x is null"),
-            "a.sql:2:28: error: the type of $x is not known: say it behind the name: -- param: x text");
+            "a.sql:2:28: error: the type of $x is not known: say it after the name: -- param: x text");
   EXPECT_EQ(said("-- name: f :one\nselect id from users where id = $x or name = $x"),
             "a.sql:2:33: error: $x is used as int64 and as text: say which it is: -- param: x int64");
   EXPECT_EQ(

@@ -132,7 +132,7 @@ Result<GenArguments> parse_gen(const std::vector<std::string>& arguments) {
   }
   if (parsed.migrations.empty())
     return refuse("--migrations DIR is missing: the folder that the service migrates from");
-  if (parsed.out.empty() && !parsed.is_prepare) return refuse("--out FOLDER is missing: where the files go");
+  if (parsed.out.empty() && !parsed.is_prepare) return refuse("--out FOLDER is missing: name the folder for the files");
   if (!is_namespace(parsed.space)) {
     return refuse("--namespace " + parsed.space + ": expected names with '::' between them");
   }
@@ -235,7 +235,8 @@ Result<Verdicts> read_lock(const GenArguments& arguments) {
   }
   const auto text = read_regular_file(arguments.lock);
   if (!text) {
-    return Error::text(Code::FailedPrecondition, arguments.lock + " is not there, which has what PostgreSQL says of " +
+    return Error::text(Code::FailedPrecondition, arguments.lock +
+                                                     " is missing; it would have what PostgreSQL says about " +
                                                      "the queries: run " + prepare_command(arguments));
   }
   auto verdicts = Verdicts::read(*text);

@@ -130,8 +130,9 @@ TEST_F(GenSql, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) {
       "db/queries/users.sql\n";
   const Ran none = generate(build);
   EXPECT_EQ(none.code, 1);
-  EXPECT_EQ(none.out,
-            "keel gen: db/queries.lock is not there, which has what PostgreSQL says of the queries: run " + command);
+  EXPECT_EQ(
+      none.out,
+      "keel gen: db/queries.lock is missing; it would have what PostgreSQL says about the queries: run " + command);
   const Ran nowhere = generate(postgres + "--prepare --server postgres://keel@127.0.0.1:1/x db/queries/users.sql");
   EXPECT_EQ(nowhere.code, 2);
   EXPECT_NE(nowhere.out.find("127.0.0.1:1"), std::string::npos) << nowhere.out;
@@ -153,11 +154,10 @@ TEST_F(GenSql, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) {
   folder_.write("db/queries/users.sql", "-- name: find_user :one\nselect name, id from users where id = $id;\n");
   const Ran changed = generate(build);
   EXPECT_EQ(changed.code, 1);
-  EXPECT_EQ(
-      changed.out,
-      "db/queries/users.sql:2:1: error: PostgreSQL: the statement is new or has changed, and db/queries.lock does "
-      "not have what PostgreSQL says of it: run " +
-          command + "  select name, id from users where id = $id;\n  ^\n");
+  EXPECT_EQ(changed.out,
+            "db/queries/users.sql:2:1: error: PostgreSQL: the statement is new or has changed, and db/queries.lock "
+            "does not have what PostgreSQL says about it: run " +
+                command + "  select name, id from users where id = $id;\n  ^\n");
   EXPECT_EQ(generate(prepare + " --check").code, 1);
   EXPECT_EQ(text_of("db/queries.lock"), lock) << "--check writes nothing";
   ASSERT_EQ(generate(prepare).code, 0);

@@ -265,7 +265,7 @@ class Reader {
     } else if (gen::snake_of(name) == name + '_') {
       error(at, name + " is a keyword of C++: choose another name");
     } else if (words.size() < 2 || words[1][0] != ':') {
-      error(at, name + " has no kind: behind the name comes " + std::string(kinds_listed));
+      error(at, name + " has no kind: after the name comes " + std::string(kinds_listed));
     } else {
       const std::string_view word = words[1].substr(1);
       const auto kind = std::ranges::find(kinds, word, &std::pair<std::string_view, Query::Kind>::first);
@@ -279,7 +279,7 @@ class Reader {
         made.row_place = {source_, static_cast<std::size_t>(words[2].data() - text_.data())};
         made.row = words[2];
         if (!is_type(words[2]) || words.size() > 3) {
-          error(made.row_place.offset, "behind the kind comes the type of the rows, and nothing else");
+          error(made.row_place.offset, "after the kind comes the type of the rows, and nothing else");
         }
       }
     }
@@ -303,7 +303,7 @@ class Reader {
       return;
     }
     if (lexeme.is_symbol(";")) {
-      if (!filter_.empty() && !ends_with_line_) error(filter_offset_, "the block ends behind the statement");
+      if (!filter_.empty() && !ends_with_line_) error(filter_offset_, "the block ends after the statement");
       filter_.clear();
       is_ended_ = true;
       has_said_second_ = false;

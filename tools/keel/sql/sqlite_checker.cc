@@ -62,7 +62,7 @@ class SqliteChecker final : public Checker {
 
   std::optional<Mistake> check(const Statement& statement) override {
     if (const std::size_t nul = statement.text.find('\0'); nul != std::string::npos) {
-      return Mistake{"the statement has a NUL byte, behind which SQLite does not read", nul};
+      return Mistake{"the statement has a NUL byte, after which SQLite does not read", nul};
     }
     auto prepared = connection_->prepare(statement.text);
     if (!prepared) return explain(statement.text, prepared.error());
@@ -87,7 +87,7 @@ class SqliteChecker final : public Checker {
 
   std::optional<Mistake> describe(std::string_view text, Described& to) override {
     if (const std::size_t nul = text.find('\0'); nul != text.npos) {
-      return Mistake{"the statement has a NUL byte, behind which SQLite does not read", nul};
+      return Mistake{"the statement has a NUL byte, after which SQLite does not read", nul};
     }
     auto prepared = connection_->prepare(text);
     if (!prepared) return explain(text, prepared.error());

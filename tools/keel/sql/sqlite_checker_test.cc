@@ -96,14 +96,15 @@ TEST_F(SqliteCheckerTest, wants_rows_where_rows_are_read) {
 
 TEST_F(SqliteCheckerTest, refuses_what_the_service_would_refuse) {
   EXPECT_TRUE(say("begin immediate", "execute").starts_with("a transaction begins with begin() of ")) << say("begin");
-  EXPECT_TRUE(say("pragma foreign_keys = off", "execute").starts_with("settings and files of the database are in "));
+  EXPECT_TRUE(
+      say("pragma foreign_keys = off", "execute").starts_with("settings and files of the database are set in "));
   EXPECT_EQ(say("delete from users; delete from orders", "execute"), "SQL text holds one statement only");
   EXPECT_EQ(say("", "execute"), "SQL text holds a statement");
   EXPECT_EQ(say("-- nothing", "execute"), "SQL text holds a statement");
   EXPECT_TRUE(
       say("select id from users where id = ?1").starts_with("placeholders are $1, $2, … or names, and no others"));
   EXPECT_EQ(say(std::string("select 1\0 x", 11)),
-            "the statement has a NUL byte, behind which SQLite does not read:" + std::string("\0 x", 3));
+            "the statement has a NUL byte, after which SQLite does not read:" + std::string("\0 x", 3));
 }
 
 TEST_F(SqliteCheckerTest, does_not_take_an_earlier_mistake_for_the_present_one) {

@@ -117,7 +117,7 @@ std::optional<Mistake> VerdictChecker::describe(std::string_view text, Described
     const auto known = std::ranges::find(verdicts_.statements, text, &Verdict::text);
     if (known == verdicts_.statements.end()) {
       return Mistake{"the statement is new or has changed, and " + file_ +
-                         " does not have what PostgreSQL says of it: run " + cure_,
+                         " does not have what PostgreSQL says about it: run " + cure_,
                      std::nullopt};
     }
     used_.find(text)->second = true;
@@ -145,7 +145,7 @@ std::optional<Mistake> VerdictChecker::set_type(std::string_view table, std::str
     if (auto mistake = server_->set_type(table, column, type)) return mistake;
     if (!is_known) verdicts_.typed.push_back(name);
   } else if (!is_known) {
-    return Mistake{file_ + " does not have what PostgreSQL says of the column " + name + ": run " + cure_,
+    return Mistake{file_ + " does not have what PostgreSQL says about the column " + name + ": run " + cure_,
                    std::nullopt};
   }
   types_[name] = type;

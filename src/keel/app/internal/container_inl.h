@@ -16,7 +16,8 @@ namespace keel::app::internal {
 // Its name is what the compiler shows.
 template <class... Chain>
 struct services_need_each_other_in_a_circle {
-  static_assert(sizeof...(Chain) == 0, "services need each other in a circle: none of them can be made first");
+  static_assert(sizeof...(Chain) == 0,
+                "services depend on each other in a cycle: none of them can be constructed first");
 };
 
 template <class I, class T>

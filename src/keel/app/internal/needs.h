@@ -73,10 +73,10 @@ template <class T>
 auto constructor_needs() {
   constexpr int count = parameters_of_constructor<T>(std::make_index_sequence<needs_max + 1>{});
   static_assert(count != -1,
-                "no constructor of the service takes nothing but references to classes: say `using Needs = "
+                "no constructor of the service takes only references to classes: write `using Needs = "
                 "void(Clock&, const Settings&);` in the class, or give a factory");
   static_assert(count != -2,
-                "several constructors of the service would do: say which with `using Needs = void(Clock&, const "
+                "several constructors of the service match: choose one with `using Needs = void(Clock&, const "
                 "Settings&);` in the class, or give a factory");
   if constexpr (count >= 0) {
     return learn<T>(std::make_index_sequence<static_cast<std::size_t>(count)>{});
@@ -128,7 +128,8 @@ template <class F>
 auto callable_needs() {
   if constexpr (std::is_class_v<F>) {
     static_assert(
-        requires { &F::operator(); }, "a factory says its parameters: one call operator, no template and no auto");
+        requires { &F::operator(); },
+        "the parameters of a factory must be known: give it a single call operator, without templates and auto");
     return typename Parameters<decltype(&F::operator())>::type{};
   } else {
     return typename Parameters<F>::type{};

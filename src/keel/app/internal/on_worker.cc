@@ -29,7 +29,7 @@ struct Run : Job, Start<void> {
 }  // namespace
 
 Result<> run_on_first(io::Runtime& runtime, FunctionRef<Task<>()> make) {
-  KEEL_CHECK(io::Loop::current() == nullptr, "a worker does not wait for a worker");
+  KEEL_CHECK(io::Loop::current() == nullptr, "a worker does not block while another worker does something");
   Run run(make);
   runtime.loop(0).post(run);
   runtime.wait_until([&run] { return run.is_over.load(std::memory_order_acquire); }, Duration::forever());

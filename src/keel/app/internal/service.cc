@@ -21,8 +21,9 @@ Service::Service(const Registrar& registrar, Workers& workers, Succession& succe
       applier_(registrar.on_reload("network", [this](const Settings& now) -> Result<> {
         const HttpsSettings& https = now.network.https;
         if (https.is_on() != (secure_.server != nullptr) && server() != nullptr) {
-          return Error::text(Code::FailedPrecondition,
-                             "network.https.certificate: the listener begins and ends with the process: restart it");
+          return Error::text(
+              Code::FailedPrecondition,
+              "network.https.certificate: a reload cannot add or remove the https listener: restart the process");
         }
         if (https.is_on()) KEEL_TRY_VOID(certificates_.load(https).because("network.https"));
         each(

@@ -153,7 +153,8 @@ struct AppUnderTest::State {
 AppUnderTest::State::State(internal::Composition& made, TestAppOptions&& given)
     : composition(made), options(std::move(given)) {
   http::ContractRecorder::begin();
-  if (one_lives) misuse("another one lives in this process: end it first; the other servers of a test are its peers");
+  if (one_lives)
+    misuse("another TestApp exists in this process: destroy it first; the other servers of a test are its peers");
   if (options.real_time) {
     stand_on_system();
   } else {
@@ -374,7 +375,7 @@ bool AppUnderTest::State::wait(FunctionRef<bool()> done, Duration limit) {
 
 void AppUnderTest::State::finish(StartCore& task) {
   if (!wait([&] { return !task.is_running(); }, Duration::forever())) {
-    misuse("a call does not end, and nothing is left that will happen: " + (simulation ? simulation->replay() : ""));
+    misuse("a call does not end, and the simulation has no event left: " + (simulation ? simulation->replay() : ""));
   }
 }
 
@@ -459,7 +460,7 @@ void AppUnderTest::on_worker(FunctionRef<void()> f) {
 
 void AppUnderTest::wait_for(FunctionRef<bool()> done) {
   if (!state_->wait(done, task_time_max))
-    misuse("a task has not ended after a day, or nothing is left that will happen");
+    misuse("a task has not ended after a day, or the simulation has no event left");
 }
 
 void AppUnderTest::restart() {
@@ -485,7 +486,7 @@ sim::Simulation& AppUnderTest::simulation() {
 }
 
 sim::Disk& AppUnderTest::disk() {
-  if (!state_->is_simulated()) misuse("the power does not go in real time: a crash is for the simulation");
+  if (!state_->is_simulated()) misuse("the power fails only in the simulation, not in real time");
   return *state_->disk;
 }
 

@@ -135,7 +135,7 @@ class Checker {
  public:
   Checker(Subject& subject, int threads, const Options& options)
       : subject_(subject), threads_(threads), options_(options) {
-    KEEL_CHECK(current == nullptr, "one exploration goes on at a time");
+    KEEL_CHECK(current == nullptr, "one exploration runs at a time");
     KEEL_CHECK(threads > 0 && threads <= threads_max, "an exploration has one to four threads");
     current = this;
     for (int i = 0; i < threads; ++i) {
@@ -517,7 +517,7 @@ class Checker {
 };
 
 Checker& checker() {
-  KEEL_CHECK(current != nullptr, "what is checked is made and used in explore()");
+  KEEL_CHECK(current != nullptr, "atomics and checked data are made and used inside explore()");
   return *current;
 }
 

@@ -158,7 +158,7 @@ std::string words_of_count(std::size_t least, std::size_t most, std::string_view
 std::string words_of_contains(const ListRules& rules) {
   const bool is_text = rules.contains != nullptr && rules.contains->has_values && rules.contains->values.size() == 1;
   std::string text = words_of_count(rules.contains_min, rules.contains_max, "element");
-  return text += is_text ? " that is " + shown(rules.contains->values[0]) : " of the kind that its schema asks for";
+  return text += is_text ? " that is " + shown(rules.contains->values[0]) : " that matches the schema of contains";
 }
 
 }  // namespace keel::contract::internal

@@ -117,8 +117,9 @@ consteval void require_form() {
   static_assert(!std::is_pointer_v<T> && !std::is_array_v<T> && !CharacterType<T> && !std::is_null_pointer_v<T>,
                 "a pointer, a C array and a single character have no form in JSON: make it a std::string, a "
                 "std::optional, a std::vector or a std::array");
-  static_assert(!std::same_as<T, std::byte>,
-                "a single std::byte has no form in JSON: bytes are a std::vector<std::byte>, a string in base64");
+  static_assert(
+      !std::same_as<T, std::byte>,
+      "a single std::byte cannot be represented in JSON: bytes are a std::vector<std::byte>, a string in base64");
   static_assert(is_map_key_text<T>(), "the key of a map is a std::string in JSON: another one has no form");
 }
 

@@ -79,7 +79,7 @@ const char* instead_of_control(std::string_view text) noexcept {
       "a transaction begins with begin() of the database, and ends with its own "
       "commit() or when it is destroyed";
   static constexpr const char* savepoint = "a savepoint is made by savepoint() of the transaction";
-  static constexpr const char* setting = "settings and files of the database are in its options";
+  static constexpr const char* setting = "settings and files of the database are set in its options";
   static constexpr std::pair<std::string_view, const char*> words[] = {
       {"begin", transaction},   {"commit", transaction}, {"end", transaction}, {"rollback", transaction},
       {"savepoint", savepoint}, {"release", savepoint},  {"attach", setting},  {"detach", setting},
@@ -247,7 +247,7 @@ Result<> Connection::run_script(std::string_view text, int* line, Control contro
     const std::size_t start = text.size() - rest.size();
     if (control == Control::Refused && is_control(rest)) {
       if (line != nullptr) *line = line_of(text, start);
-      return fail(Code::InvalidArgument, "transactions, settings and files are not changed here");
+      return fail(Code::InvalidArgument, "a statement here does not change transactions, settings or files");
     }
     sqlite3_stmt* prepared = nullptr;
     const char* tail = nullptr;

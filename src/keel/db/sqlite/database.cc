@@ -187,7 +187,7 @@ class DatabaseCall final : public Leaf {
   void go_elsewhere() noexcept {
     if (stages_ != nullptr) asked_ = Host::current().precise_now();
     home_ = Executor::current();
-    KEEL_CHECK(home_ != nullptr, "what the database does elsewhere is awaited on an executor");
+    KEEL_CHECK(home_ != nullptr, "a call of the database that runs elsewhere is awaited on an executor");
   }
 
   static void run_arrived(::keel::Job& job) noexcept {
@@ -351,8 +351,8 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options)
   }
   if (options.executor != nullptr && !options.executor->has_clock()) {
     return fail(Code::InvalidArgument,
-                "DatabaseOptions::executor runs jobs later, by a clock, as the pool of a simulation does; to test an "
-                "application with its database there is app::TestApp");
+                "DatabaseOptions::executor can delay jobs, as the pool of a simulation can; to test an application "
+                "with its database, use app::TestApp");
   }
   auto state = std::make_unique<State>(options);
   KEEL_TRY(std::unique_ptr<Connection> connection, Connection::open(state->connection_options(Access::ReadWrite)));

@@ -60,7 +60,7 @@ struct DatabaseOptions {
   int statements_max = 128;            // Prepared statements per connection.
   int checkpoint_pages = 1000;         // See ConnectionOptions.
   int pool_size = 2;                   // Threads, each with a connection, for reads that are too long for a loop.
-  std::size_t pool_queued_max = 1024;  // Reads that may wait for them.
+  std::size_t pool_queued_max = 1024;  // Maximum number of waiting reads for them.
   int loop_steps_max = 20'000;         // Budget of a read on the loop, well below 1 ms. 0: all reads on the pool.
   std::size_t loop_rows_bytes_max = 256 * 1024;  // A larger result is read on the pool.
   std::size_t rows_bytes_max = 64u << 20;        // A larger result is an error.

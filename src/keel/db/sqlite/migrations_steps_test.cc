@@ -166,7 +166,7 @@ TEST_F(MigrationSteps, without_a_transaction_go_on_where_they_stopped) {
 TEST_F(MigrationSteps, without_a_transaction_take_no_transaction_of_their_own) {
   file("0003_c.sql", "-- keel: no transaction\ncreate table c (id integer);\nbegin;\n");
   EXPECT_EQ(message(migrate(*connection, folder.path())),
-            "migrations: 0003_c.sql:3: transactions, settings and files are not changed here");
+            "migrations: 0003_c.sql:3: a statement here does not change transactions, settings or files");
 }
 
 TEST_F(MigrationSteps, wait_for_another_process_no_longer_than_is_said) {

@@ -14,7 +14,7 @@ void end_on(Connection& connection) noexcept {
 
 Result<std::uint64_t> ReadTransactions::begin(std::unique_ptr<Connection>& connection) {
   if (count() >= transactions_max) {
-    return fail(Code::ResourceExhausted, "as many read-only transactions are open as may");
+    return fail(Code::ResourceExhausted, "the limit of open read-only transactions is reached");
   }
   // The first read takes the snapshot.
   if (Result<> begun = connection->run_script("begin; select count(*) from sqlite_schema"); !begun) {

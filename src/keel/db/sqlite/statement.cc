@@ -58,7 +58,7 @@ std::string_view Statement::column_name(int column) const noexcept {
 
 Result<> Statement::bind(std::span<const Value> values) {
   if (static_cast<int>(values.size()) != parameters_) {
-    return fail(Code::InvalidArgument, "as many values are given as the statement has parameters");
+    return fail(Code::InvalidArgument, "a statement is given as many values as it has parameters");
   }
   int index = 0;
   for (const Value& value : values) {

@@ -29,8 +29,8 @@ void WalWatch::note_length(int pages) noexcept {
   if (is_long && !is_long_) {
     is_long_ = true;
     log::Logger("db").warn(
-        "the write-ahead log is long: a snapshot that is held keeps it from being emptied, as of a stream, a backup, "
-        "or a reader of another process",
+        "the write-ahead log is long: an open snapshot (of a stream, a backup, or a reader in another process) keeps "
+        "it from being emptied",
         log::field("pages", pages));
   } else if (is_long_ && pages < checkpoint_pages_) {
     is_long_ = false;

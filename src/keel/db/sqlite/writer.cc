@@ -20,7 +20,7 @@ constexpr Duration hold_limit = 1_h;
 // While another process has the lock, it is asked for after each of these, and then after the last of them again.
 constexpr Duration lock_delays[] = {1_ms, 2_ms, 5_ms, 10_ms, 20_ms, 50_ms};
 constexpr int lock_delays_count = static_cast<int>(std::size(lock_delays));
-constexpr log::Message writes_again = "the disk takes writes again";
+constexpr log::Message writes_again = "the disk accepts writes again";
 constexpr const char* held_too_long = "the transaction held the writer for too long and was rolled back";
 constexpr const char* waits_for_itself =
     "this write would wait for the transaction that its own task holds: "
@@ -377,7 +377,7 @@ void Writer::count_disk_error() noexcept {
     begins = !std::exchange(stats_.disk_fails, true);
   }
   if (begins) {
-    log_.error("the disk does not take writes: they are refused, and tried again as they come",
+    log_.error("the disk does not accept writes; they fail, and each further write tries again",
                log::field("reason", disk_error_));
     disk_has_changed();
   }
@@ -506,7 +506,7 @@ void Writer::step_held(Lock& lock) noexcept {
   const bool has_expired = write == nullptr && !dropped_;
   lock.unlock();
   if (has_expired) {
-    log_.warn("a transaction is rolled back, because it kept all other writes waiting for hold_max",
+    log_.warn("a transaction was rolled back, because it kept all other writes waiting for hold_max",
               log::field("begun_at", fmt::format("{}:{}", held_place_.file_name(), held_place_.line())));
   }
   if (write == nullptr || !serve_held(*write, undo_to)) end_hold();

@@ -68,7 +68,7 @@ struct Write : Link {
 
 // Bounds of the queue, of groups and of transactions.
 struct WriterOptions {
-  std::size_t queued_max = 8192;  // Writes that may wait; more are refused with ResourceExhausted.
+  std::size_t queued_max = 8192;  // Maximum number of waiting writes; more are refused with ResourceExhausted.
   int group_max = 512;            // Writes per commit: larger groups save fsyncs and make each write wait longer.
   Duration hold_max = 1_s;        // How long an interactive transaction keeps the writer from all others; at most 1 h.
 };

@@ -60,7 +60,7 @@ class Handling final : public Subscriber {
     static_assert(alignof(F) <= alignof(std::max_align_t) && alignof(P) <= alignof(std::max_align_t),
                   "a handler needs no more alignment than the heap gives");
     KEEL_CHECK(!has_task || options.executor == nullptr,
-               "a handler that gives a Task runs in the publisher's task: it goes elsewhere by itself, with resume_on");
+               "a handler that returns a Task runs in the publisher's task: to run elsewhere, it awaits resume_on()");
   }
 
   Outcome handle([[maybe_unused]] const void* event) noexcept override {

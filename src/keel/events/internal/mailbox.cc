@@ -28,8 +28,8 @@ Mailbox::Mailbox(Subscriber& owner, const EventType& type, const SubscribeOption
       when_full_(options.when_full),
       alignment_(std::max(type.alignment, alignof(Place))),
       event_at_(rounded_up(sizeof(Place), type.alignment)) {
-  KEEL_CHECK(type.copy != nullptr, "an event that an executor delivers can be copied");
-  KEEL_CHECK(queue_max_ > 0, "a subscription with an executor lets at least one event wait");
+  KEEL_CHECK(type.copy != nullptr, "an event that an executor delivers is copyable");
+  KEEL_CHECK(queue_max_ > 0, "the queue of a subscription with an executor has room for at least one event");
   // One more than may wait: that of the handler that runs.
   const std::size_t bytes = rounded_up(event_at_ + type.bytes, alignment_);
   memory_ = static_cast<std::byte*>(::operator new((queue_max_ + 1) * bytes, std::align_val_t(alignment_)));

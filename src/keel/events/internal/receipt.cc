@@ -20,7 +20,7 @@ void Receipt::release() noexcept {
 
 void Receipt::expect() noexcept {
   KEEL_CHECK(home_ != nullptr && home_->is_serial(),
-             "a task that waits for handlers on executors is on a loop of its own");
+             "a task that waits for handlers on executors runs on an event loop");
   owners_.fetch_add(1, std::memory_order_relaxed);
   undecided_.begin();
 }

@@ -52,7 +52,7 @@ TopicCore::~TopicCore() {
   KEEL_CHECK(last->size == 0, "a Bus outlives its subscriptions");
   fence();
   collect();
-  KEEL_CHECK(oldest_ == last && !is_read(*last), "a Bus is destroyed when nobody publishes any more");
+  KEEL_CHECK(oldest_ == last && !is_read(*last), "a Bus is destroyed after the last publish() has returned");
   free_all(oldest_, nullptr);
   give_back_topic(id_);
 }
@@ -186,9 +186,9 @@ Subscription TopicCore::add(Subscriber& subscriber) {
 }
 
 void TopicCore::keep(std::size_t last) {
-  KEEL_EXPECT(last > 0, "a topic that keeps events keeps one at least");
+  KEEL_EXPECT(last > 0, "a topic that keeps events keeps at least one");
   KEEL_EXPECT(snapshot_.load(std::memory_order_relaxed)->size == 0,
-              "a topic is told once to keep events, and before anybody subscribes to it");
+              "a topic is set to keep events once, before the first subscription");
   auto* const kept = new Kept(*this, last);
   keeping_ = add(*kept);
   kept_.store(kept, std::memory_order_release);

@@ -144,10 +144,11 @@ class ClientResponse {
   // what it is, is read by json::parse<T>(body()).
   template <class T>
   Result<T> json() const {
-    static_assert(!keel::json::internal::holds_views<T>(),
-                  "what is read from a response owns its text: make the std::string_view of the struct a std::string");
+    static_assert(
+        !keel::json::internal::holds_views<T>(),
+        "a type that is read from a response owns its text: replace std::string_view in the struct by std::string");
     static_assert(std::default_initializable<T>,
-                  "what is read as a struct is made before it is filled: it has a default constructor");
+                  "a struct is constructed before it is read into: give it a default constructor");
     T value{};
     KEEL_TRY_VOID(
         read_json([](void* to, std::string_view text, Arena& arena,

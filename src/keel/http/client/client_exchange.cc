@@ -95,7 +95,8 @@ Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url,
 
 Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking asking) {
   if (proxy_ != nullptr && request.has_proxy_authorization_) {
-    co_await fail(Code::InvalidArgument, "a request through a proxy has Proxy-Authorization of ClientOptions::proxy");
+    co_await fail(Code::InvalidArgument,
+                  "a request through a proxy cannot set Proxy-Authorization: ClientOptions::proxy has the credentials");
   }
   was_used_ = lease_->answers != 0;
   lease_->reader.begin(request.method() == Method::Head);
@@ -148,7 +149,7 @@ Task<> ClientExchange::send_streamed(const ClientRequest& request, std::string_v
   if (wrote && body.is_cut_) {
     wrote = fail(Code::Unavailable, "a part of the body was not sent");
   } else if (wrote && request.length_ && body.written() != *request.length_) {
-    wrote = fail(Code::InvalidArgument, "less of a body was written than its length says");
+    wrote = fail(Code::InvalidArgument, "fewer bytes of the body were written than its length announced");
   }
   if (!wrote) {
     const bool is_stopped = (co_await this_task()).stop.stop_requested();

@@ -39,7 +39,7 @@ ClientPool::ClientPool(Resolver& resolver, const ClientPoolOptions& pool, const 
       proxies_(std::move(proxies)),
       places_(bounds(pool.connections_max, pool)) {
   KEEL_CHECK(pool.connections_per_origin_max > 0 && pool.connections_max > 0 && pool.origins_max > 0,
-             "a client may have a connection");
+             "a client may have at least one connection");
 }
 
 ClientPool::~ClientPool() {

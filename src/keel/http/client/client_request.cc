@@ -28,7 +28,7 @@ Task<> ClientBodyWriter::write(std::string_view bytes) {
   if (is_cut_) co_await fail(Code::Unavailable, "an earlier part of the body was not sent");
   written_ += bytes.size();
   if (length_ && written_ > *length_) {
-    co_await fail(Code::InvalidArgument, "more of a body is written than its length says");
+    co_await fail(Code::InvalidArgument, "more bytes of the body are written than its length announced");
   }
   is_cut_ = true;
   Result<> wrote;

@@ -21,7 +21,7 @@ ChunkStep ChunkDecoder::refuse(Status status, const char* reason, std::size_t co
 }
 
 ChunkStep ChunkDecoder::feed(std::string_view received) noexcept {
-  KEEL_CHECK(at_ != At::Refused, "a refused body is not read on");
+  KEEL_CHECK(at_ != At::Refused, "a rejected body is not read any further");
   const bool was_behind_data = is_behind_data();
   const std::uint32_t trailer_bytes = line_bytes_;
   std::size_t i = 0;
@@ -162,7 +162,7 @@ const char* ChunkDecoder::step(char c) noexcept {
       break;
     case At::TrailerName:
       if (c == ':') at_ = At::TrailerValue;
-      else if (!is_token_byte(c)) return "byte that may not stand in a trailer name";
+      else if (!is_token_byte(c)) return "byte that is not allowed in a trailer name";
       break;
     case At::TrailerValue:
       if (c == '\r') at_ = At::TrailerLf;

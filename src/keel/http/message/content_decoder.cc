@@ -246,7 +246,7 @@ std::string_view ContentDecoder::coding_of(std::string_view name) noexcept {
 Result<> ContentDecoder::begin(std::string_view coding) {
   State& state = *state_;
   state.coding = coding_of(coding);
-  KEEL_CHECK(!state.coding.empty(), "a content is decoded as this build can");
+  KEEL_CHECK(!state.coding.empty(), "this build supports the content coding");
   state.has_bytes = state.has_output = state.is_whole = false;
   bool has_memory = false;
 #if KEEL_ZSTD

@@ -97,7 +97,7 @@ class HeadReader {
   [[gnu::always_inline]] inline void run() noexcept {
     if (facts_.resume_at != 0) [[unlikely]] {
       at_ = begin_ + facts_.resume_at;
-      KEEL_CHECK(at_ <= end_, "resume_head is given the bytes of the call before, and more");
+      KEEL_CHECK(at_ <= end_, "resume_head() is given the bytes of the previous call, and more");
     } else {
       facts_.content_length = 0;
       facts_.present = 0;
@@ -253,7 +253,7 @@ class HeadReader {
   static const char* wrong_in_target(char c) noexcept {
     if (c == '#') return "fragment in the request target";
     if (c == '\r' || c == '\n') return "request line without a version";
-    return "byte that may not stand in a request target";
+    return "byte that is not allowed in a request target";
   }
 
   [[gnu::noinline]] bool read_other_target(const char* target, const char* path_end, const char* target_end) noexcept {
@@ -370,7 +370,7 @@ class HeadReader {
     if (is_blank(*p)) return p == line ? "folded field line" : "blank in a field name or before its colon";
     if (*p == '\r') return "field line without a colon";
     if (*p == '\n') return "LF without CR";
-    return "byte that may not stand in a field name";
+    return "byte that is not allowed in a field name";
   }
 
   // Indexes the fields that have a Known and reads those that decide about framing.

@@ -82,7 +82,7 @@ void Trailers::drop_forbidden() noexcept {
 Result<> Trailers::add(std::string_view name, std::string_view value) {
   if (!is_token(name) || !is_field_value(value) || !may_be_trailer(name)) {
     return fail(Code::InvalidArgument,
-                "a trailer has a name that may stand behind a body, and a value that can be sent");
+                "a trailer has a name that is allowed after a body, and a value that can be sent");
   }
   const std::size_t size = name.size() + 2 + value.size() + 2;
   if (added_ == ChunkDecoder::trailers_max || size > ChunkDecoder::trailer_bytes_max - lines_.size()) {

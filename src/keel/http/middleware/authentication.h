@@ -120,8 +120,8 @@ namespace internal {
 template <class R>
 struct Verified {
   static_assert(!std::is_same_v<R, R>,
-                "a verifier returns std::optional<T>, Result<std::optional<T>> or Task<std::optional<T>>, where T says "
-                "who is asking");
+                "a verifier returns std::optional<T>, Result<std::optional<T>> or Task<std::optional<T>>, where T "
+                "identifies the client");
 };
 template <class T>
 struct Verified<std::optional<T>> {

@@ -109,10 +109,9 @@ struct Compression::State {
 
 Compression::Compression(CompressionOptions options) : state_(new State(std::move(options))) {
   const CompressionOptions& given = state_->options;
-  KEEL_CHECK(given.bytes_min <= given.bytes_max,
-             "compression begins at a size that is not above the one where it ends");
+  KEEL_CHECK(given.bytes_min <= given.bytes_max, "the smallest size that is compressed is not above the largest");
   for (const std::string& type : given.types)
-    KEEL_CHECK(is_media_range(type), "what is compressed is \"type/subtype\"");
+    KEEL_CHECK(is_media_range(type), "a media type that is compressed is \"type/subtype\"");
   const auto there = ContentCoder::codings();
   if (given.codings.empty()) state_->codings.assign(there.begin(), there.end());
   for (const std::string& coding : given.codings) {

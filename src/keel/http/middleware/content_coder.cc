@@ -250,7 +250,7 @@ bool ContentCoder::encode(std::string_view coding, std::string_view content, Buf
 
 bool ContentCoder::begin(std::string_view coding) {
   const auto known = std::ranges::find(codings(), coding);
-  KEEL_CHECK(known != codings().end(), "a content is coded as this build can");
+  KEEL_CHECK(known != codings().end(), "this build supports the content coding");
   state_->coding = *known;
   state_->drop_all_but(coding);
 #if KEEL_ZSTD

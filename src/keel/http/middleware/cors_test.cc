@@ -133,15 +133,15 @@ TEST(Cors, lets_pages_read_errors_too) {
 }
 
 TEST(CorsDeathTest, refuses_options_that_would_not_protect_anybody) {
-  EXPECT_DEATH(Cors({}), "names the origins");
+  EXPECT_DEATH(Cors({}), "needs the origins");
   EXPECT_DEATH(Cors({.origins = {"*"}, .credentials = true}), "with credentials names its origins");
   EXPECT_DEATH(Cors({.origins = {"*", "https://a.example"}}), "not both");
   for (const char* origin :
        {"a.example", "https://", "https://a.example/", "https://*.example", "HTTPS://a.example", "https://u@a.example",
         "https://a.example, https://b.example", "null", "https://a.example:443", "http://a.example:80"}) {
-    EXPECT_DEATH(Cors({.origins = {origin}}), "scheme, host and port") << origin;
+    EXPECT_DEATH(Cors({.origins = {origin}}), "a scheme, a host, and a port") << origin;
   }
-  EXPECT_DEATH(Cors({.origins = {"*"}, .headers = {"a b"}}), "names of fields");
+  EXPECT_DEATH(Cors({.origins = {"*"}, .headers = {"a b"}}), "have valid names");
 }
 
 }  // namespace

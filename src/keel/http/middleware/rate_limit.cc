@@ -54,7 +54,7 @@ struct RateLimit::State {
 RateLimit::RateLimit(RateLimitOptions options) : state_(new State{std::move(options), {}, {}}) {
   const RateLimitOptions& o = state_->options;
   KEEL_CHECK(o.requests > 0 && o.per >= Duration::seconds(1),
-             "a rate limit lets a request through, per second or more");
+             "a rate limit allows at least one request, in a period of at least a second");
   KEEL_CHECK(o.header.empty() || is_token(o.header), "a rate limit's header is the name of a field");
   KEEL_CHECK(!o.name.empty() && o.name.size() <= 32 &&
                  std::all_of(o.name.begin(), o.name.end(),

@@ -106,7 +106,7 @@ void BodyWriter::Write::cancel(Leaf& leaf) noexcept {
 }
 
 Result<> BodyWriter::Write::take() noexcept {
-  if (too_long_) return fail(Code::OutOfRange, "a body is not longer than the length that was announced for it");
+  if (too_long_) return fail(Code::OutOfRange, "a body is not longer than its announced length");
   if (writer_.failure_) return writer_.failure_->clone();
   if (cancelled_) return fail(Code::Cancelled, "writing the body was cancelled");
   if (!rest_.empty() || !writer_.tail().empty())

@@ -36,17 +36,17 @@ bool is_domain(std::string_view text) noexcept {
 Result<> check(const SetCookie& cookie) noexcept {
   if (!is_token(cookie.name)) return fail(Code::InvalidArgument, "cookie: the name is not a token");
   if (!is_cookie_octets(cookie.value)) {
-    return fail(Code::InvalidArgument, "cookie: the value has a byte that may not stand in one; encode it");
+    return fail(Code::InvalidArgument, "cookie: the value has a byte that is not allowed there; encode it");
   }
   if (cookie.name.size() + cookie.value.size() > pair_bytes_max) {
-    return fail(Code::InvalidArgument, "cookie: name and value have more than 4,096 bytes, browsers drop it");
+    return fail(Code::InvalidArgument, "cookie: name and value have more than 4,096 bytes, so browsers drop it");
   }
   if (!cookie.path.starts_with('/') || !is_attribute(cookie.path)) {
     return fail(Code::InvalidArgument, "cookie: the path does not begin with '/', or cannot be sent");
   }
   if (!is_domain(cookie.domain)) return fail(Code::InvalidArgument, "cookie: the domain is not a host name");
   if (cookie.same_site == SameSite::None && !cookie.secure) {
-    return fail(Code::InvalidArgument, "cookie: SameSite=None needs Secure, browsers drop it");
+    return fail(Code::InvalidArgument, "cookie: SameSite=None needs Secure, without which browsers drop it");
   }
   // Browsers compare the prefixes without regard to case (RFC 6265bis §4.1.3).
   const auto has_prefix = [&](std::string_view prefix) {
@@ -97,7 +97,7 @@ std::optional<Cookie> Cookies::next() noexcept {
 }
 
 Result<> Cookies::finish() const noexcept {
-  if (left_ < 0) return fail(Code::InvalidArgument, "more cookies than are read");
+  if (left_ < 0) return fail(Code::InvalidArgument, "the request has more cookies than are read");
   return {};
 }
 

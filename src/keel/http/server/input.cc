@@ -76,9 +76,9 @@ class Texts {
 void Request::require_whole_body(const char* call, std::source_location place) const {
   if (is_before_body_) reject_early_read(call, place);
   if (match_.options == nullptr || !match_.options->streams_body) return;
-  throw_bug(
-      std::string(call) + " on a route that streams its body: nothing is put together there, co_await read_body()",
-      place);
+  throw_bug(std::string(call) +
+                " on a route that streams its body: the body is not collected there; co_await read_body() instead",
+            place);
 }
 
 Result<> Request::read_json(ReadJson read, void* value, std::source_location place) {

@@ -124,7 +124,7 @@ class Middleware {
                     "value, and returns Task<http::Response>");
       static_assert(is_hook || !is_kept || internal::IsKeptAround<C>,
                     "a middleware that returns a Task is a function, or an object that has a name and outlives the "
-                    "router: what a lambda captures is gone after the first suspension");
+                    "router: the captures of a lambda are gone after the first suspension");
       auto* made = new Middleware;
       if constexpr (is_kept) {
         made->object_ = new C(std::move(middleware));

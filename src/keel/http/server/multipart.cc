@@ -135,7 +135,7 @@ MultipartStep MultipartReader::feed(std::string_view received) {
       case At::Epilogue:
         step.consumed = received.size();
         if (received.size() > outside_bytes_max - outside_) {
-          return refuse(Status::BadRequest, "multipart: text behind the last boundary");
+          return refuse(Status::BadRequest, "multipart: text after the last boundary");
         }
         outside_ += static_cast<std::uint32_t>(received.size());
         break;
@@ -224,13 +224,13 @@ MultipartStep MultipartReader::read_delimiter(std::string_view received) {
   for (const char c : received) {
     ++step.consumed;
     if (at_ == At::DelimiterDash) {
-      if (c != '-') return refuse(Status::BadRequest, "multipart: a boundary goes on with one dash");
+      if (c != '-') return refuse(Status::BadRequest, "multipart: a boundary is followed by a single dash");
       at_ = At::Epilogue;
       outside_ = 0;
       return step;
     }
     if (at_ == At::DelimiterLf) {
-      if (c != '\n') return refuse(Status::BadRequest, "multipart: CR without LF behind a boundary");
+      if (c != '\n') return refuse(Status::BadRequest, "multipart: CR without LF after a boundary");
       if (++parts_ > limits_.parts_max) return refuse(Status::ContentTooLarge, "multipart: too many parts");
       at_ = At::Head;
       head_.clear();
@@ -243,7 +243,7 @@ MultipartStep MultipartReader::read_delimiter(std::string_view received) {
     } else if ((c == ' ' || c == '\t') && padding_ < padding_bytes_max) {
       ++padding_;
     } else {
-      return refuse(Status::BadRequest, "multipart: a boundary goes on with something else than a line end");
+      return refuse(Status::BadRequest, "multipart: a boundary is followed by something other than a line end");
     }
   }
   return step;

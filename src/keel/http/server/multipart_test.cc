@@ -142,10 +142,10 @@ const std::vector<Refused>& refused() {
       {"another boundary", "--c\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--c--\r\n", "ends before"},
       {"no last boundary", part("Content-Disposition: form-data; name=a", "x"), "ends before"},
       {"one dash", "--b-\r\n", "one dash"},
-      {"a longer boundary", "--bb\r\n", "something else"},
-      {"LF behind a boundary", "--b\nContent-Disposition: form-data; name=a\n\nx\n--b--\n", "something else"},
+      {"a longer boundary", "--bb\r\n", "something other"},
+      {"LF behind a boundary", "--b\nContent-Disposition: form-data; name=a\n\nx\n--b--\n", "something other"},
       {"CR behind a boundary", "--b\rX", "CR without LF"},
-      {"a blank and a dash", "--b --\r\n", "something else"},
+      {"a blank and a dash", "--b --\r\n", "something other"},
       {"no disposition", part("X: y", "x") + "--b--", "without Content-Disposition"},
       {"no head", "--b\r\n\r\nx\r\n--b--", "without Content-Disposition"},
       {"another disposition", part("Content-Disposition: attachment; name=a", "x") + "--b--", "not form-data"},
@@ -177,11 +177,11 @@ const std::vector<Refused>& refused() {
       {"LF in a head", part("Content-Disposition: form-data; name=a\nX: y", "x") + "--b--", "control byte"},
       {"CR in a head", part("Content-Disposition: form-data; name=a\rX: y", "x") + "--b--", "control byte"},
       {"NUL in a head", part("Content-Disposition: form-data; name=\"a\0b\""s, "x") + "--b--", "control byte"},
-      {"many blanks behind a boundary", "--b" + std::string(65, ' ') + "\r\n", "something else"},
+      {"many blanks behind a boundary", "--b" + std::string(65, ' ') + "\r\n", "something other"},
       {"much text before, from a line end", "\r\n" + std::string(1023, 'x') + "\r\n" + field("name=a"),
        "before the first"},
       {"much text before", std::string(1025, 'x') + "\r\n" + field("name=a"), "before the first"},
-      {"much text behind", field("name=a") + std::string(1025, 'x'), "behind the last"},
+      {"much text behind", field("name=a") + std::string(1025, 'x'), "after the last"},
   };
   return list;
 }

@@ -128,7 +128,7 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
       for (char c : text) {
         if (c == '{' || c == '}') return "a parameter is a whole segment: {name}";
         if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || c == '#') {
-          return "blanks, control bytes and '#' cannot stand in a path";
+          return "blanks, control bytes and '#' are not allowed in a path";
         }
         if (c == '?' || c == '%') return "literals are written decoded, without '%' and '?'";
       }
@@ -161,7 +161,7 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
 
 Error PathTree::there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const {
   if (other != nullptr) *other = patterns_[by].id;
-  return refuse(Code::AlreadyExists, pattern, "is there already, as \"" + patterns_[by].text + "\"");
+  return refuse(Code::AlreadyExists, pattern, "exists already, as \"" + patterns_[by].text + "\"");
 }
 
 Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t* other) {

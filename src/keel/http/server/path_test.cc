@@ -189,8 +189,8 @@ TEST(PathTree, names_the_pattern_that_is_in_the_way) {
 
   EXPECT_NE(conflict("/a/{y}/c").find("{y} stands where \"/a/{x}\" has {x} 0"), std::string::npos);
   EXPECT_NE(conflict("/a/{m:int}").find("{m} stands where \"/a/{n:int}/b\" has {n} 1"), std::string::npos);
-  EXPECT_NE(conflict("/r/{rest...}").find("is there already, as \"/r/{rest...}\" 2"), std::string::npos);
-  EXPECT_NE(conflict("/s").find("is there already, as \"/s\" 3"), std::string::npos);
+  EXPECT_NE(conflict("/r/{rest...}").find("exists already, as \"/r/{rest...}\" 2"), std::string::npos);
+  EXPECT_NE(conflict("/s").find("exists already, as \"/s\" 3"), std::string::npos);
   EXPECT_NE(conflict("/{").find(" 99"), std::string::npos);
 }
 
@@ -263,9 +263,9 @@ TEST(PathTree, says_what_is_wrong_with_a_pattern) {
       {"/a/{y}", Code::Conflict, "{y} stands where \"/a/{x}\" has {x}"},
       {"/a/{y}/c", Code::Conflict, "{y} stands where \"/a/{x}\" has {x}"},
       {"/r/{other...}", Code::Conflict, "{other} stands where \"/r/{rest...}\" has {rest}"},
-      {"/a/b", Code::AlreadyExists, "is there already"},
-      {"/a/{x}", Code::AlreadyExists, "is there already"},
-      {"/r/{rest...}", Code::AlreadyExists, "is there already"},
+      {"/a/b", Code::AlreadyExists, "exists already"},
+      {"/a/{x}", Code::AlreadyExists, "exists already"},
+      {"/r/{rest...}", Code::AlreadyExists, "exists already"},
   };
   for (const Vector& vector : vectors) {
     Result<> added = tree.add(vector.pattern, 9);

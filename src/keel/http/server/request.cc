@@ -54,15 +54,16 @@ void Request::reject_early_read(const char* call, std::source_location place) co
   // Where the handler reads the body, it is never collected, and several readers have to agree on who reads first.
   if (match_.options != nullptr && match_.options->streams_body) return;
   throw_bug(std::string(call) +
-                " in a middleware: it runs before the body has arrived; write one that stands around the handler "
+                " in a middleware: it runs before the body has arrived; write one that calls the handler itself "
                 "(Task<http::Response> with http::Next), and co_await request.whole_body() there",
             place);
 }
 
 Task<std::string_view> Request::whole_body(std::source_location place) {
-  KEEL_EXPECT_AT(match_.options == nullptr || !match_.options->streams_body,
-                 "whole_body() on a route that streams its body: nothing is put together there, co_await read_body()",
-                 place);
+  KEEL_EXPECT_AT(
+      match_.options == nullptr || !match_.options->streams_body,
+      "whole_body() on a route that streams its body: the body is not collected there; co_await read_body() instead",
+      place);
   while (collector_ != nullptr) {
     const Chunk part = co_await BodyRead(*reader_);
     if (part.empty()) {

@@ -146,8 +146,9 @@ class Request {
   // set is what get() finds.
   template <class T>
   void set(const T& value, const void* by = nullptr) {
-    static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= 16,
-                  "what is kept with a request is copied into its arena, where no destructor runs: keep a pointer");
+    static_assert(
+        std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T> && alignof(T) <= 16,
+        "a value that is kept with a request is copied into its arena, where no destructor runs: keep a pointer");
     auto* note = static_cast<Note*>(arena_->allocate(sizeof(Note)));
     T* const kept = new (arena_->allocate(sizeof(T), alignof(T))) T(value);
     *note = {&type_mark<T>, by, kept, notes_};

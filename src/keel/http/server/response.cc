@@ -137,7 +137,7 @@ Response& Response::remove(std::string_view name) & noexcept {
 Response& Response::transform(BodyTransform& transform, std::source_location place) & {
   if (!is_streamed()) [[unlikely]] {
     transform.release();
-    throw_bug("Response::transform() is for a stream(): replace_content() is for a body that is there", place);
+    throw_bug("Response::transform() is for a stream(): replace_content() is for a body that is complete", place);
   }
   streamed_.add(transform);
   return *this;

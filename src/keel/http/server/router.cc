@@ -164,10 +164,9 @@ void Router::add_below(std::string_view host, std::string_view pattern, const Li
     for (const std::string& type : *types) {
       const bool is_wide = type.find('*') != std::string::npos;
       if (!is_media_range(type) || (is_wide && types == &options.produces)) {
-        refuse_route(at, pattern,
-                     "\"" + type +
-                         "\": what a route consumes is \"type/subtype\" or \"type/*\", what it "
-                         "produces \"type/subtype\"");
+        refuse_route(
+            at, pattern,
+            "\"" + type + "\": a route consumes \"type/subtype\" or \"type/*\", and produces \"type/subtype\"");
       }
     }
   }

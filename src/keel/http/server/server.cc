@@ -17,7 +17,7 @@ namespace {
 // What a parser would abort at, with the first request.
 Result<> check(const Limits& limits) {
   if (limits.head.fields_max <= RequestHead::fields_capacity) return {};
-  return fail(Code::InvalidArgument, "Limits::head.fields_max is above 128, for which a head has room");
+  return fail(Code::InvalidArgument, "Limits::head.fields_max is above 128, the number that a head has room for");
 }
 
 // The part of one worker, when `parts` workers have a listener.
@@ -84,7 +84,7 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
 }
 
 Result<> Server::start(io::Runtime& runtime, int worker, const std::vector<int>& inherited) {
-  KEEL_CHECK(worker >= 0 && worker < runtime.workers(), "a server listens on a worker that is there");
+  KEEL_CHECK(worker >= 0 && worker < runtime.workers(), "a server listens on an existing worker");
   router_.seal();
   state_->runtime = &runtime;
   make_metrics();
@@ -173,7 +173,7 @@ void Server::begin_drain(Duration grace, Listening listening) {
 bool Server::drain(Duration deadline, Listening listening) {
   begin_drain(std::min(listening == Listening::GoesOn ? Duration(2_s) : Duration(250_ms), deadline / 4), listening);
   KEEL_CHECK(state_->runtime != nullptr || is_drained(),
-             "on a loop of its own thread a server drains by begin_drain()");
+             "on the loop of the calling thread a server is drained with begin_drain(), not with drain()");
   const bool all = is_drained() || state_->runtime->wait_until([this] { return is_drained(); }, deadline);
   stop();
   return all;
@@ -186,7 +186,7 @@ void Server::stop() {
     // The worker that said so may still be on its way out of it.
     if (!state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   }
-  KEEL_CHECK(is_drained(), "the loop turns until a server that was told to stop is drained");
+  KEEL_CHECK(is_drained(), "the loop runs until a server that was asked to stop is drained");
   // Another server of this registry may still be asked for metrics: no thread may be inside stats(), and jobs that such
   // a call posted to the workers have to run.
   state_->metrics.reset();

@@ -57,7 +57,7 @@ Instant TestServer::now() noexcept { return simulation_.now(); }
 
 void TestServer::finish(StartCore& task) {
   const bool has_ended = simulation_.run_until([&] { return !task.is_running(); }, Duration::forever());
-  KEEL_CHECK(has_ended, "a call ends, or something is left that will happen");
+  KEEL_CHECK(has_ended, "a call ends before the simulation has no event left");
 }
 
 }  // namespace keel::http

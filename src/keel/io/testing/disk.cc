@@ -425,7 +425,7 @@ void Disk::power_off_after(std::uint64_t changes) noexcept { state_->changes_lef
 
 void Disk::power_on() {
   State& state = *state_;
-  KEEL_CHECK(!state.on, "the power comes back after it went");
+  KEEL_CHECK(!state.on, "the power returns after it has failed");
   ++state.counts.power_losses;
   // Each loss has its own luck, so that all and nothing are tried too.
   constexpr double luck[] = {0, 0.1, 0.5, 0.9, 1};

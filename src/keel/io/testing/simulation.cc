@@ -279,7 +279,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   void release(io::Held held) noexcept override { delete[] held.data; }
 
   bool wait(Instant until) noexcept override {
-    KEEL_CHECK(state_.turning == static_cast<int>(index_), "a simulated loop is turned by its simulation");
+    KEEL_CHECK(state_.turning == static_cast<int>(index_), "a simulated loop is run by its simulation");
     worker().until = until;
     worker().again = false;
     return true;
@@ -299,7 +299,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   void wake() noexcept override { worker().again = true; }
 
   Result<int> open_listener(const Address& address, const io::ListenOptions& options) override {
-    KEEL_CHECK(options.inherited < 0, "in the simulation there is nobody to inherit from");
+    KEEL_CHECK(options.inherited < 0, "in the simulation there is no process to inherit sockets from");
     Address bound = address;
     if (!bound.is_unix() && bound.port() == 0) bound.set_port(network_.free_port());
     const SocketPtr socket = network_.new_socket(bound.family());

@@ -144,7 +144,7 @@ Result<> Client::Side::greet(std::string_view packet) {
 
 Task<> Client::Side::connect(Address server) {
   messages::Client made = co_await messages::Client::connect(server, options_.connection);
-  if (has_ended()) co_await fail(Code::Cancelled, "the session has ended meanwhile");
+  if (has_ended()) co_await fail(Code::Cancelled, "the session has ended in the meantime");
   connection_.emplace(std::move(made));
   peer_ = &**connection_;
   peer_->attach(this);
@@ -152,7 +152,7 @@ Task<> Client::Side::connect(Address server) {
   settled_.reset();
   say_hello();
   co_await settled_.wait();
-  if (!core_.is_linked() && !has_ended()) co_await fail(Code::Unavailable, "the server has not taken the session");
+  if (!core_.is_linked() && !has_ended()) co_await fail(Code::Unavailable, "the server has not accepted the session");
 }
 
 Task<> Client::Side::run() {

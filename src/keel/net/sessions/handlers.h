@@ -56,7 +56,7 @@ class Handlers {
   template <class F>
   Handlers& on_raw(std::uint16_t type, F f) {
     static_assert(!std::is_same_v<std::invoke_result_t<F&, Session&, std::string_view>, Task<>>,
-                  "a handler of raw bytes gives no Task: the bytes are borrowed during the call");
+                  "a handler of raw bytes returns no Task: the bytes are valid only during the call");
     add(type, [f = std::move(f)](Session& session, std::string_view payload) -> Result<> {
       call(f, session, payload);
       return {};
@@ -78,7 +78,7 @@ class Handlers {
   static void call(const F& f, Session& session, M&& message) {
     using Given = std::invoke_result_t<const F&, Session&, M>;
     static_assert(std::is_void_v<Given> || std::is_same_v<Given, Result<>> || std::is_same_v<Given, Task<>>,
-                  "a handler of a session gives nothing, Result<> or Task<>");
+                  "a handler of a session returns nothing, Result<> or Task<>");
     if constexpr (std::is_same_v<Given, Task<>>) {
       session.start(f(session, std::forward<M>(message)));
     } else if constexpr (std::is_void_v<Given>) {

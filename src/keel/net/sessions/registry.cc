@@ -24,17 +24,19 @@ Registry::Registry(const RegistryOptions& options) : state_(Owned<State>::make(o
     state_->metrics.push_back(
         options.metrics->gauge(name, help, {}, [this, field] { return static_cast<double>(stats().*field); }));
   };
-  gauge("sessions", "Sessions now, with those that have no connection", &RegistryStats::sessions);
-  gauge("sessions_connected", "Sessions that have a connection now", &RegistryStats::connected);
+  gauge("sessions", "Sessions, including those without a connection", &RegistryStats::sessions);
+  gauge("sessions_connected", "Sessions with a connection", &RegistryStats::connected);
   gauge("sessions_ring_bytes", "Bytes of messages that clients have not acknowledged", &RegistryStats::ring_bytes);
   total("sessions_begun_total", "Sessions begun", &RegistryStats::begun);
   total("sessions_resumed_total", "Sessions resumed over a new connection", &RegistryStats::resumed);
-  total("sessions_forgotten_total", "Clients that came back to a session that was gone", &RegistryStats::forgotten);
+  total("sessions_forgotten_total", "Clients that tried to resume a session which no longer existed",
+        &RegistryStats::forgotten);
   total("sessions_taken_over_total", "Sessions resumed while an older connection was open", &RegistryStats::taken_over);
   total("sessions_expired_total", "Sessions ended because their clients did not come back", &RegistryStats::expired);
-  total("sessions_rejected_total", "Clients not authenticated, or above the number of sessions",
+  total("sessions_rejected_total", "Clients rejected: not authenticated, or above the limit of sessions",
         &RegistryStats::rejected);
-  total("sessions_messages_lost_total", "Messages of clients that their full rings had dropped", &RegistryStats::lost);
+  total("sessions_messages_lost_total", "Messages that clients had dropped because their rings were full",
+        &RegistryStats::lost);
   total("sessions_refused_total", "Messages of broadcasts for which a session had no room", &RegistryStats::refused);
   total("sessions_heartbeats_missed_total", "Heartbeats that clients did not reply to",
         &RegistryStats::heartbeats_missed);
@@ -87,7 +89,7 @@ std::vector<SessionInfo> Registry::list(std::size_t max) const {
 Result<> Registry::kick(std::uint64_t number, Error reason) {
   std::unique_lock lock(state_->mutex);
   const auto at = state_->cards.find(number);
-  if (at == state_->cards.end()) return fail(Code::NotFound, "there is no session of this number");
+  if (at == state_->cards.end()) return fail(Code::NotFound, "there is no session with this number");
   const std::shared_ptr<Home> home = at->second->home;
   const auto end = [number](Server& server, Error&& why) {
     if (Session* const session = server.find(number); session != nullptr) session->end(std::move(why));
@@ -104,7 +106,7 @@ Result<> Registry::kick(std::uint64_t number, Error reason) {
 Result<> Registry::send_encoded(std::uint64_t number, Encoded&& message, const SendOptions& options) {
   std::unique_lock lock(state_->mutex);
   const auto at = state_->cards.find(number);
-  if (at == state_->cards.end()) return fail(Code::NotFound, "there is no session of this number");
+  if (at == state_->cards.end()) return fail(Code::NotFound, "there is no session with this number");
   const std::shared_ptr<Home> home = at->second->home;
   const auto deliver = [this, number, options](Server& server, const Encoded& what) {
     Session* const session = server.find(number);

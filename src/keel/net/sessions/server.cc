@@ -270,7 +270,7 @@ class Server::State::Greeted final : public messages::FrameSink {
   };
 
   Result<> on_frame(messages::Peer&, std::string_view) noexcept override {
-    return fail(Code::Protocol, "the client does not wait for its welcome");
+    return fail(Code::Protocol, "the client sent a frame before its welcome");
   }
   void on_batch_end(messages::Peer&) noexcept override {}
   void on_writable(messages::Peer&) noexcept override {}
@@ -382,7 +382,7 @@ void Server::State::begin_session(Greeted& client) {
     }
   }
   if (token.number == 0)
-    return reject(client, Error(Code::ResourceExhausted, "the server has as many sessions as it may"));
+    return reject(client, Error(Code::ResourceExhausted, "the server's limit of sessions is reached"));
   registry.begun.fetch_add(1, relaxed);
   auto made = std::make_unique<ServerSession>(*this, card);
   ServerSession& session = *made;

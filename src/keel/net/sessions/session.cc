@@ -60,7 +60,7 @@ Result<> Session::push(std::uint16_t type, Buffer&& payload, const SendOptions& 
   Result<> pushed = core_.push(type, std::move(payload), options.when_full, options.key);
   if (!pushed) {
     if (options.when_full == WhenFull::Close && pushed.error().code() == Code::ResourceExhausted) {
-      end(Error(Code::ResourceExhausted, "the session's peer is too far behind"));
+      end(Error(Code::ResourceExhausted, "the session's peer is too slow"));
     }
     return pushed;
   }
@@ -228,7 +228,7 @@ bool Session::handle(const CoreEvent& event) noexcept {
   if (event.kind == CoreEvent::Kind::Lost) {
     tell({.kind = SessionEvent::Kind::Lost, .lost = event.lost});
   } else if (const Handlers::Handle* const handle_it = handlers_.find(event.type); handle_it == nullptr) {
-    if (stats_.failed == 0) failed(Error(Code::NotFound, "nobody handles messages of this type"));
+    if (stats_.failed == 0) failed(Error(Code::NotFound, "there is no handler for messages of this type"));
     else ++stats_.failed;
   } else {
     try {

@@ -287,7 +287,7 @@ TEST_P(Sessions, close_the_connection_of_a_peer_that_floods) {
 
   ASSERT_TRUE(until([&] { return !raw->reason.empty(); }));
 
-  EXPECT_TRUE(raw->reason.ends_with("the peer sends more than this side's window: it floods")) << raw->reason;
+  EXPECT_TRUE(raw->reason.ends_with("the peer sends more than the window of this side allows")) << raw->reason;
 }
 
 TEST_P(Sessions, end_with_a_message_that_is_not_what_its_type_says) {
@@ -314,8 +314,8 @@ TEST_P(Sessions, bound_what_a_peer_costs_that_does_not_acknowledge) {
 
   ASSERT_TRUE(until([&] { return !raw->reason.empty(); }));
 
-  EXPECT_TRUE(raw->reason.ends_with("the session's peer is too far behind")) << raw->reason;
-  EXPECT_EQ(server_events_.back(), "ended: the session's peer is too far behind");
+  EXPECT_TRUE(raw->reason.ends_with("the session's peer is too slow")) << raw->reason;
+  EXPECT_EQ(server_events_.back(), "ended: the session's peer is too slow");
 }
 
 TEST_P(Sessions, ask_a_silent_peer_and_give_its_connection_up) {

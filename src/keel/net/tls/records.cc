@@ -242,7 +242,7 @@ Records::Records(const ServerContext& context) : state_(std::make_unique<State>(
 
 Records::Records(const ClientContext& context, std::string_view host)
     : state_(std::make_unique<State>(context.context_)) {
-  KEEL_EXPECT(!host.empty(), "TLS is given no host: whom the peer's certificate has to be for");
+  KEEL_EXPECT(!host.empty(), "TLS is given no host for which the peer's certificate has to be valid");
   std::string& name = state_->connection.host;
   name = host;
   // The trailing dot belongs to DNS names, not to those of certificates.

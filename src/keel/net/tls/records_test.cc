@@ -357,7 +357,7 @@ struct Refused {
   KeyPair pair;
   std::string host;
   Trust trust;
-  std::string error;  // A part of it.
+  std::string error;  // A part of the resource.
 };
 
 TEST(Records, say_why_a_server_is_not_believed) {

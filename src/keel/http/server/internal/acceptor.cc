@@ -32,7 +32,7 @@ constexpr Degradation::Lines exhaustion_lines = {.begins = "cannot accept connec
                                                  .goes_on = "still cannot accept connections; trying again",
                                                  .is_over = "accepting connections again"};
 constexpr Degradation::Lines fullness_lines = {.begins = "the connection limit is reached; accepting is paused",
-                                               .goes_on = "the connection limit is still reached, or again",
+                                               .goes_on = "the connection limit is still reached, or reached again",
                                                .is_over = "below the connection limit again"};
 
 }  // namespace

@@ -131,7 +131,7 @@ void Connection::end_exchange() {
     }
   }
   if (const std::string_view behind = reader.left_over(); !behind.empty() && !close_) {
-    KEEL_CHECK(in_.empty(), "nothing is read while bytes wait behind a body");
+    KEEL_CHECK(in_.empty(), "nothing is read while bytes after a body wait");
     in_.append(behind);
     kept_ready_ = true;
   }

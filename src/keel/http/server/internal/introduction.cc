@@ -13,7 +13,8 @@ namespace keel::http {
 // With what the heap adds, and the engine has of its descriptor, half a kilobyte at most when it is idle.
 static_assert(sizeof(Connection) <= 440);
 
-static_assert(sizeof(Connection) % alignof(Introduction) == 0, "an introduction lies behind its connection");
+static_assert(sizeof(Connection) % alignof(Introduction) == 0,
+              "an introduction is stored directly after its connection");
 
 void Connection::begin(ServerWorker& worker, int fd) {
   void* memory = nullptr;

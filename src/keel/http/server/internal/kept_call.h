@@ -90,24 +90,24 @@ concept CapturesNothing = requires(const F& f) {
 template <class First, class Call, class... Args>
 consteval bool check_call() {
   static_assert(!(is_borrowed<std::decay_t<Args>> || ...),
-                "what is kept does not belong to the request, which is gone by then: copy it, as in "
+                "an argument that is kept does not belong to the request, which is gone by then: copy it, as in "
                 "std::string(request.path()), and read its body by BodyWriter::read_body()");
   constexpr bool fits = (is_borrowed<std::decay_t<Args>> || ...) || takes<First, Call, Types<std::decay_t<Args>...>>;
-  static_assert(
-      fits,
-      "what goes on after its handler takes http::BodyWriter& to write a body, a Stream by value to go on "
-      "with a connection, behind it what is kept for it, by value, by const reference or what std::ref refers "
-      "to, and returns Task<>");
+  static_assert(fits,
+                "a function that continues after its handler takes http::BodyWriter& to write a body, or a Stream by "
+                "value to continue with a connection; then the arguments that are kept for it, by value, by const "
+                "reference or as what std::ref refers to; it returns Task<>");
   return fits && !(is_borrowed<std::decay_t<Args>> || ...);
 }
 
 // What calls `call` with a First and what is kept of `args`.
 template <class First, class F, class... Args>
 Function<Task<>(First)> keep_call(F call, Args&&... args) {
-  static_assert(CapturesNothing<F>,
-                "what goes on after its handler is a function, or a lambda without captures, whose captures might be "
-                "gone by then: what it works with stands behind it and is kept, as in "
-                "Response::stream(status, type, &write_rows, std::ref(table))");
+  static_assert(
+      CapturesNothing<F>,
+      "a function that continues after its handler is a plain function, or a lambda without captures, because captures "
+      "might be gone by then: pass what it needs as further arguments, which are kept, as in "
+      "Response::stream(status, type, &write_rows, std::ref(table))");
   if constexpr (CapturesNothing<F>) {
     if constexpr (check_call<First, decltype(+call), Args...>()) {
       return [call = +call, ... kept = std::decay_t<Args>(std::forward<Args>(args))](First first) mutable {

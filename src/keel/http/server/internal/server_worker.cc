@@ -27,7 +27,7 @@ constexpr Degradation::Lines overload_lines = {.begins = "overloaded; requests t
 constexpr Degradation::Lines introduction_lines = {
     .begins = "a trusted proxy sent no valid PROXY header; its connection was closed",
     .goes_on = "trusted proxies still send no valid PROXY headers",
-    .is_over = "no trusted proxy sent an invalid PROXY header any more"};
+    .is_over = "trusted proxies no longer send invalid PROXY headers"};
 
 SipKey secret_key() {
   SipKey key;

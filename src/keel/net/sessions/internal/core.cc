@@ -48,7 +48,8 @@ Result<> Core::push(std::uint16_t type, Buffer&& payload, WhenFull when_full, st
   }
   if (!fits(cost)) {
     if (when_full == WhenFull::Refuse || when_full == WhenFull::Close) {
-      return fail(Code::ResourceExhausted, "the session's peer is behind: no room for what it has not acknowledged");
+      return fail(Code::ResourceExhausted,
+                  "the session's peer is too slow: there is no room for further unacknowledged messages");
     }
     while (!fits(cost)) drop_oldest();
   }
@@ -114,7 +115,7 @@ Result<Core::Event> Core::receive_data(const Packet& packet) {
   const bool is_alone = seen_ == handled_;
   if (!is_alone &&
       (seen_ - handled_ >= options_.window.messages || unhandled_bytes_ + event.cost() > options_.window.bytes)) {
-    return fail(Code::ResourceExhausted, "the peer sends more than this side's window: it floods");
+    return fail(Code::ResourceExhausted, "the peer sends more than the window of this side allows");
   }
   seen_ = packet.number;
   unhandled_bytes_ += event.cost();
@@ -136,7 +137,7 @@ Result<Core::Event> Core::receive(Instant now, std::string_view bytes) {
     case Kind::Data:
       return receive_data(packet);
     case Kind::Skip: {
-      if (packet.number <= seen_) return fail(Code::Protocol, "the peer gives up a message that has come");
+      if (packet.number <= seen_) return fail(Code::Protocol, "the peer drops a message that has already arrived");
       Event event{.kind = Event::Kind::Lost, .number = packet.number, .lost = packet.number - seen_};
       seen_ = packet.number;
       unhandled_bytes_ += event.cost();

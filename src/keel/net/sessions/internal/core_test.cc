@@ -242,7 +242,7 @@ TEST_F(Cores, end_the_connection_of_a_peer_that_floods) {
     const Result<Core::Event> event = server.core.receive(now, out.view());
     ASSERT_EQ(event.has_value(), i <= 8);
     if (!event) {
-      EXPECT_EQ(event.error().message(), "the peer sends more than this side's window: it floods");
+      EXPECT_EQ(event.error().message(), "the peer sends more than the window of this side allows");
     }
   }
 }
@@ -258,7 +258,7 @@ TEST_F(Cores, say_what_a_peer_does_wrong) {
   EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 2}), "the peer leaves out a message");
   EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 1}), "");
   EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 1}), "the peer sends a message twice");
-  EXPECT_EQ(says({.kind = internal::Kind::Skip, .number = 1}), "the peer gives up a message that has come");
+  EXPECT_EQ(says({.kind = internal::Kind::Skip, .number = 1}), "the peer drops a message that has already arrived");
   EXPECT_EQ(says({.kind = internal::Kind::Ack, .acknowledged = 1}),
             "the peer acknowledges a message that was not sent");
   cut();

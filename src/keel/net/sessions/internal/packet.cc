@@ -163,9 +163,11 @@ Result<Hello> read_hello(std::string_view bytes) {
   hello.credentials = fields.take_text();
   KEEL_TRY_VOID(expect_whole(fields));
   if (hello.version_min == 0) return fail(Code::Protocol, "there is no version 0 of the session protocol");
-  if (hello.point.handled > hello.point.seen) return fail(Code::Protocol, "a message was handled before it has come");
-  if (hello.heartbeat > heartbeat_max) return fail(Code::Protocol, "a heartbeat is sent once a day at least");
-  if (hello.window.messages == 0 || hello.window.bytes == 0) return fail(Code::Protocol, "a window is not empty");
+  if (hello.point.handled > hello.point.seen)
+    return fail(Code::Protocol, "the peer acknowledges a message as handled before it has arrived");
+  if (hello.heartbeat > heartbeat_max)
+    return fail(Code::Protocol, "the heartbeat's period is zero or longer than a day");
+  if (hello.window.messages == 0 || hello.window.bytes == 0) return fail(Code::Protocol, "the window is empty");
   if (hello.name.size() > name_bytes_max) return fail(Code::Protocol, "a name has 256 bytes at most");
   if (hello.credentials.size() > credentials_bytes_max) {
     return fail(Code::Protocol, "credentials have 4096 bytes at most");
@@ -186,19 +188,19 @@ Result<Welcome> read_welcome(std::string_view bytes) {
   welcome.window = fields.take_window();
   KEEL_TRY_VOID(expect_whole(fields));
   if (welcome.version != version) return fail(Code::Unsupported, "this side speaks version 1 of the session protocol");
-  if (resumed > 1) return fail(Code::Protocol, "a session is resumed or it is not");
-  if (welcome.token.number == 0) return fail(Code::Protocol, "a session has a number");
+  if (resumed > 1) return fail(Code::Protocol, "the flag for a resumed session is neither 0 nor 1");
+  if (welcome.token.number == 0) return fail(Code::Protocol, "the number of the session is 0");
   if (welcome.point.handled > welcome.point.seen) {
-    return fail(Code::Protocol, "a message was handled before it has come");
+    return fail(Code::Protocol, "the peer acknowledges a message as handled before it has arrived");
   }
   if (welcome.heartbeat > heartbeat_max || welcome.heartbeat == Duration()) {
-    return fail(Code::Protocol, "a heartbeat is sent once a day at least");
+    return fail(Code::Protocol, "the heartbeat's period is zero or longer than a day");
   }
   if (expiry_ms > static_cast<std::uint64_t>(expiry_max.count_ms())) {
     return fail(Code::Protocol, "a session without a connection expires within a year");
   }
   welcome.expiry = Duration::milliseconds(static_cast<std::int64_t>(expiry_ms));
-  if (welcome.window.messages == 0 || welcome.window.bytes == 0) return fail(Code::Protocol, "a window is not empty");
+  if (welcome.window.messages == 0 || welcome.window.bytes == 0) return fail(Code::Protocol, "the window is empty");
   return welcome;
 }
 

@@ -110,13 +110,14 @@ TEST(SessionPacket, of_another_version_is_unsupported) {
 TEST(SessionPacket, with_impossible_values_is_an_error) {
   Hello hello = some_hello();
   hello.point = {.seen = 1, .handled = 2};
-  EXPECT_EQ(read_hello(bytes_of(hello)).error().message(), "a message was handled before it has come");
+  EXPECT_EQ(read_hello(bytes_of(hello)).error().message(),
+            "the peer acknowledges a message as handled before it has arrived");
   hello = some_hello();
   hello.window.bytes = 0;
-  EXPECT_EQ(read_hello(bytes_of(hello)).error().message(), "a window is not empty");
+  EXPECT_EQ(read_hello(bytes_of(hello)).error().message(), "the window is empty");
   Welcome welcome = some_welcome();
   welcome.token.number = 0;
-  EXPECT_EQ(read_welcome(bytes_of(welcome)).error().message(), "a session has a number");
+  EXPECT_EQ(read_welcome(bytes_of(welcome)).error().message(), "the number of the session is 0");
   welcome = some_welcome();
   welcome.heartbeat = Duration();
   EXPECT_EQ(read_welcome(bytes_of(welcome)).error().code(), Code::Protocol);
