@@ -135,13 +135,13 @@ TEST(Record, says_the_path_and_both_types) {
   EXPECT_EQ(error_of(record.get<std::string_view>("list")), "list: is an array, not a string");
   EXPECT_EQ(error_of(record.get<int>("nested.other")), "nested.other is missing");
   EXPECT_EQ(error_of(record.get<int>("list[3]")), "list[3] is missing");
-  EXPECT_EQ(error_of(record.get<int>("list[x]")), "\"list[x]\" is not a path such as \"a.b[2]\");
+  EXPECT_EQ(error_of(record.get<int>("list[x]")), "\"list[x]\" is not a path such as \"a.b[2]\"");
   for (const std::string_view path :
        {"", ".", "a.", ".a", "a..b", "[0]", "a[", "a[]", "a[0", "a[0]b", "a[-1]", "a\\"}) {
-    EXPECT_EQ(error_of(record.get<int>(path)), "\"" + std::string(path) + "\" is not a path such as \"a.b[2]\");
+    EXPECT_EQ(error_of(record.get<int>(path)), "\"" + std::string(path) + "\" is not a path such as \"a.b[2]\"");
     EXPECT_FALSE(record.contains(path));
     Record other = record;
-    EXPECT_EQ(error_of(other.set(path, 1)), "\"" + std::string(path) + "\" is not a path such as \"a.b[2]\") << path;
+    EXPECT_EQ(error_of(other.set(path, 1)), "\"" + std::string(path) + "\" is not a path such as \"a.b[2]\"") << path;
     EXPECT_EQ(other, record);
     EXPECT_FALSE(other.remove(path));
   }
