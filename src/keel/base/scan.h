@@ -99,8 +99,8 @@ struct PathStop {
 #endif
 };
 
-struct JsonStop {  // Quote, backslash, controls and bytes from 0x80 up: what does not stand for itself in a JSON
-                   // string.
+// Quote, backslash, controls and bytes from 0x80 up: what does not stand for itself in a JSON string.
+struct JsonStop {
   static constexpr bool has(unsigned char c) { return c < 0x20 || c >= 0x80 || c == '"' || c == '\\'; }
 #ifdef __SSE2__
   static __m128i mask(__m128i x) {

@@ -48,13 +48,16 @@ enum class WhenFull : std::uint8_t {
 
 // Executor, queue and filter of a subscription.
 struct SubscribeOptions {
-  int priority = 0;              // Higher ones are called first; equal ones in the order they subscribed.
-  Executor* executor = nullptr;  // Where the handler runs; null: in the publisher's call. Outlives what was
-                                 // posted to it, and the subscription.
-  std::size_t queue_max = 256;   // With an executor: events that may wait. Room for them is taken at once.
+  // Higher priorities are called first, equal ones in the order of their subscriptions.
+  int priority = 0;
+  // The executor that runs the handler; null: it runs in the publisher's call. It outlives the subscription and the
+  // jobs that were posted to it.
+  Executor* executor = nullptr;
+  // With an executor: the maximum number of waiting events. Memory for them is allocated at the subscription.
+  std::size_t queue_max = 256;
   WhenFull when_full = WhenFull::DropNewest;
-  std::size_t replay_max = static_cast<std::size_t>(-1);  // Of a topic that keeps events (Topic::keep): how many of
-                                                          // them it gets, the newest ones; all by default.
+  // Of a topic that keeps events (Topic::keep): how many of them it gets, the newest ones; all by default.
+  std::size_t replay_max = static_cast<std::size_t>(-1);
 };
 
 class [[nodiscard]] Subscription {

@@ -45,10 +45,13 @@ namespace keel {
 
 // What offer() does while `queue_max` jobs wait.
 enum class WhenFull : std::uint8_t {
-  Refuse,       // Says no: the caller backs off.
-  Block,        // Waits for room. On a worker, which must not wait, as Refuse; on the pool's own threads, which would
-                // wait for themselves, as RunInCaller.
-  RunInCaller,  // Runs the job inside the call, on the caller's thread: who brings too much does some of it.
+  // Rejects the job, so that the caller can back off.
+  Refuse,
+  // Waits for room. A worker must not wait, so there it acts as Refuse; the pool's own threads would wait for
+  // themselves, so there it acts as RunInCaller.
+  Block,
+  // Runs the job inside the call, on the caller's thread: a caller that submits too many jobs runs some of them itself.
+  RunInCaller,
 };
 
 // Threads, queue and behaviour of a ThreadPool.

@@ -119,9 +119,10 @@ inline constexpr int datagrams_read_max = 16;
 // One datagram for SendDatagrams.
 struct OutgoingDatagram {
   std::string_view bytes = {};
-  Address to = {};                  // Empty: where the socket is connected to.
-  std::uint32_t segment_bytes = 0;  // Not 0: the bytes are sent as datagrams of this size; the last one has what is
-                                    // left. The kernel divides them where it can (UDP_SEGMENT, udp(7)).
+  Address to = {};  // Empty: the address that the socket is connected to.
+  // If not 0, the bytes are sent as datagrams of this size, and the last one has the rest. The kernel divides them if
+  // it can (UDP_SEGMENT, udp(7)).
+  std::uint32_t segment_bytes = 0;
 };
 
 // A received datagram, as sockets pass it to programs (net/datagram.h).

@@ -69,8 +69,9 @@ struct DatagramOptions {
   // Largest datagram that is received; longer ones are truncated, unless they are joined. 1 to
   std::uint32_t bytes_max = 9216;
   // 65,535.
-  bool join = false;             // UDP_GRO: the kernel may hand over what came together as one; they are taken
-                                 // apart again. For much from few; ignored where it does not know this.
+  // UDP_GRO: the kernel may hand over what came together as one; they are taken apart again. For much from few; ignored
+  // where it does not know this.
+  bool join = false;
   int send_buffer_bytes = 0;     // SO_SNDBUF; 0: as the system has it.
   int receive_buffer_bytes = 0;  // SO_RCVBUF: what comes and does not fit is lost; the same.
 };
@@ -92,12 +93,12 @@ struct ListenOptions {
   bool dual_stack = false;
   // For a net::Listener: others accept from the same socket. They take turns, and each arrival wakes one of them.
   bool shared = false;
-  int fast_open = 0;  // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought
-                      // data. The same bytes may then come twice, so only for requests that may be repeated. 0, or
-                      // where the system forbids it (net.ipv4.tcp_fastopen & 2): connections as usual. For a Unix
-                      // socket with a path: its permissions as for chmod(2) (0660: owner and group may connect),
-                      // independent of the umask, from the socket's first moment. 0: as the umask leaves them.
-                      // InvalidArgument for one without a path, to which every process may connect; ignored for TCP.
+  // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought data. The same bytes may then
+  // come twice, so only for requests that may be repeated. 0, or where the system forbids it (net.ipv4.tcp_fastopen &
+  // 2): connections as usual. For a Unix socket with a path: its permissions as for chmod(2) (0660: owner and group may
+  // connect), independent of the umask, from the socket's first moment. 0: as the umask leaves them. InvalidArgument
+  // for one without a path, to which every process may connect; ignored for TCP.
+  int fast_open = 0;
   std::uint32_t socket_mode = 0;
 };
 

@@ -30,10 +30,11 @@ struct ProxyHeader {
   enum class State : std::uint8_t { Incomplete, Complete, Refused };
   // The sender of the bytes that follow the header.
   enum class Sender : std::uint8_t {
-    Proxy,    // The proxy itself, as its health checks do (LOCAL of version 2).
-    Client,   // The client that has the address `client`.
-    Unknown,  // A client whose address the proxy does not say: UNKNOWN of version 1; in version 2 a Unix socket, a
-              // datagram or an unspecified family.
+    Proxy,   // The proxy itself, as its health checks do (LOCAL of version 2).
+    Client,  // The client that has the address `client`.
+    // A client whose address the proxy does not name: UNKNOWN of version 1; in version 2 a Unix socket, a datagram or
+    // an unspecified family.
+    Unknown,
   };
   State state = State::Incomplete;
   Sender sender = Sender::Unknown;

@@ -58,8 +58,9 @@ struct RunOptions {
   Duration stall_after = {};
   // it is, on a thread of its own: io/stall_watch.h. Zero: not watched.
   Function<void(const io::Stall&)> on_stall = {};
-  metrics::Registry* metrics = nullptr;  // Outlives the call. net_accepted_total, by worker: what the listeners of
-                                         // Worker::listen() have accepted. Null: not counted.
+  // Outlives the call. net_accepted_total, by worker: what the listeners of Worker::listen() have accepted. Null: not
+  // counted.
+  metrics::Registry* metrics = nullptr;
 };
 
 class Worker;

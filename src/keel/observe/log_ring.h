@@ -32,9 +32,10 @@ class Record;
 
 enum class Overflow : std::uint8_t {
   DropNewest,  // The record that does not fit is lost. The worker never waits.
-  DropOldest,  // The oldest records are lost. The worker never waits; should the reader hold the oldest, or should that
-               // be of a higher rank, the newest goes.
-  Block,       // The worker waits for the writer. Without a writer thread this is DropNewest.
+  // The oldest records are lost, and the worker never waits. If the reader holds the oldest record, or if that has a
+  // higher rank, the newest record is lost instead.
+  DropOldest,
+  Block,  // The worker waits for the writer. Without a writer thread this is DropNewest.
 };
 
 // The size of a ring, and what happens when it is full.

@@ -271,9 +271,9 @@ enum class Kind : std::uint8_t { Counter, Gauge, Histogram };
 
 // Where a function is called.
 enum class Calls : std::uint8_t {
-  OnReader,      // On the thread that reads; it must be safe there.
-  OnThisThread,  // Only on the thread that registered it, when that calls Registry::sample(); readers see the last
-                 // result.
+  OnReader,  // On the thread that reads; it must be safe there.
+  // Only on the thread that registered it, when that thread calls Registry::sample(); readers see the last result.
+  OnThisThread,
 };
 
 // Options of a Registry.

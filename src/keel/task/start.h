@@ -31,10 +31,10 @@ namespace keel {
 
 // The stop source, deadline and span of a task.
 struct StartOptions {
-  Instant deadline = Instant::never();  // Inherited by what the task awaits. No timer is started: at that time
-                                        // no operation is begun after it, and the code that set it calls stop() to end
-                                        // the operation that waits. with_timeout does both.
-  StopSource* stop = nullptr;           // Stops the task with others.
+  // Inherited by what the task awaits. No timer is started: at that time no operation is begun after it, and the code
+  // that set it calls stop() to end the operation that waits. with_timeout does both.
+  Instant deadline = Instant::never();
+  StopSource* stop = nullptr;  // Stops the task with others.
   // The span of its work, which must outlive the task. None: that of what it is below.
   const Span* span = nullptr;
 };

@@ -66,10 +66,11 @@ struct BasicOptions {
 };
 // Options of api_key(): the header or the query parameter that has the key.
 struct ApiKeyOptions {
-  std::string realm = "api";         // The same.
-  std::string header = "X-Api-Key";  // The request field that has the key; empty: none has.
-  std::string query = {};            // The query parameter that may have it instead; empty: none may. URLs are kept in
-                                     // histories and in logs of proxies: prefer the field.
+  std::string realm = "api";         // As BearerOptions::realm.
+  std::string header = "X-Api-Key";  // The request field that has the key; empty: no field.
+  // The query parameter that may have the key instead; empty: none. URLs are kept in histories and in logs of proxies,
+  // so prefer the field.
+  std::string query = {};
 };
 
 // The credentials that a client has sent. Views into the request.

@@ -56,67 +56,73 @@ struct RouteStages;  // stages.h
 // The bounds of what clients may use: time, bytes, connections.
 struct Limits {
   HeadLimits head;  // Bytes and number of header fields: 431; of the target: 414.
-  // Largest decoded body: above it 413. Memory per request grows as it arrives.
+  // The largest decoded body; a larger one gets 413. A request's memory grows as its body arrives.
   std::size_t body_bytes_max = 1024 * 1024;
-  std::size_t bodies_bytes_max = 256u << 20;  // Memory for the bodies of a server, shared evenly by workers: 503
-                                              // and close, for new bodies and for growing ones. Memory for the
-                                              // responses of a server that wait for their clients, shared evenly by
-                                              // workers; responses below 4 KiB are not counted, nor those that the
-                                              // kernel takes immediately. New ones, unless they are so small, become
-                                              // 503 until there is room. When none is free for a second, the
-                                              // connections whose clients receive least are reset. A worker's last one
-                                              // may pass it.
+  // Memory for the bodies of all requests of a server, shared evenly by the workers. At the limit a new body, and one
+  // that grows, gets 503 and close.
+  std::size_t bodies_bytes_max = 256u << 20;
+  // Memory for the responses of a server that wait for their clients, shared evenly by the workers. Responses below
+  // 4 KiB are not counted, nor those that the kernel takes immediately. At the limit a new response that is not as
+  // small becomes 503 until there is room. When there is none for a second, the connections whose clients receive least
+  // are reset. The last response of a worker may exceed the limit.
   std::size_t responses_bytes_max = 256u << 20;
   // Memory for received bytes that cannot be processed yet: incomplete heads, and requests after one in progress. Per
   // server, shared evenly by workers; less than 4 KiB of a connection are not counted. Above it the connections that
   // have waited longest are reset.
   std::size_t received_bytes_max = 64u << 20;
   // Memory for the bodies of one client address, if it sends more than one; shared evenly by workers: 429 and close. 0:
-  // half of bodies_bytes_max for each public address (net/address_guard.h), no limit for other addresses, because one
-  // may be a load balancer's. A client is an IPv4 address, or the /64 of an IPv6 one. Neither this nor
-  // client_connections_max holds for clients of a Unix socket and for trusted_proxies: a proxy speaks for many.
+  // half of bodies_bytes_max for each public address (net/address_guard.h), and no limit for other addresses, because
+  // one may belong to a load balancer. A client is an IPv4 address, or the /64 of an IPv6 one. Neither this limit nor
+  // client_connections_max applies to clients of a Unix socket and to trusted_proxies: a proxy forwards many clients.
   std::size_t client_bodies_bytes_max = 0;
-  std::size_t request_bytes_max = 16u << 20;  // A request's arena, beside its body: 503 instead of its response. Looked
-                                              // at when the handler has ended.
-  std::size_t pipeline_bytes_max = 64 * 1024;  // Unsent responses of a connection, including those being sent, before
-                                               // reading stops. The one that passes it is whole. Beside them, received
-                                               // bytes of the next requests wait: 80 KiB on io_uring (Linux 6.17 and
-                                               // later; before, up to half a MiB of a burst), 64 KiB on epoll.
-  std::uint32_t connections_max = 10'000;      // Per server, shared evenly by workers. At this number, those are
-                                           // closed to have room that have waited longest: for a request, a second at
-                                           // least, or for the rest of a head, header_timeout / 4 or a second. Without
-                                           // any, accepting stops and newcomers wait in the kernel's queue.
-  // Limit for one client address, shared evenly by workers: new connections are reset.
+  // The arena of a request, not counting its body: above it the response is replaced by 503. Checked when the handler
+  // has ended.
+  std::size_t request_bytes_max = 16u << 20;
+  // Unsent responses of a connection, including those being sent; above it reading stops. The response that exceeds it
+  // is sent whole. In addition, received bytes of the next requests wait: 80 KiB on io_uring (Linux 6.17 and later;
+  // before that, up to half a MiB of a burst), 64 KiB on epoll.
+  std::size_t pipeline_bytes_max = 64 * 1024;
+  // Connections of a server, shared evenly by the workers. At the limit, connections that have waited longest are
+  // closed to make room: for a request, for at least a second, or for the rest of a head, for header_timeout / 4 or a
+  // second. If there are none, accepting stops, and new connections wait in the kernel's queue.
+  std::uint32_t connections_max = 10'000;
+  // Connections of one client address, shared evenly by the workers: further ones are reset. 0: half of connections_max
+  // for each public address, no limit for others.
   std::uint32_t client_connections_max = 0;
-  // 0: half of connections_max for each public address, no bound for others.
-  std::uint32_t requests_per_connection_max = 1'000'000;  // Then Connection: close.
-  Duration header_timeout = 10_s;     // From the first byte of a head to its last: 408. Absolute, not per byte.
-  Duration body_timeout = 30_s;       // For a whole body, or one read of a body that streams: 408.
-  std::uint32_t body_rate_min = 240;  // Bytes a second of a body, on average while it is waited for: 408. 0: none.
-  Duration body_rate_grace = 5_s;     // Before that rate is asked for.
-  Duration queue_delay_max = 50_ms;   // From a request's arrival in a turn to its begin; while that has been longer in
-                                     // each turn for 100 ms, later requests get 503 (admission.h). Set it to about half
-                                     // the time within which clients must hear of a rejection.
-  Duration idle_timeout = 60_s;  // Between requests, and before the first: closed without a word. Also while an
-                                 // answer streams to a client that has finished writing and nothing is sent, because
-                                 // that client may be gone: the response's task is stopped. For the peer to take
-                                 // anything of what is sent, also of what the kernel still has when a connection is
-                                 // idle or lingers: reset.
+  std::uint32_t requests_per_connection_max = 1'000'000;  // The response to the last one has Connection: close.
+  // Time from the first byte of a head to its last: 408. Absolute, not per byte.
+  Duration header_timeout = 10_s;
+  Duration body_timeout = 30_s;  // Time for a whole body, or for one read of a streamed body: 408.
+  // Bytes a second of a body, on average while a reader waits for it: 408. 0: no minimum.
+  std::uint32_t body_rate_min = 240;
+  Duration body_rate_grace = 5_s;  // Time before body_rate_min applies.
+  // Longest time from the arrival of a request to its start. While it has been exceeded in each event-loop iteration
+  // for 100 ms, requests that waited longer get 503 (admission.h). Set it to about half the time within which clients
+  // must hear of a rejection.
+  Duration queue_delay_max = 50_ms;
+  // Time between requests, and before the first: then the connection is closed without a response. It also limits how
+  // long nothing is sent while a response streams to a client that has finished writing, because that client may be
+  // gone: then the response's task is stopped.
+  Duration idle_timeout = 60_s;
+  // Time for the peer to receive any of the sent bytes, including those that the kernel still has when a connection is
+  // idle or lingers: then the connection is reset.
   Duration send_timeout = 30_s;
-  // TCP_USER_TIMEOUT of connections that are accepted from now on: for the peer to acknowledge anything, whatever the
-  // connection is doing, and after it was closed. The kernel's last word, above send_timeout. Zero: as the system has
-  // it (about 15 min). Unix sockets have none.
+  // TCP_USER_TIMEOUT of connections that are accepted from now on: the time for the peer to acknowledge anything,
+  // whatever the connection is doing, and also after it was closed. The kernel enforces it last, so it must be above
+  // send_timeout. Zero: the system's default (about 15 min). Unix sockets have none.
   Duration user_timeout = 60_s;
-  std::uint32_t send_rate_min =
-      240;  // Bytes a second that the peer takes of what is sent, as long as some of it waits:
-            // reset. Over each stretch of send_rate_grace but the first; TCP only. 0: none.
+  // Minimum of bytes a second that the peer receives while some are waiting: below it the connection is reset. Measured
+  // over each period of send_rate_grace except the first; TCP only. 0: no minimum.
+  std::uint32_t send_rate_min = 240;
   Duration send_rate_grace = 15_s;
-  Duration linger_timeout = 5_s;  // After a response that ends the connection, while the client still sends: nothing of
-                                  // it comes any more. Received bytes are dropped, in any amount: closing earlier would
-                                  // cause a reset, by which the client may lose the response (RFC 9112 §9.6).
-  Duration linger_time_max = 30_s;  // All of it; 1 s once the server drains.
-  Duration request_timeout = 30_s;  // For a Task handler: its deadline, inherited by what it awaits; then 504. Not for
-                                    // the body of a response that streams, which send_timeout bounds.
+  // After a response that ends the connection, while the client still sends: the time without further bytes from it.
+  // Received bytes are dropped, in any amount: closing earlier would cause a reset, by which the client may lose the
+  // response (RFC 9112 §9.6).
+  Duration linger_timeout = 5_s;
+  Duration linger_time_max = 30_s;  // Total time of lingering; 1 s once the server drains.
+  // Deadline of a Task handler, inherited by what it awaits; then 504. It does not apply to the body of a streamed
+  // response, which send_timeout limits.
+  Duration request_timeout = 30_s;
 };
 
 // Where a server listens, and how it responds.
@@ -158,8 +164,8 @@ struct ServerOptions {
   std::vector<std::string> upgrade_origins = {};
   // WWW-Authenticate of a 401 that has none of its own, as each must (RFC 9110 §15.5.2).
   std::string challenge = "Bearer";
-  bool request_ids = false;  // Each response has X-Request-Id and each line of the access log request_id:
-                             // Request::id().
+  // Each response has X-Request-Id and each line of the access log request_id: Request::id().
+  bool request_ids = false;
   // Responses of type application/json that are not streamed are indented for people (json_indent.h).
   bool indent_json = false;
 };

@@ -10,12 +10,12 @@
 namespace keel::sessions {
 
 enum class WhenFull : std::uint8_t {
-  Refuse,       // send() fails with ResourceExhausted; nothing has changed.
-  Close,        // The session ends, with ResourceExhausted as its reason.
-  DropOldest,   // The oldest messages go. Their receiver hears how many it has lost.
-  NewestOfKey,  // A message of the same type and key that was not sent yet is replaced, at its place, whether there is
-                // room or not: a value that nobody has seen is of no use once there is a newer one. Where there is none
-                // and no room, as DropOldest.
+  Refuse,      // send() fails with ResourceExhausted; nothing has changed.
+  Close,       // The session ends, with ResourceExhausted as its reason.
+  DropOldest,  // The oldest messages are dropped. The receiver is told how many it has lost.
+  // An unsent message of the same type and key is replaced, at its place, even if there is room: a value that the peer
+  // has not seen is useless once there is a newer one. If there is no such message and no room, it acts as DropOldest.
+  NewestOfKey,
 };
 
 }  // namespace keel::sessions

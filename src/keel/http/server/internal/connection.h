@@ -196,8 +196,9 @@ class Connection final : public Link {
   Buffer in_;  // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
   PartialHead partial_;
   ConnectionCarrier* exchange_ = nullptr;  // The exchange that outlives the call which brought its request.
-  Instant began_;  // When this phase began; in Head the idle time, or a head's first byte; while a body is streamed
-                   // since when nothing has been sent, in Lingering since when nothing has come.
+  // When this phase began. In Head: the start of the idle time, or the first byte of a head. While a body is streamed:
+  // the last send. In Lingering: the last received bytes.
+  Instant began_;
   std::uint32_t requests_ = 0;
   std::uint32_t client_;  // The index of the connection in the worker's table.
   Phase phase_ = Phase::Head;

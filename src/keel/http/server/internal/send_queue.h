@@ -91,11 +91,15 @@ class SendQueue : protected io::Send {
   Buffer attached_;  // Bytes that are sent after flight_, or after the waiting ones.
   iovec parts_[2];   // The second one has a base when attached_ is being sent.
   Instant began_;
-  std::uint32_t sent_seen_ = 0;    // The low bits of it, when its time was up last.
-  std::uint32_t sent_before_ = 0;  // By the sends before, or as much as this can say.
-  Instant rate_began_;             // Since when the rate of this send is looked at, and
-  std::uint64_t taken_ = 0;  // 1 more than the peer had taken by then; 0: that is not known. Between sends: how much
-                             // was unread; 0: that was not asked.
+  // The low bits of the bytes sent when the time of the send was last up.
+  std::uint32_t sent_seen_ = 0;
+  // Bytes sent by earlier sends, saturated at the largest value of this type.
+  std::uint32_t sent_before_ = 0;
+  // The start of the period over which the rate of this send is measured.
+  Instant rate_began_;
+  // One more than the bytes that the peer had acknowledged at rate_began_; 0: unknown. Between sends: the number of
+  // unacknowledged bytes; 0: not asked yet.
+  std::uint64_t taken_ = 0;
 };
 
 inline bool SendQueue::begin(Transport& transport, Instant now) {
