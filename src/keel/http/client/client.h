@@ -1,4 +1,4 @@
-// keel/http/client/client.h — asks HTTP/1.1 servers: pooled connections, timeouts, redirects, retries, a circuit
+// keel/http/client/client.h — calls HTTP/1.1 servers: pooled connections, timeouts, redirects, retries, a circuit
 // breaker.
 //
 //   ThreadPool lookups({.name = "resolver", .threads = 2});        // one for all workers
@@ -68,7 +68,8 @@
 //            (base/error.h), except what writes a streamed body fails with: a handler that does not catch them is
 //            answered with 500, 503, 504 and, for Upstream, 502, without the message (http/server/problem.h).
 // Threads:   one loop; a client for each worker.
-// Lifetime:  outlives its calls and the streams it gave (checked); the resolver and the registry outlive it.
+// Lifetime: the client outlives its calls and the streams that it returned (checked); the resolver and the registry
+// outlive it.
 // Cancel:    a call that is stopped closes its connection, leaves every queue, and counts for nothing else.
 // Cost:      one log line at debug per call. A call to a kept connection: a write and a read, and a few allocations.
 //            Decoding adds none, where up to 8 answers are decoded at a time and no window is above 512 KiB
@@ -102,25 +103,27 @@ namespace keel::http {
 
 struct ClientOptions {
   std::string name = "client";  // In logs, and as the label `client` of metrics.
-  std::string base_url = {};    // In front of a URL that begins with '/'; "http://payments.internal/v2".
-  AddressGuard guard = {};      // Where it may connect to; public_addresses_only for URLs of strangers.
-  // The HTTP proxy it goes through, "http://user:password@proxy.internal:3128" or "environment", and what it asks
-  // directly all the same, names, addresses and networks (proxy.h). Empty: everything.
+  std::string base_url = {};    // The prefix of URLs that begin with '/'; "http://payments.internal/v2".
+  AddressGuard guard = {};      // The addresses to which it may connect; public_addresses_only for URLs of users.
+  // The HTTP proxy of the client, "http://user:password@proxy.internal:3128" or "environment"; and the names, addresses
+  // and networks that it calls directly (proxy.h). Without a proxy it calls everything directly.
   std::string proxy = {};
   std::vector<std::string> no_proxy = {};
-  // Asks for br, zstd and gzip (the ones that are built in) and decodes responses in them.
+  // Asks for br, zstd and gzip, as far as they are built in, and decodes such responses.
   bool decompresses = true;
   Duration timeout = 30_s;               // Time limit of a call, with redirects, retries and, for send(), the body.
   Duration first_byte_timeout = 10_s;    // From the connection to the head of the response: longer for large uploads.
-  Duration read_timeout = 10_s;          // Between two pieces of a body.
+  Duration read_timeout = 10_s;          // Time limit between two pieces of a body.
   std::size_t body_bytes_max = 8 << 20;  // Largest body that send() returns, decoded.
-  int redirects_max = 5;                 // Above it a call fails; 0: none is followed, the 3xx is the response.
-  bool sends_deadline = false;           // X-Request-Deadline-Ms.
+  // A call that is redirected more often fails; 0: redirects are not followed, and the 3xx is the response.
+  int redirects_max = 5;
+  bool sends_deadline = false;  // Sends the remaining time to the server, as X-Request-Deadline-Ms.
   ClientPoolOptions pool = {};
   RetryOptions retry = {};
-  Duration retry_after_max = 10_s;  // A server that asks for a longer pause is not asked again: its response stands.
+  // A call for which the server asks for a longer pause is not repeated: the response is returned.
+  Duration retry_after_max = 10_s;
   CircuitBreakerOptions breaker = {};
-  metrics::Registry* metrics = nullptr;  // None: no metrics.
+  metrics::Registry* metrics = nullptr;  // Null: no metrics.
 };
 
 // A response with its body. A value.
@@ -140,8 +143,8 @@ class ClientResponse {
   // The URL of the response, after redirects.
   const std::string& url() const noexcept { return url_; }
 
-  // The body of a 2xx as a T; Upstream for another status and another body. An error's body, or one whose status says
-  // what it is, is read by json::parse<T>(body()).
+  // The body of a 2xx response as a T; Upstream for any other status, and for a body that is not a T. To read the body
+  // of another status, call json::parse<T>(body()).
   template <class T>
   Result<T> json() const {
     static_assert(
@@ -181,8 +184,8 @@ struct keel::internal::TaskVerbs<keel::http::ClientResponse> {
 
 namespace keel::http {
 
-// A response whose body is read piece by piece. It holds a connection until read() has given the empty chunk; destroyed
-// before, it closes it. Ends before its client. Movable while no task reads.
+// A response whose body is read piece by piece. It holds a connection until read() has returned the empty chunk; if it
+// is destroyed before, the connection is closed. It must be destroyed before its client. Movable while no task reads.
 class ClientStream {
  public:
   Status status() const noexcept { return response_.status(); }
@@ -190,10 +193,10 @@ class ClientStream {
   std::string_view head() const noexcept { return response_.head(); }
   const std::string& url() const noexcept { return response_.url(); }
   // The next piece, decoded, valid until the next read; empty: that was all. Unavailable when the connection breaks or
-  // ends too early, Upstream when it cannot be understood or decoded, DeadlineExceeded after read_timeout; then there
-  // is no more.
+  // ends too early, Upstream when the body is malformed or cannot be decoded, DeadlineExceeded after read_timeout;
+  // after an error there are no more pieces.
   Task<Chunk> read();
-  // As a ClientResponse's, once read() has given the empty chunk.
+  // As trailer() of a ClientResponse, after read() has returned the empty chunk.
   std::optional<std::string_view> trailer(std::string_view name) const noexcept {
     return exchange_.trailers().find(name);
   }
@@ -206,7 +209,7 @@ class ClientStream {
 
   ClientExchange exchange_;
   Duration read_timeout_;
-  ClientResponse response_;  // With its body for send() alone.
+  ClientResponse response_;  // Has its body only for send().
 };
 
 class Client {
@@ -260,10 +263,10 @@ class Client {
     std::size_t connections = 0;       // Open connections.
     std::size_t idle_connections = 0;  // Open connections that no call uses.
     std::uint64_t calls = 0;           // Calls that have ended, with or without success.
-    std::uint64_t retries = 0;         // Attempts after the first,
-    // not counted: retries that replaced a connection which the server had closed, and
+    std::uint64_t retries = 0;         // Attempts after the first.
+    // Retries that replaced a connection which the server had closed; not counted in retries.
     std::uint64_t stale = 0;
-    std::uint64_t unaffordable = 0;  // retries that the budget rejected.
+    std::uint64_t unaffordable = 0;  // Retries that the budget rejected.
     std::uint64_t rejected = 0;      // Attempts that an open circuit rejected.
     std::uint64_t redirects = 0;
   };
@@ -278,7 +281,7 @@ class Client {
   Task<ClientStream> measured(ClientRequest request, bool whole);
   Task<ClientStream> follow(ClientRequest& request, bool whole, Call& call);
   Task<ClientStream> repeat(const ClientRequest& request, const Url& url, bool whole, Call& call);
-  // `trouble` is set where there is an error that it describes.
+  // `trouble` is set if the call fails with an error that it can describe.
   Task<ClientStream> once(const ClientRequest& request, const Url& url, ClientPool::Origin& origin,
                           ClientPool::Kind kind, bool whole, Trouble& trouble);
   static Task<> read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& trouble);

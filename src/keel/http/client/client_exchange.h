@@ -10,9 +10,9 @@
 // ends and the connection is not used again. A connection whose response was read to its end, with nothing after it,
 // returns to the pool when read() returns the empty chunk; in all other cases it is closed.
 //
-// A body in gzip, br or zstd is decoded, 16 KiB at a time, and Content-Encoding and Content-Length are taken out of the
-// head; not that of a request that decodes_itself_, or a 206, or one in a coding that is not known. One that is coded
-// more than once is rejected: each coding multiplies what a small body may become.
+// A body in gzip, br or zstd is decoded, 16 KiB at a time, and Content-Encoding and Content-Length are removed from the
+// head. Not decoded are the body for a request that decodes_itself_, the body of a 206, and a body in an unknown
+// coding. A body with several codings is rejected: each coding multiplies the size to which a small body may grow.
 //
 // Errors:   Unavailable when the connection breaks or ends too early; Upstream for a response that cannot be understood
 //           or decoded; InvalidArgument for Proxy-Authorization where the client has a proxy;
@@ -43,35 +43,35 @@ class ClientExchange {
     bool sends_deadline = false;
   };
 
-  // `decoders` undo the content codings of the response, and outlive it; null: the body is as it came.
+  // `decoders` undo the content codings of the response, and outlive it; null: the body is not decoded.
   ClientExchange(ClientPool::Lease&& lease, ContentDecoders* decoders) noexcept
       : lease_(std::move(lease)), decoders_(decoders), proxy_(lease_->proxy), is_forwarded_(lease_->is_forwarded) {}
 
-  // Sends the request and reads the response's head. Arguments live until then.
+  // Sends the request and reads the response's head. The arguments must live until it completes.
   Task<> ask(const ClientRequest& request, const Url& url, Asking asking);
   Task<Chunk> read(Duration limit) { return decoder_ == nullptr ? read_coded(limit) : read_decoded(limit); }
-  // Reads on to the end without looking at it or decoding it, `limit` for each piece; closes the connection when more
-  // than `bytes_max` is left or it fails. Its failure is not an error.
+  // Reads and drops the rest of the body without decoding it, with the time limit `limit` for each piece; closes the
+  // connection when more than `bytes_max` is left or reading fails. A failure is not reported.
   Task<> discard(std::size_t bytes_max, Duration limit);
 
   // The connection was used before, and no byte of this response arrived: the server may have closed it unnoticed.
   bool may_have_been_stale() const noexcept { return was_used_ && lease_ && !lease_->reader.has_begun(); }
-  // ask() has failed by what writes the body, which says nothing of the server.
+  // ask() has failed because of the function that writes the body; this says nothing about the server.
   bool is_writers_error() const noexcept { return is_writers_error_; }
-  // The proxy that it goes through; null: none.
+  // The proxy of the connection; null: none.
   const Proxy* proxy() const noexcept { return proxy_; }
   // The proxy got the request itself, and may have responded in place of the server.
   bool is_forwarded() const noexcept { return is_forwarded_; }
   bool is_decoding() const noexcept { return decoder_ != nullptr; }
   Status status() const noexcept { return status_; }
   Buffer&& take_head() noexcept { return std::move(head_); }
-  // Once read() has given the empty chunk.
+  // Complete after read() has returned the empty chunk.
   const Trailers& trailers() const noexcept { return trailers_; }
   Trailers&& take_trailers() noexcept { return std::move(trailers_); }
 
  private:
   struct Sending;
-  static constexpr std::size_t room_bytes = 16 * 1024;  // Bytes that are decoded at a time.
+  static constexpr std::size_t room_bytes = 16 * 1024;  // Number of bytes that are decoded at a time.
   Buffer format_head(const ClientRequest& request, const Url& url, bool sends_deadline, Instant deadline) const;
   Task<> send(const ClientRequest& request, std::string_view head, Sending& sending);
   Task<> send_streamed(const ClientRequest& request, std::string_view head, Sending& sending);
@@ -97,8 +97,8 @@ class ClientExchange {
   bool has_more_decoded_ = false;
   bool was_used_ = false;
   bool is_writers_error_ = false;
-  bool is_sent_ = false;      // The whole request.
-  bool is_complete_ = false;  // The whole response is read.
+  bool is_sent_ = false;      // The whole request was sent.
+  bool is_complete_ = false;  // The whole response was read.
 };
 
 }  // namespace keel::http

@@ -54,14 +54,17 @@ namespace keel::http {
 // Bounds of the connections of a client.
 struct ClientPoolOptions {
   std::size_t connections_per_origin_max = 64;  // Calls to one server at a time; the others wait in their order.
-  std::size_t connections_max = 512;            // Open in all; above it an idle one to another server is closed.
-  std::size_t origins_max = 1024;               // Servers that are remembered, with breaker and budget of retries.
-  Duration wait_max = 5_s;                      // For a place; then ResourceExhausted.
-  Duration connect_timeout = 5_s;               // Looking the name up, and the handshake of TLS, included.
-  Duration idle_timeout = 30_s;                 // Shorter than the servers' own, so that they seldom close first.
-  Duration age_max = 10_min;                    // Then a connection is not used again: names move.
+  // Open connections to all servers; above it an idle connection to another server is closed.
+  std::size_t connections_max = 512;
+  std::size_t origins_max = 1024;  // Servers that are remembered, with breaker and budget of retries.
+  Duration wait_max = 5_s;         // Time limit of waiting for a place; then ResourceExhausted.
+  Duration connect_timeout = 5_s;  // Includes looking up the name and the TLS handshake.
+  // Shorter than the timeouts of servers, so that they rarely close first.
+  Duration idle_timeout = 30_s;
+  // An older connection is not used again, because the addresses of names change.
+  Duration age_max = 10_min;
   io::ConnectOptions connect = {};
-  // The layers over connections to https: tls::Layers of a client (net/tls/layer.h). Outlives the client. None: https
+  // The layers over connections to https: tls::Layers of a client (net/tls/layer.h). Outlives the client. Null: https
   // is Unsupported.
   TransportLayers* https = nullptr;
 };
@@ -72,13 +75,12 @@ class ClientPool {
     explicit Connection(Stream&& s) noexcept : stream(std::move(s)) {}
     Stream stream;
     ResponseReader reader;
-    Chunk rest;  // Received and not yet read by the reader.
+    Chunk rest;  // Received bytes that the reader has not read yet.
     Instant opened;
     Instant idle_since;
-    std::uint64_t answers = 0;  // Whole ones it has brought.
-    Bulkhead::Place place;      // A place of connections_max.
-    // The proxy it goes through, and whether the requests themselves are the proxy's to forward (http) or there is a
-    // tunnel (https). Null: none.
+    std::uint64_t answers = 0;  // Number of complete responses that it has delivered.
+    Bulkhead::Place place;      // Its place among connections_max.
+    // The proxy of the connection. The proxy forwards requests with http, and opens a tunnel for https. Null: no proxy.
     const Proxy* proxy = nullptr;
     bool is_forwarded = false;
   };
@@ -93,7 +95,7 @@ class ClientPool {
     Retry& retry() noexcept { return retry_; }
     std::size_t idle() const noexcept { return idle_.size(); }
 
-    // While one lives the origin is not forgotten.
+    // While a Use exists, the origin is not forgotten.
     class Use {
      public:
       explicit Use(Origin& origin) noexcept : origin_(origin) { ++origin_.uses_; }
@@ -108,14 +110,14 @@ class ClientPool {
    private:
     friend class ClientPool;
     const std::string name_;
-    Bulkhead places_;                                // Places of connections_per_origin_max that are in use.
-    std::vector<std::unique_ptr<Connection>> idle_;  // The one used last is the last.
+    Bulkhead places_;                                // The places of connections_per_origin_max, and those in use.
+    std::vector<std::unique_ptr<Connection>> idle_;  // In the order of their last use.
     CircuitBreaker breaker_;
     Retry retry_;
     std::uint32_t uses_ = 0;
   };
 
-  // A connection for one exchange; closes it unless it was given back. Movable. Until then its origin is in use.
+  // A connection for one exchange; closes it unless it was given back. Movable. While it exists, its origin is in use.
   class [[nodiscard]] Lease {
    public:
     Lease() = default;
@@ -150,29 +152,29 @@ class ClientPool {
     }
     void end() noexcept;
     ClientPool* pool_ = nullptr;
-    Origin* origin_ = nullptr;  // None: it has ended, or was moved from.
+    Origin* origin_ = nullptr;  // Null: it has ended, or was moved from.
     Bulkhead::Place place_;
     std::unique_ptr<Connection> connection_;
   };
 
-  // `resolver` outlives the pool. `guard` is asked before each connection is made; where there is one, no connection
-  // goes through a proxy.
+  // `resolver` outlives the pool. `guard` is called before each connection is made; with a guard, no connection goes
+  // through a proxy.
   ClientPool(Resolver& resolver, const ClientPoolOptions& pool, const RetryOptions& retry,
              const CircuitBreakerOptions& breaker, AddressGuard guard, ProxyRules proxies = {});
   ~ClientPool();
   ClientPool(const ClientPool&) = delete;
   ClientPool& operator=(const ClientPool&) = delete;
 
-  // Whether a connection can be made to such a URL. Unsupported: https without TLS, ws and wss.
+  // Whether a connection can be made to this kind of URL. Unsupported: https without TLS, ws and wss.
   static Result<> speaks(const Url& url, bool has_tls);
   Result<> speaks(const Url& url) const { return speaks(url, options_.https != nullptr); }
   // The origin of a URL with a scheme that the client speaks. ResourceExhausted: origins_max are in use.
   Result<Origin*> origin(const Url& url);
 
   enum class Kind : std::uint8_t { Any, Fresh };
-  // Fresh: an idle one has turned out to be dead, so all of that origin are closed and a new one is made. The caller
-  // holds an Origin::Use; the arguments live until then. `has_place` becomes true when the wait for a place is over:
-  // what goes wrong before says nothing about the server.
+  // Fresh: an idle connection has turned out to be dead, so all idle ones of that origin are closed and a new one is
+  // made. The caller holds an Origin::Use; the arguments live until then. `has_place` becomes true when the wait for a
+  // place is over: an error before that says nothing about the server.
   Task<Lease> lend(Origin& origin, const Url& url, Kind kind, bool& has_place);
 
   void close_idle() noexcept;
@@ -185,7 +187,7 @@ class ClientPool {
   std::size_t breakers(CircuitBreaker::State state) const noexcept;
 
  private:
-  // `proxy`: null, or where it goes through.
+  // `proxy`: the proxy to use, or null.
   Task<Stream> connect(const Url& url, const Proxy* proxy);
   Task<Stream> connect_plain(const Url& url, const Proxy* proxy);
   Task<Bulkhead::Place> wait_for_place(Bulkhead& places, const Origin& origin);

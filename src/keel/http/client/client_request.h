@@ -10,21 +10,21 @@
 //     for (const Row& row : rows) co_await body.write(to_csv(row));
 //   });
 //
-// The function is owned by the request, and the request by the call until it has ended: what it captures by value is
-// safe there, what it captures by reference outlives the call. It is run once: such a request is not tried again, nor
-// sent on where a redirect would repeat it.
+// The function is owned by the request, and the request by the call until it has ended: objects captured by value are
+// safe there, and objects captured by reference must outlive the call. It is run only once: such a request is neither
+// retried nor repeated after a redirect.
 //
-// A secret field is sent to the origin of the URL alone: a redirect to another one loses it, for the rest of the call.
-// Authorization, Cookie and Proxy-Authorization are secret however they are added; others by secret_header().
+// A secret field is sent only to the origin of the URL: a redirect to another origin drops it, for the rest of the
+// call. Authorization, Cookie and Proxy-Authorization are secret however they are added; others by secret_header().
 //
-// A response is decoded where it is compressed (ClientOptions::decompresses). For a request with its own
+// A compressed response is decoded (ClientOptions::decompresses). For a request with its own
 // Accept-Encoding or Range, the body is returned as it arrives, not decoded: use it for bodies that are stored
 // compressed, or for parts.
 //
 // Errors:   a name that is not a token, a value with a control character, a field that is the client's own (Host,
 //           Content-Type, Content-Length, Transfer-Encoding, Connection, …) and a bad URL are remembered: send() fails
 //           with InvalidArgument and nothing is sent.
-// Threads:  a value.  Cost: copies what it is given.
+// Threads: a value. Cost: copies its arguments.
 
 #pragma once
 
@@ -56,24 +56,24 @@ void refuse_made_in_call() noexcept {
 }
 }  // namespace internal
 
-// Where a streamed body is written to. Lives while the function runs that got it.
+// The writer of a streamed body. Valid while the function that received it runs.
 class ClientBodyWriter {
  public:
-  // Sends `bytes`, which live until then; waits while the server does not take them. Ends with an error when the
-  // connection breaks, the server has responded already, or more is written than was announced (InvalidArgument). After
+  // Sends `bytes`, which live until then; waits while the server does not take them. Fails when the connection breaks,
+  // when the server has already responded, or when more is written than was announced (InvalidArgument). After
   // a write that failed or was stopped, the position in the body is unknown: each further write fails, and so does the
   // request.
   Task<> write(std::string_view bytes);
-  // Bytes of the body so far.
+  // Bytes of the body that were written so far.
   std::uint64_t written() const noexcept { return written_; }
 
  private:
   friend class ClientExchange;
   ClientBodyWriter(Stream& stream, std::optional<std::uint64_t> length) noexcept : stream_(stream), length_(length) {}
   Stream& stream_;
-  std::optional<std::uint64_t> length_;  // None: chunked.
+  std::optional<std::uint64_t> length_;  // Absent: chunked.
   std::uint64_t written_ = 0;
-  bool has_failed_ = false;  // The connection, not the one who writes.
+  bool has_failed_ = false;  // The connection has failed, not the function that writes.
   bool is_cut_ = false;      // A write has begun, and has not sent all of it.
 };
 
@@ -111,26 +111,26 @@ class ClientRequest {
   ClientRequest&& json(const T& value) && {
     return std::move(json(value));
   }
-  // The body, written while it is sent. With a length the body has exactly this many bytes (Content-Length), else it is
-  // chunked.
+  // The body, which a function writes while it is sent. With a length the body has exactly this many bytes
+  // (Content-Length), else it is chunked.
   ClientRequest& stream(std::string_view content_type, Writer writer,
                         std::optional<std::uint64_t> length = std::nullopt) &;
   ClientRequest&& stream(std::string_view content_type, Writer writer,
                          std::optional<std::uint64_t> length = std::nullopt) && {
     return std::move(stream(content_type, std::move(writer), length));
   }
-  // Sends Idempotency-Key: the server does it once however often it is asked, so it may be tried again whatever the
-  // method.
+  // Sends Idempotency-Key: the server executes the request once however often it arrives, so it may be retried whatever
+  // the method is.
   ClientRequest& idempotency_key(std::string_view key) &;
   ClientRequest&& idempotency_key(std::string_view key) && { return std::move(idempotency_key(key)); }
-  // Instead of ClientOptions::timeout.
+  // Overrides ClientOptions::timeout.
   ClientRequest& timeout(Duration limit) & {
     timeout_ = limit;
     return *this;
   }
   ClientRequest&& timeout(Duration limit) && { return std::move(timeout(limit)); }
-  // The trace that this call is a part of, sent as traceparent (W3C Trace Context). Without it: that of the request for
-  // which the calling task works (observe/span.h), if there is one.
+  // The trace that this call is a part of, sent as traceparent (W3C Trace Context). By default it is the trace of the
+  // request for which the calling task works (observe/span.h), if there is one.
   ClientRequest& trace(log::TraceId id) & {
     trace_ = id;
     return *this;
@@ -147,20 +147,20 @@ class ClientRequest {
   void add(Buffer& fields, std::string_view name, std::string_view value);
 
   std::string url_;
-  Buffer fields_;         // "Name: value\r\n" each.
-  Buffer secret_fields_;  // The same, added after the others.
+  Buffer fields_;         // "Name: value\r\n" for each field.
+  Buffer secret_fields_;  // The secret fields, added after the others.
   Buffer body_;
   std::string content_type_;
   Writer writer_;
-  std::optional<std::uint64_t> length_;  // The length of what writer_ writes.
+  std::optional<std::uint64_t> length_;  // The announced length of the body that writer_ writes.
   std::optional<Duration> timeout_;
-  log::TraceId trace_;             // Zero: of the calling task.
-  const char* problem_ = nullptr;  // The first mistake, a literal.
+  log::TraceId trace_;             // Zero: the trace of the calling task.
+  const char* problem_ = nullptr;  // The first invalid argument, as a literal message.
   Method method_;
-  bool has_body_ = false;  // A body, which may be empty.
+  bool has_body_ = false;  // There is a body, which may be empty.
   bool has_idempotency_key_ = false;
   bool has_proxy_authorization_ = false;
-  bool decodes_itself_ = false;  // Accept-Encoding or Range is the caller's.
+  bool decodes_itself_ = false;  // The caller has set Accept-Encoding or Range.
 };
 
 }  // namespace keel::http

@@ -1,17 +1,17 @@
-// keel/http/client/proxy.h — through which HTTP proxy a Client asks which server.
+// keel/http/client/proxy.h — the rules by which a Client chooses an HTTP proxy for a URL.
 //
 //   Proxy proxy = Proxy::parse("http://user:password@proxy.internal:3128").value();
 //   ProxyRules rules = ProxyRules::make("http://proxy.internal:3128", {{"internal", "10.0.0.0/8"}}).value();
 //   const Proxy* through = rules.of(url);                     // null: directly
 //
-// A proxy is http://[user[:password]@]host[:port]; without "http://" it is one as well, and without a port it is 80.
+// A proxy is http://[user[:password]@]host[:port]; "http://" may be left out, and the default port is 80.
 // Special characters in user and password are escaped (%40 for '@'); they become Proxy-Authorization: Basic (RFC 7617).
 //
-// Instead of a proxy, "environment" is what the environment says when the rules are made, as for curl and others:
+// Instead of a proxy, "environment" reads the environment when the rules are made, as curl and others do:
 // HTTPS_PROXY or https_proxy for targets with https, http_proxy for those with http, and NO_PROXY or no_proxy, a list
 // with commas, besides the list that is given; the name in lower case wins. HTTP_PROXY is never read: in a CGI program
 // it has the field Proxy of a request, so that a client could choose where the program's own requests go ("httpoxy",
-// CVE-2016-5385). An empty variable is as none.
+// CVE-2016-5385). An empty variable counts as unset.
 //
 // Servers in `no_proxy` are called directly:
 //   example.com        the name and those below it; .example.com and *.example.com are the same
@@ -69,7 +69,7 @@ class ProxyRules {
   // `proxy` is a URL, "environment" or empty.
   static Result<ProxyRules> make(std::string_view proxy, std::span<const std::string> no_proxy);
 
-  // Lives as long as the rules. Null: `target` is asked directly.
+  // Lives as long as the rules. Null: `target` is called directly.
   const Proxy* of(const Url& target) const noexcept;
   const std::optional<Proxy>& http() const noexcept { return http_; }
   const std::optional<Proxy>& https() const noexcept { return https_; }

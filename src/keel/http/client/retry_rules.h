@@ -1,7 +1,7 @@
-// keel/http/client/retry_rules.h — which calls may be made twice, and when a server wants to be asked again. How often
-// and after which wait is task/retry.h's.
+// keel/http/client/retry_rules.h — which calls may be repeated, and the pause that a server asks for. task/retry.h
+// decides how often and after which pause.
 //
-// Pure: the time is the caller's.  Source: RFC 9110 §9.2.2 (idempotent), §10.2.3 (Retry-After).
+// Pure functions: the caller passes the time. Source: RFC 9110 §9.2.2 (idempotent), §10.2.3 (Retry-After).
 
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace keel::http {
 
-// GET, HEAD, PUT, DELETE, OPTIONS, TRACE: doing it twice is the same as once.
+// GET, HEAD, PUT, DELETE, OPTIONS, TRACE: repeating it has the same effect as doing it once.
 bool is_idempotent(Method method) noexcept;
 // 429, 502, 503, 504: a later attempt, or another machine behind the name, may succeed.
 bool is_worth_a_retry(Status status) noexcept;

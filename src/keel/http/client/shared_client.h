@@ -7,12 +7,13 @@
 //   …
 //   runtime.each([&](io::Loop&) { payments.detach(); });
 //
-// An App does all of this but the call: app.client({.name = "payments", …}).
+// An App does all of this except the call: app.client({.name = "payments", …}).
 //
 // Errors:   those of Client; Internal: it is not attached to the worker that calls, or no worker does.
 // Threads:  any worker's, each attached and detached on its own. Pools, circuit breakers and retry budgets are a
 //           worker's: bounds hold for each, and a server that fails is found out by each. Metrics are summed.
-// Lifetime: detached on every worker before it ends, when no call is under way there (checked); the resolvers outlive
+// Lifetime: it must be detached on every worker before it is destroyed, when no call is in progress there (checked);
+// the resolvers outlive
 //           that.
 // Cost:     that of Client, and a look at which worker this is.
 
@@ -35,7 +36,7 @@ class SharedClient {
   SharedClient(const SharedClient&) = delete;
   SharedClient& operator=(const SharedClient&) = delete;
 
-  // On a worker's thread: it may call from here on, and until detach().
+  // On a worker's thread: the worker may make calls from here on until detach().
   void attach(Resolver& resolver);
   void detach();
 
@@ -79,7 +80,7 @@ class SharedClient {
 
  private:
   const ClientOptions options_;
-  std::vector<std::unique_ptr<Client>> clients_;  // By worker.
+  std::vector<std::unique_ptr<Client>> clients_;  // Indexed by worker.
 };
 
 }  // namespace keel::http

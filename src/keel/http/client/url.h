@@ -1,5 +1,5 @@
-// keel/http/client/url.h — an absolute URL with http, https, ws or wss, taken apart strictly, and what a Location means
-// beside it (RFC 3986).
+// keel/http/client/url.h — an absolute URL with http, https, ws or wss, parsed strictly, and the resolution of a
+// Location against it (RFC 3986).
 //
 //   Url url = *Url::parse("http://Users.internal:8080/users/7?full=1#top");
 //   url.origin()                                     // "http://users.internal:8080"
@@ -30,14 +30,14 @@ class Url {
 
   static Result<Url> parse(std::string_view text);
   // `reference` is a URL or a relative one, as in the field Location (RFC 3986 §5.2); dot segments of its path are
-  // taken away, and "<>\^`{|} is escaped in it: other servers write them, and browsers do the same. Its fragment is
-  // dropped.
+  // removed, and "<>\^`{|} are escaped in it: servers send such characters, and browsers escape them in the same way.
+  // Its fragment is dropped.
   Result<Url> resolve(std::string_view reference) const;
 
   // Origin and target: without a fragment.
   std::string_view text() const noexcept { return text_; }
   Scheme scheme() const noexcept { return scheme_; }
-  // With https and wss.
+  // True for https and wss.
   bool is_secure() const noexcept { return scheme_ == Scheme::Https || scheme_ == Scheme::Wss; }
   // "http", "https", "ws", "wss".
   std::string_view scheme_name() const noexcept { return text().substr(0, authority_at_ - 3u); }
@@ -48,13 +48,13 @@ class Url {
   std::string_view authority() const noexcept { return origin().substr(authority_at_); }
   // In lower case; an IPv6 address without its brackets.
   std::string_view host() const noexcept { return text().substr(host_at_, host_size_); }
-  // Where none is given: 80, and 443 when it is secure.
+  // The default is 80, or 443 for a secure URL.
   std::uint16_t port() const noexcept { return port_; }
   // Path and query, "/" at least, as they were written.
   std::string_view target() const noexcept { return text().substr(target_at_); }
   // The target without its query.
   std::string_view path() const noexcept { return target().substr(0, target().find('?')); }
-  // Origin and path: for logs, where a query has no business.
+  // Origin and path: for logs, which should not contain queries.
   std::string_view without_query() const noexcept { return text().substr(0, text().find('?')); }
 
  private:

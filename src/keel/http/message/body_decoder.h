@@ -1,14 +1,14 @@
-// keel/http/message/body_decoder.h — the body of a message taken out of its framing: Content-Length or chunked, with a
+// keel/http/message/body_decoder.h — extracts the body of a message from its framing: Content-Length or chunked, with a
 // limit.
 //
 //   BodyDecoder decoder(head.body(), head.content_length(), bytes_max);
 //   ChunkStep step = decoder.feed(received);           // as ChunkDecoder, for both framings
 //
-// Beside what ChunkDecoder rejects, 413 as soon as the sum of the chunks that have been announced passes the limit,
-// before their data arrives. (A Content-Length above it has to be rejected by the code that reads the head.) RFC 9112
+// Rejects what ChunkDecoder rejects, and with 413 a body whose announced chunks together exceed the limit, before their
+// data arrives. (A Content-Length above it has to be rejected by the code that reads the head.) RFC 9112
 // §6, §7.
 //
-// Threads: a value.  Cost: as ChunkDecoder; nothing is copied or allocated.
+// Threads: a value. Cost: that of ChunkDecoder; nothing is copied or allocated.
 
 #pragma once
 
@@ -33,15 +33,15 @@ class BodyDecoder {
         chunked_(kind == BodyKind::Chunked),
         over_(kind == BodyKind::None || (kind == BodyKind::Length && content_length == 0)) {}
 
-  // Uses bytes up to the end of the first piece of data in them, or of the body. Cut them anywhere. A body with a
-  // length ends with its last piece: the step after that is Done and uses nothing.
+  // Uses bytes up to the end of the first piece of data in them, or of the body. The bytes may be divided anywhere. A
+  // body with a length ends with its last piece: the step after that is Done and uses nothing.
   ChunkStep feed(std::string_view received) noexcept;
 
   // The last byte of the body, its framing included, has been used.
   bool is_over() const noexcept { return over_; }
   // Bytes of data handed out.
   std::uint64_t delivered() const noexcept { return chunked_ ? chunks_.delivered() : delivered_; }
-  // Bytes still to come, where they are known: not with chunks.
+  // Number of bytes still to come, if known; unknown with chunks.
   std::optional<std::uint64_t> left() const noexcept {
     if (chunked_ && !over_) return std::nullopt;
     return left_;

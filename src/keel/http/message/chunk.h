@@ -12,7 +12,7 @@
 // Rejected with 400: a size that is not 1 to 16 hexadecimal digits, or whose sum overflows; blanks beside the size;
 // an extension or a trailer that is malformed; CR or LF alone, other control bytes. 413: extensions above 1 KiB in
 // one chunk; framing out of proportion to the data. 431: trailers too large or too many. Extensions are
-// checked and dropped; trailers are checked and given: nothing in one ever becomes a header.
+// checked and dropped; trailers are checked and passed on, but never become part of the header.
 //
 // The limit on the body is the caller's: compare announced() with it after each feed, before the data arrives.
 //
@@ -57,7 +57,7 @@ class ChunkDecoder {
   // Framing beyond 16 bytes and twice the data of each chunk is counted against this.
   static constexpr std::uint64_t excess_bytes_max = 16 * 1024;
 
-  // Uses bytes up to the end of the first piece of data in them, or of the body. Cut them anywhere.
+  // Uses bytes up to the end of the first piece of data in them, or of the body. The bytes may be divided anywhere.
   ChunkStep feed(std::string_view received) noexcept;
 
   // Bytes of data in all chunks whose size has been read, arrived or not.

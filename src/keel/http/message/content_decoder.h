@@ -1,6 +1,6 @@
-// keel/http/message/content_decoder.h — gzip, br and zstd undone, piece by piece (RFC 9110 §8.4.1).
+// keel/http/message/content_decoder.h — decodes gzip, br and zstd, piece by piece (RFC 9110 §8.4.1).
 //
-// gzip is always there; br and zstd where the libraries were found when Keel was built.
+// gzip is always available; br and zstd if their libraries were found when Keel was built.
 //
 //   ContentDecoder decoder;
 //   KEEL_TRY_VOID(decoder.begin("gzip"));
@@ -11,11 +11,11 @@
 //   }
 //   KEEL_TRY_VOID(decoder.end());                                   // nothing more comes: the content was whole
 //
-// gzip may have several members, zstd several frames; they are one content. A content without a byte is empty in every
-// coding: servers send it so.
+// gzip may have several members, zstd several frames; they are one content. Zero bytes are an empty content in every
+// coding, because servers send it like this.
 //
-// A small content may stand for a huge one, and who decodes bounds what it takes: decode() never writes more than its
-// room, however much the coded bytes stand for.
+// A small content may decode to a huge one, so the caller limits it: decode() never writes more than its room, however
+// much the coded bytes decode to.
 //
 // Errors:  InvalidArgument: the bytes are not of that coding, or end within it, or others follow; zstd that asks for a
 //          window above 8 MiB (RFC 9659). ResourceExhausted: no memory. Then the content ends there.
@@ -43,19 +43,20 @@ class ContentDecoder {
   ContentDecoder& operator=(const ContentDecoder&) = delete;
   ~ContentDecoder();
 
-  // The codings that this build has, of "zstd", "br" and "gzip".
+  // The codings among "zstd", "br" and "gzip" that this build has.
   static std::span<const std::string_view> codings() noexcept;
   // The same for the field Accept-Encoding: "br, zstd, gzip".
   static std::string_view accepted() noexcept;
-  // The one of codings() that `name` of a Content-Encoding is, in any case; x-gzip is gzip. Empty: none of them.
+  // The element of codings() that `name`, from Content-Encoding, stands for; case does not matter, and x-gzip is gzip.
+  // Empty: none of them.
   static std::string_view coding_of(std::string_view name) noexcept;
 
   // Begins a new content, in one of codings(); an unfinished one is dropped.
   Result<> begin(std::string_view coding);
-  // Writes what is decoded to `room`, which has at least a byte, and says how many. Takes what it has read off the
-  // front of `coded`. 0: all of `coded` is taken, and more has to come.
+  // Writes decoded bytes to `room`, which has at least one byte, and returns their number. Removes the bytes that it
+  // has read from the front of `coded`. 0: all of `coded` was read, and more input is needed.
   Result<std::size_t> decode(std::string_view& coded, std::span<char> room);
-  // Nothing more comes.
+  // The input has ended.
   Result<> end();
   // Call it between contents: frees the memory that is not kept for the next one.
   void release() noexcept;
@@ -65,10 +66,10 @@ class ContentDecoder {
   std::unique_ptr<State> state_;
 };
 
-// Decoders for contents that are decoded side by side.
+// Decoders for contents that are decoded concurrently.
 //
 // Threads:  one; a worker has its own.
-// Lifetime: outlives what it lends (checked).
+// Lifetime: outlives the decoders that it lends (checked).
 class ContentDecoders {
  public:
   struct GiveBack {
@@ -87,7 +88,7 @@ class ContentDecoders {
  private:
   void take_back(ContentDecoder* decoder) noexcept;
   std::size_t lent_ = 0;
-  std::vector<std::unique_ptr<ContentDecoder>> idle_;  // Few: each keeps its memory.
+  std::vector<std::unique_ptr<ContentDecoder>> idle_;  // Only a few, because each keeps its memory.
 };
 
 }  // namespace keel::http

@@ -3,7 +3,7 @@
 // is_token() and is_field_value() are the checks that keep CR, LF and NUL out of what we send; run them after the
 // last transformation of a value. RFC 9110 §5.1, §5.5, §5.6.
 //
-// Cost: one look at each byte; no allocation.
+// Cost: one pass over the bytes; no allocation.
 
 #pragma once
 
@@ -36,18 +36,18 @@ inline bool is_token_byte(char c) noexcept { return byte_class::is(byte_class::t
 // Whether `text` is a token: at least one byte, all of them tchar, as in a header name, a method, a transfer coding.
 bool is_token(std::string_view text) noexcept;
 
-// No byte that could end or split a header line: no CR, LF, NUL or other control byte, no DEL. HTAB and bytes from
-// 0x80 up may stand. Empty is fine.
+// No byte that could end or split a header line: no CR, LF, NUL or other control byte, no DEL. HTAB and bytes from 0x80
+// up are allowed. An empty text is allowed.
 bool is_field_value(std::string_view text) noexcept;
 
 // Equal without regard to the case of A-Z; no locale. '_' and '-' differ.
 bool equals_ignore_case(std::string_view a, std::string_view b) noexcept;
 
-// Takes blanks (SP, HTAB) off both ends.
+// Removes blanks (SP, HTAB) from both ends.
 std::string_view trim_blanks(std::string_view text) noexcept;
 
-// Takes the first element off a comma-separated list, without the blanks around it: false when the list is used up.
-// Empty elements are handed out too (RFC 9110 §5.6.1 lets a recipient skip them); quoted strings are not known here.
+// Removes the first element from a comma-separated list, without the blanks around it; false when the list is used up.
+// Empty elements are returned too (RFC 9110 §5.6.1 lets a recipient skip them); quoted strings are not recognized.
 //   for (std::string_view rest = value, element; next_element(rest, element);) …
 // `rest` becomes a null view at the end.
 bool next_element(std::string_view& rest, std::string_view& element) noexcept;

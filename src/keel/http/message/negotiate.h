@@ -3,11 +3,11 @@
 //   choose_media_type("text/*;q=0.5, application/json", {"text/plain", "application/json"})   // 1
 //   choose_coding("gzip, br;q=0.9", {"br", "gzip"})                                           // 1
 //
-// Weights decide, then the order of what there is. A more specific range decides over a wider one: "text/plain;q=0,
-// text/*" excludes text/plain. Parameters other than the weight are not looked at. An element that is malformed is
-// passed over; quoted strings are known.
+// Weights decide, then the order of the offered types. A more specific range decides over a wider one: "text/plain;q=0,
+// text/*" excludes text/plain. Parameters other than the weight are ignored. A malformed element is ignored; quoted
+// strings are recognized.
 //
-// Threads: functions.  Cost: O(bytes times what there is), no allocation.
+// Threads: functions. Cost: O(bytes times offered types), no allocation.
 
 #pragma once
 

@@ -16,13 +16,14 @@
 // an absolute target that names another host than Host; controls, blanks, bytes from 0x80 and "#<>\^`{|} in the target;
 // a wrong percent-escape or %00 in the path. 414 request line too long. 417 an unknown expectation. 431 a field
 // line, all fields, or their number too large. 501 an unknown coding or a very long method. 505 another major version.
-// Left to the caller: Method::Other (501), CONNECT and TRACE, the size of the body (413), dot segments, decoding.
+// The caller handles: Method::Other (501), CONNECT and TRACE, the size of the body (413), dot segments, decoding.
 //
 // The result never depends on how the bytes are divided: wrong bytes are rejected as soon as they arrive, and every
 // prefix of a head is Incomplete or rejected for the same reason.
 //
 // Lifetime: views point into `received`. When those bytes move, rebase() makes the views follow.
-// Cost: one pass. parse_head on each read would look at the same bytes again; resume_head looks again only at the
+// Cost: one pass. Calling parse_head() on each read would parse the same bytes again; resume_head looks again only at
+// the
 //       line that was cut. No allocation; nothing is cleared beforehand.
 
 #pragma once
@@ -52,7 +53,7 @@ enum class HeadState : std::uint8_t { Complete, Incomplete, Refused };
 struct HeadResult {
   HeadState state = HeadState::Incomplete;
   Status status = Status::Ok;  // why it was rejected
-  std::uint32_t consumed = 0;  // Complete: bytes of the head, blank line included; the body begins there
+  std::uint32_t consumed = 0;  // Complete: bytes of the head, including the blank line; the body begins there
   const char* reason = "";     // Rejected: a literal for the log, without any byte of the request
 };
 
@@ -82,7 +83,7 @@ inline constexpr unsigned known_count = 16;
 enum class TargetForm : std::uint8_t {
   Origin,     // /path?query
   Absolute,   // http://host/path?query
-  Asterisk,   // * with OPTIONS, or what a proxy may make of it: an absolute target without path and query
+  Asterisk,   // * with OPTIONS, or the form that a proxy may turn it into: an absolute target without path and query
   Authority,  // host:port with CONNECT; path() and query() are empty
 };
 
@@ -98,13 +99,13 @@ class RequestHead {
  public:
   static constexpr unsigned fields_capacity = 128;
 
-  // Leaves nearly everything unset, on purpose: a head is made for each request. Read it after Complete only.
+  // Leaves nearly everything unset for speed, because a head is made for each request. Read it after Complete only.
   RequestHead() noexcept {
     facts_.resume_at = 0;
     facts_.present = 0;
     facts_.field_count = 0;
   }
-  // Copies the fields that are there, not the room for more. The views of both point to the same bytes.
+  // Copies only the fields that exist, not the unused capacity. The views of both point to the same bytes.
   RequestHead(const RequestHead& other) noexcept { *this = other; }
   RequestHead& operator=(const RequestHead& other) noexcept;
 
@@ -113,18 +114,19 @@ class RequestHead {
   // As sent.
   std::string_view target() const noexcept { return view(facts_.target); }
   TargetForm form() const noexcept { return facts_.form; }
-  // It is absolute, and says https. A server must reject it unless it arrived over a secure connection (RFC 9110 §7.4).
+  // True when the target is in absolute form with the scheme https. A server must reject it unless it arrived over a
+  // secure connection (RFC 9110 §7.4).
   bool target_is_https() const noexcept { return facts_.target_is_https; }
   // Not decoded, its escapes are valid; "/" when an absolute target has none, "*" for the asterisk.
   std::string_view path() const noexcept {
     if (facts_.path.size != 0 || facts_.form == TargetForm::Authority) return view(facts_.path);
     return facts_.form == TargetForm::Asterisk ? "*" : "/";
   }
-  // Behind the '?', not decoded and its escapes not checked.
+  // The part after the '?', not decoded, and with unchecked escapes.
   std::string_view query() const noexcept { return view(facts_.query); }
-  // "/a?" has one, and it is empty.
+  // True for "/a?", whose query is empty.
   bool has_query() const noexcept { return facts_.has_query; }
-  // Host and port as sent, of the target or else of Host: "example.com:8080". Empty for HTTP/1.0 without Host.
+  // Host and port as sent, from the target or else from Host: "example.com:8080". Empty for HTTP/1.0 without Host.
   std::string_view authority() const noexcept { return view(facts_.authority); }
   // Without the port; an IPv6 address keeps its brackets.
   std::string_view host() const noexcept { return view(facts_.host); }
@@ -136,18 +138,18 @@ class RequestHead {
   std::uint64_t content_length() const noexcept { return facts_.content_length; }
   // Whether the client wants a persistent connection: the default in HTTP/1.1, opt-in in HTTP/1.0.
   bool keep_alive() const noexcept { return facts_.keep_alive; }
-  // It waits for 100 (Continue) before it sends the body. False for HTTP/1.0 and when there is no body.
+  // The client waits for 100 (Continue) before it sends the body. False for HTTP/1.0 and when there is no body.
   bool expect_continue() const noexcept { return facts_.expect_continue; }
 
   unsigned field_count() const noexcept { return facts_.field_count; }
-  // index < field_count(); in the order of arrival.
+  // Fields in the order of arrival; index < field_count().
   Field field(unsigned index) const noexcept { return {view(fields_[index].name), view(fields_[index].value)}; }
   // The first field of that name.
   std::optional<std::string_view> find(Known name) const noexcept {
     if (!has(name)) return std::nullopt;
     return view(fields_[facts_.known[static_cast<unsigned>(name)]].value);
   }
-  // The first field of that name, without regard to case: a search.
+  // The first field of that name, without regard to case; searches the fields.
   std::optional<std::string_view> find(std::string_view name) const noexcept;
   bool has(Known name) const noexcept { return (facts_.present >> static_cast<unsigned>(name) & 1) != 0; }
 
@@ -157,7 +159,7 @@ class RequestHead {
  private:
   friend class HeadReader;
 
-  // Offsets instead of pointers: half the size, and the bytes may move.
+  // Offsets instead of pointers, which are half the size and allow the bytes to move.
   struct Part {
     std::uint32_t at;
     std::uint32_t size;
@@ -190,7 +192,7 @@ class RequestHead {
     bool says_close;
     bool says_keep_alive;
     bool expects_other;
-    std::uint8_t known[known_count];  // index of the field, where its bit is set
+    std::uint8_t known[known_count];  // index of the field, valid if its bit is set
   };
 
   std::string_view view(Part part) const noexcept { return {facts_.base + part.at, part.size}; }
@@ -202,8 +204,8 @@ class RequestHead {
 // Reads a head from its first byte. One CRLF in front is skipped (RFC 9112 §2.2).
 HeadResult parse_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept;
 
-// Continues after Incomplete: `received` begins with the bytes of the call before, wherever they are now, and `head`
-// is the one that call was given.
+// Continues after Incomplete: `received` begins with the bytes of the call before, wherever they are now, and `head` is
+// the one that was passed to that call.
 HeadResult resume_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept;
 
 }  // namespace keel::http

@@ -5,7 +5,7 @@
 //   switch (evaluate(request.head(), page, now)) { case Precondition::NotModified: … 304 … }
 //
 // For any resource with an entity tag or a date, not only files: call evaluate() before the response to a GET, and,
-// with the validators of the present state, before a PUT, PATCH or DELETE is carried out.
+// with the validators of the present state, before you carry out a PUT, PATCH or DELETE.
 //
 // Pure; no allocation.
 
@@ -21,8 +21,9 @@ namespace keel::http {
 
 // The validators of a representation: entity tag and date.
 struct Validators {
-  std::string_view etag = {};                                   // As it is sent: "\"v7\"" or "W/\"v7\"". Empty: none.
-  std::optional<std::int64_t> modified_seconds = std::nullopt;  // Since 1970.
+  // The entity tag as it is sent, "\"abc\"" or "W/\"abc\"". "\"v7\"" or "W/\"v7\"". Empty: none.
+  std::string_view etag = {};
+  std::optional<std::int64_t> modified_seconds = std::nullopt;  // Seconds since 1970.
   bool exists = true;                                           // False for a resource that is about to be created.
 };
 
@@ -33,12 +34,13 @@ enum class Precondition : std::uint8_t {
 };
 
 // In the order of RFC 9110 §13.2.2: If-Match, else If-Unmodified-Since; If-None-Match, else If-Modified-Since (which is
-// for GET and HEAD). If-Match compares strongly: a weak tag never matches. Dates that are none are ignored, tags that
-// are none match nothing. `now_seconds` as in parse_date().
+// for GET and HEAD). If-Match compares strongly: a weak tag never matches. Invalid dates are ignored, and invalid tags
+// match nothing. `now_seconds` is used as in parse_date().
 Precondition evaluate(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
 
-// Whether the Range of a request applies: If-Range is not there, or names the present state exactly: a strong tag, or a
-// date that is Last-Modified and strong (RFC 9110 §13.1.5, §8.8.2.2): the second that it names is over.
+// Whether the Range of a request applies: true without If-Range, or if it names the present state exactly: by a strong
+// tag, or by a date that equals Last-Modified and is strong (RFC 9110 §13.1.5, §8.8.2.2), which means that this second
+// is over.
 bool range_applies(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
 
 }  // namespace keel::http

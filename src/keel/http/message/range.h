@@ -4,9 +4,9 @@
 //   const RangeRequest asked = parse_ranges(value, size, ranges);
 //   if (asked.kind == RangeRequest::Kind::Satisfiable) … the first `asked.count` of ranges
 //
-// No request can make the response larger than the whole: ranges that overlap or come in more numbers than there is
-// room for are ignored, as RFC 9110 §14.2 allows (CVE-2011-3192). Numbers that do not fit 64 bits are the largest that
-// do.
+// No request can make the response larger than the whole: ranges that overlap, or of which there are more than `into`
+// has room for, are ignored, as RFC 9110 §14.2 allows (CVE-2011-3192). Numbers that do not fit 64 bits are replaced by
+// the largest that does.
 //
 // Pure; no allocation; linear in the bytes, quadratic in the room.
 
@@ -33,7 +33,7 @@ struct RangeRequest {
     Unsatisfiable,  // None of them touches the representation: 416 with Content-Range: bytes */size.
   };
   Kind kind;
-  std::size_t count = 0;  // Satisfiable: of `into`, in the order asked for.
+  std::size_t count = 0;  // Satisfiable: the number of ranges in `into`, in the order of the request.
 };
 
 // The ranges that the value of a Range field asks for, of a representation of `size` bytes.

@@ -1,5 +1,5 @@
-// keel/http/message/response_reader.h — the response as it arrives: head, body, and where the next response begins (RFC
-// 9112).
+// keel/http/message/response_reader.h — reads a response as it arrives: its head, its body, and the place where the
+// next response begins (RFC 9112).
 //
 //   ResponseReader reader;
 //   reader.begin(is_head);                                     // one per request, in their order
@@ -12,11 +12,11 @@
 //     if (step.state != ResponseState::Data) break;            // Need: receive more; Done: `rest` is the next one's
 //   }
 //
-// Strict, for what is ambiguous would be counted as right: rejected are Content-Length beside Transfer-Encoding or
-// twice or not digits, another coding than chunked, any coding in HTTP/1.0, folded and malformed lines, CR or LF alone,
-// control bytes, versions other than 1.0 and 1.1, status codes outside 100 to 599, 101, heads above 64 KiB, more than
-// 16 interim responses. Interim responses (1xx) are skipped. 204, 304 and the response to HEAD have no body; without a
-// length the body ends with the connection.
+// Strict, because an ambiguous response must not count as correct. It rejects Content-Length beside Transfer-Encoding
+// or twice or not digits, another coding than chunked, any coding in HTTP/1.0, folded and malformed lines, CR or LF
+// alone, control bytes, versions other than 1.0 and 1.1, status codes outside 100 to 599, 101, heads above 64 KiB, more
+// than 16 interim responses. Interim responses (1xx) are skipped. 204, 304 and the response to HEAD have no body;
+// without a length the body ends with the connection.
 //
 // The result never depends on how the bytes are divided.
 //
@@ -53,7 +53,7 @@ struct ResponseStep {
   std::size_t consumed = 0;
   std::string_view data = {};
   const char* reason = "";         // Rejected: a literal.
-  std::string_view head = {};      // With the step that ends the head: all its lines. next_field() takes them apart.
+  std::string_view head = {};      // All lines of the head, with the step that ends it; next_field() splits them.
   std::string_view trailers = {};  // Need and Done: the next part of the trailers, as from a ChunkDecoder.
 };
 
@@ -66,16 +66,16 @@ struct ResponseHead {
   std::uint64_t length = 0;
 };
 
-// Takes the next field off the lines of a head that a ResponseReader gave, or of trailers; the status line is passed
-// over. Takes the next field off `rest`; false when there is none left.
+// Removes the next field from the lines of a head that a ResponseReader returned, or of trailers; the status line is
+// skipped. Takes the next field off `rest`; false when there is none left.
 //   for (std::string_view rest = head; next_field(rest, field);) …
 bool next_field(std::string_view& rest, Field& field) noexcept;
 
-// The last head as a whole: a server's responses to equal requests have the same head as long as its date has the same
-// second. One for all connections of a thread.
+// A copy of the last head: responses of a server to equal requests have the same head while its date shows the same
+// second. All connections of a thread share one.
 class HeadCache {
  public:
-  // The bytes of the head in front of `received` when it is known, else 0.
+  // The number of bytes of the known head at the front of `received`, or 0.
   std::size_t find(std::string_view received, bool is_head, ResponseHead& head) const noexcept;
   void keep(std::string_view bytes, bool is_head, const ResponseHead& head) noexcept;
 
@@ -97,16 +97,17 @@ class ResponseReader {
   void begin(bool is_head) noexcept;
   ResponseStep feed(std::string_view received) { return feed(received, nullptr); }
   ResponseStep feed(std::string_view received, HeadCache& cache) { return feed(received, &cache); }
-  // The peer has finished writing: Done when that is how the body ends, else Refused.
+  // The peer has finished writing: Done if this ends the body, else Refused.
   ResponseStep finish() noexcept;
-  // Gives back the memory of a head that came in pieces: before a connection is idle. begin() does it as well.
+  // Frees the memory of a head that arrived in pieces; call it before a connection becomes idle. begin() does this as
+  // well.
   void release() noexcept { partial_.release(); }
 
-  // Bytes of memory beside the object.
+  // Bytes of memory in addition to the object.
   std::size_t held() const noexcept { return partial_.capacity(); }
   // A byte of this response has arrived.
   bool has_begun() const noexcept { return has_begun_; }
-  // After the head; valid once feed() gave Data or Done.
+  // The head; valid once feed() has returned Data or Done.
   const ResponseHead& head() const noexcept { return head_; }
 
  private:
@@ -120,7 +121,8 @@ class ResponseReader {
   ResponseStep refuse(const char* reason) noexcept;
   ResponseStep done(std::size_t consumed, std::string_view data, std::string_view trailers = {}) noexcept;
   void begin_head() noexcept;
-  // Reads complete lines of `bytes` from line_at_ on. The end of the head, 0 when it is not there, or a reason.
+  // Reads the complete lines of `bytes`, starting at line_at_. Returns the end of the head, 0 if it has not arrived, or
+  // a reason for rejection.
   std::size_t read_lines(std::string_view bytes, const char*& reason) noexcept;
   const char* read_status_line(std::string_view line) noexcept;
   const char* read_field(std::string_view line) noexcept;
@@ -129,7 +131,7 @@ class ResponseReader {
   At at_ = At::Done;
   bool is_head_ = false;
   bool has_begun_ = false;
-  // While the head is read.
+  // Used while the head is read.
   bool is_minor_zero_ = false;
   bool has_length_ = false;
   bool has_coding_ = false;
@@ -139,7 +141,7 @@ class ResponseReader {
   unsigned interims_ = 0;
   std::size_t line_at_ = 0;  // Where the first unread line begins.
   std::size_t seen_ = 0;     // How far a line feed has been searched for.
-  Buffer partial_;           // The head so far, when it comes in pieces; whole until the next feed().
+  Buffer partial_;           // The head so far, when it arrives in pieces; kept complete until the next feed().
   ResponseHead head_;
   std::uint64_t left_ = 0;
   ChunkDecoder chunks_;

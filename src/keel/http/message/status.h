@@ -3,7 +3,7 @@
 // Status is any number from 100 to 599; the enumerators are the codes registered at IANA (RFC 9110 §15 and its
 // extensions). A code without a phrase is legal on the wire and has an empty one.
 //
-// Cost: a table look-up; status_line() is ready-made bytes.
+// Cost: a table look-up; status_line() returns prepared bytes.
 
 #pragma once
 

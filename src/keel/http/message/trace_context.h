@@ -1,10 +1,10 @@
-// keel/http/message/trace_context.h — the trace that a request is a part of, as it goes from service to service: the
-// field traceparent of W3C Trace Context (level 1).
+// keel/http/message/trace_context.h — the trace that a request is a part of, as it is passed from service to service:
+// the field traceparent of W3C Trace Context (level 1).
 //
 //   traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
 //                version, trace, the caller's own part of it, flags
 //
-// Threads: functions.  Cost: one look at each byte; no allocation beyond the buffer's.
+// Threads: functions. Cost: one pass over the bytes; no allocation beyond the buffer's.
 
 #pragma once
 
@@ -17,11 +17,11 @@
 
 namespace keel::http {
 
-// The trace that the value of a traceparent names; nullopt when it is none: another form, capital letters, a trace or a
-// caller of zeros, version ff. Of later versions the part that they have in common with this one is read.
+// The trace that the value of a traceparent names; nullopt when it is invalid: another form, capital letters, a trace
+// or a caller of zeros, version ff. For later versions, the part that they share with this one is read.
 std::optional<log::TraceId> parse_traceparent(std::string_view value) noexcept;
 
-// "traceparent: …\r\n", sampled; `caller` is the part of the trace that asks, not 0.
+// "traceparent: …\r\n", sampled; `caller` is the part of the trace that makes the call, not 0.
 void append_traceparent(Buffer& out, log::TraceId trace, std::uint64_t caller);
 
 }  // namespace keel::http

@@ -1,4 +1,5 @@
-// keel/http/message/trailers.h — fields after a chunked body (RFC 9110 §6.5): its checksum, or whether it is complete.
+// keel/http/message/trailers.h — fields after a chunked body (RFC 9110 §6.5): such as its checksum, or whether it is
+// complete.
 //
 //   Trailers trailers;
 //   trailers.append(step.trailers);              // what a decoder has checked, cut anywhere
@@ -8,7 +9,7 @@
 // They are not part of the header: code that reads a request or a response asks for them by name, and code that acts on
 // a message before its body has arrived never sees them. Fields that would have to be known before then are dropped, as
 // RFC 9110 §6.5.1 has it: those about framing, routing, authentication, caching, conditions, the content's form, and
-// those that proxies set. A server sends them whether or not its client sent TE: trailers, since they are optional: any
+// those that proxies set. A server sends them whether or not its client sent TE: trailers. They are optional: any
 // intermediary may drop them.
 //
 // Threads: a value.  Cost: nothing without trailers; a copy of them in the worker's pool.
@@ -36,11 +37,11 @@ class Trailers {
       drop_forbidden();
   }
 
-  // For sending. InvalidArgument: a name that is not a token or may not be a trailer, a value with a control character.
-  // OutOfRange: more than 32 trailers, or more than 8 KiB, which recipients need not accept.
+  // Adds a trailer to send. InvalidArgument: a name that is not a token or may not be a trailer, a value with a control
+  // character. OutOfRange: more than 32 trailers, or more than 8 KiB, which recipients need not accept.
   Result<> add(std::string_view name, std::string_view value);
 
-  // "Name: value\r\n" each.
+  // All trailers, each as "Name: value\r\n".
   std::string_view lines() const noexcept { return lines_.view(); }
   // The value of the first field of that name (any case), or nullopt.
   std::optional<std::string_view> find(std::string_view name) const noexcept { return find(lines(), name); }

@@ -25,13 +25,13 @@
 //   it fails otherwise                           what its error stands for from 500 up: 503 for Unavailable, 504 for
 //                                                DeadlineExceeded, 403 for PermissionDenied, and 500 for every other
 //                                                one. A database that is down does not say that a token is wrong.
-// It decides when the head has arrived, also with a verifier that waits: of a request without credentials no body is
-// received. No response and no line of the log contains credentials.
+// It decides when the head has arrived, even with a verifier that waits, so the body of a request without credentials
+// is not received. No response and no line of the log contains credentials.
 //
 // Basic: user and password are UTF-8 without control characters; the user has no colon. Credentials that are not UTF-8
-// get 401. A bearer token is taken from the Authorization field alone, never from a form or the query.
+// get 401. A bearer token is taken only from the Authorization field, never from a form or the query.
 //
-// CORS stands outside of it: a preflight has no credentials (http/middleware/cors.h).
+// Add Cors before it, further out: a preflight has no credentials (http/middleware/cors.h).
 //
 // Lifetime: the text that a verifier is given lives as long as the request.
 // Threads:  one verifier for all workers, called by each.
@@ -62,7 +62,7 @@ struct BearerOptions {
 };
 // Options of basic().
 struct BasicOptions {
-  std::string realm = "api";  // The same. Browsers show it when they ask for user and password.
+  std::string realm = "api";  // As BearerOptions::realm. Browsers show it when they ask for user and password.
 };
 // Options of api_key(): the header or the query parameter that has the key.
 struct ApiKeyOptions {
@@ -76,16 +76,16 @@ struct ApiKeyOptions {
 // The credentials that a client has sent. Views into the request.
 struct Credentials {
   std::string_view user;    // The user of Basic; else empty.
-  std::string_view secret;  // The token, the password or the key. Not empty, but for a password.
+  std::string_view secret;  // The token, the password or the key. Not empty, except that a password may be.
 };
 
-// The schemes: reading credentials, and saying that they are needed. Their options are checked: a realm or a name that
-// cannot stand in a field is a bug and aborts.
+// The schemes read credentials, and make the response that asks for them. Their options are checked: a realm or a name
+// that is not allowed in a field is a bug and aborts.
 class BearerScheme {
  public:
   using Options = BearerOptions;
   explicit BearerScheme(const BearerOptions& options);
-  // A response when there are none.
+  // Returns a response if there are no credentials.
   std::optional<Response> read(Request& request, Credentials& credentials) const;
   Response reject() const;
 
@@ -146,7 +146,7 @@ struct VerifierCall<BasicScheme, V> {
   using Result = std::invoke_result_t<V&, std::string_view, std::string_view>;
 };
 
-// The error of a verifier as one that is not the client's.
+// The error of a verifier, changed to one that the client has not caused.
 Error failure_of(Error&& error) noexcept;
 
 }  // namespace internal
@@ -228,11 +228,11 @@ auto api_key(V verifier, const ApiKeyOptions& options = {}) {
   return Authentication<ApiKeyScheme, V>(std::move(verifier), options);
 }
 
-// 403 for one who is known and may not do this, with what would be needed (RFC 6750 §3.1): scopes with blanks between
-// them, "orders:write". A scope that cannot stand in a field makes a 500 of it (Response::header).
+// 403 for a known client that may not do this, with the scopes that it would need (RFC 6750 §3.1), separated by blanks:
+// "orders:write". A scope that is not allowed in a field turns the response into a 500 (Response::header).
 Response insufficient_scope(std::string_view scope);
 
-// A key, and whose it is.
+// A key and the name of its owner.
 struct NamedKey {
   std::string name;
   std::string key;
@@ -243,7 +243,7 @@ struct KeyOwner {
 };
 
 // A verifier for keys that are known when the program starts, from its configuration: tokens, API keys, or, by name and
-// password, Basic. Each is compared, in a time that depends on the sizes alone (base/constant_time.h).
+// password, Basic. A key is compared with all of them, in a time that depends only on the sizes (base/constant_time.h).
 class KnownKeys {
  public:
   // An empty key is a bug and aborts.

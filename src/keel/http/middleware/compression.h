@@ -5,21 +5,21 @@
 //   router.group("/reports").use(http::Compression({.bytes_min = 256, .levels = {.gzip = 9}}));
 //
 // A body is compressed when its type is among `types`, its size between the bounds, the client accepts a coding
-// (Accept-Encoding, weights and all), and the result is smaller. One that is streamed, as of files above 32 KiB
-// (static_files.h), is compressed while it leaves, piece by piece, and sent in chunks: whatever its length, where it is
-// not known to be below bytes_min, and while no more than streams_max are. Then Content-Encoding names the coding,
-// Accept-Ranges is taken back, and an ETag becomes a weak one, for its bytes are others now: If-Match, which compares
-// strongly, does not take it, so routes that are changed by PUT with If-Match stand outside of it. A response that
-// could have been compressed has Vary: Accept-Encoding in either case. HEAD gets the same fields as GET. Use it outside
-// of what makes or changes bodies.
+// (Accept-Encoding, weights and all), and the result is smaller. A streamed body, such as a file above 32 KiB
+// (static_files.h), is compressed piece by piece while it is sent, and sent in chunks. This applies to any length
+// unless it is known to be below bytes_min, and while at most streams_max bodies are compressed in this way. Then
+// Content-Encoding names the coding, Accept-Ranges is removed, and an ETag becomes weak, because the bytes have
+// changed: a weak tag never satisfies If-Match, so do not compress routes whose resources are changed by PUT with
+// If-Match. Every response that could have been compressed has Vary: Accept-Encoding, whether it was compressed or not.
+// HEAD gets the same fields as GET. Add it outside of middleware that makes or changes bodies.
 //
-// Left as they are: bodies with Content-Encoding, Content-Range or a digest of what they are (Content-Digest,
-// Repr-Digest, Digest, Content-MD5, as a field or a trailer that is announced); statuses 206, which get Vary, and those
-// without content; Cache-Control: no-transform. An Accept-Encoding that excludes identity is no reason for a 406.
+// Not compressed are bodies with Content-Encoding, Content-Range or a digest (Content-Digest, Repr-Digest, Digest,
+// Content-MD5, as a field or an announced trailer); the status 206, which gets Vary, and statuses without content; and
+// responses with Cache-Control: no-transform. An Accept-Encoding that excludes identity does not cause a 406.
 // Request bodies are not decompressed.
 //
-// A secret beside text that an attacker chooses shows in the compressed size (BREACH): do not put this around routes
-// that send both, over TLS.
+// The compressed size reveals a secret beside text that an attacker chooses (BREACH): do not use this for routes that
+// send both over TLS.
 //
 // Threads: one object for all workers; each has its own coder (content_coder.h), made when it first compresses.
 // Cost:    the coder's, in proportion to the content; the worker serves no other request until it is done, which is why
@@ -40,11 +40,11 @@
 
 namespace keel::http {
 
-// What is compressed, how well, and from which size on.
+// Which bodies are compressed, how strongly, and from which size.
 struct CompressionOptions {
-  std::size_t bytes_min = 1024;         // Below: the fields cost what is saved.
-  std::size_t bytes_max = 1024 * 1024;  // Above: the worker would be busy for too long.
-  // Media types, without parameters. The subtype may be '*', or "*+json": all that end so (RFC 6839).
+  std::size_t bytes_min = 1024;         // Below this size the additional fields cost what compression saves.
+  std::size_t bytes_max = 1024 * 1024;  // Above this size compression would keep the worker busy for too long.
+  // Media types, without parameters. The subtype may be '*', or "*+json" for all that end like this (RFC 6839).
   std::vector<std::string> types = {"text/*",
                                     "application/json",
                                     "application/*+json",
@@ -60,11 +60,12 @@ struct CompressionOptions {
                                     "application/javascript",
                                     "application/graphql",
                                     "image/svg+xml"};
-  // The preferred one first, among equals of the client. Empty: all that this build has. One that it does not have is
-  // passed over.
+  // In the order of preference among codings that the client weighs equally. Empty: all codings of this build. A coding
+  // that this build does not have is ignored.
   std::vector<std::string> codings = {};
   CoderLevels levels = {};
-  // Streamed bodies that are compressed at the same time; others leave as they are. A slow reader keeps a coder.
+  // Number of streamed bodies that are compressed at the same time; further ones are sent uncompressed. A slow reader
+  // occupies a coder.
   std::size_t streams_max = 32;
 };
 

@@ -1,6 +1,6 @@
-// keel/http/middleware/content_coder.h — gzip, br and zstd, with state that is used again from body to body.
+// keel/http/middleware/content_coder.h — gzip, br and zstd coders whose state is reused from body to body.
 //
-// gzip is always there; br and zstd where the libraries were found when Keel was built.
+// gzip is always available; br and zstd if their libraries were found when Keel was built.
 //
 //   coder.encode("gzip", content, out);                                       // what is there as a whole
 //   coder.begin("gzip") && coder.write(piece, out) && … && coder.end(out);    // what comes in pieces
@@ -35,16 +35,16 @@ class ContentCoder {
   ContentCoder(ContentCoder&&) noexcept;
   ~ContentCoder();
 
-  // The codings that this build has, of "zstd", "br" and "gzip".
+  // The codings among "zstd", "br" and "gzip" that this build has.
   static std::span<const std::string_view> codings() noexcept;
 
-  // Appends `content` in that coding to `out`. False, and `out` as it was: it would not be smaller, or there was no
-  // memory for the coder. `coding` is one of codings().
+  // Appends `content`, encoded with `coding`, to `out`. Returns false and leaves `out` unchanged if the result would
+  // not be smaller, or there was no memory for the coder. `coding` is one of codings().
   bool encode(std::string_view coding, std::string_view content, Buffer& out);
 
   // For a content in pieces: begin(), write() for each piece, end(). Each write() flushes: its output decodes to the
-  // whole piece. Many small pieces compress worse than few large ones. begin() drops an unfinished content. False: no
-  // memory for the coder, and the content ends there.
+  // whole piece. Many small pieces compress worse than few large ones. begin() drops an unfinished content. False:
+  // there is no memory for the coder, and the content ends here.
   bool begin(std::string_view coding);
   bool write(std::string_view piece, Buffer& out);
   bool end(Buffer& out);
@@ -56,8 +56,8 @@ class ContentCoder {
 
 // Coders for contents in pieces, a bounded number at a time.
 //
-// Threads:  lend() and the end of a lease from any.
-// Lifetime: outlives what it lends.
+// Threads: lend() and the end of a lease on any thread.
+// Lifetime: outlives the coders that it lends.
 class ContentCoders {
  public:
   struct GiveBack {
@@ -79,7 +79,7 @@ class ContentCoders {
   const std::size_t lent_max_;
   std::mutex mutex_;
   std::size_t lent_ = 0;
-  std::vector<std::unique_ptr<ContentCoder>> idle_;  // Few: each keeps its memory.
+  std::vector<std::unique_ptr<ContentCoder>> idle_;  // Only a few, because each keeps its memory.
 };
 
 }  // namespace keel::http

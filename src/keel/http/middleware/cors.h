@@ -5,9 +5,10 @@
 //   router.group("/api").use(cors).get("/users", …);
 //
 // A preflight, which is OPTIONS with Origin and Access-Control-Request-Method, gets its response here, without a route
-// of its own: 204 with what is allowed, 403 when the origin, the method or a field is not. The methods are those of the
-// path. Every other response to an allowed origin says so; to another origin nothing is said, and its browser keeps the
-// response from the page. Vary names what the response depends on, so that no cache sends it to another origin.
+// of its own: 204 with the allowed methods and fields, or 403 when the origin, the method or a field is not allowed.
+// The methods are those of the path. Every other response to an allowed origin has the fields that say so; a response
+// to another origin has none, and the browser keeps it from the page. Vary names what the response depends on, so that
+// no cache sends it to another origin.
 //
 // CORS protects readers of responses, not the service: requests without Origin, and those of other origins, still reach
 // the handlers.
@@ -29,7 +30,8 @@ namespace keel::http {
 
 // Which origins, methods and fields are allowed.
 struct CorsOptions {
-  // "https://app.example.com", with the port where it is not the scheme's. {"*"}: every origin, and no credentials.
+  // "https://app.example.com", with the port unless it is the default of the scheme. {"*"}: every origin, and no
+  // credentials.
   std::vector<std::string> origins;
   bool credentials = false;  // Pages may send cookies and authorization, and read the response.
   // Request fields that pages may set, beside the ones that are always allowed (Accept, Accept-Language, …).

@@ -5,8 +5,8 @@
 //   http::HttpsRedirect({.port = 8443})
 //
 // Each request, whatever its path, gets 308 (RFC 9110 §15.4.9) to the same host, path and query with https; clients
-// repeat it there with its method and body. A request with https already, as Request::scheme() says, passes. A request
-// that names no host (HTTP/1.0) gets 400.
+// repeat the request there with its method and body. A request that already uses https, according to Request::scheme(),
+// passes. A request that names no host (HTTP/1.0) gets 400.
 //
 // Threads: one object for all workers.
 

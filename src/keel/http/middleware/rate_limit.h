@@ -4,18 +4,18 @@
 //   http::RateLimit by_key({.requests = 10, .per = 1_s, .header = "X-Api-Key"});
 //   router.group("/api").use(limit).get(…);
 //
-// A client may make `requests` in a burst; its bucket is refilled evenly, with `requests` in each `per`. Above it: 429
-// with Retry-After, when the head has arrived: the request's body is not received. Every response says how much is
-// left, as RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit- headers): "default";q=100;w=60 and
-// "default";r=42;t=35 (t: until all is there again).
+// A client may make `requests` in a burst; its bucket is refilled evenly, with `requests` in each `per`. A request
+// above the limit gets 429 with Retry-After as soon as its head has arrived; its body is not received. Every response
+// says how much is left, as RateLimit-Policy and RateLimit (draft-ietf-httpapi-ratelimit- headers):
+// "default";q=100;w=60 and "default";r=42;t=35 (t: until all is there again).
 //
 // The address is Request::client_address(): behind trusted proxies the client's address, as they report it. An IPv6
-// client is its /64, which one household has; clients of a Unix socket are one. By a header: its value has to be a
-// secret key, or be written by a proxy. A client that can choose the value is not limited. Without the field, the
-// address.
+// client is its /64, which belongs to one household; all clients of a Unix socket count as one. By a header: its value
+// has to be a secret key, or be written by a proxy. A client that can choose the value is not limited. Requests without
+// the field are counted by address.
 //
-// Each worker counts for itself: what one client has over several connections may be up to `workers` times as much. The
-// table is of fixed size (token_buckets.h): with more than `clients_max` concurrent clients, the ones that made the
+// Each worker counts for itself, so a client with several connections may make up to `workers` times as many requests.
+// The table is of fixed size (token_buckets.h): with more than `clients_max` concurrent clients, the ones that made the
 // fewest requests are forgotten.
 //
 // Threads: one object for all workers; each has a table of its own, made when it first counts.
@@ -36,13 +36,13 @@
 
 namespace keel::http {
 
-// How many requests in which time, and by what clients are told apart.
+// The number of requests, the period, and how clients are identified.
 struct RateLimitOptions {
   std::uint32_t requests = 100;           // At least 1.
   Duration per = Duration::seconds(60);   // At least a second.
   std::string header = {};                // The request field that names the client; empty: its address does.
-  std::uint32_t clients_max = 16 * 1024;  // Remembered by each worker.
-  std::string name = "default";           // Name of the policy, if several are around a route: letters and digits.
+  std::uint32_t clients_max = 16 * 1024;  // Number of clients that each worker remembers.
+  std::string name = "default";           // Name of the policy, for routes with several limits: letters and digits.
 };
 
 class RateLimit {

@@ -1,11 +1,11 @@
-// keel/http/middleware/security_headers.h — response fields that have browsers be careful (OWASP Secure Headers).
+// keel/http/middleware/security_headers.h — response fields that make browsers more careful (OWASP Secure Headers).
 //
 //   router.use(http::SecurityHeaders());
 //   router.group("/pages").use(http::SecurityHeaders({.content_security_policy = "default-src 'self'"}));
 //
-// A field that is there already, set by the handler or by a middleware further in, stays as it is.
+// A field that the handler or an inner middleware has set is kept.
 //
-// Threads: one object for all workers.  Cost: a search of the response's fields for each that is set; no heap.
+// Threads: one object for all workers. Cost: a search of the response's fields for each field that it sets; no heap.
 
 #pragma once
 
@@ -28,8 +28,8 @@ struct SecurityHeadersOptions {
   std::string cross_origin_opener_policy = "same-origin";
   std::string cross_origin_resource_policy = "same-origin";
   std::string permissions_policy = {};
-  bool nosniff = true;  // X-Content-Type-Options: content is what its type says.
-  // Strict-Transport-Security (RFC 6797): how long browsers reject plain HTTP. Only where everything is served with
+  bool nosniff = true;  // X-Content-Type-Options: browsers must not guess another content type.
+  // Strict-Transport-Security (RFC 6797): how long browsers reject plain HTTP. Use it only if everything is served with
   // TLS, by this server or one in front of it. Zero: not sent.
   Duration hsts_max_age = {};
   bool hsts_subdomains = true;

@@ -12,8 +12,8 @@
 //   router.put("/files/{name}", &upload, {.body_bytes_max = 1u << 30, .streams_body = true});
 //
 // While no task reads, nothing is received, so that the peer is slowed down: at most the part of a body that came with
-// the head and one receive (64 KiB) are held. A client that waits for 100 (Continue) hears it when the first read has
-// to wait.
+// the head and one receive (64 KiB) are held. A client that waits for 100 (Continue) gets it when the first read has to
+// wait.
 //
 // Errors:    OutOfRange (413) when the body is larger than its route or server accepts; Protocol (400 and 431) when its
 //            framing is wrong; ResourceExhausted (503) where there is no memory for its trailers; DeadlineExceeded
@@ -24,8 +24,8 @@
 //            is stopped as well and nothing is sent. What a handler has not read is thrown away when it has answered;
 //            when that is more than 256 KiB or the client still waits for 100 (Continue), the connection ends with the
 //            answer.
-// Trailers:  Request::trailer(), once a read has given the empty chunk.
-// Lifetime:  as the Request: a chunk dies with the next read.
+// Trailers: use Request::trailer() after a read has returned the empty chunk.
+// Lifetime: that of the Request; a chunk is valid until the next read.
 // Threads:   the worker. One task reads at a time; the read of a second one is a Bug (base/bug.h).
 // Cancel:    a cancelled read loses nothing and may be repeated.
 // Cost:      on io_uring nothing is copied but what came with the head; no heap in steady state.
@@ -55,7 +55,7 @@ class BodyReader;
 class [[nodiscard]] BodyRead : public Leaf {
  public:
   using Value = Chunk;
-  // For a body that is here already: yields `whole`, then the end.
+  // For a body that has already arrived: yields `whole`, then the end.
   explicit BodyRead(Chunk whole) noexcept : chunk_(whole) {}
   explicit BodyRead(BodyReader& reader) noexcept : Leaf(&cancel), reader_(&reader) {}
   bool start();
@@ -69,18 +69,18 @@ class [[nodiscard]] BodyRead : public Leaf {
   bool cancelled_ = false;
 };
 
-// Where a body waits between its connection, which calls everything here, and its handler.
+// Passes a body from its connection, which calls all functions here, to its handler.
 class BodyReader {
  public:
-  // Whether the reader waits for bytes, or has reached the end of the body: everything received before was used. Called
-  // from inside the handler, in which it must not be woken.
+  // Tells the connection that the reader waits for bytes, or has reached the end of the body: all bytes received so far
+  // were used. Called from inside the handler, which must not be woken during the call.
   using Wanted = void (*)(BodyReader&) noexcept;
 
   BodyReader() = default;
   BodyReader(const BodyReader&) = delete;
   BodyReader& operator=(const BodyReader&) = delete;
 
-  // `first`: what came with the head, copied.
+  // `first`: the bytes that arrived with the head; they are copied.
   void begin(const BodyDecoder& decoder, std::string_view first, Wanted wanted);
 
   // Passes bytes to the waiting read, or to the next one; they must stay valid until Wanted is called. True: there is
@@ -88,29 +88,29 @@ class BodyReader {
   bool arrived(std::string_view bytes) noexcept;
   // Received bytes are not needed any more.
   bool has_used_all() const noexcept { return left_.empty() && next_.empty(); }
-  // The rest will not come, or is not taken: every read fails from now on.
+  // The rest will not arrive, or is not accepted: every read fails from now on.
   void refuse(Status status, const char* reason) noexcept;
-  // The same when there is no client left to respond to.
+  // The same, when there is no longer a client to respond to.
   void lose() noexcept;
-  // The waiting task continues, which may end it and all that belongs to it.
+  // The waiting task continues; it may end, together with everything that belongs to it.
   void wake() noexcept;
 
-  // Drops received bytes; bytes that arrive later are for discard(). Returns how much.
+  // Drops received bytes; bytes that arrive later are for discard(). Returns the number of bytes.
   std::size_t discard_held() noexcept;
-  // The same for bytes just received: how many of them belonged to the body.
+  // The same for newly received bytes; returns how many of them belonged to the body.
   std::size_t discard(std::string_view received) noexcept;
 
-  // Somebody waits, and there is nothing to wake for.
+  // A task waits, and there is nothing to wake it for.
   bool is_waited_for() const noexcept {
     return waiting_ != nullptr && next_.empty() && !is_over() && refusal_ == Status::Ok && !lost_;
   }
   bool is_over() const noexcept { return decoder_.is_over(); }
   const BodyDecoder& decoder() const noexcept { return decoder_; }
-  // Why it was rejected; Ok: it was not. `reason` then is a literal.
+  // The status with which the body was rejected; Ok: it was not rejected. After a rejection `reason` is a literal.
   Status refusal() const noexcept { return refusal_; }
   const char* reason() const noexcept { return reason_; }
   bool is_lost() const noexcept { return lost_; }
-  // A part of the trailers; those of a body that is over. A handler asks its Request.
+  // Keeps a part of the trailers; they are complete when the body has ended. Handlers read them through the Request.
   void keep_trailers(std::string_view part) { trailers_.append(part); }
   std::string_view end_trailers() noexcept {
     trailers_.end();
@@ -132,7 +132,7 @@ class BodyReader {
   Wanted wanted_ = nullptr;
   BodyRead* waiting_ = nullptr;
   Buffer first_;           // Bytes that arrived with the head.
-  std::string_view left_;  // The part of these, or of the last received bytes, that is not decoded yet.
+  std::string_view left_;  // The part of first_, or of the last received bytes, that is not decoded yet.
   Chunk next_;
   Trailers trailers_;
   const char* reason_ = "";

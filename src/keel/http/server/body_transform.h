@@ -14,15 +14,15 @@
 //     if (response.is_streamed()) response.transform(*new CrlfLines);
 //   }
 //
-// A response takes a transform over by Response::transform(). Bytes that the response's task writes pass the transforms
-// in the order in which they were added; http::Compression is one of them. A response whose body is there as a whole
-// has none: middleware changes that by Response::replace_content().
+// Response::transform() passes a transform to a response. Bytes that the response's task writes pass the transforms
+// in the order in which they were added; http::Compression is one of them. A response with a complete body has no
+// transforms: middleware changes such a body with Response::replace_content().
 //
 // Result:    what write() and end() append to `out`, which may be nothing.
 // Errors:    of write() and end() end the body: BodyWriter::write() gives the error to the task, the connection is
 //            reset and the error logged. An exception counts as one. Neither is called again.
-// Ownership: the transform's own: release() is called once, last, whether the body was written or not.
-// Lifetime:  `piece` and `out` are for the call alone.
+// Ownership: a transform manages its own memory: release() is called once, as the last call, whether or not the body
+// was written. Lifetime: `piece` and `out` are valid only during the call.
 // Threads:   the worker of the response.
 // Cost:      two indirect calls for each 64 KiB, or for each write. `out` keeps its memory from call to call.
 
@@ -40,13 +40,13 @@ class BodyTransform {
   BodyTransform(const BodyTransform&) = delete;
   BodyTransform& operator=(const BodyTransform&) = delete;
 
-  // Appends what `piece`, the next part of the body, becomes. It has 64 KiB at most when it comes from the task, and
-  // what the transform before has appended otherwise. Nothing may follow it for a long time: what is kept back for
-  // later is not seen by the client before.
+  // Appends the transformed `piece`, which is the next part of the body. From the task it has at most 64 KiB; otherwise
+  // it is what the previous transform has appended. The next piece may not follow for a long time, and the client does
+  // not see bytes that the transform holds back until then.
   virtual Result<> write(std::string_view piece, Buffer& out) = 0;
-  // The body is over: appends what is left.
+  // The body has ended: appends the rest.
   virtual Result<> end(Buffer& out) = 0;
-  // Nothing will be called any more: it deletes itself, or goes back to where it was lent from.
+  // The last call: the transform deletes itself, or returns to the pool that lent it.
   virtual void release() noexcept = 0;
 
  protected:

@@ -1,4 +1,4 @@
-// keel/http/server/body_writer.h — the body of a response, written piece by piece while it leaves.
+// keel/http/server/body_writer.h — the body of a response, written piece by piece while it is sent.
 //
 //   Task<> count(http::BodyWriter& out) {
 //     for (int i = 0; i < 1'000'000; ++i) co_await out.write(std::to_string(i) + "\n");
@@ -7,14 +7,14 @@
 //     return http::Response::stream(http::Status::Ok, "text/plain", &count);   // response.h: what count() works with
 //   });
 //
-// A write is complete when its bytes are queued; it waits while 32 KiB are, so that a body of any length takes no more
-// than that and what is being sent. Each write sends immediately when no send is pending: combine small pieces. The
-// head is sent together with the bytes that are written before the task first waits. Where the client waits for 100
-// (Continue), it hears that first, and the head waits for the body that then comes, or for the first piece that is
+// A write is complete when its bytes are queued. It waits while 32 KiB are queued, so a body of any length needs no
+// more memory than that and the bytes being sent. Each write sends immediately when no send is pending: combine small
+// pieces. The head is sent together with the bytes that are written before the task first waits. If the client waits
+// for 100 (Continue), that is sent first, and the head waits for the request's body, or for the first piece that is
 // written.
 //
-// Where middleware transforms the body on its way (body_transform.h), as compression.h does, what is written is changed
-// in pieces of up to 64 KiB as there is room for them.
+// Where middleware transforms the body on its way (body_transform.h), as compression.h does, the written bytes are
+// transformed in pieces of up to 64 KiB, as soon as there is room for them.
 //
 // Errors:    write: Unavailable when the connection has ended, OutOfRange when the body would be longer than the length
 //            that was announced, the error of a transform. When the task ends with an error, or before that length, or
@@ -52,15 +52,15 @@ class PendingExchange;
 class BodyWriter {
  public:
   class Write;
-  // Part of the connection's exchange; handed to the callable of Response::stream.
+  // A part of the connection's exchange, which is passed to the callable of Response::stream.
   explicit BodyWriter(std::optional<std::uint64_t> length) noexcept : length_(length) {}
   BodyWriter(const BodyWriter&) = delete;
   BodyWriter& operator=(const BodyWriter&) = delete;
 
-  // `bytes` live until it is complete. Nothing for no bytes.
+  // `bytes` must be valid until the write completes. Empty `bytes` have no effect.
   [[nodiscard]] Write write(std::string_view bytes) noexcept;
-  // The next piece of the request's body, as Request::read_body(): for a response that reads while it writes. The body
-  // is there for this whatever the route and the handler are.
+  // The next piece of the request's body, as Request::read_body(): for a response that reads while it writes. This
+  // works for every route and handler.
   [[nodiscard]] BodyRead read_body() noexcept;
   // A field after the body (trailers.h), sent when the task has ended. Use it for optional values that are known only
   // then, such as a checksum or a duration: it is dropped if the body is not chunked (a length was set, or HTTP/1.0),
@@ -72,22 +72,23 @@ class BodyWriter {
 
  private:
   friend class PendingExchange;
-  // Has the transforms append what the next part becomes, or with it the end of the body. False: one has failed.
+  // Passes the next part, or the last part with the end of the body, through the transforms. False: a transform has
+  // failed.
   bool transform(std::string_view piece, bool is_last) noexcept;
-  // The part of it that is not queued yet.
+  // The part of the body that is not queued yet.
   std::string_view tail() const noexcept { return changed_.view().substr(changed_queued_); }
-  // The task has written everything; what is left is tail().
+  // The task has written everything; tail() is the rest that is not queued yet.
   Result<> end() noexcept;
   PendingExchange* exchange_ = nullptr;
   Write* waiting_ = nullptr;
   std::optional<std::uint64_t> length_;
   std::uint64_t queued_ = 0;
-  BodyTransform* transforms_ = nullptr;  // The first one of the body.
+  BodyTransform* transforms_ = nullptr;  // The first transform of the body.
   std::uint64_t transformed_ = 0;        // Bytes of the body that have passed the transforms.
   Buffer changed_;                       // Output of the last transform.
   std::size_t changed_queued_ = 0;       // Bytes of changed_ that are queued.
-  Buffer between_[2];                    // The output of one, and the input of the next.
-  std::optional<Error> failure_;         // The error of one of them.
+  Buffer between_[2];                    // The output of one transform, and the input of the next.
+  std::optional<Error> failure_;         // The error of a transform.
   Trailers trailers_;
 };
 
@@ -103,14 +104,14 @@ class [[nodiscard]] BodyWriter::Write : public Leaf {
   static void cancel(Leaf& leaf) noexcept;
   bool go_on() noexcept;
   BodyWriter& writer_;
-  std::string_view rest_;  // Neither queued nor coded yet.
+  std::string_view rest_;  // Written bytes that are neither queued nor transformed yet.
   bool cancelled_ = false;
   bool too_long_ = false;
 };
 
 inline BodyWriter::Write BodyWriter::write(std::string_view bytes) noexcept { return Write(*this, bytes); }
 
-// The task that writes a body, in place of the body itself: owned, in the worker's pool, movable.
+// The task that writes a body, in place of the body itself: it is owned, in the worker's pool, and movable.
 class StreamedBody {
  public:
   using Callable = Function<Task<>(BodyWriter&)>;
@@ -129,14 +130,13 @@ class StreamedBody {
   }
 
   explicit operator bool() const noexcept { return made_ != nullptr; }
-  // While there is one. The callable stays where it is when this moves.
+  // Only if there is one. The callable does not move when this object moves.
   Task<> write(BodyWriter& out) const;
   std::optional<std::uint64_t> length() const noexcept;
   void set_length(std::uint64_t bytes) noexcept;
-  // Adds a transform of the body, after the ones that were added before; length() stays the length before the
-  // transforms.
+  // Adds a transform of the body, after the previous ones; length() remains the length before the transforms.
   void add(BodyTransform& transform) noexcept;
-  // The first one; null: it leaves as it is written.
+  // The first transform; null: the body is sent as it is written.
   BodyTransform* transforms() const noexcept;
 
  private:

@@ -3,10 +3,9 @@
 //   if (auto session = http::find_cookie(request, "session")) …
 //   KEEL_TRY_VOID(http::set_cookie(response, {.name = "session", .value = token, .max_age = 24_h}));
 //
-// Reading is lenient where RFC 6265 §5 has browsers send what they were given, and unambiguous: pairs are separated at
-// every ';', also inside quotes; quotes are part of the value; nothing is decoded. A pair without '=', or without a
-// token before it, is skipped. A name that comes twice has its first value (the more specific path, §5.4). Writing is
-// strict: what a browser would drop without a word is an error here.
+// Reading is lenient where RFC 6255 §5 A pair without '=', or without a token before it, is skipped. A name that comes
+// twice has its first value (the more specific path, §5.4). Writing is strict: a cookie that a browser would silently
+// drop is an error here.
 //
 // Lifetime: names and values are views into the head of the request.
 // Cost:     O(bytes) of the Cookie fields, for each search; no allocation and no hash table to be flooded.
@@ -34,10 +33,10 @@ struct Cookie {
 //   for (http::Cookies cookies(request.head()); auto cookie = cookies.next();) …
 class Cookies {
  public:
-  // More than `pairs_max` pairs, those passed over among them, are rejected: a bound on the work a request can ask for.
+  // More than `pairs_max` pairs, including skipped ones, are rejected: this limits the work that a request can cause.
   explicit Cookies(const RequestHead& head, int pairs_max = 256) noexcept;
 
-  // The next one; nullopt at the end, and from the bound on.
+  // The next cookie; nullopt at the end, and after pairs_max pairs.
   std::optional<Cookie> next() noexcept;
   // Code::InvalidArgument when there are more pairs than `pairs_max`.
   Result<> finish() const noexcept;
@@ -45,7 +44,7 @@ class Cookies {
  private:
   bool next_field() noexcept;
   const RequestHead& head_;
-  std::string_view rest_;  // The rest of the field before field_; null when it is used up.
+  std::string_view rest_;  // The rest of the Cookie field that is being read; null when it is used up.
   unsigned field_ = 0;
   int left_;
 };
@@ -55,19 +54,19 @@ std::optional<std::string_view> find_cookie(const Request& request, std::string_
 
 // When a browser sends the cookie with a request that another site has caused.
 enum class SameSite : std::uint8_t {
-  Lax,     // With a link that is followed only.
+  Lax,     // Only when the user follows a link.
   Strict,  // Never.
-  None,    // Always; `secure` is needed.
+  None,    // Always; requires `secure`.
 };
 
-// The defaults are the narrow ones: this host, HTTPS, no scripts, no other sites.
+// The defaults are restrictive: this host, HTTPS, no scripts, no other sites.
 struct SetCookie {
-  std::string_view name;   // A token; "__Secure-" and "__Host-" in front demand what they promise.
+  std::string_view name;   // A token; "__Secure-" and "__Host-" in front require what they promise.
   std::string_view value;  // cookie-octets: no blank, quote, comma, semicolon, backslash, control or 0x80 up.
-  // Nothing: until the browser is closed. Zero or less: browsers delete it immediately.
+  // Absent: until the browser is closed. Zero or less: browsers delete the cookie immediately.
   std::optional<Duration> max_age = {};
   std::string_view path = "/";
-  std::string_view domain = {};  // Empty: this host alone. Else its subdomains too.
+  std::string_view domain = {};  // Empty: only this host. Otherwise also the subdomains of this domain.
   SameSite same_site = SameSite::Lax;
   bool secure = true;     // Over HTTPS only.
   bool http_only = true;  // Not for scripts.
@@ -75,7 +74,7 @@ struct SetCookie {
 
 // Adds a Set-Cookie field to the response. Code::InvalidArgument, and nothing added, for a name, value, path or domain
 // that cannot be sent, name and value above 4,096 bytes together or another part above 1,024 (browsers drop those),
-// SameSite::None without `secure`, and a prefix whose promise is not kept.
+// SameSite::None without `secure`, and a prefix whose requirements are not met.
 Result<> set_cookie(Response& response, const SetCookie& cookie);
 
 }  // namespace keel::http

@@ -3,15 +3,15 @@
 //
 //   const Origin origin = origin_of(head, peer, {.proxies = networks, .forwarded_by = ForwardedBy::XForwarded});
 //
-// Anybody can send these fields, so they are believed only as far as the hops that wrote them are trusted: from the
-// right, as long as the address that sent us an element is in one of the trusted networks. The client is the first
-// address that is not, or the last one there is.
+// Anybody can send these fields, so they are trusted only as far as the proxies that wrote them: elements are read from
+// the right, as long as the address that sent an element is in one of the trusted networks. The client is the first
+// address that is not in them, or else the leftmost address.
 //
-// A proxy writes one of the three fields that name the client, and lets pass what a client wrote of the others.
-// Trust::forwarded_by says which one the proxies write; none of the others is looked at, whether that one is there or
-// not. A value that is not an address (garbage, "unknown", an obfuscated name) leaves the peer's own address, and so do
-// several X-Real-IP fields. Scheme and host come from the element of Forwarded that names the client, or from the last
-// element of their X- field; what is neither http nor https, or is no host, counts as not there.
+// A proxy writes one of the three fields that name the client, and passes on the other two as the client wrote them.
+// Trust::forwarded_by says which one the proxies write; the other two are ignored, even if that one is missing. A value
+// that is not an address (garbage, "unknown", an obfuscated name) is ignored in favour of the peer's own address, and
+// so are several X-Real-IP fields. Scheme and host come from the element of Forwarded that names the client, or from
+// the last element of their X- field; a scheme other than http and https, or an invalid host, counts as missing.
 //
 // Threads: functions.  Cost: one pass over these fields; no allocation.
 
@@ -39,31 +39,32 @@ namespace keel::http {
 enum class ForwardedBy : std::uint8_t {
   XForwarded,  // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host: nginx, HAProxy, Envoy, load balancers.
   Forwarded,   // Forwarded (RFC 7239).
-  XRealIp,     // X-Real-IP, which is one address, X-Forwarded-Proto, X-Forwarded-Host: many configurations of nginx.
+  XRealIp,     // X-Real-IP (one address), X-Forwarded-Proto, X-Forwarded-Host: many configurations of nginx.
 };
 
-// Which proxies are trusted about a fact.
+// The peers that are trusted about a fact.
 enum class Whom : std::uint8_t { Nobody, TrustedProxies, Everybody };
 
-// Which proxies are trusted about each fact that a request states about itself. The client's address is believed from
-// trusted proxies alone.
+// The peers that are trusted about each fact that a request states about itself. The client's address is accepted only
+// from trusted proxies.
 struct Believed {
   Whom proto = Whom::TrustedProxies;  // Request::scheme(): X-Forwarded-Proto, or proto= of Forwarded.
-  // Request::host(): X-Forwarded-Host, or host= of Forwarded. Nobody: few proxies set it, and a proxy that does not set
-  // it lets a client choose the host that links and redirects are made of. The request's own Host remains.
+  // Request::host(): X-Forwarded-Host, or host= of Forwarded. The default is Nobody, because few proxies set it, and
+  // behind one that does not, a client could choose the host in links and redirects. Otherwise the Host of the request
+  // is used.
   Whom host = Whom::Nobody;
   Whom request_id = Whom::TrustedProxies;  // Request::id(): X-Request-Id.
   Whom trace = Whom::TrustedProxies;       // Request::trace(): traceparent.
   Whom deadline = Whom::TrustedProxies;    // X-Request-Deadline-Ms, which can only shorten the time of a handler.
 };
 
-// The trusted proxies, and what is believed of them; `proxies` must outlive it.
+// The trusted proxies, and the facts about which they are trusted; `proxies` must outlive it.
 struct Trust {
   std::span<const Network> proxies = {};
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
   Believed believed = {};
 
-  // Whether there may be a peer whose word is taken.
+  // Whether there can be a peer that is trusted.
   bool may_believe(Whom whom) const noexcept {
     return whom == Whom::Everybody || (whom == Whom::TrustedProxies && !proxies.empty());
   }
@@ -71,26 +72,26 @@ struct Trust {
 
 // Where a request came from: the client's address, the scheme and the host.
 struct Origin {
-  Address client;              // Port 0 where none was given.
+  Address client;              // Port 0 if none was given.
   std::string_view scheme;     // "http" or "https".
   std::string_view host;       // Without a port; views into the head.
-  std::string_view authority;  // With the port, where one was given.
+  std::string_view authority;  // With the port, if one was given.
 };
 
 // The common facts about all requests of one listener, from which their origin is determined.
 struct Arrival {
   io::Engine* engine = nullptr;
   Trust trust = {};
-  std::string_view scheme = "http";     // The scheme of its connections.
-  SingleWriterCounter* bugs = nullptr;  // Requests that met one, of the worker.
+  std::string_view scheme = "http";     // The scheme of the listener's connections.
+  SingleWriterCounter* bugs = nullptr;  // Counts the requests of the worker that met a bug.
 };
 
 // Determines the client, the scheme and the host of a request; `scheme` is that of the connection.
 Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trust,
                  std::string_view scheme = "http") noexcept;
 
-// The part of an address that identifies a client: four bytes of IPv4, the eight bytes of a /64 of IPv6, which one
-// household has, and nothing for a Unix socket. A view into `address`.
+// The part of an address that identifies a client: four bytes of IPv4, the eight bytes of a /64 of IPv6, which belongs
+// to one household, and nothing for a Unix socket. A view into `address`.
 std::string_view client_of(const Address& address) noexcept;
 
 // Whether `address` lies in one of the networks of `trusted`.

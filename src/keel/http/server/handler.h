@@ -4,11 +4,11 @@
 //   Response or Result<Response>   responds synchronously, on the worker, parsed in place; or
 //   Task<Response>                 may suspend. A lambda that captures and returns a Task does not compile: what it
 //                                  captured would be gone after the first suspension.
-// A Request cannot be copied or taken by value: everything in it ends with the response. A handler keeps what it needs
-// longer by copying the text.
+// A Request cannot be copied or taken by value: everything in it is valid only until the response has been made. A
+// handler keeps what it needs longer by copying the text.
 //
 // Lifetime: objects whose members are handlers outlive the router.
-// Threads:  every worker calls the same handler; what it shares between requests is its own business.
+// Threads: every worker calls the same handler; the handler has to protect data that it shares between requests.
 
 #pragma once
 

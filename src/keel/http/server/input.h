@@ -9,9 +9,9 @@
 //   const auto filter = co_await request.query<Filter>();
 //   const auto upload = co_await request.form<Upload>();           // http::FormPart is a file (multipart.h)
 //
-// json the body: Content-Type is application/json or ends in +json; data/json_parse.h says what is read. query the part
-// after the '?'; data/text_fields.h says what is read. form the body: application/x-www-form-urlencoded or
-// multipart/form-data that was put together; as a query, and a
+// json the body: Content-Type is application/json or ends in +json; data/json_parse.h says how it is read. query the
+// part after the '?'; data/text_fields.h says how it is read. form the body: application/x-www-form-urlencoded or
+// multipart/form-data, collected as a whole; read like a query, and a
 //        field that is an http::FormPart is a file.
 //
 // Result:   a T, or one error with all that is wrong (rejection.h), to which the response is a problem document.
@@ -23,7 +23,7 @@
 //           A broken escape, more than 256 pairs, a multipart body that is malformed or above MultipartLimits: 400.
 // Errors:   json and form on a route that streams its body, and in a middleware before the body has come, are a Bug
 //           (base/bug.h).
-// Lifetime: std::string_view fields and FormParts live as the request does.
+// Lifetime: std::string_view fields and FormParts are valid as long as the request.
 // Cost:     of json nothing beside json::read(): no heap for a T of views. Of a query and a form an array in the
 //           request's arena.
 

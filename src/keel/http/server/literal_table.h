@@ -1,11 +1,11 @@
 // keel/http/server/literal_table.h — a perfect hash from texts to numbers: one probe and one comparison per look-up.
 //
 // For the router's literals: whole paths, patterns, hosts. Hash and displace: the keys of a bucket share a
-// displacement, chosen when they were added such that each lies in a slot of its own. Therefore find() takes constant
-// time for any number of keys and any name.
+// displacement, which is chosen when they are added so that each key has its own slot. Therefore find() takes constant
+// time for any number of keys and any text.
 //
 // Errors:   adding a key that is there already is a bug and aborts.
-// Threads:  find() from any number once adding is over.
+// Threads: find() may be called by any number of threads after the last key was added.
 // Cost:     find(): the hash of the text, eight bytes a step, two loads and a comparison. add(): constant on average.
 //           Keys come from our own patterns: nobody outside can choose them so that adding becomes slow.
 
@@ -32,9 +32,9 @@ class LiteralTable {
  private:
   struct Key {
     std::uint64_t hash = 0;
-    std::uint32_t at = 0;  // In text_.
+    std::uint32_t at = 0;  // Offset in text_.
     std::uint32_t size = 0;
-    std::uint32_t value = none;  // None: a free slot.
+    std::uint32_t value = none;  // none: a free slot.
   };
 
   std::size_t bucket_of(std::uint64_t hash) const noexcept { return hash >> 40 & bucket_mask_; }
@@ -46,10 +46,11 @@ class LiteralTable {
 
   std::uint64_t sizes_ = 0;  // Bit by size of a key modulo 64: most texts of other sizes cost nothing.
   std::uint64_t salt_ = 1;
-  std::vector<std::uint32_t> displacements_;         // By bucket; a power of two, half as many as slots:
-  std::size_t bucket_mask_;                          // that less one.
-  std::vector<Key> slots_;                           // A power of two, at most half full:
-  std::size_t slot_mask_;                            // that less one.
+  // Indexed by bucket; their number is a power of two, half as many as slots.
+  std::vector<std::uint32_t> displacements_;
+  std::size_t bucket_mask_;                          // The number of buckets less one.
+  std::vector<Key> slots_;                           // Their number is a power of two; at most half are in use.
+  std::size_t slot_mask_;                            // The number of slots less one.
   std::vector<Key> keys_;                            // All keys in the order of adding.
   std::vector<std::vector<std::uint32_t>> buckets_;  // The indices of the keys in each bucket.
   std::string text_;

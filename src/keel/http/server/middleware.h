@@ -20,16 +20,16 @@
 //   }
 //   router.use(timed);                                                       // or an object with such an operator()
 //
-// It makes a task of every request of its routes. A middleware that returns a Task is a function, or a named object
-// that outlives the router, or an object whose class has a member type KeptAround and which the router keeps; a lambda
-// that captures does not compile there. `next` is taken by value: a reference to it would dangle after the first
+// It makes a task of every request of its routes. A middleware that returns a Task is a function, a named object that
+// outlives the router, or an object that the router keeps and whose class has a member type KeptAround; a lambda with
+// captures does not compile. `next` is taken by value: a reference to it would dangle after the first
 // suspension, and does not compile.
 //
-// Both run in the order in which they were used, the first outermost. docs/middleware.md has examples.
+// Both forms run in the order in which they were added, the first outermost. docs/middleware.md has examples.
 //
 // Middleware runs when the head of a request has arrived, before the body: the body of a rejected request is not
-// received, and a client that sent Expect: 100-continue gets no 100. Request::body() is there for the handler; in
-// middleware it is a Bug. One of the second form waits for it:
+// received, and a client that sent Expect: 100-continue gets no 100. Request::body() is for the handler; calling it in
+// middleware is a Bug. A middleware of the second form can wait for the body:
 //
 //   Task<http::Response> signed_only(http::Request& request, http::Next next) {
 //     const std::string_view body = co_await request.whole_body();
@@ -37,15 +37,16 @@
 //     co_return co_await next(request);
 //   }
 //
-// After a rejection the rest of the body is thrown away and the connection continues, up to 256 KiB within
-// Limits::body_timeout; a larger one, and one that its client has not begun to send, ends the connection. The handler's
-// time (request_timeout) begins when its body is whole; what stands around it has that time and body_timeout.
+// After a rejection the rest of the body is dropped and the connection continues, up to 256 KiB within
+// Limits::body_timeout; a larger body, and one that the client has not begun to send, ends the connection. The
+// handler's time limit (request_timeout) begins when its body is complete; middleware around it has that time plus
+// body_timeout.
 //
-// These responses pass no middleware: those to messages that are rejected before a route is chosen (400, 408, 413, 414,
-// 417, 431, 501, 505), and the 503 of a worker that is overloaded or has no memory for bodies. The router's own
-// responses (404, 405, 406, 415, 501, OPTIONS) pass the first form only; router.h says which.
+// These responses do not pass through middleware: those to messages that are rejected before a route is chosen (400,
+// 408, 413, 414, 417, 431, 501, 505), and the 503 of a worker that is overloaded or has no memory for bodies. The
+// router's own responses (404, 405, 406, 415, 501, OPTIONS) pass through the first form only; router.h says which.
 //
-// Threads:  one object is called by all workers, side by side.
+// Threads: all workers call one object concurrently.
 // Cost:     an indirect call for each before() and after(); a task for each of the second form, and one for a request
 //           whose body has not arrived with its head.
 
@@ -89,19 +90,19 @@ template <class C>
 concept ActsAfter = requires(C& object, Request& request, Response& response) {
   { object.after(request, response) } -> std::same_as<void>;
 };
-// Exactly these: an operator() that takes Next by reference could be called as well, and would be left with a dangling
-// one.
+// Exactly these signatures: an operator() that takes Next by reference could also be called, but its reference would
+// dangle.
 template <class C>
 concept ActsAround = requires { static_cast<Task<Response> (C::*)(Request&, Next)>(&C::operator()); } ||
                      requires { static_cast<Task<Response> (C::*)(Request&, Next) const>(&C::operator()); };
-// An object without a name that may be around: its members are what it was made of, not the captures of a coroutine.
+// A temporary object that may be kept: its members are its own state, not the captures of a coroutine.
 template <class C>
 concept IsKeptAround = ActsAround<C> && requires { typename C::KeptAround; };
 template <class F>
 concept IsAround = std::is_convertible_v<F, Task<Response> (*)(Request&, Next)>;
 }  // namespace internal
 
-// One link of a chain, its type forgotten. Routers make them.
+// One link of a chain, with its type erased. Created by routers.
 class Middleware {
  public:
   using Function = Task<Response> (*)(Request&, Next);
@@ -158,11 +159,11 @@ class Middleware {
   // Whether it has the first form.
   bool acts_at_once() const noexcept { return function_ == nullptr && around_ == nullptr; }
 
-  // Runs before() of the links in front of the request's handler (RouteMatch::links): the response of the one that gave
-  // one. Servers call it, once, ahead of the handler.
+  // Runs before() of the links in front of the request's handler (RouteMatch::links), and returns the first response
+  // that one of them gives. Servers call it once, before the handler.
   static std::optional<Response> before(Request& request);
   // Runs after() of each middleware that let the request pass. An exception makes the response a problem;
-  // std::bad_alloc when there is no memory for that either. Servers call it, once, when there is a response.
+  // std::bad_alloc when there is no memory for that either. Servers call it once, when there is a response.
   static void after(Request& request, Response& response);
 
  private:

@@ -9,18 +9,18 @@
 //   }
 //   KEEL_TRY_VOID(reader.finish());                                   // the body was whole
 //
-// A body that is in memory as a whole: a struct by request.form<Upload>() (input.h), whose files are FormParts, or all
-// parts by `for (const FormPart& part : *read_form(request))`.
+// To read a body that is in memory as a whole: use request.form<Upload>() (input.h) for a struct whose files are
+// FormParts, or loop over all parts with `for (const FormPart& part : *read_form(request))`.
 //
 // Rejected with 400: a line "--boundary" that continues with anything but a line end or "--"; a head of a part with CR
 // or LF alone, a folded line, another control byte, without Content-Disposition: form-data and its name, or with one of
 // its parameters twice; filename* without filename (RFC 7578 §4.2 forbids it; beside filename it is ignored); a
 // Content-Transfer-Encoding that changes bytes (§4.7); text above 1 KiB before the first boundary or after the last.
 // 413 by MultipartReader, OutOfRange (400) by read_form(): more parts, or a larger head of a part, than
-// MultipartLimits. The size of the parts is bounded by the body's.
+// MultipartLimits. The size of the parts is limited by that of the body.
 //
-// Names are as sent, but for \" and \\: browsers write %22, %0D and %0A for a quote and a line end (WHATWG HTML
-// §4.10.21.8), and these stay. A file name is what the client says: never a path to open.
+// Names are returned as sent, except that \" and \\ are unescaped: browsers write %22, %0D and %0A for a quote and a
+// line end (WHATWG HTML §4.10.21.8), and these stay. A file name is chosen by the client: never use it as a path.
 //
 // Lifetime: part() holds until its PartEnd; data until the next feed: it points into `received`, or, where bytes that
 //           had been taken for the beginning of a boundary were none, into the reader.
@@ -61,7 +61,7 @@ struct FormPart {
   std::string_view body;                     // Only from read_form() and Request::form().
 };
 
-// For request.form<T>(), where a FormPart is a field (data/text_fields.h).
+// Used by request.form<T>(), where a FormPart is a field (data/text_fields.h).
 const char* read_text(const NamedText& in, FormPart& part);
 
 // What next() found.
@@ -70,7 +70,7 @@ enum class MultipartState : std::uint8_t {
   Part,     // The head of a part is complete.
   Data,     // `data` is more of its content, not empty.
   PartEnd,  // The part is complete.
-  Refused,  // Answer with `status` and feed nothing more.
+  Refused,  // Respond with `status` and feed nothing more.
 };
 
 // The result of next(): what it found, how many bytes it used, and the data in them.
@@ -90,7 +90,7 @@ class MultipartReader {
   // The boundary, as multipart_boundary() returns it, is copied.
   explicit MultipartReader(std::string_view boundary, MultipartLimits limits = {});
 
-  // Uses bytes up to the next step to report. Cut them anywhere.
+  // Uses bytes up to the next step to report. The bytes may be divided anywhere.
   MultipartStep feed(std::string_view received);
   // The part that is being read, without its body.
   const FormPart& part() const noexcept { return part_; }
@@ -113,17 +113,17 @@ class MultipartReader {
   std::uint32_t parts_ = 0;
   std::uint32_t outside_ = 0;  // Bytes of the preamble, or of the epilogue.
   std::uint32_t padding_ = 0;  // Blanks after a boundary.
-  std::uint8_t matched_ = 0;   // Bytes of the delimiter at the end of what was fed.
+  std::uint8_t matched_ = 0;   // Bytes of the delimiter that match the end of the input so far.
   std::uint8_t delimiter_size_ = 0;
-  bool pretends_line_ = true;  // The line end that has matched was not fed.
+  bool pretends_line_ = true;  // The matched line end was not part of the input.
   At at_ = At::Preamble;
   Status status_ = Status::BadRequest;
   const char* reason_ = "";
   char delimiter_[4 + boundary_bytes_max];  // "\r\n--boundary"
 };
 
-// All parts of a request whose body is in memory. InvalidArgument for what is rejected with 400, OutOfRange for a
-// limit. The views live as long as the request.
+// All parts of a request whose body is in memory. InvalidArgument for input that is rejected with 400, OutOfRange above
+// a limit. The views live as long as the request.
 Result<std::span<const FormPart>> read_form(Request& request, MultipartLimits limits = {});
 
 }  // namespace keel::http

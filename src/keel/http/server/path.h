@@ -6,9 +6,9 @@
 //   if (auto id = tree.match("/users/42", params)) …            // 7, params.find("id") == "42"
 //
 // Patterns: literal segments; {name} for one segment of at least one byte; {name:type} for one that fits the type;
-// {name...} at the end for the rest, which may be empty and may hold slashes. A literal segment wins over {name:type},
-// in the order below, that over {name}, and {name} over {name...}; when the rest of the path then fails, the next is
-// tried. "/a" and "/a/" are two paths.
+// {name...} at the end for the rest, which may be empty and may contain slashes. A literal segment wins over
+// {name:type}, in the order below, that over {name}, and {name} over {name...}; when the rest of the path then fails,
+// the next is tried. "/a" and "/a/" are two paths.
 //
 //   uuid   8-4-4-4-12 hexadecimal digits, of either case (RFC 9562)
 //   uint   digits, at most 18446744073709551615
@@ -17,14 +17,16 @@
 //
 // Escapes: the path is divided at its slashes first. Then each segment is decoded once, to compare it with literals and
 // types: "/%75sers/%37" is "/users/7", "%2F" is a byte of a segment and never a separator, "%2525" means "%25". Values
-// are handed out raw: decode them once, when used. ("%00" and broken escapes have been rejected by the parser.)
+// are returned raw: decode them once, when you use them. ("%00" and broken escapes have been rejected by the parser.)
 //
-// Dot segments: nothing is resolved. RFC 3986 §5.2.4 has the client remove them before it sends; one that arrives is a
-// segment like another, so "/a/../b" is never "/b", and a value may be "..": what opens files has to confine itself.
+// Dot segments: nothing is resolved. RFC 3986 §5.2.4 requires the client to remove them before it sends; one that
+// arrives is an ordinary segment, so "/a/../b" is never "/b", and a value may be "..": code that opens files has to
+// confine them to a folder.
 //
-// Lifetime: `params` views the path and the tree; when the path moves, rebase() makes it follow.
-// Threads: match() from any number once adding is over.
-// Cost: paths whose pattern has no parameter: one look-up in a perfect hash when sent without escapes. Else a radix
+// Lifetime: `params` views the path and the tree; when the path moves, call rebase().
+// Threads: match() may be called by any number of threads after the last pattern was added.
+// Cost: paths whose pattern has no parameter: one look-up in a perfect hash when sent without escapes. Otherwise a
+// radix
 //       tree: one comparison for each run of bytes that patterns share, whatever their number, and one step over eight
 //       bytes at a time for each parameter; a choice between a literal and a parameter that turns out wrong adds its
 //       way back. No allocation in match().
@@ -73,7 +75,7 @@ class PathParams {
     return std::nullopt;
   }
 
-  // The path that was matched is now at `path` (a copy, or the buffer has moved).
+  // The matched path is now at `path` (a copy, or the buffer has moved).
   void rebase(const char* path) noexcept { path_ = path; }
 
  private:
@@ -98,12 +100,12 @@ class PathParams {
 class PathTree {
  public:
   // InvalidArgument: the pattern is malformed (the message says how and shows it). AlreadyExists: it matches the same
-  // paths as one that is there. Conflict: it names a parameter differently from a pattern with the same beginning.
+  // paths as an existing pattern. Conflict: it names a parameter differently from a pattern with the same beginning.
   // These two name the other pattern, and `*other` becomes its id. A rejected pattern leaves the tree unchanged for
   // matching.
   Result<> add(std::string_view pattern, std::uint32_t id, std::uint32_t* other = nullptr);
 
-  // The id of the best pattern; or none, and then `params` is unspecified. `path` begins with '/' and has valid
+  // Returns the id of the best pattern, or none; then `params` is unspecified. `path` begins with '/' and has valid
   // escapes, as RequestHead::path() gives it; anything else matches nothing.
   std::optional<std::uint32_t> match(std::string_view path, PathParams& params) const noexcept {
     params.path_ = path.data();
@@ -122,22 +124,22 @@ class PathTree {
   static constexpr int type_count = 5;
   struct Segment;
 
-  // Where a parameter leads.
+  // The node that follows a parameter.
   struct Param {
-    std::uint32_t to = none;    // A node, or after {name...} the id.
+    std::uint32_t to = none;    // The index of a node, or, after {name...}, the id of the pattern.
     std::uint32_t name = none;  // Index into names_.
-    std::uint32_t by = none;    // Index into patterns_: who named it first.
+    std::uint32_t by = none;    // Index into patterns_ of the pattern that named it first.
   };
-  // The parameters that stand at one place.
+  // The parameters that are possible at one place.
   struct Params {
     unsigned types = 0;  // Bit by Type.
     Param by_type[type_count];
     Param rest;
   };
-  // A run of literal bytes, slashes among them, and the nodes that follow it. A line of the cache.
+  // A run of literal bytes, including slashes, and the nodes that follow it. Fits one cache line.
   struct alignas(64) Node {
     static constexpr std::uint32_t few = 8;
-    std::uint32_t text = 0;  // In text_.
+    std::uint32_t text = 0;  // Offset in text_.
     std::uint32_t size = 0;
     std::uint32_t id = none;      // The id of the pattern that ends here.
     std::uint32_t by = none;      // The index of that pattern in patterns_.
@@ -147,7 +149,7 @@ class PathTree {
     std::uint32_t children[few] = {none, none, none, none, none, none, none, none};  // The node of each child.
     // With more than a few: children[0] is the index of their table.
   };
-  using Table = std::array<std::uint32_t, 256>;  // Node by first byte, or none.
+  using Table = std::array<std::uint32_t, 256>;  // The node for each first byte, or none.
   struct Pattern {
     std::string text;
     std::uint32_t id;
@@ -174,7 +176,7 @@ class PathTree {
   std::string text_;
   std::vector<std::string> names_;
   std::vector<Pattern> patterns_;
-  LiteralTable whole_;  // From a path without parameters to its id.
+  LiteralTable whole_;  // Maps a path without parameters to its id.
 };
 
 }  // namespace keel::http

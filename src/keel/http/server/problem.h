@@ -2,9 +2,9 @@
 //
 //   {"type":"about:blank","title":"Not Found","status":404,"detail":"no such user"}
 //
-// The one place where an Error becomes a response. An error of the application, `fail(Code::NotFound, "no such user")`,
-// has the status of its code, and the client reads its message. That of Request::json(), query() and form() has the
-// status of its Rejection (rejection.h), and lists everything that is wrong:
+// This is the only place where an Error becomes a response. An error of the application, `fail(Code::NotFound, "no such
+// user")`, gets the status of its code, and the client reads its message. The error of Request::json(), query() and
+// form() gets the status of its Rejection (rejection.h), and lists everything that is wrong:
 //
 //   {"type":"about:blank","title":"Unprocessable Content","status":422,
 //    "detail":"the body has invalid values",
@@ -12,14 +12,14 @@
 //              {"pointer":"/lines/0/quantity","keyword":"minimum","detail":"must be from 1 to 100"}]}
 //
 // "keyword" is the keyword of JSON Schema that the value violates (data/violations.h); an entry without one is about
-// something that has no keyword. For a query "pointer" is "parameter", for a form "field".
+// something that has no keyword. For a query, "parameter" takes the place of "pointer"; for a form, "field" does.
 //
-// An error from the environment (base/error.h: files, databases, other servers, the system) is the server's, whatever
-// its code: 502, 503 or 504 where that is its status, else 500. on_error() (task/on_error.h) turns one that the client
-// has caused into one of the application. A bug is a 500. The text of what is the server's own affair (those, and
-// Internal, DataLoss, Upstream, Unavailable, ResourceExhausted, DeadlineExceeded of the application) names hosts, files
-// and queries: it is logged, and the body has a sentence for its code. Use refuse() for a 503 or 504 with a message for
-// the client.
+// An error from the environment (base/error.h: files, databases, other servers, the system) counts as the server's own,
+// whatever its code: 502, 503 or 504 if that is the status of its code, else 500. on_error() (task/on_error.h) turns
+// one that the client has caused into one of the application. A bug is a 500. The message of such an error, and of
+// Internal, DataLoss, Upstream, Unavailable, ResourceExhausted and DeadlineExceeded of the application, may name hosts,
+// files and queries: it is logged, and the body has a fixed sentence for the code. Use refuse() for a 503 or 504
+// with a message for the client.
 
 #pragma once
 
@@ -41,23 +41,24 @@ class Request;
 // A problem made from the code's default status and the message.
 Response problem(const Error& error);
 // The same for the error that a request ended with, which is logged with method, path and route: at the level of its
-// code; at error level, with the place of the call, a statement and the stack of a bug, when it is the server's.
+// code, or, if it is the server's own, at error level with the place of the call, a statement, and the stack of a bug.
 Response problem(const Request& request, const Error& error);
 
 // HTTP's own rejections, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:
-// Retry-After: 1 (RFC 9110 §10.2.3). A 401 has to name an authentication scheme (§15.5.2), which only its maker knows:
-// `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`; an Error has no such field.
+// Retry-After: 1 (RFC 9110 §10.2.3). A 401 has to name an authentication scheme (§15.5.2), which only the code that
+// makes the response knows: `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`; an Error has no
+// such field.
 Response refuse(Status status, std::string_view detail);
 
-// Violations that a handler finds itself in a body that was read, as the document above:
+// Reports violations that a handler finds itself in a body, in the same form as above:
 //
 //   http::Invalid invalid;
 //   if (!is_known(line.sku)) invalid.field("/lines/0/sku", "is no product of ours");
 //   if (!invalid.empty()) co_return std::move(invalid).response();
 class Invalid {
  public:
-  // `pointer` is a JSON Pointer (RFC 6901) into the body, "/email"; `keyword` a literal, that of JSON Schema, where
-  // there is one. At most Violations::count_max are listed.
+  // `pointer` is a JSON Pointer (RFC 6901) into the body, "/email"; `keyword` is a literal, the keyword of JSON Schema
+  // if there is one. At most Violations::count_max are listed.
   Invalid& field(std::string_view pointer, std::string_view detail, std::string_view keyword = {});
   bool empty() const noexcept { return violations_.empty(); }
   Response response() &&;
@@ -67,7 +68,7 @@ class Invalid {
 };
 
 // The errors of JSON that is parsed by hand, as the same documents: 400 with line and column when it is not JSON, 422
-// naming the member when it is JSON and not what was asked for.
+// naming the member when it is JSON but not of the expected form.
 Response problem(const json::Reader& reader);
 
 }  // namespace keel::http

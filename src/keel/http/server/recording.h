@@ -1,9 +1,10 @@
-// keel/http/server/recording.h — records what handlers read of requests and respond with, as `keel api init` finds it
-// out while the tests of a service run.
+// keel/http/server/recording.h — records what handlers read from requests and what they respond with; `keel api init`
+// uses it while the tests of a service run.
 //
-// Where KEEL_RECORD_CONTRACT is defined, json(), query(), form(), path_param() and query_param() of a Request, and
-// Response::json(), report to the recorder which type they are called with. All sources of a program are compiled with
-// it, or none. Without it they contain no code for this, and a server reports only its responses to the recorder.
+// If KEEL_RECORD_CONTRACT is defined, json(), query(), form(), path_param() and query_param() of a Request, and
+// Response::json(), report to the recorder which type they are called with. Either all sources of a program must be
+// compiled with it, or none. Without it they contain no code for this, and a server reports only its responses to the
+// recorder.
 //
 // Threads: `active` is set before servers start; it is called by all workers.
 // Cost:    without a recorder, a load and a branch for each response.
@@ -32,20 +33,21 @@ class Router;
 class Recorder {
  public:
   enum class Part : std::uint8_t { Body, Query, Form, PathParameter, QueryParameter };
-  // Adds a type to `schemas`, and returns its schema as JSON: for a query and a form, the list of their fields.
+  // Adds a type to `schemas`, and returns its schema as JSON: for a query and a form, it returns the list of their
+  // fields.
   using Describe = std::string (*)(json::Schemas& schemas);
 
-  // The recorder that gets the reports; null: none. Outlives the servers, and their responses.
+  // The recorder that receives the reports; null: none. Outlives the servers, and their responses.
   static inline Recorder* active = nullptr;
 
-  // A handler has asked for a part of the request; `name`: of a parameter; `function`: of the handler, as the compiler
-  // writes it, or null.
+  // A handler has read a part of the request. `name` is that of a parameter; `function` is the name of the handler, as
+  // the compiler writes it, or null.
   virtual void asks(const Request& request, Part part, std::string_view name, Describe type, const char* function) = 0;
-  // "application/json" at an address that stands for that type from now on.
+  // Returns "application/json" at an address that identifies that type from now on.
   virtual std::string_view content_type_of(Describe type) = 0;
-  // The response to a request as it is sent, but for what the server adds.
+  // The response to a request as it is sent, without the fields that the server adds.
   virtual void responds(const Request& request, const Response& response) = 0;
-  // A service has these routes, which are all that counts.
+  // A service has these routes; only they are recorded.
   virtual void serves(const Router& router) = 0;
 
  protected:

@@ -1,17 +1,17 @@
-// keel/http/server/rejection.h — everything that is wrong with what a client has sent.
+// keel/http/server/rejection.h — all errors in the input of a client.
 //
-// The error of Request::json(), query() and form() carries one. A handler that ends with that error, however it comes
-// there and with whatever context (co_await, KEEL_TRY, because()), gets all of it as its response (problem.h); a
-// handler can look at it:
+// The error of Request::json(), query() and form() carries one. If a handler ends with that error, whether it arrived
+// by co_await or KEEL_TRY, with or without because(), its response lists all of it (problem.h); a handler can also
+// inspect it:
 //
 //   const Result<Order> order = request.json<Order>();
 //   if (const http::Rejection* why = order ? nullptr : http::Rejection::of(order.error())) {
 //     for (const Violation& one : why->violations()) …                  // "/lines/0/quantity", "must be from 1 to 100"
 //   }
 //
-// For violations that a handler finds itself, once the body is read, Invalid (problem.h) makes the same response.
+// For violations that a handler finds itself after the body was read, Invalid (problem.h) makes the same response.
 //
-// Ownership: of the Error, and of its clones.  Threads: any.
+// Ownership: owned by the Error and its clones. Threads: any.
 // Cost:      allocations of the violations; nothing where all is well.
 
 #pragma once
@@ -28,14 +28,14 @@ namespace keel::http {
 class Rejection final : public Error::Details {
  public:
   enum class What : std::uint8_t {
-    Body,   // 422, and 400 for what is no JSON; "errors" have a "pointer".
-    Query,  // 400; a "parameter".
-    Form,   // 422; a "field".
+    Body,   // 422, and 400 for text that is not JSON; each error has a "pointer".
+    Query,  // 400; each error has a "parameter".
+    Form,   // 422; each error has a "field".
     // For a contract (contract/input.h): 400 for parameters that cannot be read, 422 for those that violate a schema;
     // both name a "parameter".
     Parameters,
     ParameterValues,
-    ContentType,  // 415: none is listed, the message says what is expected.
+    ContentType,  // 415: no violations are listed; the message says what is expected.
   };
 
   // InvalidArgument, with each violation in the message, for the log. There is at least one.
@@ -43,13 +43,13 @@ class Rejection final : public Error::Details {
   // 415: the message is `expected`; the field `accept_field`, Accept or another, has `accepted`. Literals.
   static Error unsupported(const char* expected, const char* accept_field, const char* accepted);
 
-  // The rejection that `error` carries, or null. Also null once the error was given another code than InvalidArgument.
+  // The rejection that `error` carries, or null. Also null after the error was given a code other than InvalidArgument.
   static const Rejection* of(const Error& error) noexcept;
 
   What what() const noexcept { return what_; }
   Status status() const noexcept;
   const Violations& violations() const noexcept { return violations_; }
-  // The field of the response that names what is accepted, and its value; empty if there is none.
+  // The field of the response that lists accepted types, and its value; empty if there is none.
   std::string_view accept_field() const noexcept { return accept_field_; }
   std::string_view accepted() const noexcept { return accepted_; }
 

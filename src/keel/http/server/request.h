@@ -1,10 +1,9 @@
 // keel/http/server/request.h — one request, as a handler sees it.
 //
-// Everything is a view into the request's own memory: the received bytes, or the request's arena. Nothing is copied for
-// a synchronous handler. Before a Task handler is started, the head and the body are moved to the arena, so that its
-// views are valid across suspensions.
+// Everything is a view into the request's own memory: Nothing is copied for a synchronous handler. Before a Task
+// handler is started, the head and the body are moved to the arena, so that its views are valid across suspensions.
 //
-// Lifetime: the Request and every view from it live until the response has been made (until the Task has ended).
+// Lifetime: the Request and every view of it are valid until the response has been made (until the Task has ended).
 // Threads:  the worker that received it.
 // Cost:     accessors are loads; path_param and query_param decode on demand, into the arena when there is an escape.
 //
@@ -56,7 +55,7 @@ template <class T>
 concept HasInput = requires { sizeof(Input<T>); };
 }  // namespace internal
 
-// Not copied: everything in it ends with the response.
+// Cannot be copied: everything in it is valid only until the response has been made.
 class Request {
  public:
   Request() = default;
@@ -68,7 +67,7 @@ class Request {
   std::string_view path() const noexcept { return head_->path(); }
   // The part after the '?', not decoded; empty when there is none.
   std::string_view query() const noexcept { return head_->query(); }
-  // The pattern of the route that matched, "/api/users/{id}"; empty when none did. Lives as long as the router.
+  // The pattern of the route that matched, "/api/users/{id}"; empty when no route matched. Lives as long as the router.
   std::string_view route() const noexcept { return match_.pattern; }
   // The methods of the path, "GET, HEAD, OPTIONS", for a response to OPTIONS or with 405; else empty.
   std::string_view allow() const noexcept { return match_.allow; }
@@ -81,22 +80,23 @@ class Request {
   // when there is none. For fields that are lists.
   std::optional<std::string_view> header_list(std::string_view name);
   const RequestHead& head() const noexcept { return *head_; }
-  // The whole body, decoded from its transfer coding; empty when there is none. Bounded by Limits::body_bytes_max, or
-  // by what the route says. Empty on a route that streams it: read_body(). In a middleware that is called before the
-  // handler it is a Bug (base/bug.h), for it may not have arrived: whole_body().
+  // The whole body, decoded from its transfer coding; empty when there is none. Its size is limited by
+  // Limits::body_bytes_max, or by the limit of the route. Empty on a route that streams it: call read_body() there. In
+  // a middleware that is called before the handler it is a Bug (base/bug.h), because the body may not have arrived:
+  // call whole_body() there.
   std::string_view body(std::source_location place = std::source_location::current()) const {
     if (is_before_body_) [[unlikely]]
       reject_early_read("body()", place);
     return body_;
   }
-  // For middleware that stands around the handler (middleware.h): receives what is missing of the body, which then is
-  // body(). Until it is called, or the handler is, no more of the body is received than came with the head, and a
-  // client that waits for 100 (Continue) does not get it. Errors: as read_body(), and ResourceExhausted (503) where the
-  // bodies of all requests, or those of this client, hold as much as they may. A Bug on a route that streams.
+  // For middleware that calls the handler itself (middleware.h): receives the rest of the body, which is then body().
+  // Until this or the handler is called, no more of the body is received than arrived with the head, and a client that
+  // waits for 100 (Continue) does not get it. Errors: those of read_body(), and ResourceExhausted (503) when the memory
+  // limit for all bodies, or for those of this client, is reached. A Bug on a route that streams.
   Task<std::string_view> whole_body(std::source_location place = std::source_location::current());
   // `co_await request.read_body()`: the next piece of the body, borrowed until the next read, as it arrives; empty at
-  // its end. On a route that does not stream: the whole of it, then empty, and in middleware a Bug, as body(). Errors
-  // and the rest: body_reader.h.
+  // its end. On a route that does not stream, it returns the whole body, then an empty chunk; in middleware it is a
+  // Bug, like body(). body_reader.h has the errors and the other rules.
   BodyRead read_body(std::source_location place = std::source_location::current()) {
     if (is_before_body_) [[unlikely]]
       reject_early_read("read_body()", place);
@@ -110,22 +110,22 @@ class Request {
   std::optional<std::string_view> trailer(std::string_view name) const noexcept;
   std::string_view trailers() const noexcept;
 
-  // The decoded value of `{name}`. InvalidArgument (400) when it is not a T; asking for a name that the route does not
-  // have is a Bug (base/bug.h), of `place`. T: std::string_view, integers, double, which is finite, and types that are
-  // read from text (base/text_value.h), such as Uuid and Timestamp.
+  // The decoded value of the parameter `{name}` of the path. InvalidArgument (400) when it is not a T; asking for a
+  // name that the route does not have is a Bug (base/bug.h), of `place`. T: std::string_view, integers, double, which
+  // is finite, and types that are read from text (base/text_value.h), such as Uuid and Timestamp.
   template <class T>
   Result<T> path_param(std::string_view name, std::source_location place = std::source_location::current());
-  // The value of `{name}` as it was sent, percent-escapes not decoded; as path_param() of a name that is not there.
+  // The value of `{name}` as it was sent, percent-escapes not decoded; an unknown name is handled as in path_param().
   std::string_view raw_path_param(std::string_view name,
                                   std::source_location place = std::source_location::current()) const;
-  // The decoded value of the first `name=` in the query, nullopt when it is not there; InvalidArgument (400) when it
-  // is there and not a T, or its escapes are broken.
+  // The decoded value of the first `name=` in the query, nullopt when there is none; InvalidArgument (400) when it is
+  // not a T, or its escapes are broken.
   template <class T>
   Result<std::optional<T>> query_param(std::string_view name);
 
   // The input of the client as a plain struct (data/fields.h); views in it live as long as the request. Use `co_await`
   // or KEEL_TRY: the error becomes a response that lists every violation (input.h, rejection.h). The body as JSON: 415
-  // for another Content-Type, 400 for what is no JSON, 422 with every violation.
+  // for another Content-Type, 400 for text that is not JSON, 422 with every violation.
   template <class T>
   Result<T> json(std::source_location place = std::source_location::current()) {
     if constexpr (is_readable<T>()) return internal::Input<T>::json(*this, place);
@@ -141,9 +141,9 @@ class Request {
     if constexpr (is_readable<T>()) return internal::Input<T>::form(*this, place);
   }
 
-  // Keeps a value for code that handles this request later, for example what a middleware has found out, for the
-  // handler. One of each type, or of each type for each `by` (an address that stands for who keeps it); the last one
-  // set is what get() finds.
+  // Keeps a value for code that handles this request later, for example from a middleware for the handler. There is one
+  // value for each type, or for each type and each `by` (an address that identifies the code that keeps it); get()
+  // finds the value that was set last.
   template <class T>
   void set(const T& value, const void* by = nullptr) {
     static_assert(
@@ -163,34 +163,34 @@ class Request {
     return nullptr;
   }
 
-  // Values of other types have to be kept alive by their owner: LentValue.
+  // A value of another type must be kept alive by its owner, with LentValue.
 
   // The other end of the connection: the client, or the proxy in front of the server, or the address that this proxy
-  // has named (ServerOptions::proxy_protocol; empty where it named none). Port and all; of a Unix socket's client
-  // without a path. Asks the kernel, once for a request.
+  // has named (ServerOptions::proxy_protocol; empty if it named none). Includes the port; for a client of a Unix socket
+  // it has no path. The first call for a request asks the kernel.
   const Address& peer();
   // The client, the scheme and the host, as reported by proxies that ServerOptions::trusted_proxies and ::believed
   // trust (forwarded.h); otherwise the peer, the connection's scheme ("https" over TLS) and the host of the head. The
-  // first call looks.
+  // first call determines them.
   const Address& client_address() { return origin().client; }
   std::string_view scheme() { return origin().scheme; }
   std::string_view host() { return origin().host; }
-  // The host with its port, where one was given: "example.com:8443".
+  // The host with its port, if one was given: "example.com:8443".
   std::string_view authority() { return origin().authority; }
-  // Over TLS with certificates of clients (tls::ServerOptions::client_certificates): the name that the other end of the
-  // connection has proved to have (tls::Records::peer_identity()). Empty: it has proved none.
+  // Over TLS with client certificates (tls::ServerOptions::client_certificates): the name that the certificate of the
+  // peer proves (tls::Records::peer_identity()). Empty: the peer has no certificate.
   std::string_view peer_identity() const noexcept;
-  // Names this request beyond this process: X-Request-Id where one who is believed sent it (a token of at most 128
-  // bytes), else the trace in 32 hexadecimal digits. An id and not a secret: clients, proxies and logs see it, so
-  // knowing it proves nothing.
+  // An id of this request that is also valid outside of this process: X-Request-Id if a trusted peer sent it (a token
+  // of at most 128 bytes), else the trace in 32 hexadecimal digits. The id is not a secret: clients, proxies and logs
+  // see it, so knowing it proves nothing.
   std::string_view id();
 
-  // Memory that ends with this request.
+  // Memory that is freed with this request.
   Arena& arena() noexcept { return *arena_; }
-  // When the head had arrived, on the worker's clock.
+  // The time when the head had arrived, on the worker's clock.
   Instant started() const noexcept { return started_; }
-  // Names this request in every log line that is recorded while it is handled: random, or the trace of a traceparent
-  // that is believed.
+  // Names this request in every log line that is recorded while it is handled: random, or the trace of a trusted
+  // traceparent.
   log::TraceId trace() const noexcept { return span_.trace; }
   // The span of code that runs for this request; its tasks inherit it.
   const Span& span() const noexcept { return span_; }
@@ -212,11 +212,11 @@ class Request {
     const void* value;
     const Note* next;
   };
-  struct Behind {  // Kept with a request whose body was put together.
+  struct Behind {  // Kept with a request whose body was collected.
     std::string_view trailers;
   };
   template <class T>
-  static constexpr char type_mark = 0;  // Its address is the type's.
+  static constexpr char type_mark = 0;  // Its address identifies the type.
   Result<std::string_view> path_text(std::string_view name, std::source_location place);
   Result<std::optional<std::string_view>> query_text(std::string_view name);
   template <class T>
@@ -237,38 +237,39 @@ class Request {
   Result<> read_query(ReadTexts read, void* value);
   Result<> read_form(ReadTexts read, void* value, std::source_location place);
   const Origin& origin();
-  // Ended with a bug.
+  // Counts a request that ended with a bug.
   void count_bug() const noexcept;
-  // Its peer is one of those.
+  // Whether its peer is one of those.
   bool believes(Whom whom) const noexcept;
-  // Whether its target is a whole URL and has another scheme than its connection, and its peer is not believed about
-  // that.
+  // Whether its target is an absolute URL with another scheme than its connection, and its peer is not trusted about
+  // the scheme.
   bool is_of_another_scheme() const noexcept;
-  // Takes over the trace that the request names; and by when it needs the response, if it says so.
+  // Takes over the trace that the request names, and the time by which it needs the response, if it has one.
   void continue_trace() noexcept;
   std::optional<Instant> deadline_told() const noexcept;
 
   RequestHead* head_ = nullptr;
   Arena* arena_ = nullptr;
   std::string_view body_;
-  BodyReader* reader_ = nullptr;  // When it streams, or is put together by:
+  BodyReader* reader_ = nullptr;  // The reader of a body that is streamed or collected.
   BodyCollector* collector_ = nullptr;
   const Note* notes_ = nullptr;
   Instant started_;
   Span span_;
   RouteMatch match_;
-  bool body_given_ = false;      // By read_body().
+  bool body_given_ = false;      // read_body() has returned the body.
   bool is_before_body_ = false;  // Middleware runs, which may be called before the body has arrived.
   int fd_ = -1;
   const TransportLayer* layer_ = nullptr;  // The TLS layer of its connection; null: plain.
   const Arrival* arrival_ = nullptr;
-  const Address* peer_ = nullptr;   // In the arena once it has been asked for, or the connection's (introduction.h).
-  const Origin* origin_ = nullptr;  // In the arena once it has been asked for.
+  // In the arena after the first call of peer(), or that of the connection (introduction.h).
+  const Address* peer_ = nullptr;
+  const Origin* origin_ = nullptr;  // In the arena after the first use.
   std::string_view id_;
 };
 
-// Keeps a value of any type for the handlers inside of a middleware: Request::get<T>() finds `value` until this ends,
-// and nothing from then on. `value` outlives this, and this ends before the request.
+// Keeps a value of any type for the handlers inside of a middleware: Request::get<T>() finds `value` until this object
+// is destroyed, and nothing afterwards. `value` outlives this object, which must be destroyed before the request.
 //
 //   const Customer customer = co_await find(token);
 //   const http::LentValue lent(request, customer);
@@ -305,7 +306,7 @@ Result<T> Request::convert(std::string_view text, std::string_view name) {
     T value{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     bool is_good = error == std::errc() && end == text.data() + text.size();
-    // Read are "nan" and "inf" too, which pass every check of a range that is not written with care.
+    // from_chars also accepts "nan" and "inf", which slip through most range checks.
     if constexpr (std::floating_point<T>) is_good = is_good && value - value == 0;
     if (!is_good) {
       return bad_parameter(name, std::floating_point<T> ? "expected a number" : "expected an integer in range");

@@ -3,10 +3,10 @@
 //   return http::Response::text(http::Status::Ok, "Hello, World!");
 //   return http::Response::json(http::Status::Created, user).header("Location", where);
 //
-// A Response owns its body and fields; their memory comes from the worker's pool. Content-Length, Date, Connection and,
-// where the status has no content (1xx, 204, 205, 304), the absence of a body are the server's business.
+// A Response owns its body and fields; their memory comes from the worker's pool. The server sets Content-Length, Date
+// and Connection, and drops the body if the status has no content (1xx, 204, 205, 304).
 //
-// A body that is too large to be made as a whole is written by a task while it is sent:
+// If a body is too large to build as a whole, a task writes it while it is sent:
 //
 //   Task<> write_rows(http::BodyWriter& out, Table& table, std::string name);
 //   return http::Response::stream(http::Status::Ok, "text/csv", &write_rows, std::ref(table), std::move(name));
@@ -43,18 +43,19 @@ class Response {
   // No body.
   explicit Response(Status status) noexcept : status_(status) {}
 
-  // `content_type` outlives the response: a literal. One that is no field's value makes a 500 of it, as in header().
-  // The text is copied.
+  // `content_type` outlives the response: a literal. If it cannot be the value of a field, the response becomes a 500,
+  // as in header(). The text is copied.
   static Response text(Status status, std::string_view text,
                        std::string_view content_type = "text/plain; charset=utf-8");
   // The buffer becomes the body.
   static Response body(Status status, Buffer&& bytes, std::string_view content_type);
-  // `write` is called when the head is on its way; its task writes the body (body_writer.h). It is sent in chunks, and
-  // to an HTTP/1.0 client until the connection ends, unless length() is said. Not called for HEAD and where the status
-  // has no content. `write` is a function, or a lambda without captures: Task<>(BodyWriter&, …). Its parameters after
-  // the writer are `args`, which are copied or moved and kept until the task has ended; use std::ref(x) for an x that
-  // outlives the server. By then the handler has returned and the Request may be gone: it, views and spans do not
-  // compile; text of it is copied, std::string(request.path()), and its body is read by BodyWriter::read_body().
+  // `write` is called after the head was queued; its task writes the body (body_writer.h). Unless length() is called,
+  // the body is sent in chunks, or, to an HTTP/1.0 client, until the connection ends. Not called for HEAD and where the
+  // status has no content. `write` is a function, or a lambda without captures: Task<>(BodyWriter&, …). Its parameters
+  // after the writer are `args`, which are copied or moved and kept until the task has ended; use std::ref(x) for an x
+  // that outlives the server. By then the handler has returned and the Request may no longer exist: the Request, views
+  // and spans do not compile as arguments. Copy its text, as in std::string(request.path()), and read its body with
+  // BodyWriter::read_body().
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response stream(Status status, std::string_view content_type, F write, Args&&... args) {
@@ -68,8 +69,8 @@ class Response {
     return make_stream(status, content_type,
                        internal::keep_member_call<BodyWriter&>(object, write, std::forward<Args>(args)...));
   }
-  // 101: the connection continues with `protocol`, a literal, and `talk` has it: Task<>(Stream, …), `args` kept as for
-  // stream(); 426 for requests that do not ask for that protocol. Everything about it: upgrade.h.
+  // 101: the connection continues with `protocol`, a literal, and `talk` has it: Task<>(Stream, …), `args` are kept as
+  // for stream(); requests that do not ask for that protocol get 426. upgrade.h has the details.
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response upgrade(std::string_view protocol, F talk, Args&&... args) {
@@ -80,8 +81,8 @@ class Response {
   static Response upgrade(std::string_view protocol, O& object, Call talk, Args&&... args) {
     return make_upgrade(protocol, internal::keep_member_call<Stream>(object, talk, std::forward<Args>(args)...));
   }
-  // `value` as JSON (data/json_write.h): a plain struct, a list, a map, a std::optional, what has a write_json() beside
-  // its type. 200, unless another status is given.
+  // `value` as JSON (data/json_write.h): a plain struct, a list, a map, a std::optional, or a type with a write_json()
+  // beside it. The status is 200 unless another one is given.
   template <class T>
   static Response json(Status status, const T& value) {
     const StageTimer timer(stage::serialize);
@@ -100,14 +101,14 @@ class Response {
 
   // Adds a field. A name that is not a token or a value with a control character is a bug of the caller or an attack
   // (response splitting): the whole response then becomes a 500 and the error is logged. Framing fields
-  // (Content-Length, Transfer-Encoding, Connection, Date) are the server's and treated the same way. Content-Type takes
-  // the place of the one before: there is one.
+  // (Content-Length, Transfer-Encoding, Connection, Date) belong to the server and are treated in the same way.
+  // Content-Type replaces an earlier one.
   Response& header(std::string_view name, std::string_view value) &;
   Response&& header(std::string_view name, std::string_view value) && {
     header(name, value);
     return std::move(*this);
   }
-  // The length of the whole body of a stream(), where it is known: it is announced, and has to be what is written. For
+  // Announces the length of the whole body of a stream(); exactly this many bytes have to be written. For
   // any other response it is a Bug (base/bug.h).
   Response& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) &;
   Response&& length(std::uint64_t bytes, std::source_location place = std::source_location::current()) && {
@@ -133,18 +134,18 @@ class Response {
 
   // For middleware. The value of the first added field of that name (any case), or nullopt.
   std::optional<std::string_view> field(std::string_view name) const noexcept;
-  // Puts `value` in the place of all added fields of that name.
+  // Replaces all added fields of that name by one with `value`.
   Response& replace(std::string_view name, std::string_view value) &;
-  // Has Vary name `field`, unless it does already.
+  // Adds `field` to Vary, unless it is already there.
   Response& vary(std::string_view field) &;
-  // Takes all added fields of that name away.
+  // Removes all added fields of that name.
   Response& remove(std::string_view name) & noexcept;
-  // The length that was announced for the body of a stream(), if one was.
+  // The length that was announced for the body of a stream(), if there is one.
   std::optional<std::uint64_t> length() const noexcept { return is_streamed() ? streamed_.length() : std::nullopt; }
-  // Has the body of a stream() changed on its way, after the transforms that were given before (body_transform.h). How
-  // long it becomes is then not known: it is sent in chunks. For any other response it is a Bug.
+  // Adds a transform to the body of a stream(), after those that were added before (body_transform.h). The length of
+  // the result is unknown, so the body is sent in chunks. For any other response it is a Bug.
   Response& transform(BodyTransform& transform, std::source_location place = std::source_location::current()) &;
-  // Puts `bytes` in the place of the body, also of one that would be streamed; the content type stays.
+  // Replaces the body by `bytes`, also a streamed one; the content type is kept.
   Response& replace_content(Buffer&& bytes) & noexcept {
     streamed_ = StreamedBody();
     body_ = std::move(bytes);
@@ -157,9 +158,9 @@ class Response {
   // The added fields as they will be sent: "Name: value\r\n" each.
   std::string_view fields() const noexcept { return fields_.view(); }
   bool is_valid() const noexcept { return valid_; }
-  // Its body is written while it leaves; content() is empty.
+  // Its body is written while it is sent; content() is empty.
   bool is_streamed() const noexcept { return static_cast<bool>(streamed_); }
-  // It is an upgrade(), which becomes 101 or a rejection once it is the response to a request.
+  // It is an upgrade(), which becomes 101 or a rejection when it is sent as the response to a request.
   bool is_upgrade() const noexcept { return static_cast<bool>(upgrade_); }
 
  private:
@@ -168,7 +169,7 @@ class Response {
   friend class PendingExchange;
   friend class Upgraded;
   friend void write_answer(Buffer& out, const Response& response, const Framing& framing);
-  // RFC 9110 §15.3.6: a 205 has none, and says so with a length of 0.
+  // RFC 9110 §15.3.6: a 205 has no content, and announces a length of 0.
   void drop_content() noexcept {
     replace_content({});
     content_type_ = {};
@@ -180,7 +181,7 @@ class Response {
   Buffer fields_;
   StreamedBody streamed_;
   Upgrade upgrade_;
-  std::string_view content_type_;  // Empty: none, or among the fields.
+  std::string_view content_type_;  // Empty: there is none, or it is among the fields.
   Status status_;
   bool close_ = false;
   bool valid_ = true;

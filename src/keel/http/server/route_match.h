@@ -1,8 +1,8 @@
 // keel/http/server/route_match.h — the route of one request, and the state of the middleware around its handler.
 //
-// Router::match() fills in the one of a request; a Request keeps it until its response has been made. Everything in it
-// belongs to the router, but for the values of the parameters, which lie in the path of the request: they are offsets,
-// so that they follow when its bytes move (PathParams::rebase).
+// Router::match() fills in the RouteMatch of a request, which the Request keeps until its response has been made.
+// Everything in it belongs to the router, except for the values of the parameters, which are in the path of the
+// request: they are offsets, so that they remain valid when its bytes move (PathParams::rebase).
 //
 // Lifetime: a value; the router outlives it.  Threads: the worker of the request.
 
@@ -29,7 +29,7 @@ struct RouteMatch {
   std::uint32_t index = 0;
   // False: the handler is one of the router's own (404, 405, 406, 415, 501, OPTIONS), which are synchronous.
   bool is_route = false;
-  // Middleware of the second form stands around the handler.
+  // There is middleware of the second form around the handler.
   bool is_around = false;
   // The pattern of the path, with its host; empty when the path is unknown.
   std::string_view pattern;
@@ -40,8 +40,8 @@ struct RouteMatch {
   // The options that one of the router's own responses names: of the route that rejects with 406 or 415, of the path's
   // PATCH for OPTIONS.
   const RouteOptions* told = nullptr;
-  // The middleware of the first form in front of the handler, outermost first; of it, `passed` have let the request
-  // pass and have not seen its response yet.
+  // The middleware of the first form in front of the handler, outermost first. The first `passed` of them have let the
+  // request pass and have not seen its response yet.
   const Middleware* const* links = nullptr;
   std::uint32_t link_count = 0;
   std::uint32_t passed = 0;

@@ -4,7 +4,7 @@
 //   router.get("/report", &report, {.request_timeout = 2_min});
 //   router.put("/items/{id}", put_item, {.consumes = {"application/json"}, .produces = {"application/json"}});
 //
-// What is not set is as Limits has it (server.h).
+// Options that are not set have the values of Limits (server.h).
 //
 // Lifetime: a value; the router keeps a copy with the route.
 
@@ -20,21 +20,22 @@
 namespace keel::http {
 
 struct RouteOptions {
-  // Largest decoded body, in bytes: above it 413. Raising it costs that much memory per request, unless the body
-  // streams.
+  // Largest decoded body, in bytes; a larger one gets 413. Raising it costs that much memory per request, unless the
+  // body streams.
   std::optional<std::size_t> body_bytes_max = {};
   // For a Task handler: its deadline, inherited by what it awaits; then 504.
   std::optional<Duration> request_timeout = {};
-  // The handler starts when the head is complete and reads the body itself, piece by piece. A Task handler only.
+  // The handler starts when the head is complete and reads the body itself, piece by piece. Only for Task handlers.
   bool streams_body = false;
   // Media types of the bodies it takes: "application/json", "text/*". A body of another type, or of none, gets 415, and
-  // Accept (for PATCH: Accept-Patch, which OPTIONS has too) names these; so does one with a Content-Encoding, which is
-  // not decoded here. Empty: whatever comes. A request without a body passes.
+  // Accept (for PATCH: Accept-Patch, which OPTIONS has too) lists these; so does a body with a Content-Encoding, which
+  // is not decoded here. Empty: any type. A request without a body passes.
   std::vector<std::string> consumes = {};
-  // Media types that it can produce, the preferred one first. When Accept has none of them, 406 names these; else
-  // Request::accepted_type() is the best of them, and the response has Vary: Accept. Empty: not looked at.
+  // Media types that it can produce, the preferred one first. If Accept has none of them, the response is 406 and lists
+  // these; otherwise Request::accepted_type() is the best of them, and the response has Vary: Accept. Empty: Accept is
+  // ignored.
   std::vector<std::string> produces = {};
-  // Its handler of PUT looks at Content-Range. Otherwise a PUT with one gets 400: the part would replace the whole (RFC
+  // Its handler of PUT supports Content-Range. Otherwise a PUT with one gets 400: the part would replace the whole (RFC
   // 9110 §14.5).
   bool partial_put = false;
 };

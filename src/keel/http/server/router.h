@@ -9,21 +9,21 @@
 //
 // Patterns and how paths are decoded: path.h. "/a" and "/a/" are two paths. A host is compared without regard to case
 // and port; its routes are tried first, an exact name before "*.", a longer "*." before a shorter one ("*.b.c" takes
-// "a.b.c" and "x.a.b.c", not "b.c"), then those without a host. A path that is known on the way decides, whatever its
-// methods.
+// "a.b.c" and "x.a.b.c", not "b.c"), then those without a host. The first of these that knows the path decides,
+// whatever methods it has.
 //
-// Handlers: handler.h. Middleware: middleware.h; it stands around the routes added after it, on the router or on its
-// group. A group begins with the middleware that its router, or group, had when it was made.
+// Handlers: handler.h. Middleware: middleware.h; it applies to the routes added after it, on the router or on its
+// group. A group begins with the middleware that its router, or its outer group, had when it was created.
 //
 // A route for GET also serves HEAD. OPTIONS gets a response with Allow, and "OPTIONS *" one with the methods of all
 // routes. A path that has other methods gets 405 with Allow, an unknown path 404, an unknown method 501. A route that
 // names the types it consumes or produces responds with 415 and 406 before its handler runs (route_options.h). These
-// responses of the router pass the synchronous middleware (middleware.h): 404, 501 and "OPTIONS *" that of the router,
-// but not of its groups; 406 and 415 that of the route; 405 and OPTIONS that of the route which
+// responses of the router pass through synchronous middleware (middleware.h): 404, 501 and "OPTIONS *" that of the
+// router, but not of its groups; 406 and 415 that of the route; 405 and OPTIONS that of the route which
 // Access-Control-Request-Method names, or else of the first route that was added for the path.
 //
-// Lifetime: handler objects outlive the router; the router outlives the servers that use it, and does not change then.
-// Threads:  routes are added before a server starts; matching is const and may run on every worker.
+// Lifetime: handler objects outlive the router; the router outlives the servers that use it, and must not change while
+// they do. Threads:  routes are added before a server starts; matching is const and may run on every worker.
 // Errors:   a pattern that is malformed, or matches the same paths as another for that method, or names a parameter
 //           differently, is a bug and aborts with a sentence that names both routes and where they were added.
 // Cost:     O(path), whatever the number of routes; adding too.
@@ -50,9 +50,9 @@ namespace keel::http {
 
 class Group;
 
-// The ways to add a route, which Router and Group have in common. Of each three overloads, the first takes a function
-// or a lambda; the second an object and its member function, of several with that name the one that takes Request&; the
-// third a member function that is const, of a base class, or takes const Request&.
+// The ways to add a route, which Router and Group have in common. Each has three overloads. The first takes a function
+// or a lambda. The second takes an object and its member function; among several with that name it is the one that
+// takes Request&. The third takes a member function that is const, belongs to a base class, or takes const Request&.
 template <class Self>
 class Routes {
  public:
@@ -135,8 +135,8 @@ class Routes {
     return *static_cast<Self*>(this);
   }
 
-  // Puts a middleware around the routes that are added from now on: a function, an object that outlives the router, or
-  // one without a name, which the router keeps.
+  // Adds a middleware for the routes that are added from now on: a function, an object that outlives the router, or a
+  // temporary object, which the router keeps.
   template <class M>
   Self& use(M&& middleware) {
     static_cast<Self*>(this)->use_link(Middleware::make(std::forward<M>(middleware)));
@@ -154,18 +154,18 @@ class Router : public Routes<Router> {
   Router(const Router&) = delete;
   Router& operator=(const Router&) = delete;
 
-  // Routes whose patterns begin with `prefix` ("/api", or empty), with middleware of their own; where an option of a
-  // route is not set, that of the group holds. In it, the pattern "" is the prefix itself.
+  // Routes whose patterns begin with `prefix` ("/api", or empty), with middleware of their own; an option that a route
+  // does not set has the value of the group. In it, the pattern "" is the prefix itself.
   Group group(std::string_view prefix, const RouteOptions& options = {});
-  // Routes for requests to that host alone: "api.example.com", or "*.example.com" for everything below it.
+  // Routes only for requests to that host: "api.example.com", or "*.example.com" for all its subdomains.
   Group host(std::string_view name, const RouteOptions& options = {});
 
-  // Finds what handles `request`, once for each, and keeps it there; returns what it keeps.
+  // Finds the handler of `request`, once for each request, stores the result in it, and returns it.
   const RouteMatch& match(Request& request) const;
 
   struct RouteName {
     Method method;
-    std::string_view pattern;  // Behind the host, when it has one: "api.example.com/users/{id}".
+    std::string_view pattern;  // The pattern, after the host if the route has one: "api.example.com/users/{id}".
   };
   // Every route in the order of its index. Views live as long as the router.
   std::vector<RouteName> routes() const;
@@ -173,8 +173,8 @@ class Router : public Routes<Router> {
   // The method that the route was added for; `match` must be a route.
   Method method(const RouteMatch& match) const noexcept;
 
-  // From now on a route that is added is a bug and aborts: what counts by routes has counted them. A server that starts
-  // says so.
+  // From now on adding a route is a bug and aborts, because per-route counters have been created. A server calls it
+  // when it starts.
   void seal() const noexcept { is_sealed_ = true; }
 
  private:
@@ -210,7 +210,7 @@ class Router : public Routes<Router> {
   void match_method(Request& request, const Path& path) const;
   std::optional<std::uint32_t> match_host(const RequestHead& head, PathParams& params) const noexcept;
   static void set_route(RouteMatch& match, const Route& route, std::uint32_t index) noexcept;
-  // A response of the router's own, with these around it.
+  // Sets one of the router's own responses, with this middleware around it.
   void set_own(RouteMatch& match, const Handler& handler, const Links& links) const noexcept;
   const Handler* negotiate(Request& request, const Route& route) const;
 
@@ -219,9 +219,9 @@ class Router : public Routes<Router> {
   LiteralTable wide_hosts_;   // The index of each host after "*.".
   std::vector<Host*> hosts_;
   LiteralTable patterns_;                // Host and pattern as written; returns the index of a path.
-  std::vector<Path*> paths_;             // By the trees' id.
-  std::vector<Route*> routes_;           // By index.
-  std::vector<const Middleware*> kept_;  // All of them.
+  std::vector<Path*> paths_;             // Indexed by the id of the trees.
+  std::vector<Route*> routes_;           // Indexed by route.
+  std::vector<const Middleware*> kept_;  // All middleware.
   Links links_;                          // Middleware for the next route.
   Links own_;                            // Middleware around the router's own responses.
   mutable bool is_sealed_ = false;
@@ -238,7 +238,7 @@ class Router : public Routes<Router> {
   Handler not_implemented_;
 };
 
-// A part of a router's routes. A value; it may end before the router, and not after it.
+// A part of a router's routes. A value; it must not outlive the router.
 class Group : public Routes<Group> {
  public:
   // As Router::group(); the prefix follows this group's prefix.

@@ -9,14 +9,14 @@
 //   server.drain(10_s);
 //
 // Strict RFC 9110 and 9112: an ambiguous message gets 400, and the connection is closed. Everything has a limit and a
-// time limit. A connection is a plain state machine around its operations: idle, it owns no buffer, no arena and no
-// coroutine frame. The responses to requests that arrive together leave with one send.
+// time limit. A connection is a plain state machine around its operations: while idle, it owns no buffer, no arena and
+// no coroutine frame. The responses to requests that arrive together are sent with one send.
 //
 // Each request with a response is an entry of its worker's flight recorder: its method, its route's pattern as the
-// object (empty when none matched), its status as the outcome and its body's bytes. One that is being handled has its
-// path as object.
+// object (empty when none matched), its status as the outcome and its body's bytes. A request that is being handled has
+// its path as the object.
 //
-// Threads:  start(), change(), drain() and stop() on one thread that is not a worker (with a Loop: on that loop's
+// Threads: call start(), change(), drain() and stop() on one thread that is not a worker (with a Loop: on that loop's
 // thread). Lifetime: router, runtime and registry outlive the server.
 
 #pragma once
@@ -130,39 +130,39 @@ struct ServerOptions {
   Address address;
   Limits limits = {};
   bool access_log = true;  // One line per request at level info.
-  // Each of these lines, and of those about what was rejected, has `client`: client_address(), or the peer of what was
-  // rejected before its head was read. A system call and an allocation a line; addresses are personal data in many
-  // places.
+  // Adds `client` to each of these lines and to those about rejected requests: client_address(), or the peer if the
+  // request was rejected before its head was read. Costs a system call and an allocation for each line; addresses are
+  // personal data in many places.
   bool log_clients = false;
   // One request in this many is measured by the stage clock (observe/span.h); 0: none.
   std::uint32_t measured_every = 16;
-  // Every response says where its time went, in a field Server-Timing; every request is measured then. For people who
-  // may know that.
+  // Every response shows how its time was spent, in a field Server-Timing; every request is then measured. Use it only
+  // if clients may know that.
   bool server_timing = false;
   std::string name = "http";  // In logs, and as the label `server` of metrics.
   io::ListenOptions listen = {};
-  metrics::Registry* metrics = nullptr;  // None: no metrics.
-  // The layers over its connections: tls::Layers of a server (net/tls/layer.h), which outlives it. Requests are of
-  // scheme https then. None: plain text.
+  metrics::Registry* metrics = nullptr;  // Null: no metrics.
+  // The layers over its connections: tls::Layers of a server (net/tls/layer.h), which outlives it. Requests then have
+  // the scheme https. Null: plain text.
   TransportLayers* https = nullptr;
   // Strict-Transport-Security (RFC 6797) of each response that has none: how long browsers reject plain HTTP. Zero: not
   // sent. With `https` only.
   Duration hsts_max_age = {};
-  // Peers whose word on the client's address is taken, from the fields that they write (forwarded.h).
+  // Peers that are trusted to name the client's address, in the fields that they write (forwarded.h).
   std::vector<Network> trusted_proxies = {};
-  // Each connection of these peers begins with a header of the PROXY protocol (net/proxy_header.h), before TLS: who it
-  // names is the peer of its requests, for everything: the fields that are believed, the limits of one client, logs.
-  // A connection that does not begin so is closed. A client that a proxy does not name has an empty address and is
-  // not believed. Others send no header: theirs would be no request.
+  // Each connection of these peers begins with a header of the PROXY protocol (net/proxy_header.h), before TLS. The
+  // address that it names is the peer of its requests for all purposes: trusted fields, the limits of one client, logs.
+  // A connection without the header is closed. A client that a proxy does not name has an empty address and is not
+  // trusted. Other peers send no header: theirs would be a malformed request.
   bool proxy_protocol = false;
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
   // Who is trusted about scheme, host and request id, about the trace of the request (traceparent, W3C Trace Context,
   // which the log lines continue) and about its remaining time (X-Request-Deadline-Ms, which limits a Task handler).
   Believed believed = {};
-  // Sites whose pages may ask for another protocol (upgrade.h) beside those of the host that is asked:
-  // "https://app.example.com", with the port where it is not the scheme's. {"*"}: every site.
+  // Sites whose pages may ask for another protocol (upgrade.h), in addition to those of the requested host:
+  // "https://app.example.com", with the port unless it is the default of the scheme. {"*"}: every site.
   std::vector<std::string> upgrade_origins = {};
-  // WWW-Authenticate of a 401 that has none of its own, as each must (RFC 9110 §15.5.2).
+  // WWW-Authenticate for a 401 that has none; every 401 needs one (RFC 9110 §15.5.2).
   std::string challenge = "Bearer";
   // Each response has X-Request-Id and each line of the access log request_id: Request::id().
   bool request_ids = false;
@@ -176,39 +176,41 @@ enum class Listening : std::uint8_t {
   GoesOn,  // Another process listens on the same sockets, and accepts the waiting connections.
 };
 
-// The counters of a server. Each worker has cells of its own; Server::Stats has the sums.
+// The counters of a server. Each worker has its own cells; Server::Stats has the sums.
 template <class Count>
 struct ServerCounts {
-  Count connections{};      // Open now.
-  Count connections_max{};  // And at most.
+  Count connections{};      // Currently open connections.
+  Count connections_max{};  // The limit of open connections.
   Count accepted{};
-  Count requests{};  // Answered, rejected ones included.
-  Count refused{};   // Answered by the parser or a limit.
+  Count requests{};  // Requests with a response, including rejected ones.
+  Count refused{};   // Requests that the parser or a limit rejected.
   Count timeouts{};
-  Count aborted{};             // Connections that ended with a response unsent.
+  Count aborted{};             // Connections that ended with an unsent response.
   Count paused_full{};         // How often accepting stopped at the limit of connections.
   Count paused_descriptors{};  // How often it stopped because descriptors had run out.
   Count paused_memory{};       // How often it stopped because the kernel's memory had run out.
-  Count idle_closed{};         // Closed because there were connections_max: idle, or with a head that was not whole.
-  Count body_bytes{};          // Held for bodies now.
-  Count body_bytes_max{};      // And at most.
-  Count bodies_refused{};      // Because of bodies_bytes_max.
-  Count response_bytes{};      // Held for responses that wait for their clients now.
-  Count response_bytes_max{};  // And at most.
-  Count responses_refused{};   // Because of responses_bytes_max.
-  Count responses_reset{};     // Connections reset because of it.
-  Count received_bytes{};      // Held of what was received and not processed now.
-  Count received_bytes_max{};  // And at most.
+  // Connections closed because connections_max was reached: idle ones, or ones with an incomplete head.
+  Count idle_closed{};
+  Count body_bytes{};          // Memory currently held for bodies.
+  Count body_bytes_max{};      // The limit of memory for bodies.
+  Count bodies_refused{};      // Bodies rejected because of bodies_bytes_max.
+  Count response_bytes{};      // Memory currently held for responses that wait for their clients.
+  Count response_bytes_max{};  // The limit of memory for such responses.
+  Count responses_refused{};   // Responses rejected because of responses_bytes_max.
+  Count responses_reset{};     // Connections reset because of responses_bytes_max.
+  Count received_bytes{};      // Memory currently held for received bytes that are not processed yet.
+  Count received_bytes_max{};  // The limit of memory for such bytes.
   Count received_reset{};      // Connections reset because of received_bytes_max.
-  Count clients{};             // Addresses with a connection that a bound holds for; on several workers, each counts.
-  Count client_connections_refused{};  // Because of client_connections_max.
-  Count client_bodies_refused{};       // Because of client_bodies_bytes_max.
-  Count requests_too_big{};            // Because of request_bytes_max.
+  // Client addresses with a connection to which a limit applies; on several workers, each one counts.
+  Count clients{};
+  Count client_connections_refused{};  // Connections rejected because of client_connections_max.
+  Count client_bodies_refused{};       // Bodies rejected because of client_bodies_bytes_max.
+  Count requests_too_big{};            // Requests that exceeded request_bytes_max.
   Count overloaded{};                  // Requests rejected because of queue_delay_max.
   Count cut{};                         // Requests whose connection ended before their response was sent.
   Count handshakes_failed{};           // Failed TLS handshakes.
-  Count introductions_refused{};       // Connections that did not begin as ServerOptions::proxy_protocol wants it.
-  Count slow_readers{};                // Connections reset because the peer had not taken what was sent.
+  Count introductions_refused{};       // Connections that did not begin as ServerOptions::proxy_protocol requires.
+  Count slow_readers{};                // Connections reset because the peer received too slowly.
   Count bugs{};                        // Requests that ended with a bug of their handler or middleware (base/bug.h).
   Count upgraded{};                    // Open connections that have left HTTP (upgrade.h).
 };
@@ -216,57 +218,59 @@ struct ServerCounts {
 class Server {
  public:
   Server(const Router& router, ServerOptions options);
-  ~Server();  // stop()
+  ~Server();  // Calls stop().
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
   // Listens on every worker of `runtime`. AlreadyExists when another process has the address (tested with a socket that
-  // does not share its port), InvalidArgument where limits.head.fields_max is above 128 or proxy_protocol has no
+  // does not share its port), InvalidArgument if limits.head.fields_max is above 128 or proxy_protocol has no
   // trusted_proxies, and the bind error otherwise. `inherited`: listening sockets to continue with, from a service
-  // manager or a predecessor; `address` is not bound then. Each is accepted from by a worker at least, and each worker
-  // accepts from one at least. They stay the caller's.
+  // manager or a predecessor; `address` is not bound then. At least one worker accepts from each of them, and each
+  // worker accepts from at least one. They still belong to the caller.
   Result<> start(io::Runtime& runtime, const std::vector<int>& inherited = {});
-  // Listens on one worker alone (admin pages).
+  // Listens on only one worker (for admin pages).
   Result<> start(io::Runtime& runtime, int worker, const std::vector<int>& inherited = {});
   // Listens on a loop of this thread: simulations and programs with a loop of their own.
   Result<> start(io::Loop& loop);
 
-  // Where it listens, with the port the system chose for port 0.
+  // The address on which it listens, with the port that the system chose for port 0.
   const Address& address() const noexcept { return address_; }
 
-  // From now on, on every worker before this returns: for connections and requests that begin after it. A request in
-  // progress, its head included, ends under the sizes and the deadline it began with; the memory limits
+  // Changes the limits on every worker before this returns, for connections and requests that begin afterwards. A
+  // request in progress, its head included, ends under the sizes and the deadline it began with; the memory limits
   // (bodies_bytes_max, request_bytes_max) apply immediately, and a running timeout may expire by the old or the new
-  // limit. If fewer connections are allowed than are open, accepting pauses until enough have ended. After start().
+  // limit. If fewer connections are allowed than are open, accepting pauses until enough have ended. Call it after
+  // start().
   void change(const Limits& limits, bool access_log);
 
-  // A duplicate descriptor of each listening socket, for a process that is to continue with them; the caller closes
-  // them. Empty once it drains.
+  // A duplicate descriptor of each listening socket, for a process that continues with them; the caller closes them.
+  // Empty once it drains.
   std::vector<int> duplicate_listeners();
 
   // Begins to drain, on every worker. Listening ends: for 100 ms new connections are rejected (Engine::turn_away),
   // while those whose handshake has begun are still accepted; then the listeners close. Each further response has
-  // Connection: close; connections without a request in progress get `grace` for one that is on its way, and tasks of
-  // upgraded ones are asked to stop. Returns immediately.
+  // Connection: close; connections without a request in progress get the time `grace` for a request that is on its way,
+  // and tasks of upgraded ones are asked to stop. Returns immediately.
   void begin_drain(Duration grace = 250_ms, Listening listening = Listening::Ends);
   // No listener and no connection is left.
   bool is_drained() const noexcept;
-  // begin_drain(), then waits until drained or `deadline` has passed; remaining connections are closed. True: nothing
-  // was. When listening continues in another process, this one need not end quickly, and idle connections get up to 2 s
-  // instead of 250 ms.
+  // begin_drain(), then waits until drained or `deadline` has passed; remaining connections are closed. True: none had
+  // to be closed. When listening continues in another process, this one need not end quickly, and idle connections get
+  // up to 2 s instead of 250 ms.
   bool drain(Duration deadline, Listening listening = Listening::Ends);
-  // Cuts everything off and waits until it is gone.
+  // Closes all connections and waits until they have ended.
   void stop();
 
   using Stats = ServerCounts<std::uint64_t>;
   // Summed over the workers; each figure is exact once its worker is idle.
   Stats stats() const noexcept;
-  // Where the time of the requests measured so far went: of each route in the order of the router's routes(), then of
-  // what no route matched.
+  // How the time of the requests measured so far was spent: for each route in the order of the router's routes(), then
+  // for requests without a route.
   std::vector<RouteStages> stage_times() const;
-  // Bytes that the kernel holds for clients that have not taken them (SIOCOUTQ): the sum over HTTP's connections that
-  // the last call found, which each call has the workers look for again, some connections in each event-loop iteration.
-  // A server without a Runtime reads it when it is called on its loop's thread. Between start() and stop(), any thread.
+  // Bytes that the kernel holds for clients that have not taken them (SIOCOUTQ): the sum over HTTP connections at the
+  // last count. Each call starts a new count, in which workers ask for some connections in each event-loop iteration.
+  // A server without a Runtime counts immediately when it is called on its loop's thread. Call it between start() and
+  // stop(), on any thread.
   std::uint64_t kernel_send_bytes() const;
   // Connections open now on each worker: how evenly they are spread.
   std::vector<std::uint64_t> connections_by_worker() const;

@@ -1,11 +1,11 @@
-// keel/http/server/stages.h — where the time of requests goes: a worker's tally, by route and stage.
+// keel/http/server/stages.h — how the time of requests is spent: a worker's sums, by route and stage.
 //
 // Server::stage_times() returns the sums over its workers, RouteStages; a Stages is internal to http.
 //
-// One request in `every` is measured, at two looks at the clock for each stage that it passes; the others cost a
+// One request in `every` is measured, at the cost of two clock reads for each stage that it passes; the others cost a
 // decrement.
 //
-// Threads: recording belongs to the worker; the figures may be read by any thread.
+// Threads: only the worker records; any thread may read the sums.
 
 #pragma once
 
@@ -38,18 +38,18 @@ class Stages {
     clock_ = {};
     return &clock_;
   }
-  // After begin(): there was no request, or not all of its head.
+  // Undoes begin(): there was no request, or its head was incomplete.
   void take_back() noexcept {
     if (every_ != 0) left_ = left_ == every_ ? 1 : left_ + 1;
   }
-  // The response is made, but not sent yet.
+  // Adds a request whose response was made, but not sent yet.
   void add(std::size_t route, const StageClock& clock) noexcept;
-  // The response was sent.
+  // Adds the time to send a response.
   void add_write(std::size_t route, Duration took) noexcept;
 
-  // Measured requests that got a response, and their time in each stage together.
+  // The number of measured requests with a response, and their total time in each stage.
   std::uint64_t measured(std::size_t route) const noexcept { return of_route(route)[stage_count].get(); }
-  // How many of them had a measured write.
+  // The number of these requests whose write was measured.
   std::uint64_t written(std::size_t route) const noexcept { return of_route(route)[stage_count + 1].get(); }
   std::uint64_t nanoseconds(std::size_t route, Stage stage) const noexcept {
     return of_route(route)[static_cast<int>(stage)].get();
@@ -58,26 +58,27 @@ class Stages {
  private:
   SingleWriterCounter* of_route(std::size_t route) const noexcept { return &tallies_[route * (stage_count + 2)]; }
 
-  std::unique_ptr<SingleWriterCounter[]> tallies_;  // For each route its stages, how many were measured, and written.
+  // For each route: its stages, and the numbers of measured requests and measured writes.
+  std::unique_ptr<SingleWriterCounter[]> tallies_;
   StageClock clock_;
   std::uint32_t every_;
   std::uint32_t left_;
 };
 
-// The requests of one route that were measured, and how long they were in each stage together.
+// The measured requests of one route, and their total time in each stage.
 struct RouteStages {
-  Method method = Method::Other;  // Other, with an empty pattern: what no route matched.
+  Method method = Method::Other;  // Other, with an empty pattern: requests without a route.
   std::string_view pattern;       // Lives as long as the router.
   std::uint64_t measured = 0;
-  std::uint64_t written = 0;  // How many of these had a measured write; one write at a time is measured.
+  std::uint64_t written = 0;  // The number of these requests whose write was measured; one write at a time is measured.
   Duration of[stage_count];
 
-  // In that stage, on average; zero when none was measured.
+  // Average time in that stage; zero when no request was measured.
   Duration mean(Stage stage) const noexcept;
 };
 
-// The value of a field Server-Timing (W3C Server Timing): "parse;dur=0.002, handler;dur=1.25", in milliseconds; the
-// stages that took time. Empty when none did.
+// The value of a field Server-Timing (W3C Server Timing): "parse;dur=0.002, handler;dur=1.25", in milliseconds, with
+// the stages that took time. Empty when no stage took time.
 void write_server_timing(Buffer& out, const StageClock& clock);
 
 }  // namespace keel::http

@@ -10,12 +10,14 @@
 //
 // 200 with ETag, Last-Modified, Accept-Ranges and X-Content-Type-Options: nosniff; 206 for a range or up to 8 of them
 // (multipart/byteranges); 304, 412 and 416 as the preconditions say (precondition.h, range.h); a folder without its
-// slash, the mounted one among them, is 301 to it with one, the query kept. For ranges that overlap, or more than 8,
-// the response is the whole file. The entity tag is size and time of change; it is weak while the file is younger than
-// 2 s, when a second change could go unseen. A file that is truncated while it is sent ends its connection.
+// final slash, including the mounted one, redirects with 301 to the path with it and keeps the query. For ranges that
+// overlap, or more than 8, the response is the whole file. The entity tag consists of size and modification time; it is
+// weak while the file is younger than 2 s, because a second change could go unnoticed. A file that is truncated while
+// it is sent ends its connection.
 //
 // Lifetime: outlives the router. Threads: any worker; immutable.
-// Cost: files are read off the loop (io/file.h); up to 32 KiB they leave with their head in one send, and are read for
+// Cost: files are read off the loop (io/file.h); up to 32 KiB they are sent with their head in one send, and are read
+// for
 //       HEAD as well; larger ones leave 64 KiB at a time. Two files are opened for a request: the folder too, so that
 //       one that is replaced by a new release is seen immediately. A path with a link in it costs another open and two
 //       system calls.
@@ -41,7 +43,7 @@ struct StaticFilesOptions {
   // Cross-Origin-Resource-Policy of the same: which other sites may embed the files, such as "cross-origin"; empty: as
   // the middleware around them sets it (SecurityHeaders).
   std::string cross_origin_resource_policy = {};
-  // Serves names that begin with a dot, and what links with other names lead to. "/.well-known/…" (RFC 8615) always.
+  // Also serves names that begin with a dot, and links to such files. "/.well-known/…" (RFC 8615) is always served.
   bool hidden = false;
 };
 
@@ -51,8 +53,8 @@ class StaticFiles {
   StaticFiles(const StaticFiles&) = delete;
   StaticFiles& operator=(const StaticFiles&) = delete;
 
-  // Adds GET (and with it HEAD) of "`prefix`/{path...}", and of `prefix` itself where there is an index; a prefix of ""
-  // is the whole site. In a group they have its prefix, options and middleware.
+  // Adds GET (and with it HEAD) of "`prefix`/{path...}", and of `prefix` itself if there is an index; the prefix ""
+  // stands for the whole site. In a group they have its prefix, options and middleware.
   void mount(Router& router, std::string_view prefix);
   void mount(Group group, std::string_view prefix);
   // The handler itself, for a route whose pattern ends in {path...}.

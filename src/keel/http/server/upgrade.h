@@ -24,14 +24,15 @@
 //   503 once the server drains.
 //   500 when the body of the request is not read to its end (routes that stream it), which is a mistake of the handler.
 //
-// It is a function, or a lambda without captures, and takes the Stream by value: a reference to it would dangle after
-// the first suspension. Its further parameters are passed after it and kept until its task has ended (response.h):
+// The callable is a function, or a lambda without captures, and takes the Stream by value: a reference to it would
+// dangle after the first suspension. Its further parameters are passed after it and kept until its task has ended
+// (response.h):
 //
 //   Task<> chat(Stream stream, Room& room, std::string name);
 //   return http::Response::upgrade("chat", &chat, std::ref(room), std::move(name));
 //
 // Errors:    of the task end the connection and are logged; so does an exception.
-// Ownership: the server owns what is kept. The Request does not exist any more by then, and does not compile as an
+// Ownership: the server owns the kept arguments. The Request no longer exists by then, and does not compile as an
 //            argument, nor do views. The task's log lines carry the request's trace.
 // Limits:    those of HTTP end with the 101: there is no deadline, no idle timeout, no least rate and no timeout for
 //            sending but the task's own (with_timeout). The connection counts as one of the server's until the task has
@@ -61,23 +62,23 @@ class Request;
 class RequestHead;
 class Upgraded;
 
-// Whether a request asks to continue with `protocol`, "websocket" or "name/version", whatever its case; among others is
-// fine.
+// Whether a request asks to continue with `protocol`, "websocket" or "name/version", without regard to case; it may be
+// one of several.
 bool offers_upgrade(const RequestHead& head, std::string_view protocol) noexcept;
 
 // Whether the origin of a page, from the field Origin (RFC 6454 §7), is the host of the request or one of `allowed`.
 // True without Origin. The scheme is not compared with that of the request, which a proxy may not report.
 bool is_of_allowed_site(Request& request, std::span<const std::string> allowed);
-// Whether `text` is what an Origin says of a site: scheme://host, or scheme://host:port.
+// Whether `text` has the form of an Origin: scheme://host, or scheme://host:port.
 bool is_site(std::string_view text) noexcept;
 
-// The task of an upgraded connection, as a response has it: owned, in the worker's pool, movable. Response::upgrade()
-// makes it.
+// The task of an upgraded connection, as a response keeps it: owned, in the worker's pool, and movable.
+// Response::upgrade() makes it.
 class Upgrade {
  public:
   using Callable = Function<Task<>(Stream)>;
   Upgrade() = default;
-  // `protocol` outlives it: a literal.
+  // `protocol` outlives it; use a literal.
   Upgrade(std::string_view protocol, Callable talk);
   Upgrade(Upgrade&& other) noexcept : made_(std::exchange(other.made_, nullptr)) {}
   Upgrade& operator=(Upgrade&& other) noexcept {
@@ -92,12 +93,12 @@ class Upgrade {
   }
 
   explicit operator bool() const noexcept { return made_ != nullptr; }
-  // While there is one.
+  // Only if there is one.
   std::string_view protocol() const noexcept;
   // Pages of every site may ask for it.
   void allow_any_origin() noexcept;
   bool allows_any_origin() const noexcept;
-  // Gives it to the connection that it was made for.
+  // Passes it to its connection.
   Upgraded* release() noexcept { return std::exchange(made_, nullptr); }
 
  private:

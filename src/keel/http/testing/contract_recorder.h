@@ -2,9 +2,10 @@
 //
 //   KEEL_RECORD_CONTRACT=records ctest …         // each test program writes records/<process>.json
 //
-// A TestApp (app/testing/test_app.h) has one where the environment names a folder so. For each route of the service it
-// keeps the types that its handler has asked for, and the statuses, types and a few fields of its responses below 500.
-// Types are known where the sources were compiled with KEEL_RECORD_CONTRACT (http/server/recording.h).
+// A TestApp (app/testing/test_app.h) creates one if the environment variable below names a folder. For each route of
+// the service it keeps the types that its handler has read, and the statuses, types and a few fields of its
+// responses below 500. Types are known if the sources were compiled with KEEL_RECORD_CONTRACT
+// (http/server/recording.h).
 //
 // Threads: any.
 
@@ -29,13 +30,13 @@ class ContractRecorder final : public Recorder {
  public:
   // Everything recorded so far, as JSON: {"operations":[…],"components":{…}}, in the order of their names.
   std::string text() const;
-  // Writes it to a file of this process in `folder`, which is made.
+  // Writes it to a file of this process in `folder`, which is created.
   Result<> save(const std::string& folder) const;
 
-  // Where KEEL_RECORD_CONTRACT is in the environment: makes one for the rest of the process, active, unless it is
-  // there.
+  // If KEEL_RECORD_CONTRACT is in the environment: creates an active recorder for the rest of the process, unless there
+  // is one.
   static void begin();
-  // Writes what that one has seen so far, where there is one.
+  // Writes what that recorder has seen so far, if there is one.
   static void end();
 
   void asks(const Request& request, Part part, std::string_view name, Describe type, const char* function) override;
@@ -45,25 +46,26 @@ class ContractRecorder final : public Recorder {
 
  private:
   struct Operation {
-    std::string handler;  // Its name, without what it is in; empty: not known.
-    std::map<std::pair<std::string, std::string>, std::string> asked;  // By part and name: the schema.
+    std::string handler;  // Its name without namespaces and classes; empty: unknown.
+    std::map<std::pair<std::string, std::string>, std::string> asked;  // The schema for each part and name.
     std::set<std::string> request_types;                               // Content-Type, without parameters.
     struct Response {
-      std::map<std::string, std::string> schemas;  // By content type, "" for none; "" where the type is not known.
+      // The schema for each content type, "" for none; the schema is "" if the type is unknown.
+      std::map<std::string, std::string> schemas;
       std::set<std::string> fields;
     };
     std::map<int, Response> responses;
   };
 
-  // Null: it is no route of the service.
+  // Null: it is not a route of the service.
   Operation* operation_of(const Request& request);
 
   mutable std::mutex mutex_;
   json::Schemas schemas_;
-  std::map<std::pair<std::string, std::string>, Operation> operations_;  // By path and method.
+  std::map<std::pair<std::string, std::string>, Operation> operations_;  // Indexed by path and method.
   std::set<std::pair<const char*, Method>> routes_;
   std::map<Describe, std::unique_ptr<std::string>> content_types_;
-  std::map<const char*, Describe> types_;  // By where the content type is.
+  std::map<const char*, Describe> types_;  // Indexed by the address of the content type.
 };
 
 }  // namespace keel::http

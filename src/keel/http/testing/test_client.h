@@ -8,7 +8,7 @@
 // Codings:   none is asked for, and none is decoded: a test that sends Accept-Encoding reads the body as it comes.
 // Errors:    a call that got no response has status 0 and says why in error(). No response is asked for again and
 //            redirects are not followed; a kept connection that the server had closed is replaced, as any Client does.
-// Ownership: what is asked outlives its clients, and these their calls.
+// Ownership: the tested server outlives its clients, and these outlive their calls.
 // Threads:   that of what is asked.
 
 #pragma once
@@ -32,10 +32,10 @@
 
 namespace keel::http {
 
-// Where the calls of a TestClient go, and how it waits for them.
+// The target of a TestClient's calls, and how it waits for them.
 struct TestTarget {
   io::Loop* loop = nullptr;                // Its calls run here.
-  Resolver* resolver = nullptr;            // For which every name is the server's.
+  Resolver* resolver = nullptr;            // Resolves every name to the server.
   std::string host = {};                   // The host of the server.
   std::uint16_t port = 80;                 // The port of the server.
   Duration timeout = 1_h;                  // Time limit of a call.
@@ -46,7 +46,7 @@ struct TestTarget {
 // The identity of a TestClient.
 struct TestClientOptions {
   std::string host = {};     // The value of Host, a name without a port; empty: "10.0.0.1".
-  std::string address = {};  // Where it connects from, an IPv4 address; empty: 10.0.0.1.
+  std::string address = {};  // The IPv4 address that it connects from; empty: 10.0.0.1.
 };
 
 // A type that is sent as JSON: anything but text.
@@ -79,7 +79,7 @@ class TestResponse {
   std::string error_;
 };
 
-// A request that is under way. Movable; destroyed before its end it is stopped, as by a client that goes away.
+// A request in progress. Movable; if it is destroyed before its end, it is stopped, as when a client disconnects.
 class TestCall {
  public:
   TestCall(TestCall&&) noexcept = default;
@@ -88,7 +88,7 @@ class TestCall {
   bool has_ended() const noexcept { return call_->has_ended(); }
   // Stops it: the client closes its connection.
   void stop();
-  // Lets time pass until it has ended. Once.
+  // Lets time pass until it has ended. Call it once.
   TestResponse response();
 
  private:
@@ -100,7 +100,7 @@ class TestCall {
 };
 
 // The calls get(), post() and so on; `Asker`, a TestClient or an app::TestApp, sends them. Each lets time pass until
-// the response is there.
+// the response has arrived.
 template <class Asker>
 class TestRequests {
  public:
@@ -152,7 +152,7 @@ class TestClient : public TestRequests<TestClient> {
   // Sent with each request from now on.
   TestClient& header(std::string_view name, std::string_view value) &;
 
-  // Begins to send it: time passes in advance() and in get(), post() and the like.
+  // Starts the request; time passes in advance() and in get(), post() and the like.
   TestCall begin(ClientRequest request);
 
  private:

@@ -1,5 +1,4 @@
-// keel/http/testing/test_server.h — a service under test: its router behind a real server, without sockets and without
-// waiting.
+// without sockets and without waiting.
 //
 //   TEST(Users, are_found_by_id) {
 //     http::Router router;
@@ -15,21 +14,21 @@
 // It is the server of keel/http/server/server.h on the simulated engine (keel/io/testing/simulation.h) in the calling
 // thread: parser, limits, middleware and timeouts are those of production; the seed decides how bytes are divided and
 // delayed. Time is virtual: a handler that sleeps for a minute responds immediately, a minute later by its own clock.
-// To look at what is between, begin a call and advance the clock:
+// To see the states in between, begin a call and advance the clock:
 //
 //   http::TestCall call = server.begin({http::Method::Get, "/slow"});
 //   server.advance(5_s);
 //   EXPECT_FALSE(call.has_ended());
 //   EXPECT_EQ(call.response().status(), 200);       // runs until it has ended
 //
-// Requests are ClientRequests (keel/http/client/client_request.h): bodies whole or streamed, any fields. A path takes
-// the place of their URL. A TestClient asks with fields of its own, a token or a tenant, on connections of its own;
-// where routes or limits depend on it, for a host and from an address that it is given:
+// Requests are ClientRequests (keel/http/client/client_request.h): bodies whole or streamed, any fields. They have a
+// path instead of a URL. A TestClient sends its own fields, such as a token or a tenant, on its own connections; if
+// routes or limits depend on them, give it a host and an address:
 //
 //   http::TestClient tenant(server, {.host = "a.example.com", .address = "192.0.2.7"});
 //
 // Errors:    those of test_client.h.
-// Ownership: the router outlives the server, the server its clients and calls.
+// Ownership: the router outlives the server, and the server outlives its clients and calls.
 // Threads:   the one that made it, which must not have another loop at the same time. Inside is that of the worker:
 //            handlers find loop, clock and randomness as usual, run(task) runs a task there.
 // Cost:      for tests: about 50 microseconds for a call.
@@ -52,7 +51,7 @@ namespace keel::http {
 // Options of the server under test, of the simulation and of its clients.
 struct TestServerOptions {
   // As in production: limits, trusted proxies, request ids, metrics (whose registry outlives the server), Server-Timing
-  // (in virtual time: a stage that did not wait took no time, and is left out). Except `address` and `listen`: it
+  // (in virtual time: a stage that did not wait takes no time and is left out). Except `address` and `listen`: it
   // listens at 10.0.0.1, port 80.
   ServerOptions server = {};
   sim::SimOptions simulation = {};        // Seed, delays, faults (keel/io/testing/options.h).
@@ -63,17 +62,17 @@ struct TestServerOptions {
 class TestServer : public TestRequests<TestServer> {
  public:
   explicit TestServer(const Router& router, TestServerOptions options = {});
-  // Drains: requests in progress get the time they need, at most Limits::request_timeout.
+  // Drains the server: requests in progress get the time that they need, at most Limits::request_timeout.
   ~TestServer();
   TestServer(const TestServer&) = delete;
   TestServer& operator=(const TestServer&) = delete;
 
-  // get(), post() and the like are those of a client that sends nothing of its own (test_client.h).
+  // get(), post() and the like act as a client without its own fields (test_client.h).
   TestCall begin(ClientRequest request) { return client_->begin(std::move(request)); }
 
   // Advances the virtual time by `time`, and runs everything that is due in it.
   void advance(Duration time);
-  // Runs a task of the test on the server's loop to its end, and lets as much time pass as it takes.
+  // Runs a task of the test on the server's loop to its end, and lets time pass until then.
   template <class T>
   Result<T> run(Task<T>&& task) {
     Start<T> start;

@@ -1,9 +1,10 @@
-// keel/http/server/internal/acceptor.h — when a worker accepts connections: its listener, and the limit of connections.
+// keel/http/server/internal/acceptor.h — decides when a worker accepts connections: its listener, and the limit of
+// connections.
 //
-// Internal to http. Above the limit those connections are closed to have room that have waited longest for a request or
-// for the rest of a head; where there are none accepting stops, and newcomers wait in the kernel's queue.
+// Internal to http. At the limit, the connections that have waited longest for a request or for the rest of a head are
+// closed to make room; if there are none, accepting stops, and new connections wait in the kernel's queue.
 //
-// Lifetime: a part of its ServerWorker, to which new connections are given.  Threads: the worker.
+// Lifetime: a part of its ServerWorker, to which it passes new connections. Threads: the worker.
 
 #pragma once
 
@@ -20,11 +21,11 @@ namespace keel::http {
 
 class ServerWorker;
 
-// What one worker has of a socket that is listened on.
+// One worker's part of a listening socket.
 struct ListenerPart {
   int fd = -1;          // A listening descriptor of the loop's engine; the Acceptor closes it.
-  bool shared = false;  // Others accept from the same socket.
-  bool first = true;    // This one speaks for all that share it.
+  bool shared = false;  // Other workers accept from the same socket.
+  bool first = true;    // This part represents all that share the socket.
 };
 
 class Acceptor {
@@ -35,13 +36,14 @@ class Acceptor {
 
   // Begins to accept, or continues.
   void begin();
-  // Another limit of connections, from now on.
+  // Changes the limit of connections from now on.
   void change(std::uint32_t connections_max);
   // A connection has ended: there may be room.
   void resume_with_room();
-  // Listening ends, after new connections were rejected for a moment; or immediately, where it continues elsewhere.
+  // Listening ends, after new connections were rejected for a moment; or immediately, if another process continues to
+  // listen.
   void begin_drain(Duration grace, Listening listening);
-  // Listening ends, and who waits is not taken in.
+  // Listening ends, and waiting connections are not accepted.
   void abort();
 
   // The descriptor; -1 once it is closed.
@@ -55,10 +57,10 @@ class Acceptor {
   void look_at_limit();
   bool is_full() const noexcept;
   void stop_for_now();
-  // Closes connections that have waited longest. False: none has for long enough; it is tried again.
+  // Closes connections that have waited longest. False: none has waited long enough; it is tried again later.
   bool make_room();
   void look_for_room();
-  // How many places are free before accepting continues.
+  // The number of places that must be free before accepting continues.
   std::uint32_t room() const noexcept;
   void stop_accepting();
   void take_waiting();
@@ -77,7 +79,7 @@ class Acceptor {
   bool draining_ = false;
   bool aborting_ = false;
   bool full_ = false;
-  bool made_room_ = false;  // Since then: one free place is enough to continue.
+  bool made_room_ = false;  // Connections were closed to make room, so one free place is enough to continue.
 };
 
 }  // namespace keel::http

@@ -1,5 +1,5 @@
 // keel/http/server/internal/answer.h — the bytes of a response: status line, fields and framing of a Response, written
-// where it leaves.
+// into the send buffer.
 //
 // Internal to http: handlers make a Response, and a Connection decides how it is framed.
 //
@@ -17,26 +17,26 @@
 
 namespace keel::http {
 
-// Bodies up to this are copied behind their head, so that pipelined responses leave together.
+// Bodies up to this size are copied after their head, so that pipelined responses are sent together.
 inline constexpr std::size_t copied_body_max = 32 * 1024;
 
-// Of "HTTP/1.1 200 OK\r\n".
+// The length of "HTTP/1.1 200 OK\r\n".
 inline constexpr std::size_t ok_line_bytes = 17;
 
 // The interim response to a client that waits for it before it sends a body.
 inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
 
-// How the recipient knows where a streamed body ends; Unsaid: there is none, and how long it would be is not known.
+// How the recipient knows where a streamed body ends; Unsaid: there is no body, and its length would be unknown.
 enum class BodyEnd : std::uint8_t { Length, Chunks, Close, Unsaid };
 
 struct Framing {
-  // "HTTP/1.1 200 OK\r\nDate: …\r\n"; another status has its own line in place of the first.
+  // "HTTP/1.1 200 OK\r\nDate: …\r\n"; for another status, its own status line replaces the first line.
   std::string_view ok_and_date;
-  int version_minor = 1;  // Of the request.
+  int version_minor = 1;  // The minor version of the request.
   bool head_only = false;
   bool close = false;
-  BodyEnd end = BodyEnd::Length;          // Not `Length`: nothing of the body is appended.
-  std::optional<std::uint64_t> length{};  // Of a body that is not in the response.
+  BodyEnd end = BodyEnd::Length;          // If not `Length`, no part of the body is appended.
+  std::optional<std::uint64_t> length{};  // The length of a body that is not part of the response object.
 };
 
 // Appends the head of `response`, and its body unless it is too large to copy or not to be sent.

@@ -1,5 +1,5 @@
-// keel/http/server/internal/body_collector.h — puts the body of a request together where its handler does not read it
-// itself, and where middleware decides first whether it is taken.
+// keel/http/server/internal/body_collector.h — collects the body of a request if its handler does not read it itself,
+// and if middleware first decides whether the body is accepted.
 //
 // Internal to http: Request::whole_body() reads the body and gives its parts to a collector, which is the exchange that
 // the request belongs to.
@@ -16,11 +16,12 @@ namespace keel::http {
 
 class BodyCollector {
  public:
-  // Appends a part. ResourceExhausted: with it more is held for bodies than may be; the rest is not taken.
+  // Appends a part. ResourceExhausted: with this part the memory limit for bodies would be exceeded; the rest is not
+  // accepted.
   virtual Result<> keep(Chunk part) = 0;
-  // The body is whole: from here on it is Request::body().
+  // The body is complete: from now on it is Request::body().
   virtual void end_body() noexcept = 0;
-  // How long the handler has, from now on.
+  // The time limit of the handler, from now on.
   virtual Duration handler_timeout() const noexcept = 0;
 
  protected:

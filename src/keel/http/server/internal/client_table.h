@@ -1,9 +1,9 @@
-// keel/http/server/internal/client_table.h — what each client address has of a worker: connections, and memory for
+// keel/http/server/internal/client_table.h — the share of each client address in a worker's connections and memory for
 // bodies.
 //
-// Internal to http. A client is an IPv4 address or the /64 of an IPv6 one (client_of()). It has a place as long as it
-// has a connection, so that there are never more of them than connections. The table's hash is keyed: addresses that
-// collide cannot be chosen.
+// Internal to http. A client is an IPv4 address or the /64 of an IPv6 one (client_of()). A client has a place as long
+// as it has a connection, so there are never more places than connections. The table's hash is keyed: an attacker
+// cannot choose addresses that collide.
 //
 // Threads: the worker.
 // Cost:    a keyed hash and a cache line or two for a connection, nothing for a request; 48 bytes for each client that
@@ -24,11 +24,11 @@ struct ClientEntry {
   std::uint64_t hash = 0;
   std::uint64_t address = 0;  // The bytes of the address.
   std::uint32_t size = 0;     // The number of these bytes.
-  std::uint32_t next = 0;     // Of the same bucket, or free.
+  std::uint32_t next = 0;     // The next entry of the same bucket, or the next free one.
   std::uint32_t connections = 0;
-  std::uint32_t bodies = 0;    // The number of bodies that are held.
+  std::uint32_t bodies = 0;    // The number of bodies in memory.
   std::size_t body_bytes = 0;  // The memory of these bodies.
-  bool is_public = false;      // An address of the public internet.
+  bool is_public = false;      // It is a public address of the internet.
   bool is_told = false;        // The log has a line about its connections.
 };
 
@@ -38,23 +38,23 @@ class ClientTable {
   ClientTable(const ClientTable&) = delete;
   ClientTable& operator=(const ClientTable&) = delete;
 
-  // The place of a client, which has one connection more; never 0. `address` has at most eight bytes. std::bad_alloc:
-  // nothing has changed.
+  // Adds a connection of a client and returns the place of the client, which is never 0. `address` has at most eight
+  // bytes. std::bad_alloc: nothing has changed.
   std::uint32_t enter(std::string_view address);
-  // It has one less; with the last one its place is somebody else's.
+  // Removes a connection of the client; with the last one its place becomes free for another client.
   void leave(std::uint32_t place) noexcept;
-  // Until the next enter().
+  // The reference is valid until the next enter().
   ClientEntry& at(std::uint32_t place) noexcept { return entries_[place]; }
-  // How many clients have a connection.
+  // The number of clients with a connection.
   std::size_t size() const noexcept { return size_; }
 
  private:
   void make_room();
 
   const SipKey key_;
-  std::vector<ClientEntry> entries_;    // The first one is nobody's.
+  std::vector<ClientEntry> entries_;    // The first entry is not used.
   std::vector<std::uint32_t> buckets_;  // A power of two of them, at least as many as entries.
-  std::uint32_t free_ = 0;              // The first free place behind those that were ever taken; 0: none.
+  std::uint32_t free_ = 0;              // The first entry of the list of free places; 0: none.
   std::size_t size_ = 0;
 };
 

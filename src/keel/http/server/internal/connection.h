@@ -1,30 +1,31 @@
 // keel/http/server/internal/connection.h — one HTTP/1.1 connection: a state machine around its Transport.
 //
-// Internal to http: users see Server. Bytes come in by received(), answers go out by settle(); requests of one
-// connection are answered one after the other, in order, and those that arrive together with one send.
+// Internal to http: users see Server. received() takes incoming bytes, and settle() sends responses. The requests of a
+// connection are handled one after the other, in order; the responses to requests that arrive together are sent with
+// one send.
 //
-// It frames: heads and bodies are found in what comes, and written to what goes out. A request that is answered
-// synchronously is an Exchange on the stack of the call that brought it; one that takes longer is a PendingExchange,
-// which the connection carries (connection_carrier.h).
+// It does the framing: it finds heads and bodies in received bytes, and writes those of responses. A request that is
+// handled synchronously is an Exchange on the stack of the call that received it; one that takes longer is a
+// PendingExchange, which the connection carries (connection_carrier.h).
 //
-// Out of memory ends the connection that met it without a response; in a handler it is a 503 like another error.
+// When memory runs out, the affected connection ends without a response; in a handler this becomes a 503 like other
+// errors.
 //
 //   Head ──complete──▶ (Busy ──done──▶) (Discarding ──over──▶) Head …
 //     ├─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
 //     └─ 101 ─▶ Upgrading ─▶ freed, its transport and what had come being an Upgraded's
 //
-// One that a proxy introduces begins before Head (introduction.h).
+// A connection that a proxy introduces begins before Head (introduction.h).
 //
-// Busy: there is a pending exchange. Discarding: what the handler has not read of the body is thrown away. Upgrading:
-// the 101 leaves, and the receive ends without losing a byte (upgrade.h).
+// Busy: there is a pending exchange. Discarding: the part of the body that the handler has not read is dropped.
+// Upgrading: the 101 is sent, and the receive ends without losing a byte (upgrade.h).
 //
-// Tasks are begun by settle(), which is the last thing that happens: they may end immediately, and with them the
-// connection.
+// settle() starts tasks, and is the last call of each event: tasks may end immediately, and with them the connection.
 //
-// While a task runs the connection continues reading what may follow, up to a bound, and so sees that the client is
-// gone: a reset stops the task. The end of the stream (FIN) does not: a client may finish writing and wait for its
-// response. A client that closed both directions looks the same until the server sends something and gets a reset. A
-// streamed response that has nothing to send for the idle timeout is therefore aborted with the connection.
+// While a task runs, the connection continues to read further bytes, up to a limit, and so notices when the client
+// disconnects: a reset stops the task. The end of the stream (FIN) does not: a client may finish writing and wait for
+// its response. A client that closed both directions looks the same until the server sends something and gets a reset.
+// A streamed response that has nothing to send for the idle timeout is therefore aborted with the connection.
 //
 // Idle, a connection owns its transport, a send and a timer, and no buffer.
 //
@@ -63,8 +64,9 @@ class Connection final : public Link {
   // Begins on a descriptor that was just accepted; the connection frees itself when it has ended.
   static void begin(ServerWorker& worker, int fd);
 
-  // Who is closed when others need its place. It has waited between two requests, for the rest of a head, or for a
-  // client to stop sending behind its last response. Nullopt: something is under way.
+  // What the connection waits for: decides which ones are closed when others need their places. It has waited between
+  // two requests, for the rest of a head, or for a client to stop sending after its last response. Nullopt: a request
+  // is in progress.
   struct Waiting {
     Instant since;
     bool in_head;
@@ -72,35 +74,36 @@ class Connection final : public Link {
   std::optional<Waiting> waiting() const noexcept;
   // An idle connection now has the grace of the drain instead of the idle timeout.
   void begin_drain();
-  // Ends without sending what is left. Part of a response that ends with its connection does not look whole: a reset.
+  // Ends without sending what is left. A response that ends with its connection is reset, so that a part of it does not
+  // look complete.
   void abort();
-  // The same, and resets the connection where the peer has not taken everything: the kernel would keep the rest for it
-  // for as long as it likes.
+  // The same, and resets the connection if the peer has not received everything; otherwise the kernel would keep the
+  // rest for as long as the peer likes.
   void cut();
-  // What the kernel has for a peer that has not taken it.
+  // Bytes that the kernel holds because the peer has not received them.
   std::uint64_t unread_bytes() noexcept { return is_lost_ ? 0 : out_.unread(transport_); }
-  // Ends with a reset, and what the kernel has for the peer goes, too.
+  // Ends with a reset, which also drops the bytes that the kernel holds for the peer.
   void reset();
-  // What it holds for its client, as it was counted.
+  // The memory that it holds for its client, as it was counted.
   const Held& held() const noexcept { return held_; }
-  // How many bytes its client has taken in all. A system call.
+  // The total number of bytes that its client has received. A system call.
   std::uint64_t bytes_taken() noexcept { return transport_.acknowledged().value_or(out_.bytes_sent()); }
-  // Since when it waits for what it waits for.
+  // When the current wait began.
   Instant waits_since() const noexcept { return began_; }
 
  private:
   friend class ConnectionCarrier;
   enum class Phase : std::uint8_t { Head, Busy, Discarding, Upgrading, Lingering, Ending, Introducing, Introduced };
 
-  // `peer`: who introduces it; null: nobody.
+  // `peer`: the proxy that introduces it; null: none.
   Connection(ServerWorker& worker, const Endpoint& endpoint, std::uint32_t client, const Address* peer);
   ~Connection();
   static std::size_t size_of(bool is_introduced) noexcept {
     return sizeof(Connection) + (is_introduced ? sizeof(Introduction) : 0);
   }
-  // Ends its life and gives its memory back.
+  // Destroys the connection and frees its memory.
   void free() noexcept;
-  // What the loop calls: std::bad_alloc ends the connection, not the process.
+  // Wraps calls from the loop: std::bad_alloc ends the connection, not the process.
   template <class Step>
   void guarded(const Step& step) noexcept {
     try {
@@ -119,7 +122,7 @@ class Connection final : public Link {
   void timed_out();
   void go_on();
 
-  // Before the first head, where a proxy introduces it.
+  // Valid before the first head, if a proxy introduces the connection.
   Introduction* introduction() noexcept {
     return is_introduced_ ? std::launder(reinterpret_cast<Introduction*>(this + 1)) : nullptr;
   }
@@ -129,7 +132,7 @@ class Connection final : public Link {
   void reject_introduction(const char* reason);
   void lose_introduction();
 
-  // What comes in.
+  // Incoming bytes.
   void take(std::string_view bytes);
   void take_by_phase(std::string_view bytes);
   void process_kept();
@@ -149,7 +152,7 @@ class Connection final : public Link {
   bool can_process() const noexcept;
   [[gnu::always_inline]] bool wants_bytes() const noexcept;
 
-  // What the exchange in progress asks for, as its carrier.
+  // Requests of the exchange in progress to its carrier.
   void body_wanted();
   void write_head(Response& response);
   bool take_back() noexcept;
@@ -158,7 +161,7 @@ class Connection final : public Link {
   void reset_exchange();
   void resume(void (PendingExchange::*step)()) noexcept;
 
-  // What goes out.
+  // Outgoing bytes.
   void write(Exchange& exchange, Response& response);
   void follow_send(const Exchange& exchange);
   void reject_and_close(Status status, std::string_view detail, bool head_only);
@@ -167,8 +170,8 @@ class Connection final : public Link {
   void record_cut() noexcept;
   void run_due();
 
-  // Sends what is there, continues with what was kept, decides whether this is the end. The last thing a caller does:
-  // the connection may be gone afterwards.
+  // Sends queued bytes, continues with kept input, and decides whether the connection ends. Must be the caller's last
+  // action: the connection may have been destroyed afterwards.
   void settle();
   void flush();
   void finish_send();
@@ -184,7 +187,7 @@ class Connection final : public Link {
   void fail(std::int32_t result);
   bool is_idle() const noexcept { return phase_ == Phase::Head && !partial_.has_begun() && !out_.is_sending(); }
   void watch();
-  // What it holds may have changed.
+  // Updates the count after the held memory may have changed.
   [[gnu::always_inline]] void count_held() noexcept;
   void count_waiting() noexcept;
 
@@ -193,7 +196,7 @@ class Connection final : public Link {
   Member<SendQueue, Connection, &Connection::on_event<&Connection::sent>> out_{*this};
   Member<Timer, Connection, &Connection::on_event<&Connection::timed_out>> timer_{*this};
   Member<Job, Connection, &Connection::on_event<&Connection::go_on>> turn_{*this};
-  Buffer in_;  // Bytes that wait: a head or chunk cut short, or requests behind one in progress.
+  Buffer in_;  // Waiting bytes: an incomplete head or chunk, or requests after one in progress.
   PartialHead partial_;
   ConnectionCarrier* exchange_ = nullptr;  // The exchange that outlives the call which brought its request.
   // When this phase began. In Head: the start of the idle time, or the first byte of a head. While a body is streamed:
@@ -202,15 +205,17 @@ class Connection final : public Link {
   std::uint32_t requests_ = 0;
   std::uint32_t client_;  // The index of the connection in the worker's table.
   Phase phase_ = Phase::Head;
-  BodyEnd body_end_ = BodyEnd::Length;  // Of the response whose head was written last.
+  BodyEnd body_end_ = BodyEnd::Length;  // The framing of the response whose head was written last.
   bool close_ : 1 = false;              // Bytes that are sent after those in out_.
-  bool peer_done_ : 1 = false;          // It has finished writing, or is gone.
-  bool peer_closes_ : 1 = false;        // It asked for the close: nothing more will come.
-  bool yields_ : 1 = false;             // turn_ is posted: it has had its share of this turn.
-  bool kept_ready_ : 1 = false;         // in_ may hold a whole request.
-  bool is_lost_ : 1 = false;            // What was sent will not be read: it has failed, or will be reset.
-  bool gathers_ : 1 = false;            // A task is being begun: what it writes leaves with what is there already.
-  bool is_introduced_ : 1 = false;      // Or is to be: an Introduction lies behind this.
+  bool peer_done_ : 1 = false;          // The peer has finished writing, or has disconnected.
+  bool peer_closes_ : 1 = false;        // The peer asked for the close: no further request will arrive.
+  bool yields_ : 1 = false;             // turn_ is posted: the connection has had its share of this iteration.
+  bool kept_ready_ : 1 = false;         // in_ may contain a complete request.
+  bool is_lost_ : 1 = false;            // Sent bytes will not be read: the connection has failed, or will be reset.
+  // A task is being started: its output is sent together with the bytes already queued.
+  bool gathers_ : 1 = false;
+  // A proxy has introduced it, or will: an Introduction is stored after this object.
+  bool is_introduced_ : 1 = false;
   Held held_;
 };
 

@@ -1,8 +1,8 @@
-// keel/http/server/internal/connection_carrier.h — the exchange in progress of an HTTP/1.1 connection, which carries
-// it.
+// keel/http/server/internal/connection_carrier.h — the exchange in progress of an HTTP/1.1 connection, whose carrier is
+// the connection.
 //
-// Internal to http. It has the place of the exchange in the worker's pool, so that an idle connection has no room for
-// it; what it does is the connection's.
+// Internal to http. It contains the exchange and is allocated in the worker's pool, so that an idle connection needs no
+// memory for it; it forwards its calls to the connection.
 //
 // Threads: the worker.
 
@@ -20,16 +20,16 @@ namespace keel::http {
 
 class ConnectionCarrier final : private Carrier, public PendingExchange {
  public:
-  // What `begun` is, whose head came as `head_bytes`: both are copied.
+  // Makes a pending exchange from `begun`, whose head arrived as `head_bytes`; both are copied.
   static ConnectionCarrier* make(Connection& connection, const Exchange& begun, std::string_view head_bytes);
-  // Its tasks have ended.
+  // Call it when its tasks have ended.
   static void free(ConnectionCarrier* carrier) noexcept;
 
-  // The head of its response waits to be sent, from `at` on, until let_go() says that something is sent.
+  // The head of its response, which begins at `at`, waits to be sent until let_go() is called.
   void keep_head(std::size_t at) noexcept { head_at_ = at; }
   void let_go() noexcept { head_at_.reset(); }
   std::optional<std::size_t> kept_head() const noexcept { return head_at_; }
-  // The head waits for more than that: for the body that 100 (Continue) has asked for, or for a part of its own.
+  // The head also waits for the body that 100 (Continue) has asked for, or for a part of the response's body.
   void hold_head(bool holds) noexcept { holds_head_ = holds; }
   bool holds_head() const noexcept { return holds_head_; }
 

@@ -1,9 +1,10 @@
-// keel/http/server/internal/degradation.h — a state in which a worker serves less than it should, and what its log says
-// of that: a warning when it begins, another each minute while it lasts, and a line when it is over.
+// keel/http/server/internal/degradation.h — a state in which a worker serves less than it should, and what the log says
+// about it: a warning when the state begins, another each minute while it lasts, and a line when it is over.
 //
-// Internal to http. What all clients together cause is such a state; what one of them does is no louder than info.
+// Internal to http. Only states that all clients together cause are logged in this way; an event of a single client is
+// logged at most at level info.
 //
-// Threads: the worker.  Lifetime: the loop and the logger outlive it; stop() comes before its end.
+// Threads: the worker. Lifetime: the loop and the logger outlive it; stop() is called before it is destroyed.
 
 #pragma once
 
@@ -26,22 +27,22 @@ class Degradation {
       : loop_(loop), log_(log), lines_(lines) {}
   Degradation(const Degradation&) = delete;
 
-  // It is there; `fields` are for the line that says so.
+  // The state is met; `fields` are added to its line.
   template <class... F>
   void enter(const F&... fields) {
     if (!state_.enter(loop_.now())) return;
     log_.warn(lines_.begins, log::field("worker", loop_.index()), fields...);
     if (!is_stopped_) loop_.start_timer(timer_, loop_.now() + log::RepeatedState::calm);
   }
-  // It is gone, and may be back soon.
+  // The state is over, but may return soon.
   void leave() noexcept { state_.leave(loop_.now()); }
-  // Of what is met and not left: an allocation that fails.
+  // For events without an end, such as a failed allocation.
   template <class... F>
   void meet(const F&... fields) {
     enter(fields...);
     leave();
   }
-  // The worker drains: what continues or ends from now on is not said.
+  // The worker drains: from now on nothing is logged about continuing or ended states.
   void stop() noexcept;
 
  private:

@@ -1,8 +1,8 @@
-// keel/http/server/internal/exchange.h — one request and its response: what is the same whether it is answered
-// synchronously or later, and whatever carries it.
+// keel/http/server/internal/exchange.h — one request and its response: the part that does not depend on whether the
+// response is synchronous or later, and on the carrier.
 //
-// Internal to http. A connection makes one on its stack for a head that has arrived. One that is not over when the call
-// that brought it returns becomes a PendingExchange (pending_exchange.h).
+// Internal to http. A connection makes one on its stack for a head that has arrived. An exchange that is not complete
+// when the call that received the request returns becomes a PendingExchange (pending_exchange.h).
 //
 // Threads: the worker.
 
@@ -31,7 +31,7 @@
 
 namespace keel::http {
 
-// Of a request that is measured: a handler's time, less what of it has a stage of its own.
+// For a measured request: the time of the handler, without the parts that have their own stages.
 class HandlerTimer {
  public:
   explicit HandlerTimer(StageClock* clock) noexcept : clock_(clock) {
@@ -51,7 +51,7 @@ class HandlerTimer {
 class Exchange {
  public:
   // For a request whose head has arrived on `transport`; both outlive this. Its memory is the worker's scratch memory.
-  // `introduction`: of the connection; null: nobody has introduced it.
+  // `introduction`: that of the connection; null: no proxy has introduced it.
   Exchange(ServerWorker& worker, RequestHead& head, const Transport& transport, const Introduction* introduction,
            StageClock* clock)
       : worker_(worker) {
@@ -76,7 +76,7 @@ class Exchange {
   const Span& span() const noexcept { return request_.span_; }
   bool is_measured() const noexcept { return request_.span_.stages != nullptr; }
 
-  // The address that a proxy has named is the request's peer, in place of that of its descriptor.
+  // Uses the address that a proxy has named as the request's peer, instead of the address of its descriptor.
   void set_introduction(const Introduction* introduction) noexcept {
     if (introduction != nullptr) [[unlikely]]
       request_.peer_ = &introduction->peer;
@@ -91,19 +91,19 @@ class Exchange {
   // Middleware decides before the handler is called.
   bool is_guarded() const noexcept { return match().link_count != 0 || match().is_around; }
 
-  // Calls a synchronous handler, behind the middleware that lets the request pass; `body` is that of the request.
+  // Calls a synchronous handler, after the middleware in front of it; `body` is that of the request.
   [[gnu::always_inline]] Result<Response> call(std::string_view body);
-  // Makes of what a handler has given the response that is sent: errors become problems, middleware runs, and fields
-  // that are the server's are added. `can_upgrade`: the connection can leave HTTP with it.
+  // Turns the result of a handler into the response that is sent: errors become problem documents, middleware runs, and
+  // the server's own fields are added. `can_upgrade`: the connection can leave HTTP with it.
   [[gnu::always_inline]] void conclude(Result<Response>& result, bool can_upgrade);
   // Whether the body of the response is written by a task.
   bool streams_out(const Response& response) const noexcept {
     return response.is_streamed() && !head_only() && !forbids_content(response.status());
   }
-  // The response when nothing is done for it, because it comes too late; counted and logged.
+  // The response to a request that is rejected because it waited too long; counted and logged.
   Response reject_late();
-  // Counts and logs the exchange, whose response has been written, or its streamed body. `has_waited`: it continued
-  // after a task had waited.
+  // Counts and logs the exchange, whose response has been written, or its streamed body. `has_waited`: a task of the
+  // exchange had waited.
   void record(Status status, std::size_t body_bytes, bool has_waited = false);
 
  protected:
@@ -113,7 +113,7 @@ class Exchange {
   Task<Response> call_later();
   void set_body(std::string_view body) noexcept { request_.body_ = body; }
   void set_reader(BodyReader& reader) noexcept { request_.reader_ = &reader; }
-  // The body is to be put together by `collector` of what the reader has; with null that is done.
+  // `collector` is to collect the body from the reader; null: the body is collected.
   void set_collector(BodyCollector* collector) noexcept { request_.collector_ = collector; }
   void clear_reader() noexcept { request_.reader_ = nullptr; }
   void set_trailers(std::string_view lines) { request_.set(Request::Behind{lines}); }
@@ -130,7 +130,7 @@ class Exchange {
   Request request_;
 };
 
-// Inlined into the place where a synchronous request is answered: calls would cost each some fifty instructions.
+// Inlined where a synchronous request is handled, because a call would cost some fifty instructions for each request.
 
 inline Result<Response> Exchange::call(std::string_view body) {
   request_.body_ = body;
@@ -140,7 +140,7 @@ inline Result<Response> Exchange::call(std::string_view body) {
 
 inline Result<Response> Exchange::call_at_once() {
   const flight::Doing doing(&tell, &request_);
-  // A task that it wakes may answer and continue with its connection's next request, where this one is.
+  // A task that it wakes may respond and continue with the next request of its connection, in the memory of this one.
   const Trampoline::Deferring deferring;
   try {
     if (match().link_count != 0) {
@@ -173,7 +173,8 @@ inline Result<Response> Exchange::call_at_once() {
     Recorder::active->responds(request_, *result);
   const int status_number = number(result->status());
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
-    // After an interim status the client would take the next response for this one; above 599 there is no status line.
+    // Interim statuses are excluded because the client would mistake the next response for this one; above 599 there is
+    // no status line.
     worker_.counts.bugs.add();
     worker_.log().error("a response had a field or a status that cannot be sent", log::field("path", request_.path()),
                         log::field("route", request_.route()), log::field("status", status_number));

@@ -1,17 +1,17 @@
 // keel/http/server/internal/held_memory.h — the memory of a worker's connections that waits for their clients:
-// responses that they have not taken, and bytes that were received of requests and not processed.
+// responses that they have not received yet, and received bytes of requests that are not processed yet.
 //
-// Internal to http. A connection tells, after each of its events, how much it holds in units of 4 KiB; less than one is
-// a part of what every connection costs. So a small response, or a large one that the kernel takes immediately, is not
-// counted at all.
+// Internal to http. After each of its events, a connection reports how much it holds in units of 4 KiB; less than one
+// unit counts as part of the normal cost of a connection. So a small response, or a large one that the kernel takes
+// immediately, is not counted at all.
 //
-// Responses: once they hold as much as they may, a new one that is not small becomes a 503 until there is room again.
-// When half of the limit is used, the connections that hold memory are checked every second; where responses had to be
-// rejected since, those whose clients took least in that second are reset until a quarter is free. A client that reads
-// slowly holds up others for two seconds at most, and the client that is reset has read slowest.
+// Responses: when their limit is reached, a new response that is not small becomes a 503 until there is room again.
+// When half of the limit is used, the connections that hold memory are checked every second; if responses had to be
+// rejected since then, the connections whose clients received least in that second are reset until a quarter is free. A
+// client that reads slowly delays others for at most two seconds, and the slowest clients are reset first.
 //
-// Received bytes: once they hold as much as they may, the connections that have waited longest with some are reset in
-// the next event-loop iteration, until an eighth is free. A request whose head has come whole does not wait.
+// Received bytes: when their limit is reached, the connections that have held such bytes longest are reset in
+// the next event-loop iteration, until an eighth is free. A request whose head is complete does not count as waiting.
 //
 // Lifetime: a part of its ServerWorker.  Threads: the worker.
 // Cost:     no system call and no memory below half of the bounds; from there on one of each for a connection that
@@ -31,7 +31,7 @@ namespace keel::http {
 class Connection;
 class ServerWorker;
 
-// What one connection holds, in units.
+// The memory that one connection holds, in units.
 struct Held {
   static constexpr std::size_t unit = 4096;
   static constexpr std::size_t units_max = 0xffff;
@@ -51,10 +51,10 @@ class HeldMemory {
 
   // A connection holds `after` instead of `before`.
   void change(const Held& before, const Held& after) noexcept;
-  // Whether a response of this many bytes may be sent; else it is counted as rejected. The one that passes the bound is
-  // sent: large responses are not starved by small ones.
+  // Whether a response of this many bytes may be sent; if not, it is counted as rejected. A response that exceeds the
+  // remaining memory is still sent, so that small responses do not starve large ones.
   bool takes_response(std::size_t bytes) noexcept { return bytes < Held::unit || takes_large_response(); }
-  // No connection holds anything any more.
+  // No connection holds memory any longer.
   void end() noexcept;
 
  private:
@@ -70,8 +70,8 @@ class HeldMemory {
   ServerWorker& worker_;
   Member<Timer, HeldMemory, &HeldMemory::look> timer_{*this};
   Member<Timer, HeldMemory, &HeldMemory::end_oldest> relief_{*this};
-  std::vector<Seen> seen_;     // At the last look, by address.
-  bool has_rejected_ = false;  // Since somebody was reset.
+  std::vector<Seen> seen_;     // The connections at the last check, by address.
+  bool has_rejected_ = false;  // A response was rejected since connections were last reset.
 };
 
 }  // namespace keel::http

@@ -1,9 +1,9 @@
 // keel/http/server/internal/introduction.h — the client for which a trusted proxy has made a connection: the PROXY
 // protocol (net/proxy_header.h) in front of the first request, and of TLS.
 //
-// Internal to http. A connection that is to begin with a header has an Introduction behind it, in the same block of
-// memory; others have no byte of it. introduction.cc has how connections begin, and what such a one does until the
-// header is over:
+// Internal to http. A connection that has to begin with a header has an Introduction after it, in the same block of
+// memory; other connections spend no byte on it. introduction.cc implements how connections begin, and the states of
+// such a connection until the header is complete:
 //
 //   Introducing ──header, plain──▶ Head
 //        └─ header, with TLS ─▶ Introduced ──the receive has ended──▶ Head, on a layer that begins with what had come
@@ -17,15 +17,15 @@
 namespace keel::http {
 
 struct Introduction {
-  // Who is at the other end: the proxy, until the header names its client. Empty where it has a client that it does not
-  // name: nobody trusts that one.
+  // The address of the other end: the proxy, until the header names its client. Empty if the proxy does not name its
+  // client, which is then not trusted about anything.
   Address peer;
 };
 
 // The other end of a connection: the peer of its descriptor, or the address that a proxy has named.
 struct Remote {
   int fd;
-  const Introduction* introduction;  // Null: nobody has introduced it.
+  const Introduction* introduction;  // Null: no proxy has introduced it.
 };
 
 }  // namespace keel::http

@@ -1,10 +1,11 @@
-// keel/http/server/internal/kept_call.h — a function and what it works with, kept for a task that outlives its handler.
+// keel/http/server/internal/kept_call.h — a function and its arguments, kept for a task that outlives its handler.
 //
 // Internal to http: Response::stream() and Response::upgrade() make one. The handler has returned when the task begins,
-// and perhaps with it all that a lambda could have captured; nobody can see how a lambda captures. So it is a function,
-// or a lambda without captures, and what it works with is given behind it and kept by value, as std::thread does:
-// std::ref says that something lives elsewhere. What belongs to the request is rejected where a type tells: the Request
-// itself, views, spans. A parameter that is a reference is bound to what is kept, never to a temporary made of it.
+// so objects that a lambda has captured may no longer exist, and a program cannot find out how a lambda captures. So it
+// has to be a function, or a lambda without captures. Its arguments are passed after it and kept by value, as with
+// std::thread; std::ref marks an object that lives elsewhere. Arguments that belong to the request are rejected if
+// their type shows it: the Request itself, views, spans. A reference parameter is bound to the kept argument, never to
+// a temporary made from it.
 //
 // Threads: a value.  Cost: a move of each argument.
 
@@ -27,14 +28,14 @@ class RequestHead;
 
 namespace internal {
 
-// What std::ref makes.
+// The type that std::ref returns.
 template <class T>
 concept Reference = requires(const T& t) {
   typename T::type;
   { t.get() } -> std::same_as<typename T::type&>;
 };
 
-// Of the request, or bytes of somebody else.
+// The request, or a view of bytes that it does not own.
 template <class T>
 inline constexpr bool is_borrowed =
     std::ranges::enable_borrowed_range<T> || std::is_same_v<T, Request> || std::is_same_v<T, RequestHead> ||
@@ -47,7 +48,7 @@ inline constexpr bool is_borrowed<T> = is_borrowed<std::remove_cv_t<typename T::
 template <class T, class Kept>
 inline constexpr bool is_same_or_base =
     std::is_same_v<std::remove_cvref_t<T>, Kept> || std::is_base_of_v<std::remove_cvref_t<T>, Kept>;
-// Whether a parameter can be given what is kept, and lives as long.
+// Whether a kept argument can be passed to a parameter, and lives as long.
 template <class Kept, class Parameter>
 inline constexpr bool binds =
     std::is_convertible_v<Kept, Parameter> && (!std::is_reference_v<Parameter> || is_same_or_base<Parameter, Kept>);
@@ -67,7 +68,7 @@ consteval bool all_bind(Types<Kept...>, Types<Parameters...>) {
   }
 }
 
-// `call` takes First and what is kept.
+// `call` takes First and the kept arguments.
 template <class First, class Call, class Kept>
 inline constexpr bool takes = false;
 template <class First, class... Parameters, class... Kept>
@@ -100,7 +101,7 @@ consteval bool check_call() {
   return fits && !(is_borrowed<std::decay_t<Args>> || ...);
 }
 
-// What calls `call` with a First and what is kept of `args`.
+// The callable that calls `call` with a First and the kept `args`.
 template <class First, class F, class... Args>
 Function<Task<>(First)> keep_call(F call, Args&&... args) {
   static_assert(
@@ -117,7 +118,7 @@ Function<Task<>(First)> keep_call(F call, Args&&... args) {
   }
   return {};
 }
-// The same of a member function; `object` outlives the task.
+// The same for a member function; `object` outlives the task.
 template <class First, class O, class Call, class... Args>
 Function<Task<>(First)> keep_member_call(O& object, Call call, Args&&... args) {
   if constexpr (check_call<First, Call, Args...>()) {

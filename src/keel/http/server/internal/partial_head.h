@@ -1,7 +1,7 @@
-// keel/http/server/internal/partial_head.h — the head of a request, found in bytes that may have been cut anywhere.
+// keel/http/server/internal/partial_head.h — finds the head of a request in bytes that may be divided anywhere.
 //
-// Internal to http. A head that is whole when it comes, as nearly all are, is parsed in place into one that its caller
-// has; one that was cut is kept in the worker's pool, with the limits that it began under.
+// Internal to http. A head that arrives complete, as nearly all do, is parsed in place into an object of the caller; an
+// incomplete one is kept in the worker's pool, with the limits under which it began.
 //
 // Threads: the worker.
 
@@ -22,17 +22,17 @@ class PartialHead {
   PartialHead& operator=(const PartialHead&) = delete;
   ~PartialHead() { clear(); }
 
-  // Some of a head has come.
+  // A part of a head has arrived.
   bool has_begun() const noexcept { return kept_ != nullptr; }
-  // Looks for a head at the front of `received`, which begins with what of it has been looked at before. It is parsed
-  // into `head`, or where one was kept into that, which `head` then is.
+  // Looks for a head at the front of `received`, which begins with the bytes of earlier calls. It is parsed into
+  // `head`, or into the kept head if there is one, to which `head` then points.
   HeadResult parse(std::string_view received, const HeadLimits& limits, RequestHead*& head) {
     if (kept_ == nullptr) [[likely]]
       return parse_head(received, limits, *head);
     head = &kept_->head;
     return resume_head(received, kept_->limits, *head);
   }
-  // It was incomplete: `head` is kept. True: it begins with this.
+  // The head was incomplete: `head` is kept. True: this is the first part of the head.
   bool keep(const RequestHead& head, const HeadLimits& limits) {
     if (kept_ != nullptr) return false;
     kept_ = new (pool_allocate(sizeof(Kept))) Kept{head, limits};

@@ -1,15 +1,16 @@
-// keel/http/server/internal/pending_exchange.h — an exchange that outlives the call which brought its request: memory
-// of its own, the body that is still to come, and the tasks that make the response.
+// keel/http/server/internal/pending_exchange.h — an exchange that outlives the call which brought its request: its own
+// memory, the rest of the body, and the tasks that make the response.
 //
-// Internal to http. It knows its connection as a Carrier, which frames bytes and is made with it.
+// Internal to http. It uses its connection through a Carrier, which does the framing and is created together with it.
 //
 //   Receiving ──body is whole──▶ Handling ──head is written──▶ Streaming ──▶ Carrier::end()
 //
-// Receiving: the whole body is put together. Handling: the handler runs; it may read the body itself (body_reader.h).
-// Streaming: a task writes the body of the response (body_writer.h). A handler that is synchronous passes through.
+// Receiving: the whole body is collected. Handling: the handler runs; it may read the body itself (body_reader.h).
+// Streaming: a task writes the body of the response (body_writer.h). A synchronous handler passes through these states
+// immediately.
 //
-// Where a task is begun that may end immediately, and would then write a response in the middle of the connection's
-// work, the exchange is due instead, until the connection calls run_due().
+// A task that is started may end immediately and write a response in the middle of the connection's work. Therefore the
+// exchange is only marked as due until the connection calls run_due().
 //
 // Threads: the worker.
 
@@ -33,7 +34,7 @@ namespace keel::http {
 
 class Carrier;
 
-// What a request is made of when the bytes that brought it are gone.
+// The memory of a request after the received bytes were freed.
 struct ExchangeMemory {
   ExchangeMemory(const RequestHead& begun, std::string_view head_bytes);
   Arena own_arena;
@@ -46,84 +47,85 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
 
   State state() const noexcept { return state_; }
   bool is_streaming() const noexcept { return state_ == State::Streaming; }
-  // How far it has come, when its connection ends now.
+  // The stage that the request has reached if its connection ends now.
   Cut cut_now() const noexcept;
   void record_cut(Cut during);
 
   // --- the body of the request
 
-  // It is put together, and the exchange run when it is whole.
+  // The body is collected, and the exchange runs when it is complete.
   void begin_collecting(const BodyDecoder& decoder);
-  // More of it, perhaps with what follows, which is left in `rest`. Rejected: `status` and `reason` say why; Done: it
-  // is whole; else more is needed.
+  // Adds more of the body; bytes that follow the body are left in `rest`. Rejected: `status` and `reason` say why;
+  // Done: the body is complete; otherwise more bytes are needed.
   ChunkStep collect(std::string_view& rest);
-  // The handler reads it: `first` has come already. The exchange is due.
+  // The handler reads it: `first` has already arrived. The exchange is due.
   void begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
-  // The same, but it is put together for the handler, once middleware has let the request pass.
+  // The same, but the body is collected for the handler after middleware has let the request pass.
   void begin_guarded(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
-  // The handler reads the body. or could, and some of it is to come.
+  // The handler reads the body, or could, and a part of it has not arrived.
   bool reads_body() const noexcept { return reads_ && !reader_.is_over(); }
   bool has_read_body() const noexcept { return reads_ && reader_.is_over(); }
   BodyReader& reader() noexcept { return reader_; }
   const BodyReader& reader() const noexcept { return reader_; }
-  // The client waits for 100 (Continue); true once.
+  // Whether the client waits for 100 (Continue); true only once.
   bool take_awaits_continue() noexcept { return std::exchange(awaits_continue_, false); }
   // The handler begins to wait.
   void mark_waiting() noexcept {
     read_began_ = worker_.loop().now();
     if (body_until_.is_never()) body_until_ = read_began_ + worker_.limits().body_timeout;
   }
-  // Bytes have come for the reader, which stay where they are until it asks for more. True: wake it.
+  // Bytes have arrived for the reader; they must stay valid until it asks for more. True: wake it.
   bool arrived(std::string_view bytes) noexcept;
-  // The rest will not come. False: the handler has not begun, and the exchange is to be freed.
+  // The rest of the body will not arrive. False: the handler has not started, and the exchange has to be freed.
   bool lose_body() noexcept;
-  // Whether the rest may be thrown away, so that another request can follow.
+  // Whether the rest of the body may be dropped, so that another request can follow.
   bool can_discard() const noexcept;
-  // Throws away what of it has come; then bytes that have just come, and says how many of them belonged to it.
+  // Drops the part of the body that has arrived; then newly received bytes, and returns how many of them belonged to
+  // the body.
   void begin_discarding() noexcept;
   std::size_t discard(std::string_view bytes) noexcept;
-  // It cannot be told where the next request begins, or that would take too long.
+  // The place where the next request begins cannot be found, or that would take too long.
   bool is_discard_over() const noexcept;
 
   // --- the handler, and the body of the response
 
-  // Sends a response that is concluded already, and that takes longer than the call; `body` is that of the request.
+  // Sends a response that is complete but takes longer than the call; `body` is that of the request.
   void send(Response& response, std::string_view body);
   // Calls the handler.
   void run();
-  // A task waits to be begun.
+  // A task waits to be started.
   bool is_due() const noexcept { return is_due_; }
   void run_due();
-  // There may be room for the task that waits to write. The last thing its caller does.
+  // There may be room for the task that waits to write. Must be the caller's last action.
   void go_on_writing();
-  // What is left of a streamed body at its end, for which there is always room; and the trailers behind it.
+  // The rest of a streamed body at its end, for which there is always room, and the trailers after it.
   std::string_view tail() const noexcept { return writer_->tail(); }
   std::string_view trailers() const noexcept { return writer_->trailers_.lines(); }
-  // What continues with the connection, once an upgrade was sent.
+  // The object that takes over the connection after an upgrade was sent.
   Upgraded* release_upgrade() noexcept { return upgrade_.release(); }
-  // For BodyWriter.
+  // Used by BodyWriter.
   bool write(std::string_view& rest) noexcept;
 
   // --- time and the end
 
-  // By when something has to have come, or be done.
+  // The time by which the exchange has to make progress or complete.
   Instant deadline() const noexcept;
-  // It has passed: the reader is to be woken, to find its body rejected; or the handler has been asked to end; or
-  // nothing is running that could be told.
+  // The deadline has passed: the reader has to be woken, and finds its body rejected; or the handler has been asked to
+  // end; or no task is running.
   enum class TimedOut : std::uint8_t { Reader, Handler, Nothing };
   TimedOut time_out() noexcept;
-  // For the rest of a body that is thrown away.
+  // The time limit for the rest of a body that is dropped.
   Instant until() const noexcept { return until_; }
   void set_until(Instant until) noexcept { until_ = until; }
   bool is_running() const noexcept { return run_.is_running() || writing_.is_running(); }
-  // The connection is gone. Carrier::end() follows once the task that runs has ended.
+  // The connection has ended. Carrier::end() is called when the running task has ended.
   void abandon() noexcept;
 
  protected:
-  // What `begun` is, whose head came as `head_bytes`: both are copied. `carrier` outlives this. `client` is a place in
-  // the worker's table.
+  // Makes a pending exchange from `begun`, whose head arrived as `head_bytes`; both are copied. `carrier` outlives
+  // this. `client` is a place in the worker's table.
   PendingExchange(Carrier& carrier, std::uint32_t client, const Exchange& begun, std::string_view head_bytes);
-  ~PendingExchange();  // Its tasks have ended.
+  ~PendingExchange();  // Its tasks must have ended.
 
  private:
   Instant body_deadline() const noexcept;
@@ -147,32 +149,33 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   const std::uint32_t client_;
   State state_ = State::Receiving;
   bool is_due_ = false;
-  bool reads_ = false;     // The handler reads the body,
+  bool reads_ = false;     // The handler reads the body.
   bool collects_ = false;  // A middleware waits for the whole body.
   bool awaits_continue_ = false;
   bool abandoned_ = false;
-  bool has_waited_ = false;     // One of its tasks has.
-  Status status_ = Status::Ok;  // Of the response whose body is streamed.
-  Instant until_;               // The body has to be there by then; later, the task has to have ended.
-  // The body, when the handler does not read it.
+  bool has_waited_ = false;     // One of its tasks has waited.
+  Status status_ = Status::Ok;  // The status of the response whose body is streamed.
+  // The body has to be complete by then; afterwards, the time by which the task has to end.
+  Instant until_;
+  // Decodes the body if the handler does not read it.
   BodyDecoder decoder_;
   Buffer body_;                // The whole body.
   std::size_t body_held_ = 0;  // The part of the worker's body_bytes that the body takes.
   Instant body_began_;
-  // And when it does.
+  // Passes the body to the handler if it does read it.
   struct Reader : BodyReader {
     PendingExchange* owner = nullptr;
   } reader_;
-  Instant body_until_ = Instant::never();  // When it is put together: by when it has to be whole.
+  Instant body_until_ = Instant::never();  // If the body is collected: the time by which it has to be complete.
   Instant read_began_;                     // When the reader began to wait.
-  Duration read_waited_;                   // How long it had waited before.
+  Duration read_waited_;                   // The total of its earlier waits.
   std::size_t discarded_ = 0;
   StageClock stages_;      // The stages of a measured request.
   Instant handler_began_;  // When the handler of a measured request began.
   struct Run : Start<Response> {
     PendingExchange* owner = nullptr;
   } run_;
-  // The body of the response, when it is streamed.
+  // The body of the response, if it is streamed.
   StreamedBody streamed_;
   Upgrade upgrade_;
   std::optional<BodyWriter> writer_;

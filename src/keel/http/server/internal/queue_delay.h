@@ -1,15 +1,15 @@
-// keel/http/server/internal/queue_delay.h — how long requests have waited for their worker, and which are rejected for
-// it (admission.h).
+// keel/http/server/internal/queue_delay.h — measures how long requests have waited for their worker, and decides which
+// are rejected for that reason (admission.h).
 //
-// Internal to http. It also keeps until when the worker has worked in this event-loop iteration, and what a request of
-// each route takes of it.
+// Internal to http. It also keeps the time until which the worker has worked in this event-loop iteration, and the cost
+// of a request of each route.
 //
-// That cost is the time since the request before, which is known without a look at the clock and may hold whatever the
-// worker did for others in between. So it only says which routes may be costly. A request of those is measured from its
-// own begin, and rejected when that says so too.
+// That cost is the time since the previous request, which is known without reading the clock and may include other work
+// in between. So it only tells which routes may be costly. A request of such a route is measured from its own start,
+// and rejected only if that measurement confirms it.
 //
-// Threads: the worker.  Cost: a few comparisons for each request; a look at the clock where its route may be costly; a
-// system call where it may also have come late.
+// Threads: the worker. Cost: a few comparisons for each request; a clock read if its route may be costly; a system call
+// if it may also be late.
 
 #pragma once
 
@@ -29,32 +29,34 @@ class QueueDelay {
   // Routes are numbered below `routes`; `loop` outlives this.
   QueueDelay(io::Loop& loop, std::size_t routes) : loop_(loop), costs_(routes) {}
 
-  // Everything until `now` has been done for a request of `route`, since it began or since the one before it.
+  // The worker has worked until `now` for a request of `route`, since its start or since the previous request.
   void worked(std::uint32_t route, Instant now) noexcept {
-    // Bounded, so that one request in which the machine was busy elsewhere does not make a cheap route costly.
+    // The value is limited, so that a single request during which the machine was busy elsewhere does not make a cheap
+    // route look costly.
     std::int64_t& lately = costs_[route].begun_ns;
     const std::int64_t cost = since_worked(now);
     lately += (std::min(cost, 2 * lately + 20'000) - lately) >> 3;
   }
-  // The same of a request that had waited for something: nobody knows when it continued. Among the times since whatever
-  // was done before it, the shortest are its own; the cost sinks to them fast, and rises slowly.
+  // The same for a request that had waited for something, so that the time of its continuation is unknown. The measured
+  // times include other work, so the shortest ones are closest to its own cost: the estimate falls to them quickly, and
+  // rises slowly.
   void went_on(std::uint32_t route, Instant now) noexcept;
   // When the last request of this event-loop iteration was done, or was about to begin.
   Instant worked_until() const noexcept { return worked_until_; }
 
-  // Whether requests of the route may be worth rejecting. From half of that cost on: one request that is not measured
-  // alone does not double it.
+  // Whether requests of the route may be worth rejecting. The threshold is half of that cost, because a single request
+  // that is not measured alone does not double it.
   bool may_be_costly(std::uint32_t route) const noexcept { return cost_ns(route) >= admission_cost_min.count_ns() / 2; }
-  // A request of `route`, which may be costly, begins: it is measured from here on.
+  // A request of `route`, which may be costly, begins: it is measured from now on.
   void begins() noexcept { worked_until_ = loop_.precise_now(); }
   // Whether a request of `route`, which may be costly and begins, is rejected because it has waited for more than
-  // `most`. It came on `fd`. Its own connection was not ready for it until `since`, which is nobody's delay. `delay` is
-  // how long it has waited.
+  // `most`. It arrived on `fd`. Its own connection was not ready for it until `since`, so the time before that does not
+  // count. `delay` is how long it has waited.
   bool rejects(std::uint32_t route, int fd, Instant since, Duration most, Duration& delay) noexcept;
   bool is_overloaded() const noexcept { return admission_.is_overloaded(); }
 
  private:
-  // Of a request, lately: until it waited or was done, and from its last wait on.
+  // The recent cost of a request: until it waited or was complete, and after its last wait.
   struct Cost {
     std::int64_t begun_ns = 0;
     std::int64_t went_on_ns = 0;

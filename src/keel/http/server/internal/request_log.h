@@ -1,5 +1,5 @@
-// keel/http/server/internal/request_log.h — what a worker records of its requests: counts and metrics, the flight
-// recorder, the access log, and where the time of those that are measured went.
+// keel/http/server/internal/request_log.h — what a worker records about its requests: counts and metrics, the flight
+// recorder, the access log, and the stages of measured requests.
 //
 // Internal to http.
 //
@@ -30,7 +30,7 @@ namespace keel::http {
 
 class ServerMetrics;
 
-// How far a request had come whose connection ended before its response was complete.
+// The stage that a request had reached when its connection ended before its response was complete.
 enum class Cut : std::uint8_t { Head, Body, Handler, Response };
 inline constexpr int cut_count = 4;
 // "head", "body", "handler", "response".
@@ -45,25 +45,26 @@ class RequestLog {
   const log::Logger& log() const noexcept { return log_; }
   Stages& stages() noexcept { return stages_; }
   const Stages& stages() const noexcept { return stages_; }
-  // Whether there is an access log, from now on.
+  // Turns the access log on or off.
   void set_access_log(bool access_log) noexcept { access_log_ = access_log; }
 
-  // A response has been given to a request of `route`, with a body of `bytes`, or its streamed body is complete.
+  // Records a response to a request of `route` with a body of `bytes`, or the end of its streamed body.
   void answered(Request& request, std::uint32_t route, Status status, std::size_t bytes, Instant now);
-  // A message of `remote` was rejected before it was a request. `id`: the X-Request-Id of the response, or empty.
+  // Records that a message of `remote` was rejected before it became a request. `id`: the X-Request-Id of the response,
+  // or empty.
   void rejected(Status status, std::string_view reason, std::string_view id, const Remote& remote);
-  // A client has as many connections as it may, and one more is closed.
+  // Records that a connection was closed because its client had reached its limit.
   void too_many_connections(const Address& client, std::uint32_t connections_max);
-  // A connection has failed, as its outcome() says. In a TLS handshake: that is counted, and a line for debugging, for
-  // whoever looks for open ports causes many.
+  // Records that a connection has failed with its outcome(). A failed TLS handshake is counted and logged only at level
+  // debug, because port scanners cause many of them.
   void failed(const Transport& transport, const Introduction* introduction);
-  // A request was rejected with 503 before anything was done for it.
+  // Records that a request was rejected with 503 before any work was done for it.
   void rejected_late(Request& request, std::string_view reason);
-  // A request ended with its connection when `bytes` of its head had come,
+  // Records that a request ended with its connection when `bytes` of its head had arrived.
   void cut_head(std::size_t bytes);
-  // when its body came or its handler ran,
+  // The same, while its body arrived or its handler ran.
   void cut(Cut during, Request& request);
-  // when `bytes` of the body of its response, which has `status`, had been queued.
+  // The same, when `bytes` of the body of its response, which has `status`, had been queued.
   void cut_response(Request& request, Status status, std::size_t bytes);
 
   // The send of a response that is measured is the next one of `sender`, or the one after that; one send at a time is
@@ -75,10 +76,10 @@ class RequestLog {
   }
 
  private:
-  // For a line: empty unless clients are logged.
+  // The client's address for a log line; empty unless clients are logged.
   std::string client_of(const Remote& remote) const;
   void count_cut(Cut during);
-  // say(), with the client and the id of the request as far as they are to be named.
+  // Calls say() with the client and the id of the request, if they are to be logged.
   template <class Say>
   void say_of(Request& request, const Say& say);
   void log_answered(Request& request, Status status, std::size_t bytes, Duration took);
@@ -92,10 +93,10 @@ class RequestLog {
   bool access_log_;
   Stages stages_;
   struct {
-    const void* sender = nullptr;  // Whose send is followed,
+    const void* sender = nullptr;  // The sender whose send is measured.
     Instant began;
-    std::uint32_t route = 0;  // of a response to this.
-    int sends = 0;            // Until it is sent: of that sender.
+    std::uint32_t route = 0;  // The route of the response.
+    int sends = 0;            // The number of sends of that sender until the response is sent.
   } writing_;
 };
 

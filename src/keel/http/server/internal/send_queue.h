@@ -1,9 +1,10 @@
-// keel/http/server/internal/send_queue.h — what a connection has to send: bytes that wait, and the send under way.
+// keel/http/server/internal/send_queue.h — the outgoing bytes of a connection: those that wait, and the send in
+// progress.
 //
-// Internal to http. It is the send operation of its connection (base/member.h), whose `is_sent` is called when
-// one is complete. It also tells whether the peer takes what is sent, and fast enough.
+// Internal to http. It is the send operation of its connection (base/member.h), whose `is_sent` is called when a send
+// completes. It also checks whether the peer receives the bytes, and fast enough.
 //
-// Idle, it owns no buffer.
+// While idle, it owns no buffer.
 //
 // Threads: the worker.
 
@@ -30,58 +31,59 @@ class SendQueue : protected io::Send {
   Buffer& waiting() noexcept { return waiting_; }
   std::size_t size() const noexcept { return waiting_.size(); }
   bool is_empty() const noexcept { return waiting_.empty(); }
-  // Of all that waits or is being sent.
+  // The memory of all bytes that wait or are being sent.
   std::size_t held_bytes() const noexcept { return waiting_.capacity() + flight_.capacity() + attached_.capacity(); }
-  // The same, and what is being sent.
+  // Waiting bytes and those being sent.
   std::size_t unsent() const noexcept { return waiting_.size() + flight_.size(); }
-  // A body that follows what waits, too large to copy. Until it has left nothing more may wait.
+  // Adds a body that follows the waiting bytes and is too large to copy. No further bytes may be appended until it was
+  // sent.
   void attach(Buffer&& body) noexcept { attached_ = std::move(body); }
   std::size_t attached_bytes() const noexcept { return attached_.size(); }
 
   bool is_sending() const noexcept { return pending; }
-  // Sends what waits. True: it is complete already, and `is_sent` is not called.
+  // Sends the waiting bytes. True: the send is already complete, and `is_sent` is not called.
   bool begin(Transport& transport, Instant now);
-  // Call it after a send: frees the bytes that were sent. False: it has failed.
+  // Call it after a send: frees the bytes that were sent. False: the send has failed.
   bool finish() noexcept;
   void cancel(Transport& transport) noexcept { transport.cancel(*this); }
-  // Of the last send.
+  // The error of the last send.
   std::int32_t error() const noexcept { return result; }
-  // Bytes of the send under way, or of the last one, that the kernel has taken.
+  // Bytes of the current or last send that the kernel has accepted.
   std::uint64_t bytes_sent() const noexcept { return sent; }
-  // How many bytes the kernel has that the peer has not acknowledged. A system call, unless it has been given none.
+  // The number of bytes in the kernel that the peer has not acknowledged. Makes a system call unless nothing was sent.
   std::uint64_t unread(Transport& transport) const noexcept {
     return sent_before_ == 0 && !pending ? 0 : transport.unacknowledged();
   }
-  // Whether these are more than `bytes_max`. No system call for a connection that has sent less in all.
+  // Whether these are more than `bytes_max`. Makes no system call if the connection has sent less than that in total.
   bool is_unread(Transport& transport, std::uint64_t bytes_max) const noexcept {
     return sent_before_ + sent > bytes_max && unread(transport) > bytes_max;
   }
 
-  // By when the peer has to have taken something of what is sent, or its rate is looked at.
+  // The time by which the peer has to receive some of the sent bytes, or at which its rate is checked.
   Instant deadline(const Limits& limits) const noexcept {
     if (!pending) return Instant::never();
     const Instant at = began_ + limits.send_timeout;
     return limits.send_rate_min == 0 ? at : std::min(at, rate_began_ + limits.send_rate_grace);
   }
-  // Whether that is now for the rate.
+  // Whether the rate has to be checked now.
   bool is_rate_due(const Limits& limits, Instant now) const noexcept {
     return pending && limits.send_rate_min != 0 && now >= rate_began_ + limits.send_rate_grace;
   }
-  // Asked once in each stretch of a send that waits. What the peer has acknowledged counts, not what this kernel has
-  // taken of us: it takes megabytes at first, and then in large steps.
+  // Called once in each period of a waiting send. The bytes that the peer has acknowledged count, not those that this
+  // kernel has accepted: the kernel accepts megabytes at first, and then large steps.
   bool takes_too_little(Transport& transport, const Limits& limits, Instant now) noexcept;
-  // Whether nothing of the send has been taken within its time.
+  // Whether none of the bytes of the send have been received within its time limit.
   bool is_late(const Limits& limits, Instant now) const noexcept {
     return pending && now >= began_ + limits.send_timeout;
   }
-  // Slowly, but the peer takes what is sent: its time begins again. False: it has taken nothing.
+  // The peer receives slowly, but does receive: its time limit starts again. False: it has received nothing.
   bool extend(const Transport& transport, Instant now) noexcept;
-  // Between sends: when to ask again whether the peer has acknowledged all but `bytes_max` of what was sent. Nullopt:
-  // it has, or it takes too little of it, by the rules for sends. A system call or two.
+  // Between sends: when to check again whether the peer has acknowledged all but `bytes_max` of the sent bytes.
+  // Nullopt: it has, or it receives too little by the rules for sends. Makes one or two system calls.
   std::optional<Instant> next_look(Transport& transport, const Limits& limits, std::uint64_t bytes_max, Duration pause,
                                    Instant now) noexcept;
 
-  // When the send began or, after rest(), when that was called.
+  // When the send began or, after rest(), when rest() was called.
   Instant began() const noexcept { return began_; }
   void rest(Instant now) noexcept { began_ = now; }
 

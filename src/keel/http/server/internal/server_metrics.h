@@ -1,9 +1,9 @@
-// keel/http/server/internal/server_metrics.h — the metrics of a server, resolved once when it starts.
+// keel/http/server/internal/server_metrics.h — the metrics of a server, looked up once when it starts.
 //
-// Internal to http. What a ServerWorker counts in a cell of its own, ServerCounts<SingleWriterCounter>, is read when it
-// is asked for; server_metrics.cc has the table of them. What has labels by route, stage or status is counted here.
+// Internal to http. The counters that a ServerWorker keeps in its own cells, ServerCounts<SingleWriterCounter>, are
+// read on demand; server_metrics.cc has their table. Metrics with labels for route, stage or status are counted here.
 //
-// Lifetime: between the server's start and its end; the registry outlives it.
+// Lifetime: from the start to the end of the server; the registry outlives it.
 // Threads:  counting by every worker; made and destroyed by the server's thread.
 
 #pragma once
@@ -29,7 +29,7 @@ Server::Stats sum_of(const std::vector<std::unique_ptr<ServerWorker>>& workers) 
 class ServerMetrics {
  public:
   ServerMetrics(metrics::Registry& registry, std::string_view server, const Router& router);
-  // What readers ask the server for: once it has all its workers.
+  // Registers the values that readers request from the server; called when it has all its workers.
   void expose(metrics::Registry& registry, const Server& server);
 
   [[gnu::always_inline]] void count(std::uint32_t route, Status status, Duration took) noexcept {
@@ -52,10 +52,10 @@ class ServerMetrics {
     metrics::Counter by_class[5];
     metrics::Histogram took;
   };
-  const std::string server_;   // The label of all of them.
-  std::vector<Route> routes_;  // By the router's index; the last one is for what no route matched.
+  const std::string server_;   // The value of their label `server`.
+  std::vector<Route> routes_;  // Indexed by route; the last one is for requests without a route.
   metrics::Counter refused_[2];
-  std::vector<metrics::Counter> cut_;  // By Cut.
+  std::vector<metrics::Counter> cut_;  // Indexed by Cut.
   std::vector<metrics::Histogram> stages_;
   std::vector<metrics::GaugeFunction> functions_;
 };

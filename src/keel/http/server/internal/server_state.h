@@ -1,4 +1,4 @@
-// What a server holds behind its header.
+// The private state of a server.
 
 #pragma once
 
@@ -14,10 +14,10 @@
 namespace keel::http {
 
 struct Server::State {
-  io::Runtime* runtime = nullptr;  // Null: on a loop of its caller's.
+  io::Runtime* runtime = nullptr;  // Null: the server runs on a loop of its caller.
   std::vector<std::unique_ptr<ServerWorker>> workers;
   std::atomic<int> open_workers = 0;
-  std::unique_ptr<ServerMetrics> metrics;  // Null: none.
+  std::unique_ptr<ServerMetrics> metrics;  // Null: no metrics.
 };
 
 }  // namespace keel::http

@@ -1,5 +1,5 @@
-// keel/http/server/internal/server_worker.h — the part of a Server that lives on one worker: what its connections and
-// their exchanges have in common.
+// keel/http/server/internal/server_worker.h — the part of a Server that lives on one worker: the state that its
+// connections and their exchanges share.
 //
 // Internal to http: users see Server. A worker has one for each listener that it accepts from.
 //
@@ -37,20 +37,20 @@ namespace keel::http {
 class Connection;
 class Upgraded;
 
-// An engine that gathers what is submitted until the end of the iteration keeps a response for no longer than this of
-// work.
+// Engines may batch submissions until the end of a loop iteration; a finished response is flushed after at most this
+// much further work.
 inline constexpr Duration gathered_max = 200_us;
 
 class ServerWorker {
  public:
-  // What the workers of a server share; it outlives them.
+  // The state that the workers of a server share; it outlives them.
   struct Shared {
     const Router& router;
     const ServerOptions& options;
     ServerMetrics* metrics;          // Null: none.
-    std::atomic<int>& open_workers;  // How many have a listener or a connection.
+    std::atomic<int>& open_workers;  // The number of workers with a listener or a connection.
   };
-  // This worker's of the limits, those of one client included.
+  // This worker's share of the limits, including those of one client.
   struct Shares {
     std::uint32_t connections;
     std::size_t body_bytes;
@@ -64,23 +64,23 @@ class ServerWorker {
   ServerWorker(const ServerWorker&) = delete;
   ServerWorker& operator=(const ServerWorker&) = delete;
 
-  // --- what the server asks of it
+  // --- called by the server
 
   void begin() { acceptor_.begin(); }
   void change(const Limits& limits, bool access_log, const Shares& shares);
   void begin_drain(Duration grace, Listening listening);
-  // Ends every connection as soon as its operations allow, and resets those whose peers have not taken everything.
+  // Ends every connection as soon as its operations allow, and resets those whose peers have not received everything.
   void abort_all();
   const Acceptor& acceptor() const noexcept { return acceptor_; }
   KernelBytes& kernel_bytes() noexcept { return kernel_bytes_; }
 
-  // --- what connections and exchanges find there
+  // --- used by connections and exchanges
 
   io::Loop& loop() noexcept { return loop_; }
   io::Engine& engine() noexcept { return engine_; }
   const Router& router() const noexcept { return shared_.router; }
   const ServerOptions& options() const noexcept { return shared_.options; }
-  // They change between two events of the worker, never within one.
+  // The limits change only between two events of the worker.
   const Limits& limits() const noexcept { return limits_; }
   const Arrival& arrival() const noexcept { return arrival_; }
   RequestLog& records() noexcept { return records_; }
@@ -90,10 +90,10 @@ class ServerWorker {
 
   Degradation& out_of_memory() noexcept { return out_of_memory_; }
 
-  // Of the request that is answered synchronously: its memory, and its head.
+  // The memory and the head of the request that is handled synchronously.
   Arena& scratch() noexcept { return scratch_; }
   RequestHead& head() noexcept { return head_; }
-  // Names the next request; it does not repeat itself.
+  // A new name for the next request; names never repeat.
   log::TraceId next_trace() noexcept { return {trace_high_, loop_.random()}; }
   // "HTTP/1.1 200 OK\r\nDate: …\r\n" of this second.
   std::string_view ok_and_date() noexcept {
@@ -102,27 +102,27 @@ class ServerWorker {
     return {ok_and_date_, sizeof ok_and_date_};
   }
 
-  // The value of Strict-Transport-Security; empty: there is none.
+  // The value of Strict-Transport-Security; empty: the field is not sent.
   std::string_view strict_transport() const noexcept { return strict_transport_; }
 
   bool is_draining() const noexcept { return draining_; }
-  // How long an idle connection has once the server drains.
+  // The time that an idle connection gets once the server drains.
   Duration drain_grace() const noexcept { return grace_; }
 
-  // Whether this many bytes more of bodies may be held for the client at `place`, beside `held` of the same body. Else
-  // with what it is rejected, 503 or 429, which is counted.
+  // Whether this many more bytes of bodies may be held for the client at `place`, in addition to `held` of the same
+  // body. If not, returns the status of the rejection, 503 or 429, which is counted.
   Status check_body(std::uint32_t place, std::uint64_t body_bytes, std::size_t held) noexcept;
   static const char* no_room_for_body(Status status) noexcept;
-  // A body that is held has grown, or is gone.
+  // Updates the count after a held body has grown or was freed.
   void hold_body(std::uint32_t place, std::size_t before, std::size_t after) noexcept;
-  // Whether a request of this route is rejected because it comes so late. Until `since` its own connection was not
-  // ready for it.
+  // Whether a request of this route is rejected because it waited too long. Its own connection was not ready for it
+  // until `since`.
   bool rejects_late(std::uint32_t route, int fd, Instant since) noexcept {
     return delay_.may_be_costly(route) && delay_rejects(route, fd, since);
   }
   // The response to a message of `remote` that is rejected before it is a request; counted and logged.
   Response reject(Status status, std::string_view reason, const Remote& remote);
-  // After a send has been submitted: what waits for the end of an iteration that lasts leaves now.
+  // After a send has been submitted: bytes that wait for the end of a long iteration are sent now.
   void hand_over() noexcept {
     if (delay_.worked_until() - std::max(handed_over_, loop_.now()) < gathered_max) [[likely]]
       return;
@@ -135,31 +135,32 @@ class ServerWorker {
 
   // --- its clients
 
-  // What a connection on `fd`, from which `received` has been read, is carried by: with TLS, where there is some.
-  // std::bad_alloc: `fd` is the caller's.
+  // The endpoint of a connection on `fd`, from which `received` has been read; with TLS, if configured. std::bad_alloc:
+  // `fd` still belongs to the caller.
   Endpoint endpoint_of(int fd, std::string_view received);
   // Whether connections of this peer begin with a header of the PROXY protocol.
   bool is_introducer(const Address& peer) const noexcept {
     return options().proxy_protocol && is_trusted(peer, options().trusted_proxies);
   }
-  // What `proxy` has sent is no such header; counted and logged.
+  // `proxy` has sent something other than such a header; counted and logged.
   void reject_introduction(const Address& proxy, const char* reason);
-  // `peer`, at the other end of `fd`, has a connection more: its place, 0 where no bound holds for it. Nullopt: it
-  // has as many as it may, and closing `fd` resets this one. std::bad_alloc: nothing has changed.
+  // Adds a connection of `peer`, at the other end of `fd`, and returns its place, or 0 if no limit applies to it.
+  // Nullopt: its limit is reached, and closing `fd` resets this connection. std::bad_alloc: nothing has changed.
   std::optional<std::uint32_t> enter(const Address& peer, int fd);
-  // It has one less.
+  // Removes a connection of the client.
   void leave(std::uint32_t place) noexcept;
 
-  // --- its connections, which count until they have ended
+  // --- its connections, which are counted until they have ended
 
   List<Connection>& connections() noexcept { return connections_; }
   void add(Connection& connection);
-  // One leaves HTTP, and continues being counted.
+  // A connection leaves HTTP, but is still counted.
   void add(Upgraded& upgraded);
   std::uint64_t open_connections() const noexcept { return counts.connections.get(); }
-  // One is gone. The last thing its caller does: with the last one of a drain this may be destroyed.
+  // A connection has ended. Must be the caller's last action: with the last connection of a drain this may be
+  // destroyed.
   void ended();
-  // As above, after a listener was closed.
+  // The same, after a listener was closed.
   void check_drained();
 
   ServerCounts<SingleWriterCounter> counts;
@@ -180,7 +181,7 @@ class ServerWorker {
   Acceptor acceptor_;
   Shares shares_;
   HeldMemory held_;
-  std::optional<ClientTable> clients_;  // Once there is one that a bound holds for.
+  std::optional<ClientTable> clients_;  // Present once there is a client to which a limit applies.
   Duration grace_ = Duration::forever();
   bool draining_ = false;
   bool closed_ = false;
@@ -194,7 +195,7 @@ class ServerWorker {
   Instant handed_over_;
   Arena scratch_;
   RequestHead head_;
-  Instant date_until_;  // Until then the date is this:
+  Instant date_until_;  // The time until which the cached date is valid.
   char ok_and_date_[ok_line_bytes + 6 + date_bytes + 2];
 };
 

@@ -22,16 +22,16 @@ class Upgraded final : public Link {
   static Upgraded* make(std::string_view protocol, Upgrade::Callable talk);
   static void free(Upgraded* upgraded) noexcept;
 
-  // What the wish of a handler to leave HTTP becomes: `wanted`, which is an upgrade, or a rejection. `can_upgrade`: the
-  // body of the request has been read to its end, and the connection is to continue.
+  // Decides about a handler's request to leave HTTP: returns `wanted`, which is an upgrade, or a rejection.
+  // The body of the request has been read to its end, and the connection is to continue.
   static Response answer(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade);
 
   std::string_view protocol() const noexcept { return protocol_; }
   void allow_any_origin() noexcept { allows_any_origin_ = true; }
   bool allows_any_origin() const noexcept { return allows_any_origin_; }
-  // Of the request; before begin().
+  // The trace of the request; call it before begin().
   void set_trace(log::TraceId trace) noexcept { span_.trace = trace; }
-  // Its place in the worker's table, which it leaves when it ends; before begin().
+  // Its place in the worker's table, which is freed when it ends; call it before begin().
   void set_client(std::uint32_t client) noexcept { client_ = client; }
   // Calls the callable with the connection `endpoint`, from which `received` has been read; frees itself when the task
   // has ended, which may be immediately.

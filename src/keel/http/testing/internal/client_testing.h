@@ -1,4 +1,4 @@
-// What the tests of the client share: a client, our own server with handlers of every kind, and one that says whatever
+// Shared by the tests of the client: a client, our own server with handlers of every kind, and one that sends whatever
 // a test wants, all on one loop of each engine.
 
 #pragma once
@@ -21,18 +21,18 @@
 
 namespace keel::http::internal {
 
-// Says, for each request that comes on whatever connection, the next thing it was told to.
+// Sends, for each request on any connection, the next response of its script.
 class RawServer {
  public:
   struct Play {
     std::string reply;
-    bool closes = false;          // After it.
-    Duration after = Duration();  // So much later.
-    bool reads_body = true;       // Before it answers.
+    bool closes = false;          // Closes the connection afterwards.
+    Duration after = Duration();  // Delay before the response.
+    bool reads_body = true;       // Reads the body before it responds.
     bool in_pieces = false;       // Each byte is sent alone.
   };
 
-  // `layers` lie over its connections, and outlive it.
+  // `layers` are used for its connections, and outlive it.
   explicit RawServer(TransportLayers* layers = nullptr)
       : listener_(Listener::bind(Address::parse("127.0.0.1:0").value()).value()), layers_(layers) {
     serving_.begin(serve(), [](StartCore&) noexcept {});
@@ -51,8 +51,8 @@ class RawServer {
            std::string(fields) + "\r\n" + std::string(body);
   }
 
-  std::deque<Play> plays;             // The last one stays.
-  std::vector<std::string> requests;  // Heads, with the body behind them when it was read.
+  std::deque<Play> plays;             // The last one is repeated.
+  std::vector<std::string> requests;  // Heads, followed by the body if it was read.
   int connections = 0;
 
  private:
@@ -109,7 +109,7 @@ class ClientTest : public io::testing::LoopTest {
     handlers_running = 0;
     held_back = true;
     add_routes(router_);
-    // Every name is this machine; looked up on the loop itself.
+    // Every name resolves to this machine; it is looked up on the loop itself.
     resolver_ = std::make_unique<Resolver>(*loop_, ResolverOptions{}, [](const std::string& host) {
       Result<std::vector<Address>> found;
       if (host.starts_with("nowhere")) {
@@ -149,7 +149,7 @@ class ClientTest : public io::testing::LoopTest {
     if (raw_ == nullptr) raw_ = std::make_unique<RawServer>();
     return *raw_;
   }
-  // With options: before the first call.
+  // Pass options only before the first call.
   Client& client(ClientOptions options = {}) {
     if (client_ == nullptr) client_ = std::make_unique<Client>(*resolver_, std::move(options));
     return *client_;

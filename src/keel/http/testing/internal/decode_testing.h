@@ -1,4 +1,4 @@
-// keel/http/testing/internal/decode_testing.h — content codings undone, for tests: what a client would read.
+// keel/http/testing/internal/decode_testing.h — decodes content codings in tests, as a client would.
 
 #pragma once
 
@@ -53,7 +53,7 @@ inline std::string decode(std::string_view coding, std::string_view coded) {
   return "broken";
 }
 
-// What a reader has of a content whose end may still be to come, or "broken". At most 4 MiB.
+// The part that a reader can decode of a content whose end may be missing, or "broken". At most 4 MiB.
 inline std::string decode_begun(std::string_view coding, std::string_view coded) {
   std::string content(4 * 1024 * 1024, '\0');
   if (coding == "gzip") {

@@ -1,5 +1,5 @@
-// keel/http/testing/internal/server_fixture.h — a server and its clients on one loop of any engine: what the suites
-// that ask a whole server have in common.
+// keel/http/testing/internal/server_fixture.h — a server and its clients on one loop of any engine: shared by the
+// suites that test a whole server.
 
 #pragma once
 
@@ -20,10 +20,10 @@
 
 namespace keel::http::internal {
 
-// What lies over the connections of every server and its peers; null: nothing.
+// The layers over the connections of every server and its peers; null: none.
 inline TransportLayers* server_layers = nullptr;
 inline TransportLayers* peer_layers = nullptr;
-// Sets them where all suites are to be asked over a layer, when a test begins.
+// Called when a test begins; sets the layers if all suites are to run over a layer.
 inline void (*prepare_layers)() = nullptr;
 
 class Peer {
@@ -54,7 +54,7 @@ class Peer {
   }
   bool is_quiet() const { return connect_.is_idle() && !transport_.is_receiving() && send_.is_idle(); }
   void end_close() { transport_.is_open() ? transport_.close() : engine_.close(connect_.fd); }
-  // What is closed after this is reset.
+  // A connection that is closed after this call is reset.
   void reset_on_close() { transport_.reset_on_close(); }
 
   bool is_connected() const { return is_connected_; }
@@ -63,7 +63,7 @@ class Peer {
   // The end of stream, or a reset, has arrived.
   bool has_ended() const { return ended_; }
   int error() const { return error_; }
-  // Why what was sent was not taken.
+  // The error of the last send.
   int send_error() const { return send_error_; }
   const std::string& wire() const { return wire_; }
   std::vector<Reply> all() const { return replies(wire_); }
@@ -152,7 +152,7 @@ class Servers : public io::testing::LoopTest {
     ServerOptions options = options_;
     options.address = Address::parse("127.0.0.1:0").value();
     options.limits = limits;
-    // A machine that is busy with something else is no overload, unless the suite says how long is too long.
+    // A busy machine does not count as overload, unless the suite sets its own limit.
     if (limits.queue_delay_max == Limits().queue_delay_max) options.limits.queue_delay_max = Duration::forever();
     options.listen = listen;
     if (options.https == nullptr) options.https = server_layers;
@@ -188,7 +188,7 @@ class Servers : public io::testing::LoopTest {
       return peer.all().size() >= count;
     });
   }
-  // Sends `wire` and the end of stream, and gives everything that comes back.
+  // Sends `wire` and the end of stream, and returns everything that comes back.
   std::string exchange(const std::string& wire) {
     Peer& one = peer();
     one.send(wire);
@@ -206,7 +206,7 @@ class Servers : public io::testing::LoopTest {
     return list.empty() ? Reply() : list.front();
   }
 
-  ServerOptions options_;  // But address, limits and listening.
+  ServerOptions options_;  // All options except address, limits and listening.
   Router router_;
   std::unique_ptr<Server> server_;
   std::vector<std::unique_ptr<Peer>> peers_;

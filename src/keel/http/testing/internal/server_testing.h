@@ -29,7 +29,7 @@ inline void write_json(json::Writer& out, const Point& point) {
 
 namespace internal {
 
-// --- What is served.
+// --- The service.
 
 inline std::string large_body() {
   std::string text(10 * 1024 * 1024, '\0');
@@ -53,7 +53,7 @@ inline Task<Response> slow(Request& request) {
   if (!slept) co_return std::move(slept).error();
   co_return Response::text(Status::Ok, request.path());
 }
-// Answers when the test says so.
+// Holds the response back until the test releases it.
 inline bool held_back = true;
 inline Task<Response> held(Request& request) {
   ++handlers_begun;
@@ -120,7 +120,7 @@ inline void add_routes(Router& router) {
   router.del("/n/{id}", [](Request&) { return Response(Status::NoContent); });
 }
 
-// --- What comes back.
+// --- The replies.
 
 struct Reply {
   int status = 0;
@@ -135,7 +135,7 @@ struct Reply {
   }
 };
 
-// Whole replies at the front of `wire`, interim ones left out; what does not look like a reply makes a failure.
+// The complete replies at the front of `wire`, without interim ones; bytes that are not a reply cause a failure.
 inline std::vector<Reply> replies(std::string_view wire) {
   std::vector<Reply> list;
   while (!wire.empty()) {
@@ -171,7 +171,8 @@ inline std::vector<Reply> replies(std::string_view wire) {
   return list;
 }
 
-// What must be the same however the request was cut: all but the time, and whether 100 Continue was worth sending.
+// The parts that must be the same however the request was divided: everything except the time, and whether 100 Continue
+// was sent.
 inline std::string canonical(std::string wire) {
   for (;;) {
     const auto at = wire.find("HTTP/1.1 100 Continue\r\n\r\n");
