@@ -1,4 +1,4 @@
-// keel/net.h — what a network program needs, in one header: a table of contents.
+// keel/net.h — everything that a network program needs, in one header.
 //
 //   #include "keel/net.h"
 //
@@ -9,8 +9,8 @@
 //   }
 //   int main() { return run(serve(*Address::parse("127.0.0.1:7000"))) ? 0 : 1; }
 //
-// Beside it, for those who use them: keel/net/resolver.h with keel/exec/thread_pool.h; keel/net/transport.h for state
-// machines without tasks; keel/net/blocking/ for programs without a loop; keel/io/testing/simulation.h for
+// Not included, for programs that use them: keel/net/resolver.h with keel/exec/thread_pool.h; keel/net/transport.h for
+// state machines without tasks; keel/net/blocking/ for programs without a loop; keel/io/testing/simulation.h for
 // tests; keel/task/completion.h and resume_on.h for work on other threads. CMake: keel::net. docs/net.md shows all of
 // them together.
 
@@ -19,16 +19,16 @@
 #include "keel/io/file.h"         // files, without blocking the loop
 #include "keel/net/datagram.h"    // UDP, and Unix sockets for datagrams
 #include "keel/net/listener.h"    // waits for peers to connect
-#include "keel/net/outbox.h"      // what is to be written to a slow peer, queued and bounded
+#include "keel/net/outbox.h"      // a bounded queue in front of a slow peer
 #include "keel/net/run.h"         // a program on one worker or several
 #include "keel/net/stream.h"      // TCP and Unix sockets
 #include "keel/task/channel.h"    // values from tasks to tasks
-#include "keel/task/event.h"      // one waits until another says so
-#include "keel/task/gate.h"       // rejects newcomers, and says when the last one has left
+#include "keel/task/event.h"      // a task waits until another one sets it
+#include "keel/task/gate.h"       // rejects new entries, and completes when the last one has left
 #include "keel/task/generator.h"  // values one after the other, from a task
 #include "keel/task/group.h"      // all of several tasks, or any one
-#include "keel/task/mutex.h"      // one at a time, across waits
+#include "keel/task/mutex.h"      // mutual exclusion across waits
 #include "keel/task/scope.h"      // tasks that run beside one, and end before it
-#include "keel/task/semaphore.h"  // so many at a time
+#include "keel/task/semaphore.h"  // a limited number at a time
 #include "keel/task/timing.h"     // sleep_for, with_timeout
-#include "keel/task/until.h"      // what ends once something has happened
+#include "keel/task/until.h"      // waits that end when an event was set

@@ -1,5 +1,5 @@
-// keel/io/datagrams.h — datagrams by system calls that take many at a time: what epoll does with them, and io_uring
-// where it does not read them itself; for who has no engine.
+// keel/io/datagrams.h — datagrams by system calls that handle many at a time. They are used by epoll, by io_uring if it
+// does not read datagrams itself, and by programs without an engine.
 //
 //   KEEL_TRY(const int fd, system_datagram({.bind = address}));
 //   DatagramBatch batch;
@@ -10,7 +10,7 @@
 //   op.result = result_of(op, error);
 //
 // Errors:   as errno values; those of system_datagram as Engine::open_datagram has them.
-// Lifetime: what a batch shows is valid until its next read().
+// Lifetime: the datagrams that a batch shows are valid until its next read().
 // Threads:  any; a batch and an operation on one at a time.
 // Cost:     one system call for up to 16 that have come, and for up to 64 to send. A batch has 1 MiB of addresses, of
 //           which the system gives the pages that are touched.
@@ -35,7 +35,7 @@ namespace keel::io {
 // there is nothing to bind or to connect to.
 Result<int> system_datagram(const DatagramOptions& options);
 
-// The datagrams of one recvmmsg(2), in memory of its own.
+// The datagrams of one recvmmsg(2), in its own memory.
 class DatagramBatch {
  public:
   DatagramBatch();
@@ -43,7 +43,7 @@ class DatagramBatch {
   DatagramBatch(const DatagramBatch&) = delete;
   DatagramBatch& operator=(const DatagramBatch&) = delete;
 
-  // How many have come at `op.fd`, or a negative errno. Does not wait.
+  // Returns the number of datagrams that arrived at `op.fd`, or a negative errno. Does not wait.
   int read(const ReceiveDatagrams& op) noexcept;
   // Puts the datagram at `index` into the result fields of `op`.
   void show(int index, ReceiveDatagrams& op) noexcept;
@@ -55,11 +55,11 @@ class DatagramBatch {
   mmsghdr messages_[datagrams_read_max];
 };
 
-// Sends what is left of `op`, from op.sent and op.offset on. 0: all has left; EAGAIN: there is no room; else the errno
-// of the next one. Counts its system calls in `calls`.
+// Sends the rest of `op`, from op.sent and op.offset. Returns 0 if all were sent, EAGAIN if there is no room, else the
+// errno of the next one. Counts its system calls in `calls`.
 int send_datagrams(SendDatagrams& op, std::uint64_t& calls) noexcept;
-// No more than fits into `share`, from which it takes what it sends: bytes, and 4 KiB for each message. share_is_used:
-// that is gone, and something is left to be sent after others had their turn.
+// Sends no more than fits into `share`, from which it subtracts the sent bytes and 4 KiB for each message.
+// share_is_used: the share is used up, and the rest has to be sent after others had their turn.
 int send_datagrams(SendDatagrams& op, std::uint64_t& calls, std::int64_t& share) noexcept;
 inline constexpr int share_is_used = -1;
 // The result of `op` for `error`.
@@ -70,7 +70,8 @@ inline int result_of(const SendDatagrams& op, int error) noexcept {
 inline int result_of_cancelled(const Op& op) noexcept {
   return op.kind == Kind::SendDatagrams ? result_of(static_cast<const SendDatagrams&>(op), ECANCELED) : -ECANCELED;
 }
-// Whether room is worth waiting for: poll(2) of a Unix socket that is not connected knows nothing of its receiver's.
+// Whether room is worth waiting for: poll(2) of a Unix socket that is not connected knows nothing about the room of its
+// receiver.
 bool waits_for_room(const SendDatagrams& op) noexcept;
 
 }  // namespace keel::io

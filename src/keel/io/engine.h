@@ -1,11 +1,11 @@
 // keel/io/engine.h — the only door to the outside: one interface over io_uring, epoll and simulation.
 //
 // An Engine belongs to one worker and one thread. Everything above it (timers, deadlines, accounting, streams, HTTP) is
-// written once, in terms of submit, cancel, wait and dispatch. How sockets are made, and what else is done with them,
-// is in sockets.h. The three implementations are in uring.cc, epoll.cc, sim/simulation.cc; the same tests run on all
+// written once, in terms of submit, cancel, wait and dispatch. sockets.h has the functions that create and configure
+// sockets. The three implementations are in uring.cc, epoll.cc, sim/simulation.cc; the same tests run on all
 // three (engine_test.cc).
 //
-// Threads: all calls on the owning thread, but wake(), which any thread may call.
+// Threads: all calls on the owning thread, except wake(), which any thread may call.
 // Errors:  operations report in Op::result; set-up calls return Result.
 // Cost:    uring: one io_uring_enter per turn for everything submitted and completed in it. epoll: one epoll_wait per
 //          turn, one recv per readable event, one send per Send that does not have to wait.
@@ -27,7 +27,7 @@ class Engine : public Sockets {
   // "uring", "epoll", "sim".
   virtual const char* name() const noexcept = 0;
 
-  // Hands over `op`. True: it is complete already, `op.result` holds, and done() is not called (only Send, SendFile,
+  // Submits `op`. True: it is already complete, `op.result` is set, and done() is not called (only Send, SendFile,
   // SendDatagrams and Connect). False: done() will be called from a later dispatch(), never from inside this call. To
   // keep one sender from starving the others, it also returns false after about 1 MiB, or 256 operations, were
   // submitted in a row and completed synchronously.
@@ -37,8 +37,8 @@ class Engine : public Sockets {
   // reached. No effect on an idle op.
   virtual void cancel(Op& op) noexcept = 0;
 
-  // While a Receive is paused its done() is not called; what arrives waits, and beyond a few buffers stays in the
-  // kernel, so that the peer is slowed down. resume() delivers what waited from a later dispatch().
+  // While a Receive is paused its done() is not called. Arriving bytes wait, and beyond a few buffers stay in the
+  // kernel, so that the peer is slowed down. resume() delivers the waiting bytes from a later dispatch().
   static void pause(Receive& op) noexcept { op.paused = true; }
   virtual void resume(Receive& op) noexcept = 0;
   // Ends a pending Receive, paused or not, and loses no bytes: done() is called for everything received until then, and
@@ -50,8 +50,8 @@ class Engine : public Sockets {
   virtual Held hold(Receive& op) noexcept = 0;
   virtual void release(Held held) noexcept = 0;
 
-  // Submits what waits, and waits for at least one completion but not beyond `until` (in the past: does not wait).
-  // Returns early after wake(). Calls no done(). False: dispatch() has nothing to do.
+  // Submits waiting operations, and waits for at least one completion but not beyond `until` (in the past: does not
+  // wait). Returns early after wake(). Calls no done(). False: dispatch() has nothing to do.
   virtual bool wait(Instant until) noexcept = 0;
   // Calls done() for everything that had completed when wait() returned; returns how many. The loop reads the clock
   // between the two, so that done() sees the time of its completion.
@@ -60,25 +60,27 @@ class Engine : public Sockets {
   // Makes a running or the next wait() return early. Any thread.
   virtual void wake() noexcept = 0;
 
-  // Submits what waits, as wait() does: in a turn that lasts, what would wait for its end; after the last turn of a
-  // loop, closes and wake-ups of other workers.
+  // Submits waiting operations, as wait() does. Call it during a long event-loop iteration, so that they need not wait
+  // for its end, and after the last iteration of a loop, for closes and wake-ups of other workers.
   virtual void flush() noexcept {}
 
-  // As other.wake(), for the thread that owns this engine: the wake-up may leave with what is submitted by the next
-  // wait(), for less than a system call of its own. A wake() of `other` until then wakes it immediately.
+  // As other.wake(), for the thread that owns this engine: the wake-up may be submitted together with the operations of
+  // the next wait(), which costs less than a separate system call. A wake() of `other` until then wakes it immediately.
   virtual void wake_other(Engine& other) noexcept { other.wake(); }
 
   // System calls this engine has made (an exact count in epoll and uring; 0 in sim).
   virtual std::uint64_t system_calls() const noexcept = 0;
 };
 
-// Which engine to make; Auto is io_uring where it passes its probe, else epoll.
+// Which engine to make; Auto is io_uring if it passes its probe, else epoll.
 enum class EngineKind : std::uint8_t { Auto, Uring, Epoll };
 
 // The engine that Auto stands for here, and why.
 struct EngineChoice {
-  EngineKind kind;     // Uring or Epoll.
-  std::string reason;  // One line for the log: "io_uring passed its probe (kernel 6.18)" or why not.
+  EngineKind kind;  // Uring or Epoll.
+  // One line for the log, "io_uring passed its probe (kernel 6.18)" or the reason why not. "io_uring passed its probe
+  // (kernel 6.18)" or why not.
+  std::string reason;
 };
 
 // Resolves Auto by a real probe of every uring feature in use; Uring fails with Unsupported and the reason when the
@@ -87,8 +89,8 @@ Result<EngineChoice> choose_engine(EngineKind wanted);
 
 // The sizes of an engine's buffers.
 struct EngineOptions {
-  // How much one receive can bring: the size of each buffer that io_uring fills, of which there are as many as it
-  // lately used, and of epoll's only one. A larger value saves system calls where many bytes arrive together, and costs
+  // The maximum size of one receive: the size of each buffer that io_uring fills (it keeps as many as it recently
+  // used), and of epoll's only buffer. A larger value saves system calls where many bytes arrive together, and costs
   // memory and cache. 0: 16 KiB on io_uring, 64 KiB on epoll.
   std::uint32_t receive_bytes = 0;
   static constexpr std::uint32_t receive_bytes_min = 1024;

@@ -10,13 +10,13 @@
 //   co_await write_whole("state.json", text);                  // the old content or the new one, whatever happens
 //
 // Offsets and sizes are bytes. Paths are looked up from the working directory. Several tasks may use one File at the
-// same time; what they ask for takes place in any order. In a simulation the file is on its disk (sim/disk.h).
+// same time; their operations take place in any order. In a simulation the file is on its disk (sim/disk.h).
 //
 // Errors:    NotFound, PermissionDenied, AlreadyExists, InvalidArgument (a folder), ResourceExhausted (the disk is
 //            full, descriptors or threads have run out), DataLoss (EIO: after a failed sync it is unknown what was
 //            written, and trying again does not help), each with its errno; Cancelled and DeadlineExceeded.
-// Ownership: owns its descriptor; movable while nothing is under way. Destroying it closes, and syncs nothing.
-// Lifetime:  the file, and what is read into or written from, live until the operation completes.
+// Ownership: owns its descriptor; movable while no operation is in progress. Destroying it closes the descriptor
+// without a sync. Lifetime: the file and the buffers must live until the operation completes.
 // Threads:   the worker it was made on.
 // Cancel:    an operation that has not begun does not take place; one that has begun is waited for and ends as if
 //            nothing had cancelled. So a task on a disk that hangs cannot be ended before the disk answers.
@@ -45,7 +45,7 @@ class Engine;
 // Facts about a file: its kind, size, time and permissions.
 struct FileStatus {
   std::uint64_t size = 0;
-  std::int64_t modified_ns = 0;  // Since 1970-01-01T00:00:00Z. 0 in a simulation.
+  std::int64_t modified_ns = 0;  // Nanoseconds since 1970-01-01T00:00:00Z; 0 in a simulation.
   std::uint32_t mode = 0;        // As st_mode: inode(7).
   bool is_folder() const noexcept;
   bool is_plain_file() const noexcept;
@@ -54,11 +54,11 @@ struct FileStatus {
 class File {
  public:
   enum class Mode : std::uint8_t {
-    Read,       // Exists, and is only read.
-    Write,      // Exists; read and written.
-    Create,     // Read and written; made when it is missing.
-    Replace,    // The same, and emptied.
-    CreateNew,  // Made; AlreadyExists when it is there.
+    Read,       // An existing file, only for reading.
+    Write,      // An existing file, for reading and writing.
+    Create,     // For reading and writing; created if it is missing.
+    Replace,    // The same, and truncated to zero bytes.
+    CreateNew,  // A new file; AlreadyExists if it exists.
   };
   class Open;
   class Read;
@@ -68,8 +68,8 @@ class File {
   class Size;
   class Truncate;
 
-  // `permissions` are those of a file that is made, less the process's umask. A pipe is opened without waiting for who
-  // writes.
+  // `permissions` are those of a created file, before the process's umask is applied. A pipe is opened without waiting
+  // for a writer.
   [[nodiscard]] static Open open(std::string path, Mode mode, std::uint32_t permissions = 0644);
 
   File(File&& other) noexcept : engine_(other.engine_), fd_(std::exchange(other.fd_, -1)) {}
@@ -87,25 +87,26 @@ class File {
   [[nodiscard]] static Open open_folder(std::string path);
   // Opens a file for reading, looked up from this folder: whatever `path` says, nothing outside of the folder is
   // opened, neither by "..", nor by a link, nor by a slash in front (openat2(2), RESOLVE_BENEATH). PermissionDenied
-  // with EXDEV for what leads out. The folder stays open until then. Links::Refused: ELOOP where any part of `path` is
-  // a symbolic link.
+  // with EXDEV for a path that leads out of it. The folder stays open until then. Links::Refused: ELOOP if any part of
+  // `path` is a symbolic link.
   enum class Links : std::uint8_t { Followed, Refused };
   [[nodiscard]] Open open_beneath(std::string path, Links links = Links::Followed) noexcept;
 
-  // Reads into `into`; returns how many bytes. Fewer bytes than there is room for do not mean the end (a read above 1
-  // GiB, or a file system that returns less); 0 is the end.
+  // Reads into `into`; returns the number of bytes. Fewer bytes than `into` has room for do not mean the end (a read
+  // above 1 GiB, or a file system that returns less); 0 is the end.
   [[nodiscard]] Read read(std::uint64_t offset, std::span<char> into) noexcept;
-  // Writes all of `bytes`; after an error it is unknown how much of them. A gap before them reads as zeros.
+  // Writes all of `bytes`; after an error it is unknown how many were written. A gap before them reads as zeros.
   [[nodiscard]] Write write(std::uint64_t offset, std::string_view bytes) noexcept;
-  // Completes when everything written before is on the disk. The name of a new file is the folder's: sync_folder().
+  // Completes when everything written before is on the disk. The name of a new file belongs to its folder: call
+  // sync_folder() for it.
   [[nodiscard]] Sync sync() noexcept;
   [[nodiscard]] Status status() noexcept;
   [[nodiscard]] Size size() noexcept;
-  // Cuts, or fills up with zeros.
+  // Truncates the file, or extends it with zeros.
   [[nodiscard]] Truncate truncate(std::uint64_t size) noexcept;
   // Closes immediately; the destructor does the same.
   void close() noexcept;
-  // Stays the file's: for Stream::send_file().
+  // Still belongs to the file; for Stream::send_file().
   int descriptor() const noexcept { return fd_; }
 
  private:
@@ -144,7 +145,8 @@ class [[nodiscard]] File::Open : public FileLeaf<io::Open> {
  public:
   using Value = File;
   Open(io::Engine& engine, std::string path_given, int open_flags, std::uint32_t mode) noexcept;
-  Open(io::Engine& engine, int folder, std::string path_given, int open_flags) noexcept;  // Beneath that folder.
+  // Opens a file beneath that folder.
+  Open(io::Engine& engine, int folder, std::string path_given, int open_flags) noexcept;
   bool start() noexcept;
   Result<File> take() noexcept;
 

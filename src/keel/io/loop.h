@@ -1,12 +1,12 @@
 // keel/io/loop.h — the event loop of one worker: an engine, a timer wheel and a queue of jobs.
 //
-// A turn is: run posted jobs, fire due timers, then let the engine submit, wait and call done() for each completion.
-// Deferred jobs run before the engine waits, and again before posted jobs. While a loop runs it is the thread's Host
-// and its Executor: now() is the time at which this turn's completions were harvested, timers live on its wheel, post()
-// wakes it from any thread.
+// An iteration ("turn") is: run posted jobs, fire due timers, then let the engine submit, wait and call done() for each
+// completion. Deferred jobs run before the engine waits, and again before posted jobs. While a loop runs it is the
+// thread's Host and its Executor: now() is the time at which the completions of this iteration were collected, timers
+// are on its wheel, post() wakes it from any thread.
 //
-// A delayed job (offer_after) waits on the wheel and runs when timers fire. While the loop is stopped it stays there;
-// the loop's end discards it (Executor::discards), on the thread that ends the loop.
+// A delayed job (offer_after) waits on the wheel and runs when timers fire. While the loop is stopped the job stays
+// there; the end of the loop discards it (Executor::discards), on the thread that ends the loop.
 //
 // Threads:  post(), offer_after(), stop() and wake-ups from any thread; everything else on the loop's own thread.
 // Lifetime: outlives its operations, timers and jobs.
@@ -31,43 +31,45 @@ namespace keel::io {
 
 class Loop final : public Executor, public Host {
  public:
-  // `outside` gives clock, calendar, the key of its random numbers and threads: Host::system() or the simulation.
+  // `outside` provides the clock, the calendar, the key of its random numbers, and threads: Host::system() or the
+  // simulation.
   Loop(std::unique_ptr<Engine> engine, Host& outside, int index = 0);
   ~Loop() override;
 
   Engine& engine() noexcept { return *engine_; }
   int index() const noexcept { return index_; }
 
-  // Turns until stop(). Makes the loop current on this thread for its lifetime.
+  // Runs iterations until stop(). Makes the loop current on this thread for its lifetime.
   void run();
-  // One turn that does not wait beyond `until`; returns the number of jobs, timers and completions handled.
+  // Runs one iteration that does not wait beyond `until`; returns the number of jobs, timers and completions handled.
   int turn(Instant until);
-  // Call it after the last run(): runs turns until there is nothing more to do, for 0.1 s at most. Descriptors that
-  // were closed in the last turns are closed then, because their pending operations had to be cancelled first.
+  // Call it after the last run(): runs iterations until there is nothing more to do, for at most 0.1 s. Descriptors
+  // that were closed in the last turns are closed then, because their pending operations had to be cancelled first.
   void finish();
-  // Ends run() after the current turn. Any thread.
+  // Ends run() after the current iteration. Any thread.
   void stop() noexcept;
 
-  // Runs `job` once after everything of this turn has run and before the loop harvests completions again: the end of
-  // what was consistent within one turn (a shared read snapshot), or the place to gather work of one turn.
+  // Runs `job` once, after everything else in this iteration and before the loop collects completions again. Use it to
+  // end something that was consistent within one iteration (a shared read snapshot), or to batch the work of one
+  // iteration.
   void defer(Job& job) noexcept;
 
   void post(Job& job) noexcept override;
   void post_all(Job& first, Job& last) noexcept override;
-  // Counted from now, not from the beginning of the turn. Not bounded: false only without memory.
+  // The delay starts now, not at the beginning of the iteration. There is no limit: false only if there is no memory.
   bool offer_after(Job& job, Duration delay) noexcept override;
   bool has_clock() const noexcept override { return true; }
   Instant now() noexcept override {
     if (stale_) read_clock();
     return turn_time_;
   }
-  // The clock itself, read now: for measuring within a turn. Costs a clock read.
+  // Reads the clock itself, for measuring within an iteration. Costs a clock read.
   Instant precise_now() noexcept override { return outside_.now(); }
   std::int64_t wall_ns() noexcept override {
     const Instant at = now();
     return wall_offset_ns_ + at.ns();
   }
-  // Values of base/random_stream.h: computed, and none can be guessed from others.
+  // Values of base/random_stream.h: computed, and unpredictable from earlier ones.
   std::uint64_t random() noexcept override { return random_.next(); }
   void secret(std::span<std::byte> out) noexcept override { outside_.secret(out); }
   void start_timer(Timer& timer, Instant at) noexcept override { wheel_.start(timer, at); }
@@ -82,7 +84,7 @@ class Loop final : public Executor, public Host {
   // For metrics, read on the loop's thread.
   std::uint64_t turns() const noexcept { return turns_; }
   int timers() const noexcept { return wheel_.running(); }
-  // When the turn that is being carried out had harvested its completions; Instant() while the loop waits for more.
+  // The time when the current iteration had collected its completions; Instant() while the loop waits for more.
   // Any thread.
   Instant busy_since() const noexcept { return Instant::from_ns(busy_since_ns_.load(std::memory_order_relaxed)); }
 
@@ -126,7 +128,8 @@ class Loop final : public Executor, public Host {
   std::unique_ptr<Engine> engine_;
   Host& outside_;
   const int index_;
-  bool stale_ = true;  // The last turn found nothing, or there was none yet: the time has to be read from the clock.
+  // The last iteration found nothing, or there was none yet, so the time has to be read from the clock.
+  bool stale_ = true;
   std::int64_t wall_offset_ns_ = 0;
   Instant wall_checked_;
   TimerWheel wheel_;
@@ -138,7 +141,8 @@ class Loop final : public Executor, public Host {
   MpscQueue<Job> remote_;
   std::atomic<bool> stopping_{false};
   RandomStream random_;
-  DelayedJobs delayed_{*this, wheel_};  // Ends before what its jobs may still use.
+  // Declared last, so that it is destroyed before the objects that its jobs may still use.
+  DelayedJobs delayed_{*this, wheel_};
 };
 
 }  // namespace keel::io

@@ -1,4 +1,4 @@
-// keel/io/op.h — operations: what an engine is to do, and where the result goes.
+// keel/io/op.h — operations: the requests to an engine, and their results.
 //
 // An operation is intrusive and completion-shaped: it lives in its owner (a connection, an awaiting coroutine's frame),
 // is handed to Engine::submit, and its `done` is called on the same worker when it completes. Nothing is allocated per
@@ -46,7 +46,7 @@ enum class Kind : std::uint8_t {
 // Whether operations of this kind work on files.
 constexpr bool is_of_file(Kind kind) noexcept { return kind >= Kind::Open; }
 
-// Room in an operation for what the engine that carries it out has to remember of it. Only the engine reads it.
+// Room in an operation for the state that its engine keeps about it. Only the engine reads it.
 template <std::size_t bytes, std::size_t alignment = 8>
 class EngineRoom {
  public:
@@ -77,11 +77,11 @@ struct Op : Link {  // The link is the engine's: its ready, starved and cancelli
 
   Done done;
   int fd = -1;              // In: the socket.
-  std::int32_t result = 0;  // Out.
+  std::int32_t result = 0;  // Out: the result.
   const Kind kind;
   bool more : 1 = false;        // Out: this multishot operation stays submitted.
   bool pending : 1 = false;     // The engine's: submitted and not finally done.
-  bool cancelling : 1 = false;  // The engine's.
+  bool cancelling : 1 = false;  // The engine's: it is being cancelled.
   bool armed : 1 = false;       // The engine's: the kernel has it.
   bool paused : 1 = false;      // Receive: see Engine::pause.
 };
@@ -91,7 +91,7 @@ struct Op : Link {  // The link is the engine's: its ready, starved and cancelli
 struct Receive : Op {
   explicit Receive(Done d) noexcept : Receive(Kind::Receive, d) {}
   EngineRoom<14, 2> room;    // Behind the last field of Op, where it costs two bytes less.
-  char* data = nullptr;      // Out.
+  char* data = nullptr;      // Out: the received bytes.
   std::uint32_t buffer = 0;  // Out, the engine's name of the buffer.
   static constexpr std::uint32_t none = 0xffffffff;
 
@@ -99,15 +99,16 @@ struct Receive : Op {
   Receive(Kind k, Done d) noexcept : Op(k, d) {}
 };
 
-// Datagrams as they arrive at a socket of Engine::open_datagram. done() with `more`: one of `result` bytes, which may
-// be none; held as bytes are. Without the flag: the end; a result < 0 says why (-ECONNREFUSED: no socket received an
-// earlier datagram). The socket can be used as before, and the operation may be submitted again. After pause() what was
-// read already still arrives, at most datagrams_read_max; after cancel() it is lost.
+// Datagrams as they arrive at a socket of Engine::open_datagram. done() with `more`: one datagram of `result` bytes,
+// which may be 0; it is kept with hold() like other bytes. Without the flag: the end; a result < 0 says why
+// (-ECONNREFUSED: no socket received an earlier datagram). The socket can be used as before, and the operation may be
+// submitted again. After pause(), datagrams that were already read still arrive, at most datagrams_read_max; after
+// cancel() they are lost.
 struct ReceiveDatagrams : Receive {
   explicit ReceiveDatagrams(Done d) noexcept : Receive(Kind::ReceiveDatagrams, d) {}
   std::uint32_t bytes_max = 0;  // In: longer datagrams are truncated; as in DatagramOptions.
   bool join = false;            // In: DatagramOptions::join.
-  Address from;                 // Out: the sender; of a Unix socket without a name empty.
+  Address from;                 // Out: the sender; empty for a Unix socket without a name.
   bool cut = false;             // Out: the datagram was longer than bytes_max.
   // Out: if not 0, the bytes are several datagrams of this size; the last one may be shorter.
   std::uint32_t segment_bytes = 0;
@@ -132,9 +133,9 @@ struct Datagram {
   bool cut = false;        // It was longer than DatagramOptions::bytes_max.
 };
 
-// Sends datagrams, in order, as many at a time as the kernel takes. result: how many were sent; a negative errno only
+// Sends datagrams, in order, as many at a time as the kernel accepts. result: the number sent; a negative errno only
 // if the first one failed. It waits while the socket's buffer is full; only for an unconnected Unix socket whose
-// receiver's buffer is full, the result is -EAGAIN. At most 1 MiB, or 256 short datagrams, are sent in one turn.
+// receiver's buffer is full, the result is -EAGAIN. At most 1 MiB, or 256 short datagrams, are sent in one iteration.
 struct SendDatagrams : Op {
   explicit SendDatagrams(Done d) noexcept : Op(Kind::SendDatagrams, d) {}
   const OutgoingDatagram* datagrams = nullptr;  // In: must live until done.
@@ -142,7 +143,7 @@ struct SendDatagrams : Op {
   // In: whether the socket is a Unix socket, for which the kernel ignores segmentation without an error.
   bool is_unix = false;
   bool by_hand = false;    // Set by the engine: the kernel cannot segment on this route.
-  std::uint32_t sent = 0;  // The engine's: datagrams that were sent whole.
+  std::uint32_t sent = 0;  // The engine's: the number of datagrams that were sent completely.
   std::size_t offset = 0;  // The engine's: bytes of the next datagram that were sent, when it is segmented.
   EngineRoom<80> room;
 };
@@ -151,7 +152,8 @@ struct SendDatagrams : Op {
 // final; -EMFILE, -ENFILE, -ENOMEM, -ENOBUFS mean "submit again later" (by a timer, not immediately).
 struct Accept : Op {
   explicit Accept(Done d) noexcept : Op(Kind::Accept, d) {}
-  bool shared = false;  // In: others accept from the same socket; they take turns, and each arrival wakes one of them.
+  // In: other workers accept from the same socket; they take turns, and each arrival wakes one of them.
+  bool shared = false;
   // In, read before each wait: no connection is taken from the kernel before done() has been called for the last one,
   // so that cancel() there leaves the others in the kernel's queue. Otherwise io_uring accepts all queued connections
   // together, before the first done(); the other engines never do.
@@ -159,17 +161,17 @@ struct Accept : Op {
 };
 
 // Sends all bytes of `parts` in order, or fails. One send per stream at a time. result: the total on success (INT32_MAX
-// when it is more); an error leaves it unknown how much the peer has got. Of a large one, at most 1 MiB is sent in one
-// turn.
+// when it is more); after an error it is unknown how much the peer has received. At most 1 MiB of a large send is sent
+// in one iteration.
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   std::uint32_t part_count = 0;  // In: at most 64.
-  iovec* parts = nullptr;        // In: must live until done; the engine advances base and length as bytes leave.
-  std::uint64_t sent = 0;        // The engine's: bytes that have left.
+  iovec* parts = nullptr;        // In: must live until done; the engine advances base and length as bytes are sent.
+  std::uint64_t sent = 0;        // The engine's: bytes that were sent.
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
 };
 
-// One with room for a single part.
+// A Send with room for a single part.
 struct SendPart : Send {
   using Send::Send;
   void set(const char* data, std::size_t size) noexcept {
@@ -181,57 +183,57 @@ struct SendPart : Send {
 };
 
 // Sends a part of a plain file, which the kernel takes from its page cache: sendfile(2). In place of a Send, on a
-// socket that does not block. result: the total (INT32_MAX when it is more), less than `size` where the file ends;
-// -EINVAL or -ESPIPE for what is no plain file; an error leaves it unknown how much the peer has got. The worker blocks
-// while pages that are not in memory are read: at most 256 KiB in one turn.
+// socket that does not block. result: the total (INT32_MAX when it is more), less than `size` if the file ends before;
+// -EINVAL or -ESPIPE if it is not a plain file; after an error it is unknown how much the peer has received. The worker
+// blocks while pages that are not in memory are read: at most 256 KiB in one iteration.
 struct SendFile : Op {
   explicit SendFile(Done d) noexcept : Op(Kind::SendFile, d) {}
   int file = -1;             // In: open for reading until done.
   std::uint64_t offset = 0;  // In; the engine advances it.
   std::uint64_t size = 0;    // In: bytes.
-  std::uint64_t sent = 0;    // Out: bytes that have left.
+  std::uint64_t sent = 0;    // Out: bytes that were sent.
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
 };
 
-// Connects a socket made by Engine::open_stream. A Unix listener whose queue is full is waited for: another attempt
-// each millisecond.
+// Connects a socket made by Engine::open_stream. If the queue of a Unix listener is full, it tries again each
+// millisecond.
 struct Connect : Op {
   explicit Connect(Done d) noexcept : Op(Kind::Connect, d) {}
   Address address;  // In.
 };
 
 // Waits until a descriptor that Keel does not own (a client library's socket, a pipe) can be read or written: poll(2)
-// for one descriptor, once. result: the events that occurred, and POLLERR, POLLHUP or POLLNVAL as from poll(2). One at
-// a time on a descriptor, which stays open until done, and on which the engine carries out nothing else. -EOPNOTSUPP in
-// the simulation, where nothing is foreign.
+// for one descriptor, once. result: the events that occurred, and POLLERR, POLLHUP or POLLNVAL as from poll(2). Only
+// one at a time on a descriptor, which must stay open until done, and on which the engine performs no other operation.
+// -EOPNOTSUPP in the simulation, which has no foreign descriptors.
 struct Ready : Op {
   explicit Ready(Done d) noexcept : Op(Kind::Ready, d) {}
   short events = 0;  // In: POLLIN, POLLOUT or both.
 };
 
 // Operations on files. Any number of operations may be pending on one descriptor; their order is not kept. A relative
-// path is looked up from the working directory. Paths and buffers must live until done(). uring hands them to the
-// kernel as they are; epoll, and uring where the kernel lacks one, have them carried out by a few threads of the
-// engine. cancel() ends an operation that has not begun; one that has begun is completed and reports its own result.
+// path is looked up from the working directory. Paths and buffers must live until done(). uring passes them to the
+// kernel; epoll, and uring on a kernel that lacks the operation, execute them on a few threads of the engine. cancel()
+// ends an operation that has not begun; one that has begun is completed and reports its own result.
 struct FileOp : Op {
   using Op::Op;
   EngineRoom<3, 1> room;
 };
 
-// result: a descriptor, to be closed with Engine::close. Opening does not wait for the other end of a pipe: -ENXIO
-// where it is opened for writing only and has no reader.
+// result: a descriptor, to be closed with Engine::close. Opening does not wait for the other end of a pipe: -ENXIO if
+// it is opened only for writing and has no reader.
 struct Open : FileOp {
   explicit Open(Done d) noexcept : FileOp(Kind::Open, d) {}
   const char* path = nullptr;        // In.
   int flags = 0;                     // In: of open(2); O_CLOEXEC is added.
-  std::uint32_t permissions = 0644;  // In: of a file that is made, less the process's umask.
+  std::uint32_t permissions = 0644;  // In: permissions of a created file, before the process's umask is applied.
   // In: `path` is looked up from the folder `fd` and never leads out of it, by "..", a link or a slash in front: -EXDEV
   // (openat2(2), RESOLVE_BENEATH). For reading. With O_NOFOLLOW in `flags` no part of `path` may be a link: -ELOOP.
   bool beneath = false;
   EngineRoom<24> how_room;
 };
 
-// result: how many bytes have been read, at most 1 GiB; 0 at the end of the file.
+// result: the number of bytes read, at most 1 GiB; 0 at the end of the file.
 struct ReadAt : FileOp {
   explicit ReadAt(Done d) noexcept : FileOp(Kind::ReadAt, d) {}
   char* data = nullptr;      // In.
@@ -239,7 +241,7 @@ struct ReadAt : FileOp {
   std::uint64_t offset = 0;  // In.
 };
 
-// Writes all bytes of `parts`, or fails; after an error it is unknown how much has been written.
+// Writes all bytes of `parts`, or fails; after an error it is unknown how many were written.
 // result: the total on success (INT32_MAX when it is more).
 struct WriteAt : FileOp {
   explicit WriteAt(Done d) noexcept : FileOp(Kind::WriteAt, d) {}
@@ -291,7 +293,7 @@ struct Remove : FileOp {
   const char* path = nullptr;  // In.
 };
 
-// Bytes kept beyond done(), at `data` (not always where they were during the call). Give them back with
+// Bytes kept beyond done(), at `data` (not always at the address that they had during the call). Give them back with
 // Engine::release as soon as possible, buffers are few.
 struct Held {
   char* data = nullptr;

@@ -6,13 +6,14 @@
 //   }
 //
 // Streams and files of Keel have operations of their own; this is for libraries that do their input and output
-// themselves and say which descriptor they wait for. It is poll(2) for one descriptor: a hang-up or an error counts as
-// ready, and the library's next call meets it.
+// themselves and report the descriptor that they wait for. It is poll(2) for one descriptor: a hang-up or an error
+// counts as ready, and the library's next call reports it.
 //
 // Result:   of ready(): what holds, POLLIN, POLLOUT, POLLERR, POLLHUP. readable() and writable() yield nothing.
 // Errors:   Internal with EBADF for a descriptor that is not open; Unsupported in a simulation, where nothing is
 //           foreign; Cancelled and DeadlineExceeded.
-// Lifetime: the descriptor stays open until the wait has ended; afterwards its owner may close it without a word to us.
+// Lifetime: the descriptor stays open until the wait has ended; afterwards its owner may close it without notifying
+// Keel.
 //           One wait at a time on a descriptor.
 // Cancel:   changes nothing on the descriptor, and the wait may be repeated.
 // Cost:     io_uring: none of its own; epoll: two system calls a wait. No heap.

@@ -1,4 +1,5 @@
-// keel/io/send_file.h — a part of a file to a socket, by sendfile(2): what engines do for a SendFile, and who has none.
+// keel/io/send_file.h — sends a part of a file to a socket with sendfile(2), for engines that execute a SendFile, and
+// for programs without an engine.
 //
 //   switch (send_share(op, calls)) {
 //     case Share::Last: …  // op.result holds
@@ -7,7 +8,7 @@
 //   }
 //
 // Errors:  in op.result, a negative errno; see SendFile.
-// Threads: any. It gets no SIGPIPE.
+// Threads: any. No SIGPIPE is raised.
 // Cost:    three system calls for a share of 256 KiB, four when the socket takes less; waits for the disk.
 
 #pragma once
@@ -18,10 +19,10 @@
 
 namespace keel::io {
 
-// What one call has done: the last part, a part after which the socket is full, or one after which more can be sent.
+// The result of one call: the last part was sent, the socket is full, or more can be sent.
 enum class Share : std::uint8_t { Last, Waits, More };
 
-// Sends at most 256 KiB, and adds to `system_calls` how many it made. `op` is submitted nowhere.
+// Sends at most 256 KiB, and adds the number of its calls to `system_calls`. `op` is not submitted to an engine.
 Share send_share(SendFile& op, std::uint64_t& system_calls) noexcept;
 
 }  // namespace keel::io

@@ -4,7 +4,7 @@
 // An Engine is a Sockets (engine.h). These calls return immediately; everything that takes time is an operation (op.h).
 //
 // Threads: the engine's.
-// Errors:  calls that input or the system can make fail return Result, or a negative errno where it is said.
+// Errors: calls that input or the system can make fail return Result, or a negative errno where stated.
 // Cost:    a system call or a few; none in the simulation.
 
 #pragma once
@@ -26,7 +26,7 @@ class Sockets {
   virtual ~Sockets() = default;
 
   // Binds and listens; the descriptor is ready for Accept. AlreadyExists when the address is in use. The path of a Unix
-  // socket is taken over when no process listens there; any other file stays, and the error is AlreadyExists. With
+  // socket is taken over when no process listens there; any other file is kept, and the error is AlreadyExists. With
   // options.inherited the address is ignored.
   virtual Result<int> open_listener(const Address& address, const ListenOptions& options) = 0;
   // A socket for Connect.
@@ -36,18 +36,18 @@ class Sockets {
   virtual Result<int> open_datagram(const DatagramOptions& options) = 0;
   virtual Result<> set_options(int fd, const SocketOptions& options) = 0;
   virtual SocketOptions options(int fd) = 0;
-  // A socket for datagrams hears what is sent to the multicast `group` (its port is not looked at) by way of
-  // `interface` (if_nametoindex(3); 0: that of the group's scope, or as the system's routes say), or no longer does.
-  // InvalidArgument: no multicast address; AlreadyExists: it is a member; NotFound: it is none, or no such interface;
-  // Unsupported: of a Unix socket.
+  // Starts or stops receiving datagrams for the multicast `group` (its port is ignored) through `interface`
+  // (if_nametoindex(3); 0: that of the group's scope, or according to the system's routes).
+  // InvalidArgument: not a multicast address; AlreadyExists: the socket is already a member; NotFound: it is not a
+  // member, or there is no such interface; Unsupported: it is a Unix socket.
   virtual Result<> set_member(int fd, const Address& group, std::uint32_t interface, bool member) = 0;
-  // No new connection to `listener` can begin, and handshakes that have begun complete: between this call and close()
+  // After this call no new connection to `listener` can begin, but handshakes that have begun complete: until close()
   // all of them can be accepted. TCP: a first packet is dropped without a response, and its sender tries again after a
-  // second (where it may not be filtered, nothing happens). Unix: removes the path, unless another file is there by
-  // now. For every descriptor of the socket.
+  // second (if this process is not permitted to filter, nothing happens). Unix: removes the path, unless another file
+  // is there by now. Applies to every descriptor of the socket.
   virtual void turn_away(int listener) noexcept = 0;
-  // A connection that waits at `listener`, on which no Accept is pending, or a negative errno (-EAGAIN: none waits).
-  // Call it before close(), which resets waiting connections.
+  // Accepts a waiting connection of `listener`, on which no Accept is pending; or returns a negative errno (-EAGAIN:
+  // none waits). Call it before close(), which resets waiting connections.
   virtual int try_accept(int listener) noexcept = 0;
   // Closes `fd`, on which no operation is pending.
   virtual void close(int fd) noexcept = 0;
@@ -58,21 +58,20 @@ class Sockets {
   virtual void shutdown(int fd) noexcept = 0;
   virtual Address local_address(int fd) noexcept = 0;
   virtual Address peer_address(int fd) noexcept = 0;
-  // How many bytes of what was sent on a connection its peer has acknowledged so far: what this side's kernel holds for
-  // it is not counted. Empty where that is not known: Unix sockets, and TCP where the kernel does not say (tcp(7),
-  // TCP_INFO).
+  // The number of sent bytes of a connection that its peer has acknowledged so far, without the bytes in this side's
+  // kernel. Empty if unknown: Unix sockets, and TCP if the kernel does not report it (tcp(7), TCP_INFO).
   virtual std::optional<std::uint64_t> acknowledged(int fd) noexcept = 0;
-  // How many sent bytes of a connection this side's kernel still holds: bytes that have not left, and bytes that the
-  // peer has not acknowledged. An end of the stream that is not acknowledged counts as one. Zero for a Unix socket,
-  // because sent bytes are at its peer immediately. A system call, two where it is not zero; after the connection has
-  // failed the figure means nothing.
+  // The number of sent bytes of a connection that this side's kernel still holds: bytes that were not transmitted, and
+  // bytes that the peer has not acknowledged. An end of the stream that is not acknowledged counts as one. Zero for a
+  // Unix socket, because sent bytes are at its peer immediately. Makes one system call, or two if the number is not
+  // zero; after the connection has failed the number is meaningless.
   virtual std::uint64_t unacknowledged(int fd) noexcept = 0;
-  // How long ago the kernel was given the last bytes that have come on a connection, read or not, to one of its ticks
-  // (4 ms or so). Zero where that is not known, as for acknowledged(), and in the simulation, where nothing waits
-  // unseen.
+  // How long ago the kernel received the last bytes of a connection, whether they were read or not, with the precision
+  // of its tick (about 4 ms). Zero if unknown, as for acknowledged(), and in the simulation, where no bytes wait in a
+  // kernel.
   virtual Duration last_came(int /*fd*/) noexcept { return {}; }
-  // Whether bytes of a connection, or its end, are in the kernel that no receive has brought yet. False in sim, where
-  // nothing waits unseen. A system call.
+  // Whether the kernel has bytes of a connection, or its end, that no receive has delivered yet. False in the
+  // simulation, where no bytes wait in a kernel. A system call.
   virtual bool has_unread(int /*fd*/) noexcept { return false; }
 };
 
@@ -80,7 +79,7 @@ class Sockets {
 // before the first of several sockets that share an address: otherwise a second process would go unnoticed. An address
 // with port 0 and that of a Unix socket are always free.
 Result<> check_vacant(Engine& engine, const Address& address, ListenOptions options);
-// Whether accept failed for the sake of one connection that went away: accept(2) lists these, try again.
+// Whether accept failed because of a single connection that was closed: accept(2) lists these, try again.
 bool is_transient_accept_error(int number) noexcept;
 // Whether an errno of accept means "later": descriptors or memory have run out (EMFILE, ENFILE, ENOMEM, ENOBUFS).
 bool is_exhaustion(int number) noexcept;

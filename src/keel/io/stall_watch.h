@@ -1,11 +1,11 @@
-// keel/io/stall_watch.h — notices a worker that does not come back to its loop, and where it is.
+// keel/io/stall_watch.h — detects a worker that does not return to its loop, and finds out where it is.
 //
 //   StallWatch watch(*runtime, 200_ms, [](const Stall& stall) { … });
 //
-// What computes or blocks on a worker stops everything else of that worker. A thread of its own looks at the workers
-// twice in each `bound`. When a loop has been inside the same turn for longer, it calls `tell`: then, again each time
-// the duration has doubled, and at the end. Time in which the watching thread itself was not run (the process was
-// stopped, the machine overloaded) does not count.
+// Code that computes or blocks on a worker stops everything else on that worker. A separate thread checks the workers
+// twice in each `bound`. When a loop has been in the same iteration for longer, it calls `tell`: then, again each time
+// the duration has doubled, and at the end. Time in which the watching thread itself was not run (the process
+// was stopped, the machine overloaded) does not count.
 //
 // Threads:  made, destroyed and called on a thread that is not a worker. The call is made on the watch's own thread.
 // Lifetime: the runtime outlives it, has started, and is stopped afterwards.
@@ -27,22 +27,24 @@ namespace keel::io {
 // Its texts are valid during the call.
 struct Stall {
   int worker = 0;
-  Duration lasted = {};         // The turn so far; when it is over, all of it, to within half of `bound`.
-  bool is_over = false;         // The worker continues; nothing else is known.
+  // The duration of the iteration so far, or, when it is over, in total, with a precision of half of `bound`.
+  Duration lasted = {};
+  bool is_over = false;         // The worker has continued; the other fields are empty.
   bool is_first = false;        // True for the first report of this turn.
-  std::string_view stack = {};  // Its functions, innermost first; or why they are not known.
+  std::string_view stack = {};  // Its functions, innermost first; or the reason why they are unknown.
   flight::Activity doing = {};  // What the loop is doing (flight::Doing), if it has not suspended since; or empty.
 };
 
 class StallWatch {
  public:
-  // `bound` is longer than nothing.
+  // `bound` must be above zero.
   StallWatch(Runtime& runtime, Duration bound, Function<void(const Stall&)> tell);
   ~StallWatch();
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
 
-  // Tells here where every worker is now, those too that do not stall: `lasted` is zero of one that waits.
+  // Reports immediately where every worker is, including those that do not stall: `lasted` is zero for a waiting
+  // worker.
   void look_at_all(FunctionRef<void(const Stall&)> tell);
 
  private:

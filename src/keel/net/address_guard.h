@@ -1,4 +1,4 @@
-// keel/net/address_guard.h — which addresses a connection may be made to.
+// keel/net/address_guard.h — decides to which addresses a connection may be made.
 //
 //   http::Client webhooks(resolver, {.guard = public_addresses_only});      // URLs that strangers give
 //   http::Client reports(resolver, {.guard = [networks](const Address& to) { return networks.contains(to); }});
@@ -33,7 +33,7 @@ class AddressGuard {
     requires(!std::is_same_v<F, AddressGuard> && std::is_invocable_r_v<bool, F&, const Address&>)
   AddressGuard(F function) : allows_(std::make_shared<const Function<bool(const Address&)>>(std::move(function))) {}
 
-  // Whether there is an address that it might not allow.
+  // Whether it may reject any address.
   bool is_set() const noexcept { return allows_ != nullptr; }
   bool allows(const Address& address) const { return allows_ == nullptr || (*allows_)(address); }
 
@@ -46,12 +46,12 @@ class AddressGuard {
 // do not call globally reachable: this machine (127.0.0.0/8, ::1), unspecified (0.0.0.0/8, ::), private
 // (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7), shared by a provider's customers (100.64.0.0/10), link-local
 // (169.254.0.0/16 with the metadata service of clouds at 169.254.169.254, fe80::/10), multicast, broadcast, reserved,
-// for benchmarks and for documentation; of IPv6 everything outside of 2000::/3. An IPv6 address that stands for one of
-// IPv4 is judged as that one: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96) and 6to4 (2002::/16). Teredo (2001::/32) and
-// NAT64 with a local prefix (64:ff9b:1::/48) are not public.
-// It does not know which public addresses are the machine's own or its network's, nor a NAT64 prefix of the network's
-// choice: a guard of your own has to reject those.
-// Source: RFC 6890 and the registries iana-ipv4-special-registry and iana-ipv6-special-registry; RFC 6052, RFC 3056.
+// for benchmarks and for documentation; of IPv6 everything outside of 2000::/3. An IPv6 address that represents an IPv4
+// address is judged as that address: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96) and 6to4 (2002::/16). Teredo
+// (2001::/32) and NAT64 with a local prefix (64:ff9b:1::/48) are not public. It does not know which public addresses
+// belong to the machine or its network, nor a NAT64 prefix that the network has chosen: a guard of your own has to
+// reject those. Source: RFC 6890 and the registries iana-ipv4-special-registry and iana-ipv6-special-registry; RFC
+// 6052, RFC 3056.
 bool public_addresses_only(const Address& address) noexcept;
 
 }  // namespace keel

@@ -5,8 +5,8 @@
 //
 // It finds bytes that were damaged by accident; it does not protect against somebody who changes them.
 //
-// Threads: a function.  Cost: 8 bytes a cycle or three with SSE 4.2, found out at run time; else a table, 1 byte in
-// some three cycles.  Source: RFC 3720 appendix B.4 (Castagnoli's polynomial, reflected).
+// Threads: a function. Cost: with SSE 4.2, which is detected at run time, 8 bytes in one to three cycles; otherwise a
+// table, one byte in about three cycles. Source: RFC 3720 appendix B.4 (Castagnoli's polynomial, reflected).
 
 #pragma once
 
@@ -15,11 +15,11 @@
 
 namespace keel {
 
-// `before`: that of the bytes in front of these.
+// `before`: the checksum of the bytes before these.
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0) noexcept;
 
 namespace internal {
-// By the table, for tests.
+// The implementation with the table, for tests.
 std::uint32_t crc32c_portable(std::string_view bytes, std::uint32_t before) noexcept;
 }  // namespace internal
 

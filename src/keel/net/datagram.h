@@ -13,7 +13,7 @@
 //   std::size_t left = co_await socket.send_many(batch);
 //   co_await socket.send(video, viewer, 1200);              // as datagrams of 1,200 bytes each
 //
-// UDP loses, repeats and swaps datagrams; what is said here to be sent has left this socket, nothing more. Between Unix
+// UDP loses, repeats and reorders datagrams; "sent" here only means that a datagram has left this socket. Between Unix
 // sockets nothing is lost: the sender waits for room, or gets an error.
 //
 // Errors:    Unavailable with ECONNREFUSED: there was no socket at the peer of a connected socket when an earlier
@@ -60,10 +60,10 @@ class DatagramSocket {
   class Send;
   class SendMany;
 
-  // Receives at `address`, with port 0 at one that the system chooses. AlreadyExists, PermissionDenied. The path of a
+  // Receives at `address`; with port 0, the system chooses the port. AlreadyExists, PermissionDenied. The path of a
   // Unix socket is taken over when no process has it open, and stays when the socket is closed.
   static Result<DatagramSocket> bind(const Address& address, io::DatagramOptions options = {});
-  // Sends to `peer` and hears from it alone; nothing goes out yet. NotFound, Unavailable: of a Unix path.
+  // Sends to `peer` and receives only from it; nothing is sent yet. NotFound, Unavailable: for a Unix path.
   static Result<DatagramSocket> connect(const Address& peer, io::DatagramOptions options = {});
   DatagramSocket(DatagramSocket&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   DatagramSocket& operator=(DatagramSocket&& other) noexcept {
@@ -77,8 +77,8 @@ class DatagramSocket {
 
   // The next datagram.
   [[nodiscard]] Receive receive() noexcept;
-  // Sends `bytes`, which must live until then, to `to`, or where the socket is connected to. With `segment_bytes`: sent
-  // as several datagrams of that size; the last one may be shorter.
+  // Sends `bytes`, which must live until then, to `to`, or to the address that the socket is connected to. With
+  // `segment_bytes`: sent as several datagrams of that size; the last one may be shorter.
   [[nodiscard]] Send send(std::string_view bytes, const Address& to = {}, std::uint32_t segment_bytes = 0) noexcept;
   // Sends several, which must live until then, in order. Returns how many were sent. If these are not all, the next one
   // failed; sending it again returns its error. Fails when the first one does.
@@ -90,11 +90,12 @@ class DatagramSocket {
   // multicast.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
-  // From now on, or no longer, hears what is sent to the multicast `group` (its port is not looked at) by way of
-  // `interface`: its number, if_nametoindex(3); 0: that of the group's scope, or as the system's routes say. The socket
-  // is bound to the port that the senders use, with reuse_port where there are several; once it has joined one, it
-  // hears no groups but its own. InvalidArgument: no multicast address; AlreadyExists: it is a member; NotFound: it is
-  // none, or there is no such interface; Unsupported: of a Unix socket. ip(7), RFC 3678.
+  // Starts or stops receiving datagrams for the multicast `group` (its port is ignored) through `interface`: its
+  // number, if_nametoindex(3); 0: that of the group's scope, or according to the system's routes. The socket
+  // is bound to the port that the senders use, with reuse_port if there are several sockets; once it has joined a
+  // group, it receives datagrams only for its own groups. InvalidArgument: not a multicast address; AlreadyExists: it
+  // is already a member; NotFound: it is not a member, or there is no such interface; Unsupported: it is a Unix socket.
+  // ip(7), RFC 3678.
   Result<> join_group(const Address& group, std::uint32_t interface = 0);
   Result<> leave_group(const Address& group, std::uint32_t interface = 0);
   Address local_address() const noexcept;

@@ -6,7 +6,7 @@
 //
 // Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: retries what is
 //            transient; when descriptors or memory run out it waits 50 ms and tries again.
-// Ownership: owns its descriptor. Connections that were accepted and not taken are closed with it.
+// Ownership: owns its descriptor. Accepted connections that no accept() has returned are closed with it.
 // Memory:    up to 256 connections wait here to be taken; then no more are accepted until none waits, and the others
 //            stay in the kernel's queue, whose length is ListenOptions::backlog. On io_uring the kernel hands over what
 //            has come during one turn of the loop as a whole: a burst may exceed the 256, by the backlog at most.
@@ -39,10 +39,10 @@ class Listener {
 
   // The next connection.
   [[nodiscard]] Accept accept() noexcept;
-  // Where it listens, with the port the system chose for port 0.
+  // The address on which it listens, with the port that the system chose for port 0.
   Address address() const noexcept;
-  // Its descriptor, for getsockopt and setsockopt, and to be duplicated or inherited. The listener closes it and alone
-  // accepts from it. In a simulation it is a number that the system does not know.
+  // Its descriptor, for getsockopt and setsockopt, and to be duplicated or inherited. The listener closes it, and only
+  // the listener may accept from it. In a simulation it is a number that the system does not know.
   int native_handle() const noexcept;
   // Counts the connections that accept() returns.
   void count_accepted(const metrics::Counter& counter) noexcept;

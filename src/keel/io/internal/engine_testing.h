@@ -1,4 +1,4 @@
-// What the tests of engines share: operations that note their results, and connected sockets.
+// Shared by the tests of engines: operations that record their results, and connected sockets.
 
 #pragma once
 
@@ -12,7 +12,7 @@
 namespace keel::io::testing {
 
 inline constexpr int unfinished = 1 << 30;  // No final result yet.
-inline bool inside_submit = false;          // done() is never called there.
+inline bool inside_submit = false;          // True inside submit(), where done() must not be called.
 
 struct Accepter : Accept {
   Accepter() : Accept(&on_done) {}
@@ -45,7 +45,7 @@ struct Reader : Receive {
   std::vector<Held> held;
 };
 
-// An operation with one answer.
+// An operation with one result.
 template <class Operation>
 struct Once : Operation {
   Once() : Operation(&on_done) {}

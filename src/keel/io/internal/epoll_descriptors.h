@@ -1,4 +1,4 @@
-// What the epoll engine knows of each descriptor, by its number.
+// The state of each descriptor in the epoll engine, indexed by its number.
 //
 // Threads: the engine's.  Cost: a bounds check and an index; 24 bytes for every number up to the largest.
 
@@ -19,26 +19,26 @@ class EpollDescriptors {
     Op* in = nullptr;              // The pending Receive or Accept.
     Op* out = nullptr;             // The pending Send, SendFile or Connect.
     std::uint32_t generation = 0;  // Events of an earlier descriptor of the same number are stale.
-    std::uint8_t family = 0;       // 0: not known yet.
+    std::uint8_t family = 0;       // 0: unknown so far.
     bool registered : 1 = false;
     bool out_wanted : 1 = false;
-    bool readable : 1 = false;  // There may be something to read that nobody has read.
-    // The end or an urgent byte was told of: a short read does not mean that nothing is left.
+    bool readable : 1 = false;  // There may be unread bytes.
+    // The end of the stream or an urgent byte was reported, so a short read does not mean that nothing is left.
     bool reads_on : 1 = false;
     bool listens : 1 = false;
     bool shared : 1 = false;  // See Accept.
   };
 
-  // Made where there is none. The reference holds until another one is made.
+  // Creates the entry if there is none. The reference is valid until another entry is created.
   Descriptor& at(int fd) {
     const auto index = static_cast<std::size_t>(fd);
     if (index >= all_.size()) [[unlikely]]
       make_room(index);
     return all_[index];
   }
-  // Of one that is there.
+  // The entry must exist.
   Descriptor& known(int fd) noexcept { return all_[static_cast<std::size_t>(fd)]; }
-  // False: there is no memory. Asked for descriptors that come by themselves, before they are used.
+  // False: there is no memory for the entry. Called for accepted descriptors before they are used.
   bool has_room_for(int fd) noexcept {
     try {
       at(fd);

@@ -1,8 +1,8 @@
-// File operations by threads, for an engine whose kernel interface has no asynchronous ones.
+// Executes file operations on threads, for an engine whose kernel interface has no asynchronous ones.
 //
 // Up to four threads, each started when an operation finds none idle, from the Host of the thread that submits.
 //
-// Threads: all calls on the engine's. What ends wakes the engine, which then collects.
+// Threads: all calls on the engine's. A completed operation wakes the engine, which then collects it.
 // Cost:    two context switches an operation.
 
 #pragma once
@@ -22,10 +22,11 @@ namespace keel::io {
 
 class SystemEngine;
 
-// Of a FileOp, in its room. Threads of the pool write the latter two, each a byte of its own.
+// The state of a FileOp, stored in its room. Threads of the pool write the last two fields, each of which is a separate
+// byte.
 struct FileProgress {
-  bool is_pooled = false;  // A thread of the pool carries it out.
-  bool waits = false;      // It has not begun.
+  bool is_pooled = false;  // A thread of the pool executes it.
+  bool waits = false;      // It has not started.
   bool waits_for_lease = false;
 };
 inline FileProgress& progress_of(FileOp& op) noexcept { return op.room.as<FileProgress>(); }
@@ -33,13 +34,13 @@ inline FileProgress& progress_of(FileOp& op) noexcept { return op.room.as<FilePr
 class FilePool {
  public:
   explicit FilePool(SystemEngine& engine) noexcept : engine_(engine) {}
-  ~FilePool();  // Nothing is pending.
+  ~FilePool();  // No operation may be pending.
 
-  // 0, or the errno with which no thread could be started; then it is not taken.
+  // Returns 0, or the errno with which no thread could be started; then `op` is not accepted.
   int submit(FileOp& op) noexcept;
   // True: `op` had not begun and will not.
   bool take_out(FileOp& op) noexcept;
-  // Moves what has ended, each with its result, behind `to`.
+  // Appends the completed operations, each with its result, to `to`.
   void collect(List<Op>& to) noexcept;
 
  private:
@@ -56,16 +57,17 @@ class FilePool {
   std::vector<std::unique_ptr<Thread>> threads_;
 };
 
-// Where the kernel is to put what it knows of a file, and the answers of `op` from there.
+// The buffer into which the kernel writes the status of a file, and the results of `op` from that buffer.
 struct statx& statx_room(Status& op) noexcept;
 void read_statx(Status& op) noexcept;
-// With which flags the kernel opens: a pipe is not waited for.
+// The flags for open(2); opening a pipe does not wait.
 int open_flags(const Open& op) noexcept;
-// What openat2 is asked for an Open beneath a folder, in its room.
+// The arguments of openat2 for an Open beneath a folder, stored in its room.
 open_how* make_open_how(Open& op) noexcept;
-// Whether that was rejected because another process has a lease on the file (fcntl(2)): from now on it is waited for.
+// Whether that was rejected because another process has a lease on the file (fcntl(2)): from now on the open waits for
+// the lease.
 bool is_leased(Open& op, int result) noexcept;
-// The descriptor that it opened, which from now on waits as others do.
+// Makes the opened descriptor a normal, blocking one.
 int opened(const Open& op, int fd) noexcept;
 
 }  // namespace keel::io

@@ -1,4 +1,4 @@
-// For tests: a network of their own, whose settings and ways they may change. Needs root.
+// For tests: their own network, whose settings and routes they may change. Needs root.
 
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace keel::io::testing {
 
-// The calling thread leaves the network of the others for a new one, whose loopback is up. False: it may not.
+// Moves the calling thread to a new network namespace whose loopback is up. False: the thread is not permitted to.
 inline bool enter_own_network() {
   if (unshare(CLONE_NEWNET) != 0) return false;
   const int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -30,7 +30,7 @@ inline bool enter_own_network() {
   return up;
 }
 
-// Runs `body` in one, on a thread of its own. False: it may not, or `body` has answered so.
+// Runs `body` in such a network, on a separate thread. False: the thread is not permitted to, or `body` returned false.
 template <class F>
 bool in_own_network(F body) {
   bool done = false;

@@ -1,4 +1,4 @@
-// The parts of a Send or a WriteAt as their bytes leave.
+// Advances the parts of a Send or a WriteAt as their bytes are sent.
 
 #pragma once
 
@@ -19,7 +19,7 @@ inline bool advance_parts(iovec*& parts, std::uint32_t& count, std::size_t bytes
   return false;
 }
 
-// The same with what an operation counts.
+// The same, and updates the count of the operation.
 inline bool advance(Send& op, std::size_t bytes) noexcept {
   op.sent += bytes;
   return advance_parts(op.parts, op.part_count, bytes);
@@ -34,7 +34,7 @@ inline std::size_t bytes_left(const iovec* parts, std::uint32_t count) noexcept 
   for (std::uint32_t i = 0; i < count; ++i) bytes += parts[i].iov_len;
   return bytes;
 }
-// How many parts from the front, at least one, are together no more than `bytes`.
+// The number of leading parts, at least one, that together have no more than `bytes`.
 inline std::uint32_t parts_within(const Send& op, std::size_t bytes) noexcept {
   std::uint32_t count = 1;
   for (std::size_t used = op.parts->iov_len; count != op.part_count; ++count) {

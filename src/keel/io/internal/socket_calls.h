@@ -1,6 +1,6 @@
-// recv(2) and send(2) without what the C library adds for the cancellation of threads (pthread_cancel(3)), which nobody
-// here uses: 100 instructions for a pair of calls in a process with threads. Sanitizers want to see the calls, and have
-// them.
+// recv(2) and send(2) without the code that the C library adds for thread cancellation (pthread_cancel(3)), which Keel
+// does not use: it costs 100 instructions for a pair of calls in a process with threads. With sanitizers the normal
+// calls are used, so that they can observe them.
 
 #pragma once
 

@@ -10,7 +10,7 @@
 
 namespace keel::io {
 
-// The files that an engine's Unix listeners stand for: behind the path there may later be somebody else's.
+// The files of an engine's Unix listeners: later the path may belong to a file of another process.
 struct ListenerFile {
   int listener;
   dev_t device;
@@ -18,7 +18,7 @@ struct ListenerFile {
 };
 using ListenerFiles = std::vector<ListenerFile>;
 
-// As that of socket_options.h, and notes its file.
+// Like the function of socket_options.h, but also records the file.
 Result<int> system_listener(const Address& address, const ListenOptions& options, ListenerFiles& files);
 // The part that needs no socket.
 enum class Protocol : std::uint8_t { Tcp, Udp, Unix };
@@ -40,14 +40,14 @@ Duration system_last_came(int fd) noexcept;
 // See Engine::has_unread.
 bool system_has_unread(int fd) noexcept;
 
-// What tests change.
+// Options that tests change.
 struct UringOptions {
   unsigned submission_entries = 1024;
   unsigned completion_entries = 8192;
   std::uint32_t receive_bytes = 0;  // As EngineOptions::receive_bytes.
-  bool files = true;                // False: as a kernel without operations for files.
-  bool messages = true;             // False: as a kernel without messages between rings.
-  bool datagrams = true;            // False: as a kernel without multishot receiving of datagrams.
+  bool files = true;                // False: behaves as on a kernel without file operations.
+  bool messages = true;             // False: behaves as on a kernel without messages between rings.
+  bool datagrams = true;            // False: behaves as on a kernel without multishot receive for datagrams.
 };
 // `receive_bytes` as EngineOptions has it.
 Result<std::unique_ptr<Engine>> make_epoll_engine(std::uint32_t receive_bytes = 0);

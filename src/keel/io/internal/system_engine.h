@@ -1,5 +1,5 @@
-// keel/io/internal/system_engine.h — what the engines that have a kernel do alike: sockets, files by threads, wake-ups,
-// and the operations that are ready.
+// keel/io/internal/system_engine.h — the common part of the engines that use the kernel: sockets, files on threads,
+// wake-ups, and ready operations.
 //
 // Threads: the loop's; wake() any.
 
@@ -49,7 +49,7 @@ class SystemEngine : public Engine {
  protected:
   SystemEngine() = default;
 
-  // What wake() writes to, a descriptor of eventfd(2). Once.
+  // The descriptor of eventfd(2) that wake() writes to. Call it once.
   Result<> open_wake(int flags);
 
   void make_ready(Op& op) noexcept {
@@ -64,17 +64,18 @@ class SystemEngine : public Engine {
     op.done(op);
   }
 
-  // Before a file operation is handed to whoever carries it out.
+  // Prepares a file operation before it is executed.
   static void begin_file(FileOp& op) noexcept;
-  // To the threads. When none can be had it is ready, with the result that says so.
+  // Submits the operation to the threads. If no thread can be started, it is ready immediately, with that error as its
+  // result.
   void submit_to_threads(FileOp& op) noexcept;
-  // After a wake-up: finishes what the threads have done; how many.
+  // Call it after a wake-up: finishes the operations that the threads have completed, and returns their number.
   int collect_files() noexcept;
-  // For receiving datagrams several at a time.
+  // Allocates the batch for receiving several datagrams at a time.
   void need_datagrams();
 
   std::unique_ptr<FilePool> files_;
-  std::unique_ptr<DatagramBatch> datagrams_;  // From need_datagrams() on.
+  std::unique_ptr<DatagramBatch> datagrams_;  // Set after need_datagrams().
   List<Op> ready_;
   UnixConnects unix_connects_{ready_};
   std::int64_t share_ = turn_share;
@@ -85,7 +86,7 @@ class SystemEngine : public Engine {
 
  private:
   ListenerFiles listener_files_;
-  // By other threads: a whole cache line, of which a derived class has nothing.
+  // Written by other threads, so it has a whole cache line that a derived class does not share.
   struct alignas(cache_line) Wakes {
     std::atomic<std::uint64_t> count{0};
   } wakes_;

@@ -1,4 +1,4 @@
-// Connects to Unix listeners whose queue is full, of which nothing says when it has room: connect(2) answers EAGAIN
+// Connects to Unix listeners whose queue is full, which do not report when they have room: connect(2) returns EAGAIN
 // immediately. Each is tried again after a millisecond, on every engine, until it is cancelled.
 //
 // Threads: the engine's, inside a Loop, whose timer it uses.
@@ -18,14 +18,14 @@ namespace keel::io {
 
 class UnixConnects : private Timer {
  public:
-  // To `ready` goes who is to be tried again.
+  // Operations that have to be tried again are moved to `ready`.
   explicit UnixConnects(List<Op>& ready) noexcept : Timer(&fired), ready_(ready) {}
   ~UnixConnects() {
     while (waiting_.pop_front() != nullptr) {
     }
   }
 
-  // What an attempt answers: 0 or an errno. EAGAIN: `op` is linked here until it goes to `ready`.
+  // Returns the result of an attempt: 0 or an errno. EAGAIN: `op` is linked here until it goes to `ready`.
   int attempt(Connect& op) noexcept {
     if (::connect(op.fd, op.address.system(), op.address.system_size()) == 0) return 0;
     if (errno != EAGAIN) return errno;

@@ -1,11 +1,11 @@
 // keel/io/internal/uring_buffers.h — the buffers into which io_uring receives: a ring of those that the kernel may fill
-// (io_uring_register_buf_ring(3)), and names for what has come in them.
+// (io_uring_register_buf_ring(3)), and names for the received bytes in them.
 //
-// A buffer is the kernel's from fill() until a completion names it, then the engine's until recycle(). What is held or
-// waits behind a pause is lent; beyond `lent_max` of them it is copied, and the copy's name stands for it, so that
-// connections nobody reads from do not make the worker deaf to all others.
+// A buffer belongs to the kernel from fill() until a completion names it, then to the engine until recycle(). Buffers
+// that are held, or that wait during a pause, are lent. When `lent_max` of them are lent, further bytes are copied and
+// get the name of the copy, so that connections without a reader do not use up the buffers of all others.
 //
-// The kernel has no more buffers than it lately used: it takes them in the order in which it gets them, so how many
+// The kernel gets no more buffers than it recently used: it takes them in the order in which it gets them, so how many
 // pages are touched depends on how many it has.
 //
 // Threads: the engine's.
@@ -35,22 +35,22 @@ class UringBuffers {
   // Of `bytes` each.
   explicit UringBuffers(std::uint32_t bytes = default_bytes) noexcept : bytes_(bytes), stride_(bytes + 64) {}
   UringBuffers(const UringBuffers&) = delete;
-  // After the ring has ended.
+  // Destroy it after the ring.
   ~UringBuffers();
 
-  // As group 0 of `ring`, with the first of them. An error is the system's.
+  // Registers the buffers as group 0 of `ring`, and provides the first ones. Returns the error of the system.
   Result<> set_up(io_uring& ring);
 
   std::uint32_t bytes() const noexcept { return bytes_; }
-  // What has come under that name.
+  // The received bytes of that name.
   char* at(std::uint32_t name) noexcept { return name < count ? memory_ + name * stride_ : known_[name].copy; }
 
-  // --- What the kernel may fill.
+  // --- Buffers that the kernel may fill.
 
-  // It has used one.
+  // The kernel has used a buffer.
   void note_used() noexcept { --in_ring_; }
   bool is_empty() const noexcept { return in_ring_ == 0; }
-  // Gives it what it is to have, those that were used last first.
+  // Provides the buffers that the kernel should have, the most recently used ones first.
   void fill() noexcept {
     int added = 0;
     for (; in_ring_ < wanted_ && (spares_ != 0 || used_ < count); ++in_ring_, ++added) {
@@ -60,9 +60,9 @@ class UringBuffers {
     }
     if (added != 0) io_uring_buf_ring_advance(ring_, added);
   }
-  // It had none when it needed one: twice as many from the next fill() on.
+  // The kernel had no buffer when it needed one: provides twice as many from the next fill().
   void want_more() noexcept { wanted_ = std::min(wanted_ * 2, count); }
-  // Once a turn: after a window in which the ring was never half empty, half of it is enough.
+  // Call it once in each iteration: after a window in which the ring was never half empty, its size is halved.
   void end_turn() noexcept {
     low_ = std::min(low_, in_ring_);
     if (++turns_ < window) return;
@@ -72,23 +72,23 @@ class UringBuffers {
   }
   unsigned wanted() const noexcept { return wanted_; }
 
-  // --- What has come.
+  // --- Received bytes.
 
-  // For fill(). A copy is freed.
+  // Returns a buffer for fill(). A copy is freed.
   void recycle(std::uint32_t name) noexcept {
     if (name >= count) [[unlikely]]
       return free_copy(name);
     spare_[spares_++] = static_cast<std::uint16_t>(name);
   }
-  // The name under which its first `size` bytes stay until take_back(): its own, or that of a copy.
+  // Keeps its first `size` bytes until take_back(), and returns their name: its own, or that of a copy.
   std::uint32_t lend(std::uint32_t name, std::uint32_t size) noexcept {
-    if (name >= count) return name;  // Waited as a copy, is held as one.
+    if (name >= count) return name;  // The bytes waited as a copy, and are held as one.
     if (lent_ >= lent_max) [[unlikely]]
       return copy(name, size);
     ++lent_;
     return name;
   }
-  // It is neither held nor waits any more, and not yet recycled.
+  // The buffer is no longer held or waiting, but not yet recycled.
   void end_loan(std::uint32_t name) noexcept {
     if (name < count) --lent_;
   }
@@ -98,7 +98,7 @@ class UringBuffers {
   }
   unsigned lent() const noexcept { return lent_; }
 
-  // --- What waits, lent, in chains by name.
+  // --- Waiting buffers, which are lent, in chains by name.
 
   void end_chain(std::uint32_t name, std::uint32_t size) noexcept {
     known_[name].next = none;
@@ -109,13 +109,14 @@ class UringBuffers {
   std::uint32_t size_of(std::uint32_t name) const noexcept { return known_[name].size; }
 
  private:
-  static constexpr unsigned few = 128;      // How many the kernel has at least; more when it runs out.
-  static constexpr unsigned window = 1024;  // So many turns after which it has fewer again, when these would have done.
+  static constexpr unsigned few = 128;  // The minimum number of buffers of the kernel; more when it runs out.
+  // The number of iterations after which the kernel gets fewer buffers, if these would have been enough.
+  static constexpr unsigned window = 1024;
 
   struct Known {
     std::uint32_t next;
     std::uint32_t size;
-    char* copy;  // Of names from `count` on.
+    char* copy;  // The copies, whose names start at `count`.
   };
 
   [[gnu::noinline]] std::uint32_t copy(std::uint32_t name, std::uint32_t size) noexcept;
@@ -127,15 +128,15 @@ class UringBuffers {
   io_uring_buf_ring* ring_ = nullptr;
   char* memory_ = nullptr;
   unsigned in_ring_ = 0;   // Buffers that the kernel may fill.
-  unsigned wanted_ = few;  // How many of them there are to be.
-  unsigned low_ = few;     // The fewest there were at the end of a turn of this window.
-  unsigned turns_ = 0;     // Of this window.
-  unsigned used_ = 0;      // Those from here on were never touched.
-  unsigned spares_ = 0;    // Used, and not in the ring; the one used last at the end.
+  unsigned wanted_ = few;  // The number of buffers that the kernel should have.
+  unsigned low_ = few;     // The minimum at the end of an iteration in this window.
+  unsigned turns_ = 0;     // The iterations of this window.
+  unsigned used_ = 0;      // Buffers from this index were never touched.
+  unsigned spares_ = 0;    // Used buffers that are not in the ring; the most recently used one is at the end.
   std::uint16_t spare_[count];
   unsigned lent_ = 0;
-  std::vector<Known> known_;        // By name: the buffers, and then the copies.
-  std::uint32_t free_name_ = none;  // Of copies that are no more, a chain.
+  std::vector<Known> known_;        // Indexed by name: the buffers, and then the copies.
+  std::uint32_t free_name_ = none;  // The chain of names of freed copies.
 };
 
 }  // namespace keel::io

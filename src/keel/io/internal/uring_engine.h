@@ -1,13 +1,13 @@
 // keel/io/internal/uring_engine.h — the io_uring engine: real completions. Multishot accept, multishot receive from a
-// provided buffer ring, sends that leave in one batch, files as the kernel's own operations, and one io_uring_enter per
-// turn. What an older kernel lacks of files is left to a few threads.
+// provided buffer ring, sends that are submitted in one batch, files as the kernel's own operations, and one
+// io_uring_enter per turn. File operations that an older kernel lacks are executed by a few threads.
 //
-// Workers wake each other by messages from ring to ring, which leave with the rest of a turn: a job passed on alone
-// costs one system call instead of the eventfd's two.
+// Workers wake each other by messages from ring to ring, which are submitted with the other operations of an iteration:
+// passing on a single job costs one system call instead of the two of an eventfd.
 //
 // Tried and left out: registered descriptors (no other system call knows them) and zero-copy sends (each completes
-// twice). Tried and kept: the kernel has no more buffers than it lately used. The experiment uring-choices says what
-// each brings to a raw echo: bench/lab run uring-choices.
+// twice). Tried and kept: giving the kernel no more buffers than it recently used. The experiment uring-choices
+// measures the effect of each on a raw echo: bench/lab run uring-choices.
 //
 // Threads: the loop's; wake() any.
 
@@ -24,16 +24,16 @@
 
 namespace keel::io {
 
-// Of a Receive, in its room: how it continues, and what has come while it is paused.
+// The state of a Receive, stored in its room: how it continues, and the bytes that arrived while it was paused.
 struct [[gnu::packed, gnu::aligned(2)]] UringReceive {
   std::uint16_t ending : 1 = 0;  // See Engine::end_receive.
   std::uint16_t polled : 1 = 0;  // Datagrams: read when poll says so, not by the kernel into its own buffers.
   std::uint16_t waiting_count : 14 = 0;
   std::uint32_t waiting_first = Receive::none;  // Names of buffers.
   std::uint32_t waiting_last = Receive::none;
-  std::int32_t waiting_final = 1;  // A final result that waits behind them; 1: none.
+  std::int32_t waiting_final = 1;  // A final result that waits after the buffers; 1: none.
 };
-// Of a SendDatagrams.
+// The state of a SendDatagrams.
 struct UringSendDatagrams {
   bool polling = false;  // It waits for room.
   msghdr message;
@@ -61,7 +61,7 @@ class UringEngine final : public SystemEngine {
   void close(int fd) noexcept override;
 
  private:
-  static constexpr std::uint64_t ignore_key = 1;  // Completions nobody waits for: cancel, close.
+  static constexpr std::uint64_t ignore_key = 1;  // The key of completions that no operation waits for: cancel, close.
 
   explicit UringEngine(const UringOptions& options)
       : options_(options),
@@ -73,7 +73,7 @@ class UringEngine final : public SystemEngine {
 
   // --- The ring and its turns: uring.cc.
 
-  // Completions that it posts only when it is called.
+  // Whether the kernel has completions that it posts only when it is called.
   bool kernel_has_more() const noexcept {
     return (__atomic_load_n(ring_.sq.kflags, __ATOMIC_RELAXED) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
   }
@@ -113,7 +113,7 @@ class UringEngine final : public SystemEngine {
   Result<> probe_receive_limit();
   void begin_receive(Receive& op) noexcept;
   void arm_receive(Receive& op) noexcept;
-  // Once a turn: those who found no buffer begin again when there are some.
+  // Call it once in each iteration: receives that found no buffer start again when there are some.
   void feed_starved() noexcept {
     if (buffers_.is_empty()) return;
     while (Op* op = starved_.pop_front()) arm_receive(static_cast<Receive&>(*op));
@@ -156,21 +156,21 @@ class UringEngine final : public SystemEngine {
 
   const UringOptions options_;
   io_uring ring_{};
-  std::unique_ptr<msghdr[]> messages_;  // Of sends of several parts, one for each entry of the ring.
-  unsigned file_kinds_ = 0;             // Which the kernel does, by bit().
+  std::unique_ptr<msghdr[]> messages_;  // For sends of several parts, one for each entry of the ring.
+  unsigned file_kinds_ = 0;             // The kinds of file operations that the kernel supports, by bit().
   bool sends_messages_ = false;
   const bool reads_datagrams_;
   bool ring_ready_ = false;
   bool held_ = false;
-  std::uint32_t receive_limit_ = 0;  // After how many bytes a receive ends and begins again; 0: it has none.
+  std::uint32_t receive_limit_ = 0;  // The number of bytes after which a receive ends and starts again; 0: no limit.
   UringBuffers buffers_;
   List<Op> starved_;
   const Op* filling_ = nullptr;  // The operation that filled its last buffers.
-  unsigned filled_ = 0;          // How many buffers in a row it filled.
+  unsigned filled_ = 0;          // The number of buffers that it filled in a row.
   std::uint64_t wake_count_ = 0;
   __kernel_timespec timeout_{};
-  Instant timeout_at_ = Instant::never();  // When the pending timeout comes; never: none is pending.
-  // Those of this turn's messages.
+  Instant timeout_at_ = Instant::never();  // When the pending timeout expires; never: none is pending.
+  // The maximum number of messages in an iteration.
   static constexpr unsigned told_max = 16;
   std::shared_ptr<WakeUp<>> told_[told_max];
   unsigned told_count_ = 0;

@@ -1,5 +1,5 @@
-// Whether an engine is being woken: one wake-up is enough for all that is queued until its owner looks, and nobody
-// relies on one that is still waiting for the end of another worker's turn.
+// Records whether an engine is being woken. One wake-up is enough for everything that is queued until its owner looks;
+// no thread relies on a wake-up that still waits for the end of another worker's iteration.
 //
 //   queue.push(job);                                              // first, by whoever wakes
 //   if (wake_up.now()) write(eventfd, …);                         // any thread
@@ -7,7 +7,7 @@
 //   wake_up.leaves();  submit_messages();                         // as it ends
 //   wake_up.came();  queue.take_all();                            // the owner, after each that arrives
 //
-// Threads: any, but came(): the owner's.
+// Threads: any, except came(), which only the owner calls.
 // Cost:    one atomic operation each, later() two. A cache line.
 
 #pragma once
@@ -19,19 +19,21 @@ namespace keel::io {
 template <class Atomics = StandardAtomics>
 class WakeUp {
  public:
-  // True: the caller wakes the owner, immediately.
+  // True: the caller has to wake the owner immediately.
   bool now() noexcept { return state_.exchange(sent, std::memory_order_acq_rel) != sent; }
 
-  // True: the caller does so later, with what it hands to the kernel then; until leaves() nobody else relies on it.
+  // True: the caller wakes the owner later, together with its next submission to the kernel; until leaves(), no other
+  // thread relies on it.
   bool later() noexcept {
-    // Written, though unchanged: a thread that an earlier wake-up makes look sees what the caller has queued before.
+    // The value is written even if unchanged, so that a thread woken by an earlier wake-up sees what the caller has
+    // queued before.
     unsigned state = state_.fetch_add(0u, std::memory_order_acq_rel);
     if (state == none) {
       state_.compare_exchange_strong(state, waits, std::memory_order_acq_rel, std::memory_order_acquire);
     }
     return state != sent;
   }
-  // What later() was true for is handed to the kernel next.
+  // The wake-up for which later() returned true is submitted to the kernel next.
   void leaves() noexcept { state_.exchange(sent, std::memory_order_acq_rel); }
 
   // A wake-up has arrived; the owner looks afterwards.

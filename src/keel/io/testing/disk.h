@@ -9,16 +9,16 @@
 //   disk.power_on();                           // what was synced is there; of the rest, what the seed says
 //
 // Written bytes are in the cache until sync(). At a power loss each 4 KiB page that was not synced is kept, lost or
-// torn into 512-byte sectors that are old or new, apart from the others; where the file had not reached before, a lost
-// sector is zeros or garbage. The size is the old one or the new one, of a file that grew also a page boundary between.
-// A file's name belongs to its folder: that it was made, removed or renamed is durable after sync_folder() only. This
-// is harsher than ext4, whose fsync of a new file keeps the name, and what fsync(2) promises. The kernel may write a
-// page early (DiskFaults::write_back).
+// torn into 512-byte sectors that are old or new, independently of the other pages; beyond the old end of the file, a
+// lost sector is zeros or garbage. The size is the old one or the new one, or, if the file grew, a page boundary in
+// between. A file's name belongs to its folder: its creation, removal or renaming is durable only after sync_folder().
+// This is harsher than ext4, whose fsync of a new file keeps the name, and what fsync(2) promises. The kernel may
+// write a page early (DiskFaults::write_back).
 //
 // A sync that fails leaves each page either written or dropped, and no page is written by a later sync unless it was
-// written to again; a dropped page reads as new or, thrown out of the cache, as old ("fsyncgate").
+// written to again; a dropped page reads as new or, once evicted from the cache, as old ("fsyncgate").
 //
-// Folders are the part of a path before its last '/'; they need not be made.
+// Folders are the part of a path before its last '/'; they need not be created.
 //
 // Result:   of every operation: 0 or what is said there, or -errno.
 // Threads:  one.
@@ -36,17 +36,16 @@ namespace keel::sim {
 
 // Probabilities, none by default.
 struct DiskFaults {
-  double read_error = 0;  // Per read: EIO.
-  double write_error =
-      0;                  // Per write, truncate, make, remove and rename: EIO; of a write some of it may have happened.
-  double sync_error = 0;  // Per sync of a file or a folder: EIO.
-  double short_read = 0;  // Per read: less than there is.
+  double read_error = 0;   // Per read: EIO.
+  double write_error = 0;  // Per write, truncate, make, remove and rename: EIO; a part of the write may have happened.
+  double sync_error = 0;   // Per sync of a file or a folder: EIO.
+  double short_read = 0;   // Per read: less than there is.
   double short_write = 0;  // Per write: less than all.
   double write_back = 0;   // Per write: some page of this file that waits for its sync is written now.
-  std::uint64_t capacity_bytes = UINT64_MAX;  // ENOSPC beyond: the sum of all sizes.
-  bool syncs = true;                          // False: sync() does nothing and says 0, as a lying disk.
+  std::uint64_t capacity_bytes = UINT64_MAX;  // The limit for the sum of all sizes; beyond it ENOSPC.
+  bool syncs = true;                          // False: sync() does nothing and returns 0, like a lying disk.
 
-  // A mix that depends only on `seed`; about one in three is off. No capacity, and syncs.
+  // A mix that depends only on `seed`; about one fault in three is off. It sets no capacity limit, and syncs work.
   static DiskFaults faulty(std::uint64_t seed);
 };
 
@@ -58,7 +57,7 @@ struct DiskCounts {
   std::uint64_t pages_torn = 0;   // At a power loss.
   std::uint64_t sizes_lost = 0;   // At a power loss.
   std::uint64_t names_lost = 0;   // Names whose creation, removal or renaming was lost.
-  std::uint64_t pages_early = 0;  // Written before their sync.
+  std::uint64_t pages_early = 0;  // Pages that were written before their sync.
   std::uint64_t read_errors = 0;
   std::uint64_t write_errors = 0;
   std::uint64_t sync_errors = 0;
@@ -74,12 +73,12 @@ class Disk {
   Disk(const Disk&) = delete;
   Disk& operator=(const Disk&) = delete;
 
-  // From now on.
+  // The faults apply from now on.
   void set_faults(const DiskFaults& faults) noexcept;
 
-  // A descriptor. ENOENT: it does not exist, and is not to be created.
+  // Returns a descriptor. ENOENT: it does not exist, and is not to be created.
   int open(std::string_view path, bool make);
-  // Descriptors are closed even without power. A removed file lives until then.
+  // Works even without power. A removed file exists until its last descriptor is closed.
   void close(int fd) noexcept;
   // The number of bytes read: less than asked only at the end of the file.
   std::int64_t read(int fd, std::span<char> into, std::uint64_t at);
@@ -100,16 +99,16 @@ class Disk {
 
   bool is_on() const noexcept;
   void power_off() noexcept;
-  // The power goes within the `changes`th change from now (1: the next): a write, truncate, make, remove, rename or
-  // sync of whatever file. The change is cached or not, and a sync is not done. 0: never.
+  // The power fails during the `changes`th change from now (1: the next): a write, truncate, create, remove, rename or
+  // sync of any file. That change may or may not be cached; a sync is not carried out. 0: never.
   void power_off_after(std::uint64_t changes) noexcept;
-  // Descriptors from before stay useless and are only closed.
+  // Earlier descriptors remain unusable and can only be closed.
   void power_on();
-  // Changes so far.
+  // The number of changes so far.
   std::uint64_t changes() const noexcept;
 
   const DiskCounts& counts() const noexcept;
-  // Over every operation, its outcome and its bytes.
+  // A hash of every operation, its outcome and its bytes.
   std::uint64_t trace_hash() const noexcept;
 
  private:

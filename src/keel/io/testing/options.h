@@ -34,8 +34,9 @@ enum class FaultKind : std::uint8_t {
 };
 
 // One fault by name: its kind, its target (a connection, one direction of it, a listener, a loop, a socket that sends
-// datagrams), and at which of his chances. Whether it strikes, and how, depends on the seed and on this name, on
-// nothing else that happens: one may be left out and the others stay what they were. As text: "reset:3:0".
+// datagrams), and the number of the opportunity at which it strikes. Whether it strikes, and how, depends on the seed
+// and on this name, and on nothing else: one fault may be left out without changing the others. As text:
+// "reset:3:0".
 struct Fault {
   FaultKind kind = FaultKind::Reset;
   std::uint64_t whom = 0;
@@ -43,33 +44,33 @@ struct Fault {
   bool operator==(const Fault&) const = default;
 };
 std::string to_string(const std::vector<Fault>& faults);         // "reset:3:0,stall:1:44"
-Result<std::vector<Fault>> parse_faults(std::string_view text);  // InvalidArgument: what is not of that form.
+Result<std::vector<Fault>> parse_faults(std::string_view text);  // InvalidArgument: the text does not have that form.
 
 // Seed, delays and faults of a simulation.
 struct SimOptions {
   std::uint64_t seed = 1;
   Duration latency_min = 20_us;  // The delay of every packet, one way, and of every operation on a file.
   Duration latency_max = 1_ms;
-  std::uint32_t buffer_bytes = 256 * 1024;  // Sent and not yet read, per direction; then the sender waits.
+  std::uint32_t buffer_bytes = 256 * 1024;  // Maximum of sent and unread bytes, per direction; then the sender waits.
   double instant_send = 0.5;                // Probability that a Send that fits completes inside submit().
-  std::uint32_t trace_bytes_max = 0;        // How much of the end of the trace is kept as text.
+  std::uint32_t trace_bytes_max = 0;        // The number of bytes at the end of the trace that are kept as text.
 
   // Faults: probabilities, none by default.
   double reset = 0;           // Per connection: both ends are reset at a random moment of its first second.
-  double vanish = 0;          // Per connection: from a random moment nothing is delivered any more, in silence.
+  double vanish = 0;          // Per connection: from a random moment nothing more is delivered, without an error.
   double accept_failure = 0;  // Per accepted connection: Accept ends with EMFILE; the connection stays queued.
   double short_delivery = 0;  // Per delivery: one byte.
-  double long_delay = 0;      // Per packet and operation on a file: up to 2 s more.
-  double stall = 0;           // Per turn: the loop is not scheduled for up to 300 ms.
+  double long_delay = 0;      // Per packet and operation on a file: up to 2 s of additional delay.
+  double stall = 0;           // Per iteration: the loop is not scheduled for up to 300 ms.
   double clock_jump = 0;      // Per jump of virtual time: the calendar moves by up to an hour, either way.
   double loss = 0;            // Per datagram of UDP: it does not arrive.
   double duplicate = 0;       // Per datagram of UDP: it arrives twice, the second time up to 20 ms later.
   double reorder = 0;         // Per datagram of UDP: it arrives up to 20 ms later, and does not hold up the next ones.
   double no_room = 0;         // Per datagram of UDP: its sender is told that the system has no memory for it, ENOBUFS.
-  // When given: of the faults that would strike only these do (shrink.h).
+  // If present: only these faults strike, of those that would (shrink.h).
   std::optional<std::vector<Fault>> only = {};
 
-  // A mix of faults that depends only on `seed`; about one in four is off.
+  // A mix of faults that depends only on `seed`; about one fault in four is off.
   static SimOptions faulty(std::uint64_t seed);
   // "seed=7 latency=20..1000us buffer=262144 reset=0.0310 …": every field that changes a run.
   std::string to_string() const;

@@ -1,4 +1,4 @@
-// keel/io/testing/shrink.h — from a simulated run that fails to the least that still fails.
+// keel/io/testing/shrink.h — reduces a failing simulated run to a minimal one that still fails.
 //
 //   sim::Shrunk least = sim::shrink(options, [](const sim::SimOptions& tried) {
 //     World world(tried);
@@ -7,11 +7,11 @@
 //   std::puts(least.options.to_string().c_str());     // seed=7 … only=reset:3:0
 //
 // Leaves out faults, half of them, a quarter, … one at a time, for as long as the run still fails (A. Zeller and
-// R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002), and then makes what is left regular: one
-// latency, sends that complete immediately. In the end every single fault that is left is needed. The size of the
-// scenario, clients and messages, is the test's own: it tries smaller ones and shrinks each that fails.
+// R. Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002), and then makes the rest regular: one
+// latency, sends that complete immediately. In the end every remaining fault is needed. The test itself chooses the
+// size of the scenario, such as clients and messages: it can try smaller ones and shrink each that fails.
 //
-// Result:  options whose run has failed the last time, with `only` set. Those given when they did not fail at all.
+// Result: the options of the last run that failed, with `only` set. If no run failed, the given options are returned.
 // Cost:    one run for each try; the number of faults that struck times its logarithm, at most `runs_max`.
 
 #pragma once

@@ -2,8 +2,9 @@
 // on purpose.
 //
 // A Simulation is the outside world (Host) of any number of loops whose engines share one in-memory network. step()
-// picks, by the seed, one of the loops that have something to do and runs one turn of it; when nobody has, virtual time
-// jumps to the next arrival or timer. The same seed and options give the same run, byte for byte: trace_hash() says so.
+// picks, by the seed, one of the loops that have something to do and runs one iteration of it; when none has, virtual
+// time jumps to the next arrival or timer. The same seed and options give the same run, byte for byte: trace_hash()
+// shows it.
 //
 //   sim::Simulation simulation(sim::SimOptions::faulty(seed));
 //   io::Loop& server = simulation.add_loop();
@@ -11,19 +12,20 @@
 //   …
 //   ASSERT_TRUE(simulation.run_until([&] { return answered; }, 60_s)) << simulation.replay();
 //
-// The network behaves as Linux TCP does where a program can tell: bytes of one direction stay in order and arrive in
-// pieces cut anywhere; unread data at close() makes a reset; data that meets a closed socket makes a reset; a reset is
-// ECONNRESET once and then end of stream or EPIPE; a full receiver blocks the sender. Each delivery is a buffer of its
-// own that dies after done(), so that AddressSanitizer sees bytes which are used too long.
+// The network behaves like Linux TCP as far as a program can observe it: bytes of one direction stay in order and
+// arrive in pieces that are divided anywhere; unread data at close() makes a reset; data that meets a closed socket
+// makes a reset; a reset is ECONNRESET once and then end of stream or EPIPE; a full receiver blocks the sender. Each
+// delivery is a separate buffer that is freed after done(), so that AddressSanitizer detects bytes which are used too
+// long.
 //
-// Datagrams of UDP arrive in order, once, and where their receiver has room, unless a fault is in the way; a socket
-// that is connected hears when nobody is there; several may come as one where DatagramOptions::join allows it.
+// Datagrams of UDP arrive in order, once, and where their receiver has room, unless a fault is in the way; a connected
+// socket gets an error when there is no receiver; several may come as one where DatagramOptions::join allows it.
 // Datagrams between Unix sockets are not lost: their sender waits for room.
 //
 // Files are on a Disk (disk.h), which may outlive the simulation: cut the power, end the simulation, and continue with
 // the same disk in another one.
 //
-// Threads:  one; start_thread() is a bug. Work that would run on other threads goes to pool().
+// Threads: one; start_thread() is a bug. Submit work that would run on other threads to pool().
 // Lifetime: outlives everything that lives on its loops, and owns them.
 // Cost:     for tests: allocates freely; about a microsecond per event.
 
@@ -52,16 +54,17 @@ class Simulation final : public Host {
   explicit Simulation(const SimOptions& options = {}, Disk* disk = nullptr);
   ~Simulation() override;
 
-  // A new loop over an engine of this network. The simulation runs its turns; calling run() on it is a bug.
+  // A new loop over an engine of this network. The simulation runs its iterations; calling run() on it is a bug.
   io::Loop& add_loop();
-  // Runs each job after a random delay, on this thread, with the simulation as host; two jobs may change places, as on
+  // Runs each job after a random delay, on this thread, with the simulation as host; two jobs may be reordered, as on
   // a pool of several threads.
   Executor& pool() noexcept;
   Disk& disk() noexcept;
 
   // One scheduling step. False: nothing is left to do and nothing will arrive.
   bool step();
-  // Steps until done(), which is asked after each; gives up after `limit` of virtual time. Returns done().
+  // Steps until done() returns true, which is called after each step; gives up after `limit` of virtual time. Returns
+  // done().
   bool run_until(FunctionRef<bool()> done, Duration limit);
 
   Instant now() noexcept override;
@@ -69,12 +72,12 @@ class Simulation final : public Host {
   std::int64_t wall_ns() noexcept override;
   std::uint64_t random() noexcept override;
   void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
-  // Timers of jobs of the pool; those of a loop are the loop's. A thread is a bug here.
+  // Timers of jobs of the pool; those of a loop are the loop's. Starting a thread is a bug here.
   void start_timer(Timer& timer, Instant at) noexcept override;
   void stop_timer(Timer& timer) noexcept override;
   std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override;
 
-  // Over every decision, event and payload byte so far; holds no addresses and no thread ids.
+  // A hash of every decision, event and payload byte so far; holds no addresses and no thread ids.
   std::uint64_t trace_hash() const noexcept;
   // The last lines of the trace, at most SimOptions::trace_bytes_max: virtual nanoseconds, event, ends, bytes, hash.
   std::string_view trace_text() const noexcept;

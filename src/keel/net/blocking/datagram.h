@@ -9,7 +9,7 @@
 //   }
 //   return fail(Code::Unavailable, "nobody answers");
 //
-// Every call takes the longest time that it may wait; without one it waits for ever. Signals do not end a wait.
+// Every call takes a time limit; without one it waits for ever. Signals do not end a wait.
 // net/datagram.h describes what UDP does with datagrams, and what may be sent.
 //
 // Errors:    DeadlineExceeded when the time is over, Cancelled after shutdown(); all others as in net/datagram.h. A
@@ -42,10 +42,10 @@ using OutgoingDatagram = io::OutgoingDatagram;  // bytes, to, segment_bytes; see
 // A socket for datagrams whose calls block.
 class DatagramSocket {
  public:
-  // Receives at `address`, with port 0 at one that the system chooses. AlreadyExists, PermissionDenied. The path of a
+  // Receives at `address`; with port 0, the system chooses the port. AlreadyExists, PermissionDenied. The path of a
   // Unix socket is taken over when no process has it open, and stays when the socket is closed.
   static Result<DatagramSocket> bind(const Address& address, io::DatagramOptions options = {});
-  // Sends to `peer` and hears from it alone; nothing goes out yet. NotFound, Unavailable: of a Unix path.
+  // Sends to `peer` and receives only from it; nothing is sent yet. NotFound, Unavailable: for a Unix path.
   static Result<DatagramSocket> connect(const Address& peer, io::DatagramOptions options = {});
   DatagramSocket(DatagramSocket&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
   DatagramSocket& operator=(DatagramSocket&& other) noexcept;
@@ -53,18 +53,18 @@ class DatagramSocket {
 
   // The next datagram.
   Result<Datagram> receive(Duration timeout = Duration::forever());
-  // Sends `bytes` to `to`, or where the socket is connected to. With `segment_bytes`: sent as several datagrams of that
-  // size; the last one may be shorter.
+  // Sends `bytes` to `to`, or to the address that the socket is connected to. With `segment_bytes`: sent as several
+  // datagrams of that size; the last one may be shorter.
   Result<> send(std::string_view bytes, const Address& to = {}, Duration timeout = Duration::forever(),
                 std::uint32_t segment_bytes = 0);
-  // Sends several in order. How many have left: when fewer than there are, the next one failed or the time was over.
-  // Fails when that is so of the first one.
+  // Sends several in order. Returns the number sent: if these are not all, the next one failed or the time was up.
+  // Fails when this happens to the first one.
   Result<std::size_t> send_many(std::span<const OutgoingDatagram> datagrams, Duration timeout = Duration::forever());
   // Calls that wait on this socket, and later ones, end with Cancelled.
   void shutdown() noexcept;
   void close() noexcept;
 
-  // While the socket is open. Options of socket_options.h: the buffers, and for UDP those of IP, broadcast and
+  // Call it while the socket is open. Options of socket_options.h: the buffers, and for UDP those of IP, broadcast and
   // multicast.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;

@@ -5,7 +5,7 @@
 //   KEEL_TRY_VOID(stream.write("hello\n", 1_s));
 //   KEEL_TRY(Chunk line, stream.read_until("\n", 1024, 1_s));
 //
-// Every call takes the longest time that it may wait; without one it waits for ever. Signals do not end a wait.
+// Every call takes a time limit; without one it waits for ever. Signals do not end a wait.
 //
 // Errors:    DeadlineExceeded when the time is over; Unavailable with the errno when the connection breaks. A read that
 //            fails loses nothing: what had come is there for the next one. After a write that was not finished it is
@@ -43,14 +43,14 @@ class Stream {
   // Unix socket.
   static Result<Stream> connect(const Address& address, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
-  // Connects to the first of several addresses that responds, trying one after the other: each may take an equal share
-  // of the remaining time for it and the ones after it, the last one all of it. Without a limit that is the system's,
-  // some two minutes for each that is silent. An error names every address that was tried, and has the code of the last
-  // one. InvalidArgument: there is no address.
+  // Connects to the first of several addresses that responds, trying one after the other: each gets an equal share of
+  // the time that remains for it and the addresses after it; the last one gets all of it. Without a time limit the
+  // system's limit applies, about two minutes for each silent address. An error names every address that was tried, and
+  // has the code of the last one. InvalidArgument: there is no address.
   static Result<Stream> connect(const std::vector<Address>& addresses, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // The same for the addresses of `host`. Looking it up (getaddrinfo) has a time limit of its own, which the system
-  // sets, and which comes off the time.
+  // sets; the time it takes is subtracted from `timeout`.
   static Result<Stream> connect(std::string_view host, std::uint16_t port, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // Takes over a connected socket, and makes it blocking.
@@ -60,15 +60,16 @@ class Stream {
   Stream& operator=(Stream&& other) noexcept;
   ~Stream() { close(); }
 
-  // The next bytes, as many as there are (at most 64 KiB, or what read_until() gathered). Empty: the peer has finished
-  // writing.
+  // The next available bytes (at most 64 KiB, or the bytes that read_until() has gathered). Empty: the peer has
+  // finished writing.
   Result<Chunk> receive(Duration timeout = Duration::forever());
-  // Copies at most `into.size()` bytes; returns how many, 0 at the end.
+  // Copies at most `into.size()` bytes; returns their number, or 0 at the end.
   Result<std::size_t> read(std::span<char> into, Duration timeout = Duration::forever());
-  // Fills `into`. Unavailable when the peer finishes before: the message says after how many of how many bytes.
+  // Fills `into`. Unavailable when the peer finishes before; the message has the number of received and of expected
+  // bytes.
   Result<> read_exact(std::span<char> into, Duration timeout = Duration::forever());
   // Reads up to and including the first `delimiter`. Empty: the peer has finished and nothing was left. OutOfRange when
-  // the first `max` bytes do not hold it whole; Unavailable when the peer finishes without it.
+  // the first `max` bytes do not contain it completely; Unavailable when the peer finishes without it.
   Result<Chunk> read_until(std::string_view delimiter, std::size_t max, Duration timeout = Duration::forever());
   // Sends all of it, or fails.
   Result<> write(std::string_view bytes, Duration timeout = Duration::forever());
@@ -77,7 +78,7 @@ class Stream {
   // Sends `bytes` bytes of a plain file, open for reading as the descriptor `file`, from `offset`: sendfile(2).
   // OutOfRange when it ends before; InvalidArgument for a folder or a pipe. The disk has no time limit.
   Result<> send_file(int file, std::uint64_t offset, std::uint64_t bytes, Duration timeout = Duration::forever());
-  // Tells the peer that nothing more will come; reading continues.
+  // Tells the peer that no more bytes will follow; reading continues.
   void shutdown_write() noexcept;
   // Ends both directions, and wakes threads that wait on this stream: a write ends with Unavailable, a read with the
   // bytes that have arrived and then the end.
@@ -88,13 +89,13 @@ class Stream {
   // in any case. DeadlineExceeded, OutOfRange (bytes), Unavailable: the peer may not have got all of it.
   Result<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
-  // While the stream is open; see socket_options.h.
+  // Call it while the stream is open; see socket_options.h.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   Address local_address() const noexcept;
   Address peer_address() const noexcept;
-  // Its descriptor, for getsockopt, setsockopt, ioctl and poll (what was read ahead is not there), and to be
-  // duplicated; the stream closes it.
+  // Its descriptor, for getsockopt, setsockopt, ioctl and poll (bytes that were read ahead are no longer in it), and to
+  // be duplicated; the stream closes it.
   int native_handle() const noexcept { return fd_; }
 
  private:

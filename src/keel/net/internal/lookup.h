@@ -1,4 +1,4 @@
-// What getaddrinfo's answers mean.
+// Errors of getaddrinfo.
 
 #pragma once
 
@@ -8,10 +8,10 @@
 
 namespace keel::internal {
 
-// For an EAI_… that is not 0; `number`: errno, for EAI_SYSTEM.
+// The error for an EAI_… that is not 0; `number`: errno, for EAI_SYSTEM.
 Error lookup_error(std::string_view host, int answer, int number);
 
-// Whether the name can only be this machine (RFC 6761 §6.3).
+// Whether the name always stands for this machine (RFC 6761 §6.3).
 bool is_localhost(std::string host);
 
 }  // namespace keel::internal

@@ -1,4 +1,4 @@
-// The datagrams of a simulation: sockets without connections, what is on its way between them, and what is lost.
+// The datagrams of a simulation: sockets without connections, the packets in transit between them, and lost packets.
 
 #pragma once
 
@@ -11,19 +11,19 @@
 
 namespace keel::sim {
 
-// What a socket for datagrams has beside what all have.
+// The additional state of a datagram socket.
 struct DatagramSide {
   struct Packet {
     std::string bytes;
     Address from;
-    std::uint32_t segment_bytes = 0;  // Several in one, of this size each.
+    std::uint32_t segment_bytes = 0;  // If not 0, the packet has several datagrams of this size.
   };
   Address peer;                 // Empty: not connected.
-  std::vector<Address> groups;  // Of which it is a member; port 0.
-  std::deque<Packet> inbox;     // Arrived.
-  std::size_t unread = 0;       // Bytes of it.
-  std::size_t flight = 0;       // Bytes on the way to a Unix socket, whose sender waits for room.
-  int error = 0;                // Reported once.
+  std::vector<Address> groups;  // The groups of which it is a member; with port 0.
+  std::deque<Packet> inbox;     // Packets that have arrived.
+  std::size_t unread = 0;       // Bytes in the inbox.
+  std::size_t flight = 0;       // Bytes in transit to a Unix socket, whose sender waits for room.
+  int error = 0;                // An error that is reported once.
   std::uint64_t id = 0;         // The sender, by which faults select it.
   std::uint64_t packets = 0;    // Packets of the sender so far, by which faults count.
   Instant last_arrival;         // Without a fault they arrive in order.
@@ -38,11 +38,11 @@ class Datagrams {
   Result<SocketPtr> open(const io::DatagramOptions& options);
   void close(const SocketPtr& socket);
   Result<> set_member(Socket& at, Address group, bool member);
-  // Sends what is left of `op`. 0: all has left; EAGAIN: there is no room; else the errno of the next one.
+  // Sends the rest of `op`. Returns 0 if all were sent, EAGAIN if there is no room, else the errno of the next one.
   int send(Socket& at, io::SendDatagrams& op);
-  // The next packet of the inbox, which has one; with `join` those behind it may come as one with it.
+  // The next packet of the inbox, which must not be empty; with `join`, following packets may be joined to it.
   DatagramSide::Packet take(DatagramSide& side, bool join);
-  // The next attempt of the pending SendDatagrams.
+  // Schedules the next attempt of the pending SendDatagrams.
   void plan_send(Socket& at);
 
  private:

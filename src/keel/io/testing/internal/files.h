@@ -1,4 +1,4 @@
-// The operations on files of one simulated engine, carried out on a Disk.
+// The file operations of one simulated engine, executed on a Disk.
 
 #pragma once
 
@@ -16,9 +16,9 @@ class Files {
   Files(World& world, Network& network, Disk& disk, Completer& by, std::size_t worker)
       : world_(world), network_(network), disk_(disk), by_(by), worker_(worker) {}
 
-  // Takes place after a delay; what begins at the same time does so in any order.
+  // The operation takes place after a delay; operations that are pending at the same time may take place in any order.
   void submit(io::FileOp& op);
-  // It has begun, and is waited for, or it has not.
+  // Cancels the operation if it has not begun; otherwise it completes.
   void cancel(io::FileOp& op);
 
  private:
@@ -32,7 +32,7 @@ class Files {
   Disk& disk_;
   Completer& by_;
   const std::size_t worker_;
-  std::map<std::uint64_t, io::FileOp*> pending_;  // Those that have not begun.
+  std::map<std::uint64_t, io::FileOp*> pending_;  // Operations that have not begun.
 };
 
 }  // namespace keel::sim

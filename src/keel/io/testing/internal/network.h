@@ -20,25 +20,25 @@ struct Socket;
 struct DatagramSide;
 
 bool is_wildcard(const Address& address) noexcept;
-// Whether what is bound to `bound` answers for `wanted`.
+// Whether a socket bound to `bound` receives connections or datagrams for `wanted`.
 bool covers(const Address& bound, const Address& wanted) noexcept;
-// Whether all who are bound to the port are sent the same by UDP.
+// Whether UDP datagrams to this address are sent to all sockets that are bound to the port.
 bool is_broadcast(const Address& address) noexcept;
 
 // What one side of a connection has received and may still receive.
 struct End {
   Socket* socket = nullptr;  // Null before accept and after close.
-  std::string inbox;         // Arrived; `taken` bytes of it are read.
+  std::string inbox;         // Bytes that have arrived; the first `taken` of them were read.
   std::size_t taken = 0;
-  std::size_t flight = 0;     // On the way to this end.
-  std::uint64_t arrived = 0;  // Bytes, ever.
-  Instant last_arrival;       // What is sent to this end arrives in order.
-  int error = 0;              // Reported once.
+  std::size_t flight = 0;     // Bytes in transit to this end.
+  std::uint64_t arrived = 0;  // The total number of received bytes.
+  Instant last_arrival;       // The last arrival, so that bytes arrive in order.
+  int error = 0;              // An error that is reported once.
   bool fin = false;           // The peer's end of stream has arrived.
   bool reset = false;
   bool write_closed = false;  // This end sends nothing more.
   bool closed = false;        // The program has closed it.
-  std::uint64_t packets = 0;  // Sent to this end: the chances of faults.
+  std::uint64_t packets = 0;  // Packets sent to this end, by which faults count.
   std::uint64_t pieces = 0;
 
   std::size_t unread() const noexcept { return inbox.size() - taken; }
@@ -48,13 +48,13 @@ struct End {
 struct Connection {
   std::uint64_t id = 0;
   bool vanished = false;
-  bool is_mapped = false;  // IPv4, accepted by a listener of IPv6 that takes both.
+  bool is_mapped = false;  // An IPv4 connection that was accepted by a dual-stack IPv6 listener.
   Address address[2];
   End end[2];
 };
 using ConnectionPtr = std::shared_ptr<Connection>;
 
-// What the network knows of an engine.
+// The interface of an engine to the network.
 class Completer {
  public:
   virtual void make_ready(io::Op& op) noexcept = 0;
@@ -69,26 +69,26 @@ struct Socket {
 
   int fd = -1;
   std::uint32_t attempt = 0;  // Counts sends and connects: an event of an earlier one is stale.
-  io::Op* in = nullptr;       // The pending Receive, Accept or ReceiveDatagrams, and who completes it.
+  io::Op* in = nullptr;       // The pending Receive, Accept or ReceiveDatagrams, and the engine that completes it.
   io::Op* out = nullptr;      // The pending Send, SendFile, Connect or SendDatagrams.
   Completer* in_by = nullptr;
   Completer* out_by = nullptr;
   bool closed = false;
-  bool step_planned = false;  // A Send's next attempt is on the way.
+  bool step_planned = false;  // The next attempt of a Send is scheduled.
   // A stream:
   ConnectionPtr connection;
   int side = 0;
   int family = AF_UNSPEC;
   io::SocketOptions options;
-  Address address;  // Of a listener; of a stream that was told where to connect from.
+  Address address;  // The address of a listener, or the local address of a stream if it was set.
   // A listener:
   bool listening = false;
   bool reuse_port = false;
   bool dual_stack = false;
   std::size_t backlog = 0;
-  std::uint64_t accepts = 0;  // The chances of faults.
+  std::uint64_t accepts = 0;  // Accepts so far, by which faults count.
   std::deque<ConnectionPtr> queue;
-  // One for datagrams:
+  // A datagram socket:
   std::unique_ptr<DatagramSide> datagrams;
   // A file:
   bool is_file = false;
@@ -108,11 +108,11 @@ class Network {
   SocketPtr new_socket(int family);
   Socket& socket(int fd);
   SocketPtr shared(int fd) { return socket(fd), sockets_[static_cast<std::size_t>(fd)]; }
-  // Frees its descriptor. Who still has the socket sees that it is closed.
+  // Frees its descriptor. Other owners of the socket see that it is closed.
   void forget(const SocketPtr& socket);
   std::uint16_t free_port();
 
-  // Takes `op` off its socket; done() follows from the next dispatch of its engine.
+  // Removes `op` from its socket; done() follows from the next dispatch of its engine.
   void complete(Socket& at, io::Op& op, int result);
 
   // --- Listening and connecting.
@@ -126,18 +126,18 @@ class Network {
 
   // --- Bytes.
 
-  // Lets all bytes of `op` leave immediately when the seed and the room allow it. True: it is complete.
+  // Sends all bytes of `op` immediately if the seed and the room allow it. True: it is complete.
   bool send_at_once(Socket& at, io::Send& op, std::size_t worker);
-  // The next attempt of the pending Send.
+  // Schedules the next attempt of the pending Send.
   void plan_send(Socket& at);
   // The size of a piece of `size` bytes that a fault may have cut.
   std::size_t delivered(std::size_t size, Connection& to, int side);
-  // The reader at `side` has made room.
+  // Notifies the sender that the reader at `side` has made room.
   void opened_window(const ConnectionPtr& connection, int side);
   void notify_reader(End& end);
   void send_fin(const ConnectionPtr& connection, int from);
   void send_reset(const ConnectionPtr& connection, int side);
-  // What the peers of a socket see when it is closed.
+  // Informs the peers of a socket that it is closed.
   void hang_up(const SocketPtr& socket);
 
  private:
@@ -153,7 +153,7 @@ class Network {
   bool push(Socket& at, io::Send& op, std::size_t bytes);
   void send_step(Socket& at);
   void send_file_step(Socket& at, io::SendFile& op);
-  // The bytes that may leave immediately, at most `left`.
+  // The number of bytes that may be sent immediately, at most `left`.
   std::size_t some(Socket& at, std::size_t left);
 
   World& world_;

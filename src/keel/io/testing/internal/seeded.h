@@ -1,4 +1,4 @@
-// Seeded randomness and the hash of a trace: what the simulated network and the simulated disk share.
+// Seeded randomness and the hash of a trace: shared by the simulated network and the simulated disk.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// What happens in a simulation, and when: virtual time, events in the order of the seed, faults and the trace.
+// The events of a simulation: virtual time, their order by the seed, faults and the trace.
 
 #pragma once
 
@@ -32,10 +32,10 @@ struct World {
   void run_due();
   Instant next_event() const { return events.empty() ? Instant::never() : events.begin()->first.first; }
 
-  // Whether this fault strikes; then the randomness of how.
+  // Whether this fault strikes; if so, returns the randomness for its details.
   std::optional<Random> strikes(double probability, FaultKind kind, std::uint64_t whom, std::uint64_t nth);
   Duration latency(std::uint64_t whom, std::uint64_t nth);
-  // Of packets of no connection, and of operations on files.
+  // The latency of packets without a connection, and of file operations.
   Duration latency() { return latency(0, handshakes++); }
 
   const SimOptions options;
@@ -45,7 +45,7 @@ struct World {
   std::vector<Fault> struck;
   std::uint64_t hash = 0;
   std::string text;            // The end of the trace.
-  std::uint64_t sequence = 0;  // Of events.
+  std::uint64_t sequence = 0;  // The number of events so far.
   std::uint64_t handshakes = 0;
   std::map<std::pair<Instant, std::uint64_t>, Function<void()>> events;
 
