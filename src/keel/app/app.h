@@ -22,23 +22,23 @@
 //
 // The parts are modules (lifecycle.h) and so are the application's own: "logs", "workers", "monitoring", "database",
 // "connections" (the workers' own, to the database), "pool NAME", "client NAME", "admin", "background", "http". Logs
-// and workers start in the constructor, and the constructor does not wait for the workers; what is asked for here waits
-// for what it needs. run() starts the application's modules, the admin listener beside them and the service last. GET
-// /admin/start has every phase with its times (JSON; ?format=text: a table).
+// and workers start in the constructor, and the constructor does not wait for the workers; a call that asks for a part
+// waits for what that part needs. run() starts the application's modules, in parallel with the admin listener, and the
+// service last. GET /admin/start has every phase with its times (JSON; ?format=text: a table).
 //
-// The admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz and what is below /admin
-// (docs/operations.md), and nothing else does. health() has the checks of app/checks.h; an application adds its own
+// The admin listener (monitoring.metrics) is the only one that serves /metrics, /healthz, /readyz, /startupz and the
+// pages below /admin (docs/operations.md). health() has the checks of app/checks.h; an application adds its own
 // before run(). SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are finished with
 // Connection: close within network.http.drain_timeout; then the modules stop in reverse order (the database commits
-// queued writes) within common.stop_timeout, and logs are flushed. During the start: what has started is stopped, and
-// the exit code is 0. A second one ends the process immediately, unless it arrives within 200 ms of the first
+// queued writes) within common.stop_timeout, and logs are flushed. During the start: the started modules are stopped,
+// and the exit code is 0. A second one ends the process immediately, unless it arrives within 200 ms of the first
 // (signals.h). SIGHUP loads the configuration again (config/reloadable.h): log levels and sinks and the limits of
-// network.http change; what needs a restart is a warning; a mistake or an applier that fails changes nothing and is
-// logged. Log files are reopened by their path. SIGQUIT logs where every worker is, with its stack, its last requests
-// and its live tasks. A service manager that asked for it (sd_notify(3)) is notified of each step, and its watchdog is
-// fed while every worker turns.
+// network.http change; a setting that needs a restart causes a warning; a mistake or an applier that fails changes
+// nothing and is logged. Log files are reopened by their path. SIGQUIT logs the position of every worker, with its
+// stack, its last requests and its live tasks. A service manager that asked for it (sd_notify(3)) is notified of each
+// step, and its watchdog is notified while every worker's loop runs.
 //
-// Listening sockets may come from a service manager (listeners.h), or from the process that runs already and hands over
+// Listening sockets may come from a service manager (listeners.h), or from the running process, which hands over
 // (network.handover.path, handover.h); otherwise they are bound.
 //
 // Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration). So is
@@ -84,10 +84,10 @@ namespace internal {
 class Supervision;
 struct Platform;
 template <class S>
-inline constexpr char type_of_settings = 0;  // Its address distinguishes the types.
+inline constexpr char type_of_settings = 0;  // The address of this object identifies the type.
 }  // namespace internal
 
-// config::load_or_exit() for Settings or what derives from them.
+// config::load_or_exit() for Settings or a type derived from it.
 template <class S = Settings>
 config::Reloadable<S> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
   return config::load_or_exit<S>(name, argc, argv, std::move(file));
@@ -95,8 +95,8 @@ config::Reloadable<S> load_or_exit(std::string_view name, int argc, char** argv,
 
 class App {
  public:
-  // Starts logging, and begins with the workers. Make it before any other thread. `config` holds Settings or a struct
-  // that derives from it.
+  // Starts logging, and begins to start the workers. Make it before any other thread. `config` holds Settings or a
+  // struct that derives from it.
   template <class S>
   App(std::string name, config::Reloadable<S>& config)
       : App(
@@ -107,7 +107,7 @@ class App {
   App(const App&) = delete;
   App& operator=(const App&) = delete;
 
-  // The settings that are in effect. A reload makes new ones; a reference to these stays as it is.
+  // The settings that are in effect. A reload creates new ones; a reference to these does not change.
   const Settings& settings() const noexcept { return settings_in_(config_.value()); }
   // The same with the application's own sections, of the type that the configuration was loaded as; another is a bug.
   template <class S>
@@ -122,7 +122,7 @@ class App {
   // The configured database, opened and migrated at the first call.
   db::Database& database();
   // The pool `name` of thread.pools, made at the first call; a name that is not listed there has thread.pool_size
-  // threads, or with thread.autoscale as many as it takes. For blocking or heavy work: co_await
+  // threads, or, with thread.autoscale, as many as it needs. For blocking or heavy work: co_await
   // resume_on(app.pool("images")). Ends after the servers have drained.
   ThreadPool& pool(std::string_view name);
   // An HTTP client for all workers: co_await payments.get("/charges/7") in a handler or in background work, on
@@ -132,22 +132,24 @@ class App {
   // '_'.
   http::SharedClient& client(http::ClientOptions options);
   // A part of the application: run() starts it, with what it needs, before the service listens (a lazy one: when it is
-  // ensured), and stops it after the last request. Its stop, and common.stop_timeout, bound the end.
+  // ensured), and stops it after the last request. Its stop is bounded by common.stop_timeout.
   void module(Module module);
   // Waits for a lazy module.
   void ensure(std::string_view name);
   // The application's own objects, made by a Container: those with start() or stop() become modules, and GET
-  // /admin/graph shows all of them (JSON; ?format=text: a tree). Once, before run(), which they outlive where they are.
+  // /admin/graph shows all of them (JSON; ?format=text: a tree). Call it once, before run(); they outlive run() and
+  // must not be moved.
   void services(const Services& services);
-  // Work beside the requests, on the first worker; background_work.h says when it runs, what a failure does and what is
-  // measured. at_start is done before the service listens: its error prevents the start, and so does
+  // Work beside the requests, on the first worker; background_work.h says when it runs, the effect of a failure, and
+  // its metrics. at_start ends before the service listens: its error prevents the start, and so does
   // common.start_timeout. Repeated and continuous work begins then. It is asked to end, and waited for, after the last
-  // request and before any module that was added before run() stops. GET /admin/background shows it. Before run().
+  // request and before any module that was added before run() stops. GET /admin/background shows it. Call it before
+  // run().
   void at_start(std::string name, BackgroundWork::Work work);
   void every(Duration period, std::string name, BackgroundWork::Work work, EveryOptions options = {});
   void background(std::string name, BackgroundWork::Work work, BackgroundOptions options = {});
-  // A page of the admin listener beside the others: what it shows outlives run(). Before run(); a path that is there
-  // already is a bug.
+  // A further page of the admin listener: the objects that it shows outlive run(). Call it before run(); a path that
+  // already exists is a bug.
   void admin_page(telemetry::AdminPage page);
   // Serves `router` at network.http's address from run() on.
   void serve(const http::Router& router);
@@ -156,18 +158,18 @@ class App {
   // code: 0 when every accepted request got its response and everything has stopped.
   int run();
 
-  // Why the process cannot continue: what runs is stopped (when called on the main thread), logs are flushed, one line
-  // on standard error, exit code 1.
+  // Ends a process that cannot continue: running modules are stopped (when called on the main thread), logs are
+  // flushed, `reason` is written to standard error as one line, and the exit code is 1.
   [[noreturn]] void fail_start(const Error& error);
 
  private:
   friend class AppUnderTest;
   struct Systems;
   using SettingsIn = const Settings& (*)(const void* value);
-  // `platform`: null is the system.
+  // `platform`: null stands for the system.
   App(std::string name, config::Versions& config, SettingsIn settings_in, const void* type,
       const internal::Platform* platform = nullptr);
-  // For an AppUnderTest: start() and stop() in the place of run(). Abrupt: connections are reset.
+  // For an AppUnderTest, which calls start() and stop() instead of run(). Abrupt: connections are reset.
   enum class Stop : std::uint8_t { Drained, Abrupt };
   Result<> start();
   void stop(Stop how);
@@ -188,7 +190,8 @@ class App {
   const SettingsIn settings_in_;
   const void* const type_;
   const internal::Platform& platform_;
-  std::unique_ptr<internal::Supervision> supervision_;  // Signals are blocked before there is another thread.
+  // Declared first, so that signals are blocked before there is another thread.
+  std::unique_ptr<internal::Supervision> supervision_;
   metrics::Registry registry_;
   Health health_{&registry_};
   std::unique_ptr<Systems> systems_;
@@ -196,7 +199,7 @@ class App {
   bool is_wired_ = false;  // run() has begun.
 };
 
-// The main() of a service that is a class which is made of an App: loads the configuration as S, makes both, and runs.
+// The main() of a service whose class is constructed with an App: loads the configuration as S, makes both, and runs.
 template <class Service, class S = Settings>
 int run(std::string name, int argc, char** argv) {
   config::Reloadable<S> config = load_or_exit<S>(name, argc, argv);

@@ -1,11 +1,11 @@
-// keel/app/background_work.h — work beside the requests: what comes first, what repeats, what runs as long as the
-// service.
+// keel/app/background_work.h — work beside the requests: work before the start, repeated work, and work that runs as
+// long as the service.
 //
 //   app.at_start("warm", [&]() -> Task<> { co_await cache.load(); });               // before the service listens
 //   app.every(30_s, "expire", [&]() -> Task<> { co_await orders.expire(); });
 //   app.background("consume", [&]() -> Task<> { while (true) co_await handle(co_await queue.receive()); });
 //
-// All of it runs on one worker, so pieces of work share what only they use without a lock. Move work that would block
+// All of it runs on one worker, so pieces of work can share data without a lock. Move work that would block
 // this worker to a pool (task/resume_on.h). An App has its own BackgroundWork; use this class to run it elsewhere, in a
 // simulation or a test:
 //
@@ -19,7 +19,7 @@
 // every       The first run begins after first_after, the others in a fixed rhythm of `period` from there, each up to
 //             `jitter` later at random. A run never overlaps itself: when one takes longer than its period, the beats
 //             that it has missed are left out, not made up for, and counted (reason="overrun").
-// background  Begins when at_start is done. One that returns has done its work, and is not begun again; one that fails
+// background Begins when at_start is done. Work that returns is complete and not started again; work that fails
 //             is, after a wait.
 // Failures    An error, or an exception, ends that run alone: it is logged once at level error and counted. After n
 //             failures in a row backoff_first * 2^(n-1) go by, at most backoff_max, or at random up to half of that
@@ -39,7 +39,7 @@
 // Cancel:    stop() stops each run: what it awaits ends with Cancelled, which is no failure. What awaits
 //            nothing, or catches errors and continues, looks at (co_await this_task()).stop. A start() that is stopped
 //            leaves a run behind for stop().
-// Lifetime:  stopped before it is destroyed (checked), while anything has begun.
+// Lifetime: it must be stopped before it is destroyed (checked), if any work has begun.
 // Cost:      a task for each piece of work, a timer while it waits; a lock and a log line at debug for each run.
 
 #pragma once
@@ -65,8 +65,8 @@ namespace keel::app {
 struct EveryOptions {
   Duration first_after = Duration();          // From start() to the first run; zero: it begins immediately.
   Duration jitter = Duration();               // A run begins up to this much later; at most a period.
-  Duration time_limit = Duration::forever();  // Time limit of one run; then it is stopped, and has failed.
-  Duration backoff_first = 1_s;               // After a first failure.
+  Duration time_limit = Duration::forever();  // Time limit of one run; then the run is stopped and counts as failed.
+  Duration backoff_first = 1_s;               // The pause after a first failure.
   Duration backoff_max = 300_s;
 };
 
@@ -89,7 +89,7 @@ struct WorkStatus {
   std::uint64_t skipped = 0;              // Beats that were skipped, for any reason.
   std::string last_error = {};            // The error of the last failure.
   Duration last_took = {};                // Duration of the last run that has ended.
-  std::int64_t last_success_wall_ns = 0;  // 0: none yet.
+  std::int64_t last_success_wall_ns = 0;  // The time of the last success; 0: none yet.
 };
 // The name of a kind or a state, as admin pages and the log show it.
 std::string_view to_string(WorkStatus::Kind kind) noexcept;
@@ -110,7 +110,7 @@ class BackgroundWork {
   void every(Duration period, std::string name, Work work, EveryOptions options = {});
   void background(std::string name, Work work, BackgroundOptions options = {});
 
-  // Runs what comes first, and begins the rest. Once.
+  // Runs the at_start work, and begins the rest. Call it once.
   Task<> start();
   // Asks everything to end; start() then begins nothing more. Idempotent.
   void request_stop() noexcept;
@@ -140,7 +140,7 @@ class BackgroundWork {
   mutable std::mutex mutex_;  // Guards the status of each piece.
   std::vector<std::unique_ptr<Piece>> pieces_;
   int running_ = 0;
-  Event idle_;  // While nothing has begun, or all has ended.
+  Event idle_;  // Set while no work has begun, or all has ended.
   bool has_started_ = false;
   bool is_stopping_ = false;
 };

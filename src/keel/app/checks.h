@@ -8,7 +8,7 @@
 //   disk space       degrades: a folder's file system has less than `free_min` left.
 //   log              degrades: lines were lost since the last time it was looked at.
 //
-// Lifetime: what is named in a call outlives the checks that it returns.  Threads: as Health.
+// Lifetime: the arguments of a call outlive the checks that it returns. Threads: those of Health.
 
 #pragma once
 
@@ -32,7 +32,8 @@ Health::Check check_disk_space(Health& health, std::vector<std::string> folders,
                                Duration timeout);
 Health::Check check_log(Health& health, const telemetry::LogWriter& logs);
 
-// ResourceExhausted, naming folder and figures, when a user without privileges has less than `free_min` left there.
+// Fails with ResourceExhausted, naming the folder and the numbers, when less than `free_min` is available there to a
+// user without privileges.
 Result<> disk_space(const std::string& folder, config::ByteSize free_min);
 
 }  // namespace keel::app

@@ -1,4 +1,5 @@
-// keel/app/container.h — makes a service's objects from what they need, and rejects what is missing before it starts.
+// keel/app/container.h — constructs a service's objects from their dependencies, and reports missing ones before it
+// starts.
 //
 //   app::Container container;
 //   container.value(settings);                            // exists already, is not owned
@@ -10,26 +11,28 @@
 //   Users& users = services.get<Users>();
 //   app.services(services);                               // GET /admin/graph; start() and stop() of services
 //
-// Objects are ordinary: they take references in their constructor and know nothing of the container. The needs of an
-// object are the parameters of its only constructor that takes nothing but references to classes. If there are several,
-// `using Needs = void(Clock&, const Settings&);` in the class selects one. A factory is a callable with such parameters
-// that returns a T, a std::unique_ptr<T>, or a Result of either.
+// Objects are ordinary: they take references in their constructor and do not depend on the container. The dependencies
+// ("needs") of an object are the parameters of its only constructor that takes only references to classes. If there are
+// several, `using Needs = void(Clock&, const Settings&);` in the class selects one. A factory is a callable with such
+// parameters that returns a T, a std::unique_ptr<T>, or a Result of either.
 //
 // `Settings&` is provided by a value of type Settings; `const Settings&` also by one of type const Settings. Two
-// services of one class need a type each (a derived class). Several implementations of one interface are a service of
-// their own: container.singleton<std::vector<Check*>>([](Disk& a, Network& b) { return std::vector<Check*>{&a, &b}; }).
+// services of one class each need their own type (a derived class). To provide several implementations of one
+// interface, make a service of them: container.singleton<std::vector<Check*>>([](Disk& a, Network& b) { return
+// std::vector<Check*>{&a, &b}; }).
 //
 // Your own executor or logger is bound like any implementation: singleton<Executor, MyExecutor>(), or
-// value<Executor>(mine); a log writer whose sink calls your class is a factory that needs it. Whoever takes an
-// Executor& gets that very object, with nothing in between: a call costs one virtual call. An event bus is a service
+// value<Executor>(mine); a log writer whose sink calls your class is a factory that needs it. A service that takes an
+// Executor& gets exactly that object, without a wrapper: a call costs one virtual call. An event bus is a service
 // that needs the registry of its metrics, value(app.metrics()).singleton<events::Bus>(); its handlers are members of
-// services, and use what those were given.
+// services, and use the references of these services.
 //
 // Result:    build() gives the Services, or one Error, Code::FailedPrecondition, with a line for each mistake, and no
 //            object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". A service that
 //            cannot be made ends build() with its error and its chain in front; what was made before is destroyed.
 // Errors:    a class that cannot be made from references to services does not compile.
-// Ownership: Services own what was made and destroy it in the reverse order; transient services belong to the one that
+// Ownership: Services own the objects that were made and destroy them in reverse order; transient services belong to
+// the one that
 //            they were made for. Values outlive the Services.
 // Threads:   Container and build(): one. Services: any, also concurrently. Lazy services are made under one lock, on
 //            the thread that asks first. A scope: one at a time.
@@ -69,13 +72,13 @@ class Container {
   Container(Container&&) = default;
   Container& operator=(Container&&) = default;
 
-  // `object` is provided as T: value<Executor>(pool) by its interface. It outlives the Services.
+  // Provides `object` as T: value<Executor>(pool) provides it by its interface. It outlives the Services.
   template <class T>
   Container& value(T& object, Where where = Where::current()) {
     return add_value(internal::type_id<T>(), address_of(object), where);
   }
 
-  // One for all, made by build(): a T, provided as I.
+  // One object for all, made by build(): a T, provided as I.
   template <class I, class T = I>
   Container& singleton(Where where = Where::current()) {
     return add(internal::describe<I, T>(), internal::Lifetime::Singleton, where);
@@ -84,12 +87,13 @@ class Container {
   Container& singleton(F factory, Where where = Where::current()) {
     return add(internal::describe<I>(std::move(factory)), internal::Lifetime::Singleton, where);
   }
-  // One for all, made when it is asked for: by Services::resolve(), by a Lazy<I>, or because another service needs it.
+  // One object for all, made when it is first requested: by Services::resolve(), by a Lazy<I>, or because another
+  // service needs it.
   template <class I, class T = I>
   Container& lazy(Where where = Where::current());
   template <class I, class F>
   Container& lazy(F factory, Where where = Where::current());
-  // One for each service that needs it, and for each Scope::resolve().
+  // One object for each service that needs it, and for each Scope::resolve().
   template <class I, class T = I>
   Container& transient(Where where = Where::current()) {
     return add(internal::describe<I, T>(), internal::Lifetime::Transient, where);
@@ -98,7 +102,7 @@ class Container {
   Container& transient(F factory, Where where = Where::current()) {
     return add(internal::describe<I>(std::move(factory)), internal::Lifetime::Transient, where);
   }
-  // One for each scope that asks for it. Singletons and what lives as long may not need it.
+  // One object for each scope that requests it. Singletons, and services that live as long, must not need it.
   template <class I, class T = I>
   Container& scoped(Where where = Where::current()) {
     return add(internal::describe<I, T>(), internal::Lifetime::Scoped, where);
@@ -113,8 +117,8 @@ class Container {
     return add_given(internal::type_id<T>(), where);
   }
 
-  // For tests: what provided I before is forgotten, and its lifetime kept. build() reports it as a mistake when it was
-  // not called.
+  // For tests: replaces the earlier provider of I, and keeps its lifetime. build() reports a mistake if nothing had
+  // provided I.
   template <class I, class T>
   Container& replace(Where where = Where::current()) {
     return add_replacement(internal::describe<I, T>(), where);
@@ -124,7 +128,7 @@ class Container {
     return add_value_replacement(internal::type_id<T>(), address_of(object), where);
   }
 
-  // Once.
+  // Call it once.
   Result<Services> build();
 
  private:
@@ -142,12 +146,13 @@ class Container {
   std::vector<internal::Binding> replacements_;
 };
 
-// Provided with each lazy service: what needs a Lazy<Reports>& can have the Reports made later.
+// Provided with each lazy service: a service that needs a Lazy<Reports>& can have the Reports made later.
 template <class T>
 class Lazy {
  public:
   explicit Lazy(internal::Core& core) noexcept : core_(core) {}
-  // The T, made now if it was not. Errors: its own, with its chain; another call tries again.
+  // Returns the T, which is made now if it does not exist. Errors: those of making it, with the chain of needs; another
+  // call tries again.
   Result<T*> get() const {
     return internal::resolve(core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
   }
@@ -176,8 +181,8 @@ class Services {
     }
     internal::refuse_get(internal::type_id<T>());
   }
-  // The same, and a lazy service is made now if it was not. Errors: NotFound when T is not provided, FailedPrecondition
-  // when it needs a scope; else the error of T itself, with its chain.
+  // The same, but a lazy service is made now if it does not exist. Errors: NotFound when T is not provided,
+  // FailedPrecondition when it needs a scope; else the error of T itself, with its chain.
   template <class T>
   Result<T*> resolve() const {
     return internal::resolve(*core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
@@ -186,7 +191,8 @@ class Services {
   Scope scope(Arena& memory) const;
 
   // Adds a module, named like the service, for each singleton that has `Result<> start()` or `void start()`, or `void
-  // stop()`; it needs those of the services that its service needs. The Services outlive what the lifecycle runs.
+  // stop()`; each module needs the modules of the services that its own service needs. The Services outlive the modules
+  // that the lifecycle runs.
   void add_to(Lifecycle& lifecycle) const;
 
   // Appends the needs of each service, its lifetime and how long it took to make: as a tree for people, and as
@@ -205,7 +211,7 @@ class Services {
   std::uint32_t count_ = 0;
 };
 
-// The services of one request, say. Destroys the objects that it made in reverse order.
+// The services of, for example, one request. Destroys the objects that it made in reverse order.
 //
 //   app::Services::Scope scope = services.scope(request.arena());
 //   scope.give(request);
@@ -216,13 +222,14 @@ class Services::Scope {
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
 
-  // `object` is this scope's T, which was announced by Container::given<T>(). Once for each T; outlives the scope.
+  // `object` is this scope's T, which was announced by Container::given<T>(). Call it once for each T; the object
+  // outlives the scope.
   template <class T>
   void give(T& object) noexcept {
     internal::give(state_, internal::type_id<T>(), const_cast<std::remove_const_t<T>*>(std::addressof(object)));
   }
-  // The scope's T, a transient one of its own, or the result of Services::resolve(). Errors: as there;
-  // FailedPrecondition when it needs something that the scope was not given.
+  // The scope's T, a transient one of its own, or the result of Services::resolve(). Errors: those of
+  // Services::resolve(); FailedPrecondition when it needs something that the scope was not given.
   template <class T>
   Result<T*> resolve() {
     return internal::resolve(state_.core, internal::type_id<T>(), &state_).map([](void* at) {

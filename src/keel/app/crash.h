@@ -5,26 +5,27 @@
 //   crash->set_logs(logs.get());
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS and SIGABRT (KEEL_CHECK, std::terminate) the crashed thread, on its signal
-// stack, first stops all others but the log's writer, and waits at most 200 ms for that: none of them responds to a
-// request from damaged memory, or changes what the report describes. Then it writes to standard error and to `file`
+// stack, first stops all others but the log's writer, and waits at most 200 ms for that: so that none of them responds
+// to a request from damaged memory, or changes the state that the report describes. Then it writes to standard error
+// and to `file`
 //   1. the signal, the address and what is known about it, thread, build id, time, and the last words (base/check.h:
 //      the sentence of a failed KEEL_CHECK, the exception that nobody caught), and the request it was handling;
 //   2. its stack as addresses in modules, which needs nothing of the process but that stack;
-// has the log's writer write what waits and a line "crashed" with the key facts (signal, place, build, thread, worker,
-// request, trace, reason), for at most a second; then
+// makes the log's writer write the waiting lines and a line "crashed" with the key facts (signal, place, build, thread,
+// worker, request, trace, reason), for at most a second; then
 //   3. the last requests of each worker (observe/flight_recorder.h);
 //   4. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
 // Then the signal takes its default effect: the exit status is that of a process without this. A core dump lacks the
-// memory of the process, unless CrashOptions::core_memory says otherwise. A crash in one of these steps continues with
-// the next. Threads that crash during the report wait. Text from an exception or a request is escaped
-// (base/printable.h).
+// memory of the process, unless CrashOptions::core_memory says otherwise. After a crash in one of these steps, the
+// report continues with the next step. Threads that crash during the report wait. Text from an exception or a request
+// is escaped (base/printable.h).
 //
-// A signal that has a handler already is left alone: AddressSanitizer and ThreadSanitizer report faults themselves, and
-// with them only SIGABRT is handled here.
+// A signal that already has a handler is not handled: AddressSanitizer and ThreadSanitizer report faults themselves,
+// and with them only SIGABRT is handled here.
 //
 // Errors:   install(): the file does not open.
-// Threads:  made and destroyed on the main thread; handles every thread that Host::system() starts. One at a time.
-// Lifetime: the log writer outlives this, or set_logs(nullptr) is called before it ends.
+// Threads: made and destroyed on the main thread; handles every thread that Host::system() starts. Only one handler
+// exists at a time. Lifetime: the log writer outlives this, or set_logs(nullptr) is called before it ends.
 // Cost:     none until then.
 
 #pragma once
@@ -46,19 +47,19 @@ namespace keel::app {
 struct CrashOptions {
   std::string name = {};  // Name of the service in the report.
   // Reports are appended to this file too; opened by install(), mode 0640, with telemetry::open_append_file(). Empty:
-  // standard error alone.
+  // only standard error.
   std::string file = {};
-  // Whether a core dump has the memory of the process: what clients sent and were sent, and what the application knows.
+  // Whether a core dump contains the memory of the process, with the data of clients and of the application.
   // Without it a core dump has the registers of each thread; the stacks are in the report. Set with
-  // /proc/self/coredump_filter, which child processes inherit; nothing changes where that file does not exist.
+  // /proc/self/coredump_filter, which child processes inherit; nothing changes if that file does not exist.
   bool core_memory = false;
 };
 
-// Installs handlers of the signals that end a process; one at a time. The destructor removes them.
+// Installs handlers of the signals that end a process; only one at a time. The destructor removes them.
 class CrashHandler {
  public:
   static Result<std::unique_ptr<CrashHandler>> install(const CrashOptions& options);
-  ~CrashHandler();  // Puts back what was there.
+  ~CrashHandler();  // Restores the previous handlers.
   CrashHandler(const CrashHandler&) = delete;
   CrashHandler& operator=(const CrashHandler&) = delete;
 

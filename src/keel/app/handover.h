@@ -2,9 +2,10 @@
 // successor.
 //
 // The running process listens on a Unix socket. A successor connects there, gets every listening socket, serves on them
-// and says so; then the running one stops accepting and drains. The sockets are never closed and never bound anew: a
-// waiting connection is accepted by whichever process is there. When the successor ends before it is ready, the running
-// process continues as if nothing had happened; when the running one ends first, the successor has what it needs.
+// and reports this; then the running one stops accepting and drains. The sockets are never closed or bound again: a
+// waiting connection is accepted by whichever process is running. When the successor ends before it is ready, the
+// running process continues as if nothing had happened; when the running one ends first, the successor already has the
+// sockets.
 //
 //   successor                                         predecessor
 //     Predecessor::find() ── "keel-handover 1 NAME" ──▶
@@ -15,7 +16,7 @@
 //                         ◀── "taken" ──
 //     Handover::publish()
 //
-// One message per packet (SOCK_SEQPACKET). Both sides speak only with processes of their own user, or root.
+// One message per packet (SOCK_SEQPACKET). Both sides accept only processes of their own user, or root.
 //
 // Source: unix(7): SCM_RIGHTS, SO_PEERCRED.
 
@@ -33,9 +34,9 @@
 
 namespace keel::app {
 
-// The running process's side.
+// The side of the running process.
 //
-// Threads: made, published and ended on one thread. It serves successors on a thread of its own.
+// Threads: made, published and ended on one thread. It serves successors on a separate thread.
 class Handover {
  public:
   enum class State : std::uint8_t {
@@ -45,18 +46,18 @@ class Handover {
   };
 
   // Prepares a socket beside `path`, which only this user may connect to. `taken` is called on another thread when a
-  // successor is ready, once. Errors: the folder is not there, or may not be written to; the path is too long.
+  // successor is ready, once. Errors: the folder does not exist or is not writable; the path is too long.
   static Result<std::unique_ptr<Handover>> make(std::string path, std::string service, Function<void()> taken);
-  ~Handover();  // end()
+  ~Handover();  // Calls end().
   Handover(const Handover&) = delete;
   Handover& operator=(const Handover&) = delete;
 
-  // From now on successors find this process at the path, and no longer the one that was there before. They get
+  // From now on successors find this process at the path, instead of the previous one. They get
   // `listeners`, and the result of `secret`, which is called on the thread for each of them: at most 16 KiB; empty:
   // nothing.
   Result<> publish(Listeners listeners, Function<std::string()> secret = {});
-  // No successor is served any more, and our descriptors of the listening sockets are closed. The path is removed
-  // unless it is a successor's. Idempotent.
+  // Stops serving successors, and closes our descriptors of the listening sockets. Removes the path unless it belongs
+  // to a successor. Idempotent.
   State end() noexcept;
   // The successor's process, when the state is Taken.
   pid_t successor() const noexcept;
@@ -67,12 +68,12 @@ class Handover {
   std::unique_ptr<Server> server_;
 };
 
-// The starting process's side.
+// The side of the starting process.
 class Predecessor {
  public:
-  // The process at `path`, and its listening sockets; nothing when there is none, or when it ended during the call.
-  // Errors: Unavailable (no response within 5 s); FailedPrecondition (it rejects and says why: another service, another
-  // version, a successor that came first; or what is there is no Handover); PermissionDenied.
+  // The process at `path`, and its listening sockets; empty when there is none, or when it ended during the call.
+  // Errors: Unavailable (no response within 5 s); FailedPrecondition (it rejects this process with a reason: another
+  // service, another version, an earlier successor; or the socket does not belong to a Handover); PermissionDenied.
   static Result<std::optional<Predecessor>> find(const std::string& path, const std::string& service);
   Predecessor(Predecessor&& other) noexcept;
   Predecessor& operator=(Predecessor&&) = delete;
@@ -83,8 +84,8 @@ class Predecessor {
   const std::string& secret() const noexcept { return secret_; }
   pid_t process() const noexcept { return process_; }
 
-  // Says that we are ready: it drains and ends. True when it confirms that within 5 s; false when it has ended or does
-  // not respond: then no other process has the sockets.
+  // Reports that this process is ready: the predecessor then drains and ends. True when it confirms within 5 s; false
+  // when it has ended or does not respond: then no other process has the sockets.
   bool leave() noexcept;
 
  private:

@@ -8,22 +8,22 @@
 //
 // Liveness fails only when a restart would help; a dependency that is down belongs to readiness. Start-up checks run
 // until they have passed once; readiness needs all of them, start_complete(), and that no drain has begun: drain()
-// makes it fail before the listeners close, so that a load balancer stops sending first. A check that `degrades` fails
-// nothing: it is shown, and the status is "degraded".
+// makes it fail before the listeners close, so that a load balancer stops sending first. A check that `degrades` never
+// fails a probe: its failure is shown, and the status is "degraded".
 //
-// Checks run by themselves, at an interval; pages show the last results and their age, and never wait. One that takes
-// longer than its timeout has failed from that moment on. It delays no other check, and is run again when it has
-// returned. One whose need has failed is not run: "not checked: database failed".
+// Checks run by themselves, at an interval; pages show the last results and their age, and never wait. A check that
+// takes longer than its timeout has failed from that moment on. It does not delay other checks, and is run again when
+// it has returned. A check whose dependency has failed is not run: "not checked: database failed".
 //
 //   {"status":"failing","checks":[{"name":"start","status":"ok"},
 //    {"name":"database","status":"failing","since":"2026-01-31T12:00:00Z","duration_sec":0.0004,"age_sec":2.5,
 //     "last_error":"open: No such file or directory"}]}
 //
-// `last_error` stays when the check passes again; `since` is when the status became what it is. Metrics:
-// health_check_up{check} (1 or 0) and health_check_duration_seconds{check}. A check that begins to fail is a line of
-// the log at level warn, one that passes again a line at level info.
+// `last_error` is kept when the check passes again; `since` is the time of the last change of the status. Metrics:
+// health_check_up{check} (1 or 0) and health_check_duration_seconds{check}. When a check begins to fail, a line is
+// logged at level warn, and when it passes again, at level info.
 //
-// Ownership: a Check ends its registration when destroyed and must not outlive the Health; a loop turns until the
+// Ownership: a Check ends its registration when destroyed and must not outlive the Health; a loop has to run until the
 //            checks that run on it are gone.
 // Threads:   any, but a Check that runs on a loop is not destroyed on that loop's thread. Functions run on threads of
 //            the Health (two, and one more for each that hangs), each check one at a time; tasks on their loop.
@@ -64,9 +64,9 @@ enum class HealthKind : std::uint8_t { Liveness, Readiness, Startup };
 struct HealthOptions {
   std::string name;  // For people, and the label `check` of metrics. Used once; "start" and "drain" are taken.
   HealthKind kind = HealthKind::Readiness;
-  bool degrades = false;                // Failing is shown, and the kind does not fail with it.
+  bool degrades = false;                // A failure is shown, but does not fail the probe of its kind.
   std::vector<std::string> needs = {};  // Checks that were added before and must pass for this one to be run.
-  Duration timeout = 5_s;               // After this time without a result it has failed.
+  Duration timeout = 5_s;               // A check without a result after this time has failed.
 };
 
 class Health {
@@ -80,22 +80,22 @@ class Health {
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
-  // A name that is used already and a need that does not exist are bugs.
+  // A duplicate name and a need that does not exist are bugs.
   Check add(HealthOptions options, Function<Result<>()> test);
   // `test` makes a task that runs on `loop`; at its timeout it is cancelled.
   Check add(HealthOptions options, io::Loop& loop, Function<Task<>()> test);
 
-  // Runs every check now and then each `interval`. Once.
+  // Runs every check now and then each `interval`. Call it once.
   void start(Duration interval);
   // The same in a simulation, where nothing has a thread: everything runs on the first loop of `simulated`, functions
-  // too, in its time. wait_checked() and the end of a Check whose task runs turn the loops. The runtime outlives the
-  // checks that are tasks, and its loops outlive this.
+  // too, in its time. wait_checked(), and the destructor of a Check whose task runs, run the loops. The runtime
+  // outlives the checks that are tasks, and its loops outlive this.
   void start(io::Runtime& simulated, Duration interval);
   // Waits until each check has a result; false when `limit` was over first.
   bool wait_checked(Duration limit);
 
-  // Runs the check of this name, and those that need it, as soon as possible, instead of after the interval: something
-  // has happened that it will see. No effect where there is none.
+  // Runs the check of this name, and those that need it, as soon as possible, instead of after the interval, because
+  // something relevant to it has happened. No effect if there is none.
   void check_soon(std::string_view name);
 
   void start_complete();
@@ -134,7 +134,7 @@ class Health {
   Host* clock_ = &Host::system();
   log::Logger log_;
   std::mutex mutex_;
-  std::condition_variable wake_;      // For the threads: something may be due.
+  std::condition_variable wake_;      // Wakes the threads: a check may be due.
   std::condition_variable finished_;  // A check has a result, or a change was reported.
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<std::unique_ptr<Thread>> threads_;

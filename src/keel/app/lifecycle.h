@@ -1,4 +1,5 @@
-// keel/app/lifecycle.h — the modules of a process: started along what they need, timed, and stopped in reverse.
+// keel/app/lifecycle.h — the modules of a process: started in the order of their dependencies, timed, and stopped in
+// reverse order.
 //
 //   app::Lifecycle lifecycle;
 //   lifecycle.add({.name = "store", .start = [&] { return store.open(); }, .stop = [&] { store.close(); }});
@@ -11,8 +12,8 @@
 // Modules that do not need each other start at the same time, each on a thread "start-N" made by the Host. A lazy one
 // starts when ensure() is called for it or a module needs it. ensure() within a module's own start counts as a need.
 //
-// Where there are no threads, in a simulation, modules start and stop one after the other inside the calls that want
-// them (ModuleThreads::None), and no timeout ends what they do.
+// In a simulation, which has no threads, modules start and stop one after the other inside the calls that need them
+// (ModuleThreads::None), and no timeout ends them.
 //
 // Errors:   InvalidArgument for a need without a module and for a circle, with the chain, before anything starts; a
 //           module's own error, DeadlineExceeded (start_timeout) or Cancelled (is_interrupted), with the module, its
@@ -45,9 +46,9 @@ namespace keel::app {
 struct Module {
   std::string name;                     // Unique.
   std::vector<std::string> needs = {};  // Modules that run before this one starts, and until it has stopped.
-  Function<Result<>()> start = {};      // Empty: nothing has to be done to start it.
+  Function<Result<>()> start = {};      // Empty: there is nothing to do at the start.
   Function<void()> stop = {};           // Called when start has succeeded. Empty: nothing to do.
-  Duration start_timeout = 30_s;        // For `start` alone, without the waiting for needs.
+  Duration start_timeout = 30_s;        // Only for `start`, without waiting for the needs.
   bool lazy = false;                    // Not started by start() itself.
 };
 
@@ -55,34 +56,34 @@ struct Module {
 struct Phase {
   enum class State : std::uint8_t { Waiting, Starting, Running, Failed, Stopped };
   std::string name;
-  Instant began = {};           // When `start` began; while it waits, when it was asked for.
+  Instant began = {};           // When `start` began; while it waits, the time of the request.
   Duration took = {};           // Duration of `start`; while it starts, until now.
-  Duration waited = {};         // For its needs, from the moment it was asked for.
-  std::string waited_for = {};  // The last of these to come; empty when they ran already.
+  Duration waited = {};         // The time of waiting for its needs, from its request.
+  std::string waited_for = {};  // The last of these to start; empty when they were already running.
   std::string thread = {};      // "start-2"; of a step: "main".
   State state = State::Running;
 };
 // The name of a state, as the report of the start shows it.
 std::string_view to_string(Phase::State state) noexcept;
 
-// A table for people: a line for each phase in order of beginning, times in milliseconds since `origin`, and the total
-// until `end`.
+// A table for people: a line for each phase in the order of their beginning, times in milliseconds since `origin`, and
+// the total until `end`.
 std::string phase_table(std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end);
 // The phases of a start as one JSON object:
 // {"name":…,"total_ms":…,"phases":[{"name":…,"began_ms":…,"took_ms":…,"waited_ms":…,
 // "waited_for":…,"thread":…,"state":…}]}
 void write_phases(Buffer& out, std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end);
 
-// What stop() did: each module with the time it took, and the error of one that did not stop cleanly.
+// The result of stop(): each module with the time it took, and the error of one that did not stop cleanly.
 struct StopReport {
   struct Part {
     std::string name;
-    Duration took;             // Until the deadline when it is stuck.
+    Duration took;             // Up to the deadline, if it is stuck.
     bool is_stuck = false;     // Still stopping, or still starting, at the deadline.
     std::string problem = {};  // The text of an exception out of `stop`.
   };
   std::vector<Part> parts;        // In the order of stopping.
-  std::vector<std::string> left;  // Not stopped, because something stuck comes before.
+  std::vector<std::string> left;  // Modules that were not stopped, because a stuck one comes before them.
   Duration took;
 
   bool is_complete() const noexcept;
@@ -94,7 +95,7 @@ class Lifecycle {
  public:
   static constexpr Duration usual_stop_timeout = 10_s;
 
-  // `stop_timeout`: for stopping what was started when start() fails.
+  // `stop_timeout`: the time limit for stopping the started modules when start() fails.
   explicit Lifecycle(Duration stop_timeout = usual_stop_timeout, ModuleThreads threads = ModuleThreads::Own);
   ~Lifecycle();
   Lifecycle(const Lifecycle&) = delete;
@@ -102,32 +103,32 @@ class Lifecycle {
 
   // A name that is used already is a bug.
   void add(Module module);
-  // A step that is no module, for phases(): it has been done.
+  // Records a completed step that is not a module, for phases().
   void record(std::string_view name, Instant began, Duration took);
 
   // Starts every module that is not lazy, with what these need, and waits for them. During that, `is_interrupted` is
-  // called every few milliseconds on this thread. On an error what had started is stopped again, in reverse order, also
-  // what begin() and ensure() had started before.
+  // called every few milliseconds on this thread. On an error the started modules are stopped in reverse order,
+  // including those that begin() and ensure() had started before.
   Result<> start(FunctionRef<bool()> is_interrupted);
   Result<> start();
-  // Starts one module and what it needs, without waiting; for errors see ensure().
+  // Starts one module and its needs, without waiting; for errors see ensure().
   Result<> begin(std::string_view name);
-  // The same, and waits. Nothing else is stopped on an error; ensuring a module that has failed starts it again.
+  // The same, and waits. On an error no other module is stopped; calling it for a failed module starts it again.
   // FailedPrecondition once stop() has begun, for a module that does not run.
   Result<> ensure(std::string_view name, FunctionRef<bool()> is_interrupted);
   Result<> ensure(std::string_view name);
 
-  // Stops what runs, one after the other in reverse order of starting, on a thread of its own; modules that still start
-  // are waited for. Returns when all is stopped, or at the deadline with what is not. `while_waiting` is called every
-  // few milliseconds, on this thread. Idempotent.
+  // Stops the running modules, one after the other in reverse order of starting, on a separate thread; it waits for
+  // modules that are still starting. Returns when all have stopped, or at the deadline with those that have not.
+  // `while_waiting` is called every few milliseconds, on this thread. Idempotent.
   StopReport stop(Duration deadline, FunctionRef<void()> while_waiting);
   StopReport stop(Duration deadline);
 
-  // The module is there and has started.
+  // Whether the module exists and has started.
   bool runs(std::string_view name) const;
-  // The modules that were asked for so far and every recorded step, in the order in which they began.
+  // The modules that were requested so far and every recorded step, in the order in which they began.
   std::vector<Phase> phases() const;
-  // The modules that were added and are not lazy, or have been asked for.
+  // The modules that were added and are not lazy, or have been requested.
   std::vector<std::string> wanted() const;
 
  private:
@@ -138,7 +139,7 @@ class Lifecycle {
     bool is_done = false;
   };
   using Lock = std::unique_lock<std::mutex>;
-  // All of these hold mutex_, except where they call a module.
+  // All of these hold mutex_, except while they call a module.
   Entry* find(std::string_view name) const noexcept;
   Result<> check(Entry& entry, std::vector<Entry*>& path);
   Result<> add_need(Entry& of, Entry& need);

@@ -6,7 +6,7 @@
 //
 // Each is for the server of its name, "http", "https", "admin" or "probes".
 //
-// Ownership: owns its descriptors and closes them at its end; who wants one for longer duplicates it.
+// Ownership: owns its descriptors and closes them when it is destroyed; duplicate one that you need for longer.
 // Source:    sd_listen_fds(3).
 
 #pragma once
@@ -36,8 +36,8 @@ class Listeners {
   // The sockets that the service manager passed with LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. The variables are
   // removed from the environment, so that a child does not take the sockets for its own; the descriptors become
   // close-on-exec. None when LISTEN_PID is another process. Names are "http", "https", "admin" and "probes"; when none
-  // is among them (systemd's default name is the unit's) all are "http". InvalidArgument names the variable or the
-  // descriptor that is not as it should be. Threads: none but the caller's.
+  // is among them (systemd's default name is the unit's) all are "http". InvalidArgument names the invalid variable or
+  // descriptor. Threads: only the caller's.
   static Result<Listeners> from_environment();
 
   // Takes `fd` over, also when it is rejected: InvalidArgument when it is not a TCP or Unix stream socket that listens.
@@ -45,8 +45,8 @@ class Listeners {
 
   // The descriptors with the name `name`; they stay owned by this object.
   std::vector<int> find(std::string_view name) const;
-  // The same, of those only that listen at `at` (with port 0: at any port), or that are kept: a service manager chooses
-  // where.
+  // The same, but only those that listen at `at` (with port 0: at any port), or that are kept, because a service
+  // manager chooses their address.
   std::vector<int> find(std::string_view name, const Address& at) const;
   // Whether the service manager has those of `name` open.
   bool is_kept(std::string_view name) const noexcept;

@@ -30,8 +30,8 @@ class Notify {
  public:
   // Without a service manager: notifications do nothing.
   Notify() = default;
-  // NOTIFY_SOCKET: a path, or @name in the abstract name space; without a service manager when it is not set.
-  // WATCHDOG_USEC counts when WATCHDOG_PID is this process or not set. InvalidArgument when one of them is neither.
+  // NOTIFY_SOCKET: a path, or @name in the abstract name space; if it is not set, there is no service manager.
+  // WATCHDOG_USEC is used if WATCHDOG_PID is this process or not set. InvalidArgument when one of them is malformed.
   static Result<Notify> from_environment();
   Notify(Notify&& other) noexcept;
   Notify& operator=(Notify&& other) noexcept;
@@ -43,16 +43,16 @@ class Notify {
 
   // `status` is one line for people (systemctl status shows it).
   Result<> status(std::string_view status);
-  // The start is complete; also: a reload is.
+  // Reports that the start, or a reload, is complete.
   Result<> ready(std::string_view status);
   // A reload begins; ready() ends it.
   Result<> reloading();
-  // The end begins.
+  // Reports that the stop begins.
   Result<> stopping(std::string_view status);
-  // The main process is another one from now on.
+  // Reports that the main process is another one from now on.
   Result<> main_pid(pid_t pid);
-  // Extends the time limit of the present step (start or stop) to this duration from now on, where the service
-  // manager's own limit is shorter.
+  // Extends the time limit of the present step (start or stop) to this duration from now on, if the service manager's
+  // own limit is shorter.
   Result<> extend(Duration timeout);
   Result<> beat();
 
@@ -60,7 +60,7 @@ class Notify {
   Result<> send(std::string_view message);
 
   int socket_ = -1;
-  std::string address_;  // As the system wants it, '@' replaced.
+  std::string address_;  // In the form that the system expects, with '@' replaced.
   Duration watchdog_;
 };
 

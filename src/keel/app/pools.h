@@ -4,11 +4,11 @@
 //   KEEL_TRY_VOID(lifecycle.ensure(pools.add("images")));
 //   co_await resume_on(pools.get("images"));
 //
-// A pool is as thread.pools describes its name: size, bounds, queue, CPUs (one that the process may not use is logged,
-// and the thread unpinned). One that is not listed there has thread.pool_size threads, or as many as the function says;
-// with thread.autoscale it is elastic instead, between the bounds of that. Each is a lazy module "pool NAME" of the
-// lifecycle, with metrics pool_…{pool="NAME"}. When it stops, what has not begun within half of common.stop_timeout_sec
-// is discarded and logged.
+// A pool has the properties that thread.pools gives its name: size, bounds, queue, CPUs (one that the process may not
+// use is logged, and the thread unpinned). A pool that is not listed has thread.pool_size threads, or as many as the
+// function returns; with thread.autoscale it is elastic instead, within the limits of that section. Each is a lazy
+// module "pool NAME" of the lifecycle, with metrics pool_…{pool="NAME"}. When it stops, jobs that have not begun within
+// half of common.stop_timeout_sec are discarded and logged.
 //
 // Threads:  add() and get() on any.
 // Lifetime: settings, lifecycle and registry outlive it; the pools live as long as it does. The lifecycle is stopped
@@ -33,12 +33,12 @@ struct Settings;
 
 class Pools {
  public:
-  // `usual_size` is asked when a pool without a size starts, on the thread that starts it.
+  // `usual_size` is called when a pool without a size starts, on the thread that starts it.
   // `executor`: see ThreadPoolOptions.
   Pools(const Settings& settings, Lifecycle& lifecycle, metrics::Registry& registry, Function<unsigned()> usual_size,
         Executor* executor = nullptr);
 
-  // The module that makes the pool `name`; a second call for it only says its name again.
+  // The module that makes the pool `name`; a second call only returns its name again.
   std::string add(std::string_view name);
   // A pool whose module runs.
   ThreadPool& get(std::string_view name) const;

@@ -1,7 +1,7 @@
 // keel/app/settings.h — the configuration every Keel service has: threads, logs, database, network, monitoring.
 //
-// Defaults suit a small service: loopback address, bounded everything, durable writes. Each field's help sentence,
-// range and unit is in settings.cc or settings_https.cc, and what --help prints. An application adds its own sections
+// Defaults suit a small service: loopback address, limits on everything, durable writes. Each field's help sentence,
+// range and unit is in settings.cc or settings_https.cc, and is printed by --help. An application adds its own sections
 // by deriving:
 //
 //   struct ShopConfig : app::Settings {
@@ -14,7 +14,7 @@
 //   Result<ShopConfig> config = config::load<ShopConfig>({.file = "shop.yaml", .args = args});
 //
 // A section whose values become the options of a part holds these options, or begins with their defaults: a default is
-// stated where the part is, and here only when no part has it. The configuration's keys are those of fields(), which
+// stated in the part, and here only if no part has it. The configuration's keys are those of fields(), which
 // these map to members, one line each.
 //
 // Threads: values.  Cost: start-up only.
@@ -65,7 +65,7 @@ struct PoolSettings {
   std::string name;
   int size = ThreadPoolOptions().threads;
   int max_size = ThreadPoolOptions().threads_max;
-  std::vector<int> affinity = {};  // Empty: wherever the system likes.
+  std::vector<int> affinity = {};  // Empty: the system chooses.
   std::size_t queue_max = 0;       // 0: as queue_capacity
   WhenFull when_full = ThreadPoolOptions().when_full;
   void fields(config::Schema& v);
@@ -112,7 +112,7 @@ struct LoggingSettings {
   std::optional<Level> level;  // None: common.log_level.
   log::RingOptions ring;
   std::vector<SinkSettings> sinks = std::vector<SinkSettings>(1);
-  std::string crash_file;  // Empty: standard error alone.
+  std::string crash_file;  // Empty: only standard error.
   bool core_memory;
   // With the defaults of CrashOptions.
   LoggingSettings();
@@ -157,11 +157,11 @@ struct HttpSettings {
   Duration drain_delay;
   Duration drain_timeout = 30_s;
   std::vector<std::string> trusted_proxies;
-  http::ServerOptions server;  // Without what is above.
+  http::ServerOptions server;  // The options that are not fields above.
   void fields(config::Schema& v);
   // From `address` and `port`; InvalidArgument when it is neither an IP address nor unix:/path.
   Result<Address> listen_address() const;
-  // From `socket_mode`; InvalidArgument when it is no mode, or there is no Unix socket that has one.
+  // From `socket_mode`; InvalidArgument when it is not a valid mode, or the address is not a Unix socket.
   Result<std::uint32_t> listen_mode() const;
 };
 
@@ -183,7 +183,7 @@ struct HttpsSettings {
   std::string key;
   std::string ocsp_response;  // Empty: none.
   std::vector<CertificateSettings> more;
-  std::string address;        // Empty: that of HttpSettings.
+  std::string address;        // Empty: the address of HttpSettings.
   std::uint16_t port = 8443;  // 0: any free one
   PlainHttp plain_http = PlainHttp::Serve;
   std::uint16_t redirect_port = 0;  // 0: `port`
@@ -200,7 +200,7 @@ struct HttpsSettings {
   void check(config::Checks& checks) const;
   bool operator==(const HttpsSettings&) const = default;
   bool is_on() const noexcept { return !certificate.empty(); }
-  // All that are named.
+  // All files that are named.
   std::vector<std::string> files() const;
   // The port that redirects name.
   std::uint16_t redirect_target() const noexcept { return redirect_port != 0 ? redirect_port : port; }
@@ -212,8 +212,8 @@ struct HandoverSettings {
   void fields(config::Schema& v);
 };
 
-// The settings of an HTTP client of the application (App::client). Options that it does not set are as the application
-// has chosen.
+// The settings of an HTTP client of the application (App::client). Options that it does not set have the values that
+// the application has chosen.
 struct ClientSettings {
   std::string base_url;
   Duration timeout;
@@ -224,7 +224,7 @@ struct ClientSettings {
   std::size_t connections_per_origin_max;
   std::size_t body_bytes_max;
   int attempts_max;
-  config::Secret proxy;  // As http::ClientOptions has it, with a password perhaps.
+  config::Secret proxy;  // As in http::ClientOptions; it may contain a password.
   std::vector<std::string> no_proxy;
   bool decompresses;
   std::string roots;  // Empty: the system's.
@@ -245,7 +245,7 @@ struct NetworkSettings {
   std::map<std::string, ClientSettings> clients;
   HandoverSettings handover;
   void fields(config::Schema& v);
-  // As HttpSettings::listen_address(), of the listener with TLS.
+  // As HttpSettings::listen_address(), for the listener with TLS.
   Result<Address> https_address() const;
 };
 
@@ -310,10 +310,10 @@ struct Settings {
   ContainerSettings container;
 
   void fields(config::Schema& v);
-  // Rules between fields; load() calls it. A deriving struct with rules of its own calls it from its check().
+  // Rules between fields; load() calls it. A derived struct with its own rules calls it from its check().
   void check(config::Checks& checks) const;
 
-  // Lines below this are not recorded: logging.level, else common.log_level.
+  // Lines below this level are not recorded: logging.level, else common.log_level.
   Level log_level() const noexcept;
 };
 

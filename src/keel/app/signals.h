@@ -1,4 +1,4 @@
-// keel/app/signals.h — SIGTERM, SIGINT, SIGHUP and SIGQUIT, taken by the main thread as values.
+// keel/app/signals.h — SIGTERM, SIGINT, SIGHUP and SIGQUIT, received by the main thread as values.
 //
 //   app::SignalWaiter signals;                    // first thing in main, before any thread starts
 //   …start…
@@ -10,7 +10,7 @@
 // a process by its group and by itself.
 //
 // The constructor blocks the four signals in its thread, and so in every thread started later, and ignores SIGPIPE
-// (a write to a closed socket is an error of that write). The destructor puts everything back.
+// (a write to a closed socket is an error of that write). The destructor restores everything.
 //
 // Threads: all calls on the thread that made it, except request_stop(), which any thread may call. One per process.
 // Cancellation: request_stop() ends a wait.
@@ -32,7 +32,7 @@ enum class Signal : std::uint8_t { Terminate, Interrupt, Reload, Report };  // S
 // Takes the signals of the process; made by the main thread before any other thread starts.
 class SignalWaiter {
  public:
-  // From the moment at which wait() or wait_for() gave the first SIGTERM or SIGINT.
+  // Counted from the moment at which wait() or wait_for() returned the first SIGTERM or SIGINT.
   static constexpr Duration same_request = 200_ms;
 
   SignalWaiter();
@@ -45,13 +45,13 @@ class SignalWaiter {
   // The same for at most `timeout`; nothing when none came.
   std::optional<Signal> wait_for(Duration timeout) noexcept;
 
-  // From here on the next SIGTERM or SIGINT that is not the same request ends the process immediately, with the exit
-  // status 128 + its number and without destructors; one that arrived since the last wait() does so before this call
-  // returns. The others have no effect any more. Idempotent. Call it right after wait(): when a signal came that waits
-  // here is not known.
+  // From now on the next SIGTERM or SIGINT that is not part of the same request ends the process immediately, with the
+  // exit status 128 + its number and without destructors; one that arrived since the last wait() does so before this
+  // call returns. The other signals no longer have any effect. Idempotent. Call it directly after wait(), because the
+  // arrival time of a pending signal is unknown.
   void end_on_next() noexcept;
 
-  // As if SIGTERM had arrived; without effect once end_on_next() was called.
+  // Acts as if SIGTERM had arrived; has no effect after end_on_next() was called.
   void request_stop() noexcept;
 
  private:

@@ -1,4 +1,4 @@
-// keel/app/stall.h — the log of workers that do not come back to their loop, and where they are.
+// keel/app/stall.h — logs workers that do not return to their loop, with their position.
 //
 //   StallLog stalls(*runtime, 200_ms, registry);
 //
@@ -8,7 +8,8 @@
 // again after a stall` at the end.
 //
 // Metrics:  worker_stalls_total; worker_stall_seconds, observed at the end, to within half of `bound`.
-// Threads, lifetime, cost: as there; the registry outlives it, and report_all() may be called on any thread that is not
+// Threads, lifetime, cost: those of io/stall_watch.h; the registry outlives it, and report_all() may be called on any
+// thread that is not
 //           a worker.
 
 #pragma once
@@ -29,7 +30,7 @@ class StallLog {
   StallLog(const StallLog&) = delete;
   StallLog& operator=(const StallLog&) = delete;
 
-  // Logs where every worker is now: one line each, `worker`, with its stack.
+  // Logs the position of every worker: one line `worker` for each, with its stack.
   void report_all();
 
  private:

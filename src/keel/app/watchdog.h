@@ -1,4 +1,4 @@
-// keel/app/watchdog.h — the supervisor's watchdog is fed as long as every worker's loop turns.
+// keel/app/watchdog.h — notifies the supervisor's watchdog as long as every worker's loop runs.
 //
 //   app::Watchdog watchdog(notify, runtime);
 //   while (running) {
@@ -6,8 +6,8 @@
 //     KEEL_TRY_VOID(watchdog.tick());
 //   }
 //
-// A job goes to each loop, and the next beat is sent when all of them have run. One worker that is stuck, or the
-// thread that calls tick(), stops the beats, and the supervisor ends and restarts the process when its time is over.
+// A job is posted to each loop, and the next beat is sent when all of them have run. If one worker, or the thread that
+// calls tick(), is stuck, the beats stop, and the supervisor restarts the process when its time limit is over.
 //
 // Errors:   those of Notify::beat().
 // Threads:  one.  Lifetime: from after the workers' start until after their end; notify outlives it.
@@ -28,9 +28,9 @@ class Watchdog {
   Watchdog(Notify& notify, io::Runtime& runtime);
   ~Watchdog();
 
-  // How often to call tick(): a third of what the supervisor wants; forever when it does not count.
+  // How often to call tick(): a third of the supervisor's interval; forever if there is no watchdog.
   Duration interval() const noexcept;
-  // Sends a beat when one is due and every loop has turned since the last. May be called more often.
+  // Sends a beat when one is due and every loop has run since the last one. May be called more often.
   Result<> tick();
 
  private:

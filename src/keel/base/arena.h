@@ -4,11 +4,11 @@
 //   sort_into(arena.array<Row>(count));
 //   arena.rewind(before);                      // what was allocated since is gone, the rest stays
 //
-// allocate() bumps a pointer; nothing is freed alone. rewind() forgets everything and keeps the first block. Blocks
-// come from the thread's pool (base/pool.h), so in steady state the heap is not touched. Destructors are not run:
-// only trivially destructible things belong here. For containers of the standard library: arena_resource.h.
+// allocate() bumps a pointer; objects are not freed individually. rewind() forgets everything and keeps the first
+// block. Blocks come from the thread's pool (base/pool.h), so in steady state the heap is not touched. Destructors are
+// not run: use it only for trivially destructible objects. For containers of the standard library: arena_resource.h.
 //
-// Lifetime: what was allocated is valid until rewind() or destruction, or rewind() to a mark that is older.
+// Lifetime: allocated memory is valid until rewind(), a rewind() to an older mark, or destruction.
 // Threads:  one at a time.  Cost: a compare and an add; a pool block when the current one is full.
 
 #pragma once
@@ -30,7 +30,7 @@ class Arena {
  public:
   static constexpr std::size_t alignment_max = 16;
 
-  // Where allocation was at a moment.
+  // The position of the allocation at a moment.
   class Mark {
     friend class Arena;
     Block* block_ = nullptr;
@@ -38,7 +38,7 @@ class Arena {
     std::size_t before_ = 0;
   };
   struct Statistics {
-    std::size_t used;        // Bytes handed out, with what alignment took.
+    std::size_t used;        // Allocated bytes, including alignment.
     std::size_t reserved;    // Bytes of the blocks that it holds.
     std::size_t high_water;  // The largest number of bytes in use at any time, over all rewinds.
     std::size_t chunks;      // Blocks that it holds.
@@ -54,7 +54,8 @@ class Arena {
   void* allocate(std::size_t bytes, std::size_t alignment = 8) {
     KEEL_DCHECK(alignment <= alignment_max && (alignment & (alignment - 1)) == 0,
                 "an arena aligns to a power of two, at most 16");
-    // Not beyond end_, which is aligned to alignment_max. A size of 0 wraps around here and takes the slow path too.
+    // This cannot be beyond end_, which is aligned to alignment_max. A size of 0 wraps around here and takes the slow
+    // path too.
     const std::uintptr_t at = (next_ + alignment - 1) & ~(alignment - 1);
     if (bytes - 1 >= end_ - at) [[unlikely]]
       return allocate_slow(bytes, alignment);
@@ -68,7 +69,7 @@ class Arena {
         "an arena runs no destructors: put an object that needs one into a std::pmr container of an ArenaResource");
     static_assert(alignof(T) <= alignment_max, "an arena aligns to 16 bytes at most");
     std::size_t bytes = 0;
-    if (__builtin_mul_overflow(count, sizeof(T), &bytes)) bytes = SIZE_MAX;  // More than there is.
+    if (__builtin_mul_overflow(count, sizeof(T), &bytes)) bytes = SIZE_MAX;  // The size would overflow.
     return {static_cast<T*>(allocate(bytes, alignof(T))), count};
   }
   std::string_view copy(std::string_view text) {
@@ -77,10 +78,10 @@ class Arena {
     std::memcpy(to, text.data(), text.size());
     return {to, text.size()};
   }
-  // Grows the block that was allocated last, in place when it fits, else by copying.
+  // Grows the last allocation, in place if it fits, else by copying.
   void* extend(void* last, std::size_t old_bytes, std::size_t new_bytes);
 
-  // Where rewind() may go back to, until it has gone further back or everything was forgotten.
+  // A position for rewind(), valid until the arena was rewound further back or completely.
   Mark mark() const noexcept {
     Mark mark;
     mark.block_ = block_;
@@ -88,9 +89,10 @@ class Arena {
     mark.before_ = before_;
     return mark;
   }
-  void rewind() noexcept;           // Forgets all; keeps one block for the next user.
-  void rewind(Mark mark) noexcept;  // Frees everything allocated since then, and returns the later blocks.
-  void release() noexcept;          // Frees everything and returns every block.
+  void rewind() noexcept;  // Frees everything, but keeps one block for the next user.
+  // Frees everything allocated since the mark, and returns the later blocks to the pool.
+  void rewind(Mark mark) noexcept;
+  void release() noexcept;  // Frees everything and returns every block.
   std::size_t bytes_held() const noexcept { return held_; }
   Statistics statistics() const noexcept;  // Cost: a step for each block.
 
@@ -109,7 +111,7 @@ class Arena {
   std::uintptr_t end_ = 0;
   Block* block_ = nullptr;
   std::size_t held_ = 0;
-  std::size_t before_ = 0;  // Used of the blocks before the current one.
+  std::size_t before_ = 0;  // Bytes used in the blocks before the current one.
   std::size_t most_ = 0;    // The largest use noted so far; it is noted whenever use is about to decrease.
 };
 

@@ -7,9 +7,10 @@
 // Memory that a container frees is not reused before the arena is rewound. A vector that grows leaves its smaller
 // buffers unused until then, so call reserve() first.
 //
-// Lifetime: refers to the arena. Containers end before it is rewound: their destructors look at what they hold.
+// Lifetime: refers to the arena. Containers must be destroyed before it is rewound, because their destructors access
+// their elements.
 // Errors:   std::bad_alloc, as any memory resource.
-// Threads:  the arena's.  Cost: a virtual call and Arena::allocate; giving back costs the call.
+// Threads: the arena's. Cost: a virtual call and Arena::allocate; deallocation costs only the call.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// keel/base/ascii.h — letters, digits and blanks of ASCII, whatever the locale says.
+// keel/base/ascii.h — letters, digits and blanks of ASCII, independent of the locale.
 //
 // A byte from 0x80 up is neither a letter nor a digit nor a blank, and keeps its case.
 //

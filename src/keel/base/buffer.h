@@ -3,7 +3,7 @@
 // Used for response bodies, heads that arrive in pieces and everything that is written before it is sent. A queue of
 // bytes is a BufferChain (base/buffer_chain.h).
 //
-// Ownership: owns its block; move-only. Views into it die when it grows.
+// Ownership: owns its block; move-only. Views into it are invalid after it grows.
 // Errors:    growing throws std::bad_alloc, and what was written stays. More than there is is a bug: builds without
 //            NDEBUG abort.
 // Threads:   one at a time; may be destroyed on another thread than it was made.
@@ -68,14 +68,14 @@ class Buffer {
     KEEL_DCHECK(size <= capacity_, "a buffer is not larger than its capacity");
     size_ = size;
   }
-  // Drops the first `bytes`; what follows moves to the front.
+  // Drops the first `bytes`; the rest moves to the front.
   void consume(std::size_t bytes) noexcept {
     KEEL_DCHECK(bytes <= size_, "no more bytes are consumed than the buffer holds");
     size_ -= bytes;
     if (size_ != 0) std::memmove(data_, data_ + bytes, size_);
   }
-  void clear() noexcept { size_ = 0; }  // Keeps the block.
-  void release() noexcept {             // Gives the block back.
+  void clear() noexcept { size_ = 0; }  // Removes all bytes, but keeps the block.
+  void release() noexcept {             // Returns the block to the pool.
     if (data_ == nullptr) return;
     give_back();
     data_ = nullptr;
@@ -83,7 +83,7 @@ class Buffer {
   }
 
  private:
-  void give_back() noexcept;  // The members stay as they are.
+  void give_back() noexcept;  // Returns the block, without changing the members.
   void grow(std::size_t more);
   void grow_further(std::size_t more);
   char* data_ = nullptr;

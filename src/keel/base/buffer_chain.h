@@ -11,8 +11,8 @@
 //   input.commit(static_cast<std::size_t>(::readv(fd, parts, static_cast<int>(count))));
 //   while (input.copy_to(header) == sizeof header && …) input.consume(…);
 //
-// A Buffer (base/buffer.h) is one run of bytes: it moves them when it grows and when its front is used up. Take it for
-// what is written once and sent as a whole, and a chain for a queue.
+// A Buffer (base/buffer.h) is one run of bytes: it moves them when it grows and when its front is used up. Use a Buffer
+// for bytes that are written once and sent as a whole, and a chain for a queue.
 //
 // Ownership: owns its blocks; move-only. Bytes stay where they are until they are consumed, also while more is
 //            appended: so a write of what gather() gave may continue meanwhile.
@@ -62,12 +62,12 @@ class BufferChain {
   void append(std::string_view bytes);
   void append(Buffer&& bytes);
 
-  // The first bytes that lie together; empty only when the chain is. Valid until they are consumed.
+  // The first contiguous bytes; empty only when the chain is. Valid until they are consumed.
   std::string_view front() const noexcept;
-  // Fills `parts` with where the bytes lie, from the first on; returns how many parts. They hold everything unless
-  // there are too few of them.
+  // Fills `parts` with the positions of the bytes, starting with the first; returns the number of parts. They contain
+  // all bytes unless there are too few parts.
   std::size_t gather(std::span<iovec> parts) const noexcept;
-  // Copies the first bytes, as many as there are and fit; returns how many.
+  // Copies the first bytes, as many as exist and fit; returns their number.
   std::size_t copy_to(std::span<char> into) const noexcept;
 
   // Room for `bytes` bytes after the end, in at most parts.size() pieces; returns the number of pieces. It may be less

@@ -1,8 +1,9 @@
-// keel/app/internal/admin_guard.h — what stands in front of the pages of a listener for operators.
+// keel/app/internal/admin_guard.h — the checks in front of the pages of a listener for operators.
 //
-// A web page that somebody opens beside it can have its browser ask the listener by a name of its own (DNS rebinding),
-// and would read the response: a Host that is no IP address, `localhost` or a configured name is 421. HTTP/1.0 without
-// Host, which no browser sends, passes. Browsers keep what they get from other origins, and do not guess its type.
+// A web page can make its browser send requests to the listener under a name that the page owns (DNS rebinding), and
+// would then read the response. Therefore a Host that is not an IP address, `localhost` or a configured name gets 421.
+// HTTP/1.0 without Host is accepted, because no browser sends it. Response fields tell browsers to keep the pages from
+// other origins, and not to guess their types.
 //
 // Threads: any number of concurrent requests.
 // Source:  RFC 9110 §15.5.20, §7.4; Fetch standard, "X-Content-Type-Options", "Cross-Origin-Resource-Policy".

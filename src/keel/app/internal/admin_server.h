@@ -1,6 +1,6 @@
 // keel/app/internal/admin_server.h — the listeners of an App for operators: the module "admin".
 //
-// One has all pages; another, where there is one, has those that come from outside: metrics and health.
+// The first has all pages; the optional second one is for requests from outside: metrics and health.
 //
 // Threads: made and destroyed on the main thread; pages as telemetry/admin_pages.h says.
 
@@ -28,27 +28,27 @@ class AdminServer {
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
-  // What it will show; pages are added before add_module().
+  // The pages that it will show; add pages before add_module().
   telemetry::AdminPages& pages() noexcept { return pages_; }
-  // Adds the module. Errors: monitoring.metrics.export_address or monitoring.probes.address is none; with TLS, those of
-  // the certificates.
+  // Adds the module. Errors: monitoring.metrics.export_address or monitoring.probes.address is not an address; with
+  // TLS, those of the certificates.
   Result<> add_module();
   // Null before add_module(); the second one also without monitoring.probes.address.
   http::Server* server() noexcept { return all_.server.get(); }
   http::Server* probes() noexcept { return probes_.server.get(); }
-  // What a successor may have.
+  // Adds the sockets that a successor may have.
   void share(std::vector<Succession::Shared>& servers);
 
-  // Listens in the predecessor's place, which it has left to the predecessor until everything serves.
+  // Starts to listen in the predecessor's place; until everything serves, the predecessor still listens.
   Result<> succeed();
-  // Of both: Server::begin_drain() for a successor that listens, and Server::stop().
+  // For both listeners: Server::begin_drain() for a successor that listens, and Server::stop().
   void begin_drain();
   void stop();
 
  private:
   struct Part {
     const char* name;
-    const char* keys;  // Of its settings.
+    const char* keys;  // The prefix of the keys of its settings.
     Address address = {};
     http::Router router = {};
     std::unique_ptr<http::Server> server = nullptr;

@@ -57,7 +57,7 @@ inline http::Response stall(http::Request&) {
   return http::Response::text(http::Status::Ok, "at last");
 }
 
-// What comes back until the server closes; `wire` asks it to.
+// Returns everything that comes back until the server closes; `wire` has to ask it to.
 inline std::string ask(const Address& to, const std::string& wire) {
   const int fd = ::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
   std::string text;
@@ -83,8 +83,8 @@ class Open {
  private:
   int fd_;
 };
-// An address that nobody listens on.
-// Below the ports that the system gives to clients, one of which could take it before it is listened on.
+// An address on which no process listens.
+// It is below the ports that the system gives to clients, so that no client can take it before the test listens on it.
 inline Address free_address() {
   while (true) {
     const auto port = static_cast<std::uint16_t>(10'000 + Host::system().random() % 20'000);
@@ -143,7 +143,7 @@ class Apps : public testing::Test {
     if (!client) return app.run();
     std::thread other([&] {
       if (told != nullptr) service_ = said_address();
-      // Readiness is the last thing to come.
+      // Readiness is the last condition to be met.
       const MonitoringSettings& monitoring = (*config)->monitoring;
       const bool has_admin = told == nullptr && monitoring.enabled && !monitoring.metrics.https;
       const std::string probe = get(has_admin ? "/readyz" : "/");
@@ -155,7 +155,7 @@ class Apps : public testing::Test {
     other.join();
     return code;
   }
-  // Where the supervisor is told that we serve.
+  // Waits until the supervisor is notified that we serve.
   Address said_address() {
     const std::string said = "READY=1\nSTATUS=serving on ";
     std::string one;
@@ -173,10 +173,11 @@ class Apps : public testing::Test {
   std::string folder_;
   Address service_;
   Address admin_;
-  Function<void(App&)> prepare;              // What main does beside serve().
-  Function<void(http::Router&)> add_routes;  // Beside the usual ones.
-  std::optional<Address> chosen;             // Where it serves; none: any free port.
-  // Then ports are the system's choice: over many runs somebody else takes what was free a moment ago.
+  Function<void(App&)> prepare;              // The actions of main() in addition to serve().
+  Function<void(http::Router&)> add_routes;  // Routes in addition to the usual ones.
+  std::optional<Address> chosen;             // The address on which it serves; absent: any free port.
+  // In this case the system chooses the ports, because over many runs another process may take a port that was free a
+  // moment ago.
   Supervisor* told = nullptr;
 };
 

@@ -21,10 +21,11 @@ class Background {
   Background& operator=(const Background&) = delete;
 
   BackgroundWork& work() noexcept { return work_; }
-  // Adds the module, when there is work: it needs all that was added before, and the service needs it. So at_start is
-  // done before the service listens, and everything ends after the last request, before what it uses is stopped.
+  // Adds the module if there is work: it needs all modules that were added before, and the service needs it. So
+  // at_start ends before the service listens, and all work ends after the last request and before the modules that it
+  // uses are stopped.
   void add_module();
-  // The start is not to be waited for any longer.
+  // Stops waiting for the start.
   void interrupt();
   // /admin/background.
   void add_pages(telemetry::AdminPages& pages);
@@ -36,7 +37,7 @@ class Background {
   const Registrar& registrar_;
   Workers& workers_;
   BackgroundWork work_;
-  std::atomic<bool> has_begun_ = false;  // The module has: so there are workers.
+  std::atomic<bool> has_begun_ = false;  // The module has begun, so there are workers.
 };
 
 }  // namespace keel::app::internal

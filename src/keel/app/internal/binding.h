@@ -1,4 +1,4 @@
-// The untyped inside of the container: who provides a type, from what, and how it is made.
+// The untyped internals of the container: the provider of a type, its dependencies, and how it is made.
 
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace keel::app::internal {
 
-// One for each type that is asked for, in the whole program; `const T` is a type of its own. The index is its place in
+// One object for each requested type in the whole program; `const T` is a separate type. The index is its place in
 // the tables of all containers: given at the first registration, 0 until then.
 struct TypeId {
   std::atomic<std::uint32_t> index;
@@ -48,7 +48,7 @@ TypeId& type_id() noexcept {
 
 enum class Lifetime : std::uint8_t { Value, Singleton, Lazy, Transient, Scoped, Given };
 
-// What a service with start() or stop() can do; null where it cannot. Called with the memory it was made in.
+// The start() and stop() of a service; null if it does not have one. Called with the memory it was made in.
 struct Phases {
   Result<> (*start)(void* at) = nullptr;
   void (*stop)(void* at) = nullptr;
@@ -62,7 +62,8 @@ struct Binding {
   std::vector<TypeId*> needs;
   std::size_t bytes = 0;
   std::size_t alignment = 1;
-  // Makes it at `at` and gives the address as what it provides. `needs` are in the order of the needs above.
+  // Makes the object at `at` and returns its address as the type that it provides. `needs` are in the order of the
+  // needs above.
   Function<Result<void*>(void* at, void* const* needs)> make;
   void (*destroy)(void* at) noexcept = nullptr;
   Phases phases;
@@ -71,7 +72,7 @@ struct Binding {
 
 struct Made;  // An instance that a container or a scope owns.
 
-// What build() makes of the bindings, and what it has made by them.
+// The result of build() for the bindings, and the objects made by them.
 struct Core;
 struct CoreDelete {
   void operator()(Core* core) const noexcept;
@@ -80,11 +81,11 @@ struct CoreDelete {
 struct ScopeState {
   Core& core;
   Arena& memory;
-  void** table = nullptr;  // By Binding::place.
+  void** table = nullptr;  // Indexed by Binding::place.
   Made* last = nullptr;
 };
 
-// The object that `type` names, made if need be. `scope`: null outside scopes.
+// The object of `type`, which is made if necessary. `scope`: null outside scopes.
 Result<void*> resolve(Core& core, TypeId& type, ScopeState* scope);
 void give(ScopeState& scope, TypeId& type, void* object) noexcept;
 [[noreturn]] void refuse_get(const TypeId& type) noexcept;

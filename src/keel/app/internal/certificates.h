@@ -1,15 +1,15 @@
 // keel/app/internal/certificates.h — the certificates of an App's listeners that have TLS: the module "certificates".
 //
-// All have those that network.https names. Whose certificates they want of clients is each one's own; so are the keys
-// of its tickets, for a session of one is none of another.
+// All of these listeners have the certificates that network.https names. Each listener has its own rules for client
+// certificates, and its own keys for tickets, because a session of one must not be valid for another.
 //
-// Files that change are loaded again, as they are on a reload of the configuration: what is new is checked first, and
-// connections that begin afterwards get it. What is wrong leaves the certificates as they were, and is logged. How long
-// they are valid is a metric, and a check of the health that degrades from a week before they expire. So it is with
-// their OCSP responses, but that one that is wrong is left out, and degrades at its end.
+// Files that change are loaded again, as they are on a reload of the configuration: new files are checked first, and
+// connections that begin afterwards use them. An invalid file is logged, and the previous certificates stay in use. How
+// long they are valid is a metric, and a check of the health that degrades from a week before they expire. The same
+// holds for their OCSP responses, except that an invalid one is left out, and one degrades the health when it expires.
 //
-// Threads: made and destroyed on the main thread; load() and reload() on any, one at a time; a thread of its own looks
-// at the files, and the layers are used by the workers.
+// Threads: made and destroyed on the main thread; load() and reload() on any, one at a time; a separate thread checks
+// the files, and the layers are used by the workers.
 
 #pragma once
 
@@ -38,26 +38,27 @@ class Certificates {
 
   enum Listener : std::uint8_t { Service, Admin, Probes };
 
-  // With what `https` names, which is on; no effect where it is what was loaded. Errors: those of
+  // Loads the files that `https` names; https must be enabled. No effect if they are already loaded. Errors: those of
   // tls::ServerContext::make(), and nothing has changed.
   Result<> load(const HttpsSettings& https);
-  // Again, and logs what came of it; before load(): no effect.
+  // Loads the files again and logs the result; no effect before load().
   void reload();
-  // After load(); of those for operators, where monitoring says that they have TLS.
+  // Call it after load(); for the listeners for operators, only if monitoring gives them TLS.
   TransportLayers& layers(Listener of) noexcept { return *layers_[of]; }
-  // The keys of the service's tickets for a successor: a secret; empty: it gets none, for clients have certificates, or
-  // there are no tickets.
+  // The keys of the service's tickets for a successor: a secret. Empty: it gets none, because clients have
+  // certificates, or there are no tickets.
   std::string save_tickets();
-  // Of a predecessor, whose sessions are resumed then, unless clients have certificates. Before the service listens.
+  // Takes over the keys of a predecessor, whose sessions can then be resumed, unless clients have certificates. Call it
+  // before the service listens.
   void adopt_tickets(std::string_view saved);
-  // Adds the module that looks at the files, after load().
+  // Adds the module that checks the files; call it after load().
   void add_module();
 
  private:
-  // What a file was when it was looked at.
+  // The state of a file when it was checked.
   struct Look {
     std::string file;
-    std::int64_t changed_ns = 0;  // 0: it is not there.
+    std::int64_t changed_ns = 0;  // 0: the file does not exist.
     std::int64_t bytes = 0;
     std::uint64_t inode = 0;
     bool operator==(const Look&) const = default;
@@ -75,7 +76,7 @@ class Certificates {
   const Registrar& registrar_;
   metrics::Counter good_, bad_;
   std::mutex mutex_;
-  std::array<std::optional<tls::Layers>, 3> layers_;  // By Listener.
+  std::array<std::optional<tls::Layers>, 3> layers_;  // Indexed by Listener.
   std::optional<tls::TicketKeys> ticket_keys_;
   std::vector<tls::CertificateFacts> facts_;
   std::vector<metrics::GaugeFunction> expiries_;

@@ -17,10 +17,10 @@ class Checkup {
   Checkup(const Registrar& registrar, Workers& workers, const Storage& storage)
       : registrar_(registrar), workers_(workers), storage_(storage) {}
 
-  // Begins with the checks, and waits for the first results, so that a service that is said to be ready is. Without
+  // Starts the checks and waits for the first results, so that a service that reports ready is ready. Without
   // monitoring.enabled there are none.
   void start();
-  // The configuration has changed: the folders and the bound of the check of the disks are those of the settings now.
+  // The configuration has changed: the check of the disks now uses the folders and the limit of the new settings.
   void update();
   // /healthz, /readyz and /startupz.
   void add_pages(telemetry::AdminPages& pages);

@@ -29,16 +29,16 @@ class Clients {
   Clients& operator=(const Clients&) = delete;
 
   // The module that makes the client. A name that is used already is a bug. InvalidArgument: its base_url or its proxy
-  // is none.
-  // Those of tls::ClientContext::make().
+  // is invalid.
+  // Also the errors of tls::ClientContext::make().
   Result<std::string> add(http::ClientOptions options);
   // A client whose module runs.
   http::SharedClient& get(std::string_view name) const;
-  // Logs what network.clients says of clients that nobody asked for.
+  // Logs the sections of network.clients for clients that the application does not use.
   void warn_of_unknown() const;
 
  private:
-  // TLS with the roots of the system, which are read when somebody asks for https first: some milliseconds.
+  // TLS with the roots of the system, which are read at the first use of https; this takes some milliseconds.
   class SystemTrust final : public TransportLayers {
     Result<Endpoint> put_over(Endpoint plain, std::string_view host, std::string_view received) override;
 
@@ -47,11 +47,11 @@ class Clients {
   };
   struct Entry {
     http::ClientOptions options;
-    std::unique_ptr<tls::Layers> https;  // With what its settings name.
+    std::unique_ptr<tls::Layers> https;  // TLS with the files that its settings name.
     std::unique_ptr<http::SharedClient> client;
   };
   const Entry* find(std::string_view name) const noexcept;
-  // Gives the layers that its settings ask for, or null.
+  // Returns the layers for its settings, or null.
   Result<std::unique_ptr<tls::Layers>> configure(http::ClientOptions& options) const;
   void start_resolver();
   void stop_resolver();

@@ -1,4 +1,4 @@
-// How the container makes what it was told of: the typed shells around Binding.
+// The typed functions around Binding, with which the container makes objects.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace keel::app::internal {
 
-// Its name is what the compiler shows.
+// The compiler shows its name in the error.
 template <class... Chain>
 struct services_need_each_other_in_a_circle {
   static_assert(sizeof...(Chain) == 0,

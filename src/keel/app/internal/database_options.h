@@ -8,7 +8,7 @@
 
 namespace keel::app::internal {
 
-// Calls `f(setting, option)` for each setting that is an option as it stands. Settings and options are those of the
+// Calls `f(setting, option)` for each setting that maps directly to an option. Settings and options are those of the
 // database, const or not.
 template <class Settings, class Options, class F>
 void each_database_option(Settings& settings, Options& options, F f) {
@@ -24,7 +24,7 @@ void each_database_option(Settings& settings, Options& options, F f) {
   f(settings.hold_max, options.writer.hold_max);
 }
 
-// The same of PostgreSQL's.
+// The same for PostgreSQL.
 template <class Settings, class Options, class F>
 void each_postgres_option(Settings& settings, Options& options, F f) {
   f(settings.connections, options.connections);

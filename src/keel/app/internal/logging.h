@@ -15,7 +15,7 @@ namespace keel::app::internal {
 
 class Logging {
  public:
-  // Sets what rings made from now on are like, and the level that is recorded.
+  // Sets the properties of log rings that are created from now on, and the recorded level.
   explicit Logging(const Registrar& registrar);
   ~Logging();
   Logging(const Logging&) = delete;
@@ -25,7 +25,7 @@ class Logging {
   Result<> handle_crashes();
   // Null before the module has started.
   telemetry::LogWriter* writer() noexcept { return writer_.get(); }
-  // Everything recorded before this is written; nothing happens before the module has started.
+  // Writes everything that was recorded before this call; no effect before the module has started.
   void flush();
 
  private:

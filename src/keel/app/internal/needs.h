@@ -15,7 +15,8 @@ struct Types {
 
 inline constexpr std::size_t needs_max = 16;
 
-// Stands for an argument of any class type but the one under construction, so that copying is no candidate.
+// Stands for an argument of any class type except the one under construction, so that the copy constructor is not a
+// candidate.
 template <class Owner, class T>
 concept Injectable = std::is_class_v<T> && !std::is_same_v<std::remove_cv_t<T>, Owner>;
 
@@ -55,7 +56,8 @@ consteval bool takes(std::index_sequence<I...>) {
   return std::is_constructible_v<T, decltype(static_cast<void>(I), Any<T>{})...>;
 }
 
-// How many references to classes the constructor takes; -1 when none does, -2 when several do.
+// The number of references to classes that the constructor takes; -1 when there is no such constructor, -2 when there
+// are several.
 template <class T, std::size_t... N>
 consteval int parameters_of_constructor(std::index_sequence<N...>) {
   int found = -1;
@@ -120,7 +122,7 @@ auto class_needs() {
     return constructor_needs<T>();
   }
 }
-// Types<Clock, const Settings> for what is constructed from Clock& and const Settings&.
+// Types<Clock, const Settings> for a class that is constructed from Clock& and const Settings&.
 template <class T>
 using ClassNeeds = decltype(class_needs<T>());
 

@@ -1,4 +1,4 @@
-// keel/app/internal/options.h — the settings of an App in the words of its parts.
+// keel/app/internal/options.h — converts the settings of an App to the options of its parts.
 
 #pragma once
 
@@ -13,22 +13,22 @@
 
 namespace keel::app::internal {
 
-// What is recorded at all: the most talkative level that somebody may ask for.
+// The level that has to be recorded: the most verbose one that the settings ask for.
 Level recorded_level(const Settings& settings);
 // A sink without a format of its own is text when it is standard error and that is a terminal now, else JSON.
 std::vector<telemetry::LogSink> sinks_of(const Settings& settings);
 telemetry::LogWriterOptions log_options(const Settings& settings);
 io::RuntimeOptions runtime_options(const Settings& settings);
 http::Limits limits_of(const NetworkSettings& network);
-// Without metrics, and in plain text.
+// The options without metrics and without TLS.
 http::ServerOptions server_options(const Settings& settings, const Address& address);
 
-// Of what is on.
+// For https that is enabled.
 tls::ServerOptions tls_options(const HttpsSettings& https);
 
-// The folder for `file`, and those above it; with mode 0700 those that were not there.
+// Creates the folder of `file` and those above it; new ones have mode 0700.
 Result<> make_folder_of(const std::string& file);
-// For every file that logging.sinks names.
+// Does this for every file that logging.sinks names.
 Result<> make_log_folders(const Settings& settings);
 
 }  // namespace keel::app::internal

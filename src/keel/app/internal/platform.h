@@ -1,6 +1,6 @@
-// keel/app/internal/platform.h — what an App stands on: the system, or what a test puts in its place (TestApp).
+// keel/app/internal/platform.h — the base of an App: the system, or a test's replacement for it (TestApp).
 //
-// Lifetime: what it refers to outlives the App.
+// Lifetime: objects that it refers to outlive the App.
 
 #pragma once
 
@@ -17,18 +17,18 @@
 namespace keel::app::internal {
 
 struct Platform {
-  // The App is a part of a test: no signals, no report of a crash, no sockets of others, and a start that fails throws
-  // std::runtime_error instead of ending the process.
+  // The App is part of a test: it has no signal handling, no crash reports, no inherited sockets, and a start that
+  // fails throws std::runtime_error instead of ending the process.
   bool is_test = false;
-  // A test has the lines of the log. Empty: the sinks of the settings have them.
+  // Receives the lines of the log in a test. Empty: the lines go to the sinks of the settings.
   Function<void(std::string_view)> log = {};
-  // Makes the loops of a simulation, where nothing else has a thread either. Empty: the workers are threads.
+  // Makes the loops of a simulation, in which no other part has a thread either. Empty: the workers are threads.
   Function<std::unique_ptr<io::Runtime>()> loops = {};
-  // In a simulation: for what blocks, the database and the pools.
+  // In a simulation: runs blocking work of the database and the pools.
   Executor* executor = nullptr;
   // In a simulation: the VFS of SQLite on the simulated disk.
   const char* vfs = nullptr;
-  // Host names to addresses. Empty: the system's.
+  // Resolves host names to addresses. Empty: the system's.
   Function<Result<std::vector<Address>>(const std::string& host)> look_up = {};
 
   bool is_simulated() const noexcept { return static_cast<bool>(loops); }

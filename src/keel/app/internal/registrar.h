@@ -1,10 +1,11 @@
-// keel/app/internal/registrar.h — what each system of an App is given, and where it registers what it has.
+// keel/app/internal/registrar.h — the object that each system of an App receives, and with which it registers its
+// parts.
 //
 // A system is a part of an App with a name of its own: Logging, Workers, AdminServer. Its constructor adds its modules
 // to the lifecycle, its appliers to the configuration and its series to the registry; its health checks come and go
 // with its modules, its pages when there is an admin listener.
 //
-// Lifetime: everything in it outlives the systems.  Threads: as what is in it.
+// Lifetime: everything in it outlives the systems. Threads: those of its members.
 
 #pragma once
 
@@ -22,8 +23,8 @@
 namespace keel::app::internal {
 
 struct Registrar {
-  const std::string& name;   // Of the service.
-  const Settings& settings;  // Those at the start.
+  const std::string& name;   // The name of the service.
+  const Settings& settings;  // The settings at the start.
   const Settings& (*settings_in)(const void* value);
   config::Versions& config;
   Lifecycle& lifecycle;

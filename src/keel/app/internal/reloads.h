@@ -1,4 +1,4 @@
-// keel/app/internal/reloads.h — loads the configuration again, and says what became of it.
+// keel/app/internal/reloads.h — reloads the configuration, and reports the result.
 //
 // Threads: the main thread; the page on any.
 
@@ -18,7 +18,7 @@ class Reloads {
   explicit Reloads(const Registrar& registrar);
 
   // Loads and applies it, logs each difference or each mistake, and opens log files again by their path. Secrets that
-  // it has replaced are overwritten later, once every worker of `runtime` has ended what it was running.
+  // it has replaced are overwritten later, once every worker of `runtime` has finished what it was running.
   void reload(Logging& logging, Checkup& checkup, io::Runtime& runtime);
   // /admin/config.
   void add_pages(telemetry::AdminPages& pages);

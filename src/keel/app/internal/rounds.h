@@ -1,7 +1,7 @@
-// keel/app/internal/rounds.h — calls a function once every worker has ended what it was running: nothing that a worker
-// has begun to read before, without an await since, is read any more.
+// keel/app/internal/rounds.h — calls a function once every worker has finished what it was running: after that, no
+// worker still reads something that it began to read earlier without an await since.
 //
-// Threads:  the main thread; the function is called on the worker that is last.
+// Threads: the main thread; the function is called on the last worker.
 // Lifetime: outlives the runtime.
 
 #pragma once
@@ -19,7 +19,7 @@ class Rounds {
   Rounds();
   ~Rounds();
 
-  // Does not wait. When the runtime stops before, `then` is not called.
+  // Does not wait. If the runtime stops before that, `then` is not called.
   void begin(io::Runtime& runtime, Function<void()> then);
 
  private:

@@ -1,7 +1,7 @@
 // keel/app/internal/service.h — the HTTP servers of an App's own router: the module "http".
 //
-// One serves in plain text, unless it redirects to the other or network.https.plain_http is off; the other has TLS,
-// where network.https has a certificate.
+// One serves in plain text, unless it redirects to the other or network.https.plain_http is off; the other has TLS, if
+// network.https has a certificate.
 //
 // Threads: made, given its router and destroyed on the main thread.
 
@@ -28,20 +28,21 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // There is a server from here on. Errors: network.http.address is none, or a file that network.https names.
+  // Creates the servers. Errors: network.http.address is not an address, or a file that network.https names is invalid.
   Result<> serve(const http::Router& router);
-  // What serves the router: in plain text if one does. Null without serve().
+  // The server of the router: the one in plain text, if there is one. Null without serve().
   http::Server* server() noexcept;
-  // "http://127.0.0.1:8080", "https://127.0.0.1:8443", "unix:/run/service.sock": of all that listen.
+  // "http://127.0.0.1:8080", "https://127.0.0.1:8443", "unix:/run/service.sock": the addresses of all that listen.
   std::vector<std::string> urls() const;
 
-  // Adds the modules: the last to start, for what it accepts is lost when another cannot start, and the first to stop.
+  // Adds the modules. They start last, because accepted requests would be lost if another module could not start, and
+  // stop first.
   void add_module();
-  // Logs what the settings ask for and the system does not give.
+  // Logs limits of the settings that the system does not allow.
   void check_limits();
-  // What a successor may have.
+  // Adds the sockets that a successor may have.
   void share(std::vector<Succession::Shared>& servers);
-  // False when requests were cut off at network.http.drain_timeout.
+  // False when requests were aborted at network.http.drain_timeout.
   bool is_drained() const noexcept { return is_drained_; }
   // Server::stop() of all.
   void stop();

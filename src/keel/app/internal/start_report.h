@@ -1,4 +1,4 @@
-// keel/app/internal/start_report.h — what the start of an App was made of, for logs, metrics and people.
+// keel/app/internal/start_report.h — the phases of the start of an App, for logs, metrics and people.
 //
 // Threads: the main thread; the page on any.
 
@@ -25,7 +25,7 @@ class StartReport {
   void begin_wiring();
   void end_wiring();
   // The start is complete, with "health" as its last phase, which began at `checking`: all phases are logged, exposed
-  // as app_start_seconds, and printed where common.start_report says so.
+  // as app_start_seconds, and printed if common.start_report is set.
   void complete(Instant checking);
   // From the beginning until complete().
   Duration took() const noexcept { return Instant::from_ns(ready_ns_) - began_; }

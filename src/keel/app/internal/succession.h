@@ -1,5 +1,5 @@
-// keel/app/internal/succession.h — where an App's listening sockets come from and go to: a service manager, the process
-// that ran before (the module "handover"), and the one that comes after.
+// keel/app/internal/succession.h — the source and destination of an App's listening sockets: a service manager, the
+// process that ran before (the module "handover"), and the one that comes after.
 //
 // Threads: the main thread and the modules that listen, one after the other.
 
@@ -22,10 +22,10 @@ namespace keel::app::internal {
 
 class Succession {
  public:
-  // Sockets to listen with instead of binding an address; they stay the Succession's.
+  // Sockets to listen with instead of binding an address; they still belong to the Succession.
   struct Inherited {
     std::vector<int> sockets;
-    bool is_kept = false;  // The service manager continues listening with them when this process does not.
+    bool is_kept = false;  // The service manager continues to listen on them when this process does not.
   };
   // A server whose sockets a successor may have.
   struct Shared {
@@ -41,22 +41,22 @@ class Succession {
 
   // Takes over what a service manager passes. Errors: Listeners::from_environment().
   Result<> adopt();
-  // Adds the module that finds the predecessor, where network.handover.path names the place.
+  // Adds the module that finds the predecessor, if network.handover.path is set.
   void add_module();
   bool has_module() const noexcept { return !registrar_.settings.network.handover.path.empty(); }
 
   // For the server `name`, configured to listen at `address`. A service manager chooses the address; the sockets of a
-  // predecessor are of use where our configuration agrees with its.
+  // predecessor are used as far as both configurations agree.
   Inherited find(std::string_view name, const Address& address) const;
   bool has_predecessor() const noexcept { return predecessor_.has_value(); }
-  // What becomes of the sockets of a server that stops.
+  // What happens to the sockets of a server that stops.
   http::Listening after_stop(bool is_kept) const noexcept;
 
-  // Everything serves: the predecessor leaves.
+  // Called when everything serves: the predecessor ends.
   void relieve();
-  // A successor may come, and gets the sockets of `servers`.
+  // From now on a successor may connect, and gets the sockets of `servers`.
   void publish(std::span<const Shared> servers);
-  // No successor is served any more. Whether one has the sockets.
+  // Stops serving successors. Returns whether a successor has the sockets.
   Handover::State end();
   // After end(), when a successor is ready.
   pid_t successor() const noexcept { return handover_->successor(); }
@@ -66,8 +66,8 @@ class Succession {
 
   const Registrar& registrar_;
   Supervision& supervision_;
-  Certificates& certificates_;  // Whose tickets go along.
-  Listeners activated_;         // By the service manager.
+  Certificates& certificates_;  // The certificates whose ticket keys are passed on.
+  Listeners activated_;         // The sockets from the service manager.
   std::optional<Predecessor> predecessor_;
   std::unique_ptr<Handover> handover_;
   Handover::State handed_ = Handover::State::Kept;

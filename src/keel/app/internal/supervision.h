@@ -28,17 +28,17 @@ class Supervision {
 
   bool is_main_thread() const noexcept { return ::pthread_equal(::pthread_self(), main_thread_) != 0; }
 
-  // From here on the supervisor that the environment names is told of each step. Logs have started.
+  // From here on the supervisor that the environment names is notified of each step. Call it after logs have started.
   void connect();
   Notify& supervisor() noexcept { return notify_; }
-  // Logs when the supervisor was not told; nothing depends on whether it was.
+  // Logs when a notification could not be sent; nothing depends on it.
   void tell(const Result<>& sent);
-  // From here on the supervisor's watchdog is fed by beat() while every worker's loop runs.
+  // From here on the supervisor's watchdog is notified by beat() while every worker's loop runs.
   void watch(io::Runtime& runtime) { watchdog_ = std::make_unique<Watchdog>(notify_, runtime); }
   void beat();
 
-  // During the start: whether a signal that ends the process has arrived; the next one then ends it immediately. A
-  // reload that is asked for meanwhile comes from wait() later.
+  // During the start: whether a signal that ends the process has arrived; the next one then ends it immediately. wait()
+  // returns a reload that is requested in the meantime later.
   bool is_stop_asked();
   std::optional<Signal> stop_asked() const noexcept { return stop_asked_; }
   // The next signal; feeds the watchdog while it waits.
@@ -47,8 +47,8 @@ class Supervision {
   void request_stop() noexcept {
     if (signals_) signals_->request_stop();
   }
-  // The stop begins: the next SIGTERM or SIGINT ends the process immediately. Those that have come are forgotten when
-  // `forget` says so.
+  // The stop begins: the next SIGTERM or SIGINT ends the process immediately. With `forget`, signals that have already
+  // arrived are dropped.
   void begin_stop(bool forget);
 
  private:

@@ -25,7 +25,7 @@ class Workers {
 
   // Once the module "workers" has started.
   io::Runtime& runtime() noexcept { return *runtime_; }
-  // Logs where every worker is, and its live tasks.
+  // Logs the position of every worker, and its live tasks.
   void report();
   // /admin/recorder and /admin/tasks.
   void add_pages(telemetry::AdminPages& pages);

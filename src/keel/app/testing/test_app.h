@@ -9,22 +9,22 @@
 //     EXPECT_EQ(app.get("/orders/1").json<Order>()->item, "tea");
 //   }
 //
-// Orders is a class that is made of an App& (app.h: app::run<Orders>). The App is that of production on a simulation
-// (keel/io/testing/simulation.h): everything runs in the calling thread, in virtual time, and the seed decides what
-// happens when. The database is SQLite on a simulated disk that keeps what was synced; pools and the database's writer
-// are jobs of the simulation. Its log is in log(); a TestClient of admin() reads its admin pages.
+// Orders is a class that is constructed with an App& (app.h: app::run<Orders>). The App is that of production on a
+// simulation (keel/io/testing/simulation.h): everything runs in the calling thread, in virtual time, and the seed
+// decides what happens when. The database is SQLite on a simulated disk that keeps only synced data; pools and the
+// database's writer are jobs of the simulation. Its log is in log(); a TestClient of admin() reads its admin pages.
 //
-// The service is made at the first call that needs it, so that its surroundings come first:
+// The service is made at the first call that needs it, so that a test can set up its environment first:
 //
 //   http::Router bank;                             // the other server, and what it answers
 //   bank.post("/payments", &accept);
 //   app.peer("bank.example:8080", bank);           // for every client of the service that asks for that name
 //   app.peer_down("bank.example:8080");            // connections are refused from here on
 //
-// What background work does shows when time passes: app.advance(30_s).
+// Let time pass to see the effect of background work: app.advance(30_s).
 //
-// Faults come by the seed. TestAppOptions::faulty(seed) has them in the network, on the disk and in the pools; a start
-// that a fault of the disk has prevented is tried again, as a supervisor does:
+// Faults are determined by the seed. TestAppOptions::faulty(seed) enables them in the network, on the disk and in the
+// pools; a start that fails because of a disk fault is repeated, as a supervisor would do:
 //
 //   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
 //     app::TestApp<Orders> app(app::TestAppOptions::faulty(seed));
@@ -70,16 +70,16 @@
 namespace keel::app {
 
 struct TestAppOptions {
-  // As on the command line: "network.http.max_body=64KiB". The addresses and the database's path are the test's; there
-  // are two workers unless network.workers says so. The environment is not looked at.
+  // As on the command line: "network.http.max_body=64KiB". The addresses and the database's path are set by the test;
+  // there are two workers unless network.workers is set. The environment is ignored.
   std::vector<std::string> settings = {};
-  std::string file = {};            // A configuration file, for what `settings` does not say; empty: none.
-  bool real_time = false;           // On the system instead of in a simulation; the fields below mean nothing then.
+  std::string file = {};            // A configuration file for keys that `settings` does not set; empty: none.
+  bool real_time = false;           // On the system instead of in a simulation; the fields below then have no effect.
   sim::SimOptions simulation = {};  // Seed, delays and faults of network and scheduling (io/testing/options.h).
   sim::DiskFaults disk = {};        // Faults of the disk, with the same seed (io/testing/disk.h).
-  Duration pool_delay_max = {};     // How much longer than usual a job of a pool and of the database waits, at most.
+  Duration pool_delay_max = {};     // The maximum additional delay of a job of a pool or of the database.
   Duration timeout = 1_h;           // Time limit of a call; longer than that of a handler. Also in real time.
-  std::size_t body_bytes_max = 64 << 20;  // Of a response. Also in real time.
+  std::size_t body_bytes_max = 64 << 20;  // Largest body of a response. Also in real time.
 
   // Faults of all kinds that depend only on `seed`; in some seeds a kind is off.
   static TestAppOptions faulty(std::uint64_t seed);
@@ -91,37 +91,38 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   AppUnderTest(const AppUnderTest&) = delete;
   AppUnderTest& operator=(const AppUnderTest&) = delete;
 
-  // get(), post() and the like are those of a client that sends nothing of its own (http/testing/test_client.h).
+  // get(), post() and the like act as a client without its own fields (http/testing/test_client.h).
 
-  // Begins to send it: time passes in advance() and in the calls above.
+  // Starts the request: time passes in advance() and in the calls above.
   http::TestCall begin(http::ClientRequest request);
-  // For a TestClient: of the service, and of its admin listener (/metrics).
+  // The targets for a TestClient: the service, and its admin listener (/metrics).
   const http::TestTarget& target() const;
   const http::TestTarget& admin() const;
 
-  // A server that the service finds as `authority`, "bank.example:8080"; without a port 80. It takes the place of the
-  // one that was there.
+  // Adds a server that the service reaches as `authority`, "bank.example:8080"; the default port is 80. It replaces an
+  // earlier one of that name.
   void peer(std::string_view authority, const http::Router& router);
-  // Ends it: its connections are reset, and new ones are refused. peer() brings it back.
+  // Takes the server down: its connections are reset, and new ones are refused. peer() brings it back.
   void peer_down(std::string_view authority);
 
   // Advances the virtual time by `time`, and runs everything that is due in it.
   void advance(Duration time);
-  // Runs a task of the test on worker 0 to its end, and lets as much time pass as it takes. One that takes longer than
-  // a day is a mistake of the test.
+  // Runs a task of the test on worker 0 to its end, and lets as much time pass as it takes. A task that takes longer
+  // than a day is a mistake of the test.
   template <class T>
   Result<T> run(Task<T>&& task);
   Instant now() noexcept;
 
-  // Starts what is not started yet.
+  // Starts the service if it is not running yet.
   App& app();
   db::Database& database() { return app().database(); }
 
-  // Stops the service as SIGTERM does and starts it again; where the power is off, it comes back first.
+  // Stops the service as SIGTERM does and starts it again; if the power is off, it is restored first.
   void restart();
-  // The power goes: everything of the service is gone, with what the disk has not synced; then restart().
+  // The power fails: the service is destroyed, and unsynced data of the disk is lost; then it restarts as with
+  // restart().
   void crash();
-  // The power goes within the `changes`th change of the disk from now (1: the next). Until restart() the service does
+  // The power fails during the `changes`th change of the disk from now (1: the next). Until restart() the service does
   // not exist.
   void crash_within(std::uint64_t changes);
   bool has_power() const noexcept;
@@ -130,7 +131,7 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   const std::string& log() const noexcept;
   sim::Simulation& simulation();
   sim::Disk& disk();
-  // For the message of a failing test: how to repeat this run.
+  // For the message of a failing test: describes how to repeat this run.
   std::string replay() const;
 
  protected:
@@ -146,13 +147,13 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   std::unique_ptr<State> state_;
 };
 
-// S: the type of the configuration, where the service has sections of its own (App::settings<S>()).
+// S: the type of the configuration, if the service has its own sections (App::settings<S>()).
 template <class Service, class S = Settings>
 class TestApp final : private internal::CompositionOf<Service, S>, public AppUnderTest {
  public:
   explicit TestApp(TestAppOptions options = {}) : AppUnderTest(*this, std::move(options)) {}
 
-  // Until the next restart() or crash().
+  // Valid until the next restart() or crash().
   Service& service() {
     app();
     return internal::CompositionOf<Service, S>::service();

@@ -19,7 +19,7 @@ class Composition {
   using SettingsIn = const Settings& (*)(const void* value);
 
   virtual ~Composition() = default;
-  // Replaces the configuration that was there.
+  // Replaces the previous configuration.
   virtual Result<> load(const config::Sources& sources) = 0;
   virtual config::Versions& versions() = 0;
   virtual SettingsIn settings_in() const = 0;
