@@ -196,12 +196,12 @@ TEST_F(GenCommand, a_file_that_cannot_be_read_or_written_ends_with_2) {
   folder_.write("file", "");
   const Ran no_folder = keel("api shop.yaml --out file");
   EXPECT_EQ(no_folder.code, 2);
-  EXPECT_NE(no_folder.out.find("keel gen: file/api: "), std::string::npos) << no_folder.out;
+  EXPECT_NE(no_folder.out.find("keel gen: file/api cannot be made: "), std::string::npos) << no_folder.out;
 
   fs::create_directories(path("out/api/pets.h"));
   const Ran no_file = keel("api shop.yaml --out out");
   EXPECT_EQ(no_file.code, 2);
-  EXPECT_EQ(no_file.out, "keel gen: out/api/pets.h cannot be written\n");
+  EXPECT_EQ(no_file.out, "keel gen: out/api/pets.h cannot be written: Is a directory\n");
 }
 
 TEST_F(GenCommand, a_command_line_that_is_wrong_ends_with_2) {

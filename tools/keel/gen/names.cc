@@ -5,6 +5,8 @@
 #include <cctype>
 #include <map>
 
+#include "keel/base/ascii.h"
+
 namespace keel::gen {
 namespace {
 
@@ -105,6 +107,18 @@ std::string pascal_of(std::string_view name) {
   if (made.empty()) made = "Value";
   if (is_digit(made[0])) made = "Value" + made;
   return made;
+}
+
+bool is_namespace(std::string_view names) {
+  const auto is_of_name = [](char c) { return ascii::is_alphanumeric(c) || c == '_'; };
+  while (true) {
+    const std::size_t end = std::min(names.find("::"), names.size());
+    const std::string_view name = names.substr(0, end);
+    if (name.empty() || ascii::is_digit(name[0]) || !std::ranges::all_of(name, is_of_name)) return false;
+    if (is_keyword(name)) return false;
+    if (end == names.size()) return true;
+    names.remove_prefix(end + 2);
+  }
 }
 
 std::vector<std::string> distinct(std::span<const std::string_view> names, std::string (*style)(std::string_view),

@@ -23,6 +23,14 @@ TEST(Names, split_words_at_signs_and_capital_letters) {
   EXPECT_EQ(pascal_of("HTTPServer"), "HttpServer");
 }
 
+TEST(Names, of_namespaces_have_colons_between_them) {
+  EXPECT_TRUE(is_namespace("api"));
+  EXPECT_TRUE(is_namespace("shop::api_2"));
+  for (const std::string_view wrong : {"", "shop::", "::api", "shop:api", "2api", "shop.api", "shop::class"}) {
+    EXPECT_FALSE(is_namespace(wrong)) << wrong;
+  }
+}
+
 TEST(Names, are_no_keywords) {
   EXPECT_EQ(snake_of("class"), "class_");
   EXPECT_EQ(snake_of("co_await"), "co_await_");

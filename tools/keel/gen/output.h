@@ -15,15 +15,11 @@
 #include <string_view>
 #include <vector>
 
+#include "gen/folder.h"
 #include "openapi/document.h"
 #include "openapi/problems.h"
 
 namespace keel::gen {
-
-struct File {
-  std::string name;  // "types.h"
-  std::string text;
-};
 
 struct Options {
   std::string space = "api";  // The namespace, and the folder that is included: "shop::api" is in "api/".

@@ -33,8 +33,8 @@ class QueryWriter {
         space_(space),
         folder_(space.substr(space.rfind(':') + 1)) {}
 
-  std::vector<Generated> write() {
-    std::vector<Generated> files;
+  std::vector<gen::File> write() {
+    std::vector<gen::File> files;
     files.push_back({"rows.h", rows()});
     for (const Catalog::File& file : catalog_.files) {
       files.push_back({file.stem + ".h", header(file)});
@@ -431,7 +431,7 @@ class QueryWriter {
 
 }  // namespace
 
-std::vector<Generated> write_queries(const Catalog& catalog, const Problems& problems, const std::string& space,
+std::vector<gen::File> write_queries(const Catalog& catalog, const Problems& problems, const std::string& space,
                                      const ContractPlaces& contract) {
   return QueryWriter(catalog, problems, space, contract).write();
 }

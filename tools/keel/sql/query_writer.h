@@ -8,19 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "gen/folder.h"
 #include "sql/catalog.h"
 #include "sql/contract_places.h"
 
 namespace keel::sql {
 
-struct Generated {
-  std::string name;  // "users.h"
-  std::string text;
-};
-
 // `space` is the namespace; its last part is the folder that is included: "shop::queries" is in "queries/". `contract`
 // has the places of the program's types that are made of one.
-std::vector<Generated> write_queries(const Catalog& catalog, const Problems& problems, const std::string& space,
+std::vector<gen::File> write_queries(const Catalog& catalog, const Problems& problems, const std::string& space,
                                      const ContractPlaces& contract = {});
 
 }  // namespace keel::sql

@@ -22,7 +22,7 @@ class WrittenQueries : public ::testing::Test {
         "migrations/0001_users.sql",
         "create table users (id integer primary key, name text not null, note text, at text not null) strict;\n");
   }
-  std::vector<Generated> write(const std::string& text, const ContractPlaces& contract = {}) {
+  std::vector<gen::File> write(const std::string& text, const ContractPlaces& contract = {}) {
     const auto checker = make_sqlite_checker(folder_ / "migrations");
     EXPECT_TRUE(checker);
     Problems problems;
@@ -31,8 +31,8 @@ class WrittenQueries : public ::testing::Test {
     EXPECT_EQ(problems.describe(), "");
     return write_queries(catalog, problems, "shop::queries", contract);
   }
-  static std::string text_of(const std::vector<Generated>& files, std::string_view name) {
-    const auto file = std::ranges::find(files, name, &Generated::name);
+  static std::string text_of(const std::vector<gen::File>& files, std::string_view name) {
+    const auto file = std::ranges::find(files, name, &gen::File::name);
     return file == files.end() ? "none" : file->text;
   }
 
