@@ -183,6 +183,10 @@ void StreamState::retry_send() noexcept {
 bool StreamSendCore::start() noexcept {
   KEEL_CHECK(state_.sender_ == nullptr, "one task at a time sends in a stream");
   if (state_.try_send(*this)) return true;
+  if (Result<> waits = wait_.begin(*state_.connection_, context()); !waits) {
+    error_.emplace(std::move(waits).error());
+    return true;
+  }
   state_.sender_ = this;
   return false;
 }
@@ -200,11 +204,15 @@ void StreamSendCore::cancel(Leaf& leaf) noexcept {
 bool StreamReceiveCore::start() noexcept {
   KEEL_CHECK(state_.receiver_ == nullptr, "one task at a time receives from a stream");
   if (state_.has_message() || state_.in_ended_) return true;
+  if (Result<> waits = wait_.begin(*state_.connection_, context()); !waits) {
+    error_.emplace(std::move(waits).error());
+    return true;
+  }
   state_.receiver_ = this;
   return false;
 }
 Result<std::optional<std::string_view>> StreamReceiveCore::front() noexcept {
-  if (cancelled_) return fail(Code::Cancelled, "a wait for a message was ended early");
+  if (error_) return std::move(*error_);
   if (state_.has_message()) return std::optional<std::string_view>(state_.first_message());
   if (state_.in_error_) return state_.in_error_->clone();
   return std::optional<std::string_view>();
@@ -225,7 +233,7 @@ void StreamReceiveCore::taken() noexcept {
 void StreamReceiveCore::cancel(Leaf& leaf) noexcept {
   auto& receive = static_cast<StreamReceiveCore&>(leaf);
   receive.state_.receiver_ = nullptr;
-  receive.cancelled_ = true;
+  receive.error_.emplace(Code::Cancelled, "a wait for a message was ended early");
   receive.wake();
 }
 

@@ -16,6 +16,7 @@
 //            for a message that is no M, which is taken all the same; Unavailable when the connection has ended.
 //            send: Cancelled when the peer takes nothing more; FailedPrecondition after finish(); OutOfRange for a
 //            message larger than the peer's frames; Unavailable.
+//            Both, in the handler of a one-way message: ResourceExhausted as of Peer::request, instead of a wait.
 // Ownership: movable. Destroying it ends both directions: the peer receives Cancelled unless finish() was called or its
 //            own direction had ended well. In a handler the end of the handler does that, and its error is what the
 //            peer receives.
@@ -53,6 +54,7 @@ class StreamSendCore : public Leaf {
   static void cancel(Leaf& leaf) noexcept;
   StreamState& state_;
   Buffer payload_;
+  PeerWait wait_;
   std::optional<Error> error_;
 };
 
@@ -71,7 +73,8 @@ class StreamReceiveCore : public Leaf {
   friend class StreamState;
   static void cancel(Leaf& leaf) noexcept;
   StreamState& state_;
-  bool cancelled_ = false;
+  PeerWait wait_;
+  std::optional<Error> error_;
 };
 
 }  // namespace internal

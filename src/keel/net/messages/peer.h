@@ -21,8 +21,10 @@
 //            application's own (put_error in frame.h); NotFound where no handler takes its type; InvalidArgument where
 //            the peer could not read it, and Protocol where the reply cannot be read. Unavailable: the connection has
 //            ended before the answer came, or takes no new requests; whether the peer has handled it is not known
-//            then. OutOfRange: the message is larger than the peer takes. Cancelled and DeadlineExceeded.
-//            Of try_send: ResourceExhausted when queued_bytes_max would be exceeded; OutOfRange; Unavailable.
+//            then. OutOfRange: the message is larger than the peer takes. ResourceExhausted: handlers of one-way
+//            messages wait for this peer, as many as may (messages_max) but for the one that asks. Cancelled and
+//            DeadlineExceeded. Of try_send: ResourceExhausted when queued_bytes_max would be exceeded; OutOfRange;
+//            Unavailable.
 // Ownership: messages are encoded in the call. A Peer belongs to its Server or Client.
 // Lifetime:  until FrameSink::on_closed or the handler of closed connections was called (server.h).
 // Threads:   the worker it was made on.
@@ -95,6 +97,26 @@ struct Outgoing {
   Buffer payload = {};
 };
 
+class Handling;
+
+// A wait for something that the peer has to send, by the handler of a one-way message: these never are all the handlers
+// that may run, for then nothing would be read any more.
+class PeerWait {
+ public:
+  PeerWait() = default;
+  PeerWait(const PeerWait&) = delete;
+  PeerWait& operator=(const PeerWait&) = delete;
+  ~PeerWait() {
+    if (handling_ != nullptr) end();
+  }
+  // ResourceExhausted: the others wait already. `context`: of the task that waits.
+  Result<> begin(Connection& connection, const Context& context) noexcept;
+
+ private:
+  void end() noexcept;
+  Handling* handling_ = nullptr;  // Null: no such handler waits.
+};
+
 class SendCore : public Leaf, public Link {
  public:
   using Value = void;
@@ -129,6 +151,7 @@ class CallCore : public Leaf, public Link {
   static void cancel(Leaf& leaf) noexcept;
   Connection* connection_;
   Outgoing frame_;
+  PeerWait wait_;
   const Read read_;
   std::uint32_t id_ = 0;
   bool is_sent_ = false;

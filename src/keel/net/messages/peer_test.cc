@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -260,6 +261,65 @@ TEST_P(Peers, read_no_more_while_as_many_messages_as_may_are_handled) {
   go_.set();
   ASSERT_TRUE(until([&] { return waiting_ == 0; }));
   EXPECT_EQ(ask<Sum>(client(), Add{2, 3})->value, 5);
+}
+
+// What ends these waits is read by the same connection, which reads no more while messages_max handlers run.
+TEST_P(Peers, let_handlers_of_one_way_messages_ask_back_but_not_all_of_them) {
+  int answered = 0;
+  std::vector<Code> rejected;
+  handlers_.on_raw(30, [&](Peer& peer, Buffer) -> Task<> {
+    const Result<Sum> sum = co_await attempt(peer.request<Sum>(Add{2, 3}));
+    sum ? void(++answered) : rejected.push_back(sum.error().code());
+  });
+  client_handlers_.on<Add>([](Peer&, Add add) { return Sum{add.a + add.b}; });
+  connect({.peer = {.messages_max = 4}});
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(client().try_send(Raw{30, "x"}));
+  ASSERT_TRUE(until([&] { return answered + static_cast<int>(rejected.size()) == 50; }))
+      << answered << " " << rejected.size();
+  EXPECT_GE(answered, 3);
+  for (const Code code : rejected) EXPECT_EQ(code, Code::ResourceExhausted);
+  // One after the other they all may.
+  const int before = answered;
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(client().try_send(Raw{30, "x"}));
+    ASSERT_TRUE(until([&] { return answered == before + i + 1; }));
+  }
+}
+
+TEST_P(Peers, let_handlers_of_requests_ask_back_all_of_them) {
+  int answered = 0;
+  handlers_.on_raw(31, [&](Peer& peer, Buffer) -> Task<Sum> {
+    const Sum sum = co_await peer.request<Sum>(Add{2, 3});
+    ++answered;
+    co_return sum;
+  });
+  client_handlers_.on<Add>([](Peer&, Add add) { return Sum{add.a + add.b}; });
+  connect({.peer = {.messages_max = 1}});
+  Start<Sum> asking[20];
+  for (Start<Sum>& one : asking) one.begin(asked<Sum>(client(), Raw{31, "x"}), ignore);
+  ASSERT_TRUE(until([&] { return answered == 20; }));
+  ASSERT_TRUE(until([&] { return std::ranges::all_of(asking, [](auto& one) { return one.has_ended(); }); }));
+  for (Start<Sum>& one : asking) EXPECT_EQ(one.take()->value, 5);
+}
+
+TEST_P(Peers, let_handlers_of_one_way_messages_wait_in_streams_but_not_all_of_them) {
+  int received = 0;
+  std::vector<Code> rejected;
+  handlers_.on_raw(32, [&](Peer& peer, Buffer) -> Task<> {
+    MessageStream rows = co_await peer.open(Rows{.count = 1});
+    const Result<std::optional<Row>> row = co_await attempt(rows.receive<Row>());
+    row ? void(++received) : rejected.push_back(row.error().code());
+  });
+  client_handlers_.on_stream<Rows>([&](Peer&, Rows, MessageStream out) -> Task<> {
+    const Row row{7, "row"};
+    co_await out.send(row);
+  });
+  connect({.peer = {.messages_max = 3}});
+  for (int i = 0; i < 20; ++i) ASSERT_TRUE(client().try_send(Raw{32, "x"}));
+  ASSERT_TRUE(until([&] { return received + static_cast<int>(rejected.size()) == 20; }))
+      << received << " " << rejected.size();
+  EXPECT_GE(received, 2);
+  for (const Code code : rejected) EXPECT_EQ(code, Code::ResourceExhausted);
 }
 
 TEST_P(Peers, drain_before_they_close) {

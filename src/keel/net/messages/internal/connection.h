@@ -107,6 +107,7 @@ class Connection final : public Peer, public Link {
  private:
   friend class messages::Peer;
   friend class CallCore;
+  friend class PeerWait;
   enum class Phase : std::uint8_t {
     Greeting,  // Until the peer's hello.
     Open,
@@ -170,6 +171,7 @@ class Connection final : public Peer, public Link {
   bool is_cancelling_ = false;
   bool is_cancelling_send_ = false;
   std::uint16_t running_messages_ = 0;
+  std::uint16_t waiting_messages_ = 0;  // Those of them whose handlers wait for the peer.
   std::uint16_t next_stream_ = 0;
   std::uint32_t handlings_ = 0;
   std::uint32_t outstanding_ = 0;

@@ -45,6 +45,8 @@ bool Connection::start_call(CallCore& call) noexcept {
     call.error_.emplace(Code::Unsupported, "the peer takes no requests");
   } else if (call.frame_.payload.size() > payload_max()) {
     call.error_.emplace(too_large(call.frame_.payload.size(), payload_max()));
+  } else if (Result<> waits = call.wait_.begin(*this, call.context()); !waits) {
+    call.error_.emplace(std::move(waits).error());
   } else {
     try {
       if (outstanding_ < theirs_.requests_max && waiting_calls_.empty()) {
@@ -59,6 +61,34 @@ bool Connection::start_call(CallCore& call) noexcept {
   }
   if (settings_->metrics != nullptr) settings_->metrics->failed_calls.add();
   return true;
+}
+
+// A task is below the handler that a Start has begun when the outermost context above it is that of the Start, which
+// begins with it (task/start.h).
+Result<> PeerWait::begin(Connection& connection, const Context& context) noexcept {
+  if (connection.running_messages_ == 0) return {};
+  const Context* top = &context;
+  while (top->parent() != nullptr) top = top->parent();
+  Handling* waiting = nullptr;
+  connection.running_.for_each([&](Handling& handling) {
+    const bool is_it = static_cast<const void*>(top) == static_cast<const void*>(&handling.start());
+    if (is_it && handling.kind_ == Handling::Kind::Message) waiting = &handling;
+  });
+  if (waiting == nullptr) return {};
+  if (waiting->waits_ == 0) {
+    if (connection.waiting_messages_ + 1 >= connection.options().messages_max) {
+      return keel::fail(Code::ResourceExhausted,
+                        "too many handlers of one-way messages wait for their peer (messages_max): make it a request");
+    }
+    ++connection.waiting_messages_;
+  }
+  ++waiting->waits_;
+  handling_ = waiting;
+  return {};
+}
+
+void PeerWait::end() noexcept {
+  if (--handling_->waits_ == 0) --handling_->connection_.waiting_messages_;
 }
 
 void Connection::send_call(CallCore& call) {

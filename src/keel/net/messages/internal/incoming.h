@@ -65,12 +65,14 @@ class Handling : public Link {
 
  private:
   friend class Connection;
+  friend class PeerWait;
   struct Deadline final : Timer {
     explicit Deadline(Handling& of) noexcept : Timer(&passed), handling(of) {}
     static void passed(Timer& timer) noexcept;
     Handling& handling;
   };
   StreamState* stream_ = nullptr;
+  std::uint32_t waits_ = 0;  // For the peer.
   Span span_;
   Deadline timer_;
 };
