@@ -90,7 +90,16 @@ Result<T> decode(std::string_view payload) {
     bytes.append(payload);
     return bytes;
   } else {
-    return cbor::parse<T>(payload);
+    constexpr bool holds_views = json::internal::holds_views<T>();
+    static_assert(
+        !holds_views,
+        "a message or reply that comes outlives the bytes that it was read from: give the struct a std::string "
+        "in the place of each std::string_view");
+    if constexpr (holds_views) {
+      return T();
+    } else {
+      return cbor::parse<T>(payload);
+    }
   }
 }
 

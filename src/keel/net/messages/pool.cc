@@ -39,6 +39,14 @@ struct Place {
   Address address = {};
 };
 
+// Whom the certificate of an endpoint that is an IP address has to be for.
+std::string ip_of(const Address& address) {
+  if (address.is_unix()) return {};
+  const std::string text = address.to_string();
+  const std::string host = text.substr(0, text.rfind(':'));
+  return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
+}
+
 Result<Place> parse_place(const std::string& text) {
   if (Result<Address> address = Address::parse(text)) return Place{{}, 0, *address};
   const std::size_t colon = text.rfind(':');
@@ -163,7 +171,8 @@ Task<> Pool::State::connect(State& state, Endpoint& endpoint, Target& target) {
   options.connect = state.options.connect;
   options.handlers = state.options.handlers;
   options.layers = state.options.layers;
-  options.host = endpoint.place.host;
+  const std::string host = endpoint.place.host.empty() ? ip_of(target.address) : endpoint.place.host;
+  options.host = host;
   options.metrics = state.options.metrics;
   Result<Client> client =
       co_await attempt(with_timeout(state.options.connect_timeout, Client::connect(target.address, options)));
@@ -257,7 +266,13 @@ Error Pool::State::why_none() const {
 Pool::Pool(Resolver& resolver, PoolOptions options) : state_(Owned<State>::make(resolver, std::move(options))) {}
 Pool::~Pool() = default;
 
+Result<> Pool::check_endpoint(std::string_view text) {
+  KEEL_TRY_VOID(parse_place(std::string(text)));
+  return {};
+}
+
 Retry& Pool::retry() noexcept { return state_->retry; }
+Duration Pool::timeout() const noexcept { return state_->options.timeout; }
 
 Task<Pool::Chosen> Pool::choose(const Target* other_than) {
   State& state = *state_;
@@ -320,6 +335,37 @@ Task<> Pool::send_encoded(std::uint16_t type, Buffer payload) {
 Task<Peer*> Pool::peer() {
   const Chosen chosen = co_await choose(nullptr);
   co_return chosen.peer;
+}
+
+Task<> Pool::close() {
+  std::vector<Client> closing;
+  for (const auto& endpoint : state_->endpoints) {
+    for (const auto& target : endpoint->targets) {
+      for (Client& client : target->clients) closing.push_back(std::move(client));
+      target->clients.clear();
+    }
+  }
+  // Those that follow have begun to send what is queued meanwhile.
+  for (Client& client : closing) client->drain();
+  for (Client& client : closing) co_await client.close();
+}
+
+Result<> Pool::check() const {
+  const Instant now = Host::current().now();
+  bool has_failed = false;
+  for (const auto& endpoint : state_->endpoints) {
+    if (endpoint->targets.empty() && !endpoint->last_error) return {};  // Its name was not looked up yet.
+    has_failed = has_failed || endpoint->last_error.has_value();
+    for (const auto& target : endpoint->targets) {
+      if (target->is_retired) continue;
+      const bool is_open = std::ranges::any_of(target->clients, [](const Client& c) { return !c->is_closed(); });
+      const bool is_cut = target->breaker.state(now) == CircuitBreaker::State::Open;
+      if (!is_cut && (is_open || target->failures == 0)) return {};
+      has_failed = true;
+    }
+  }
+  if (!has_failed) return {};
+  return state_->why_none();
 }
 
 Pool::Stats Pool::stats() const noexcept {

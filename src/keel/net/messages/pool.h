@@ -51,6 +51,7 @@ struct PoolOptions {
   // "host:port", "192.0.2.7:7000" or "unix:/run/devices.sock"; at least one.
   std::vector<std::string> endpoints = {};
   std::size_t connections = 1;     // To each address.
+  Duration timeout = Duration();   // Time limit of a request, with its repetitions. Zero: that of the caller alone.
   Duration connect_timeout = 5_s;  // With TLS and the first frame of the server.
   Duration refresh = 30_s;         // Names are looked up again after so long, when there is a request.
   Duration eject_first = 100_ms;   // Bound of the first time without a target that has failed; doubles,
@@ -60,7 +61,7 @@ struct PoolOptions {
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
   const Handlers* handlers = nullptr;       // Of what the servers send and ask. Null: of nothing.
-  TransportLayers* layers = nullptr;        // tls::Layers, for TLS: names of endpoints are those of certificates.
+  TransportLayers* layers = nullptr;        // tls::Layers, for TLS: hosts of endpoints are those of certificates.
   const MessageMetrics* metrics = nullptr;  // Null: not counted.
 };
 
@@ -83,12 +84,16 @@ class Pool {
   // Closes the connections, after what is queued.
   ~Pool();
 
+  // InvalidArgument, with what to write, for a text that is no endpoint.
+  static Result<> check_endpoint(std::string_view text);
+
   template <class Reply = void, class M>
   Task<Reply> request(M&& message, Repeat repeat = Repeat::Never) {
     internal::refuse_made_in_call<M>();
     Buffer payload;
     encode(payload, message);
-    return request_encoded<Reply>(type_of(message), std::move(payload), repeat);
+    if (timeout() == Duration()) return request_encoded<Reply>(type_of(message), std::move(payload), repeat);
+    return with_timeout(timeout(), request_encoded<Reply>(type_of(message), std::move(payload), repeat));
   }
   // One way, to the connection with the fewest requests outstanding. Waits while too much is queued there.
   template <class M>
@@ -100,8 +105,13 @@ class Pool {
   }
   // A connection, which is made where there is none.
   Task<Peer*> peer();
+  // Closes the connections, after what is queued, each within PeerOptions::close_timeout, and waits for that. No
+  // request may be under way; one that follows connects again.
+  Task<> close();
 
   Stats stats() const noexcept;
+  // Whether no target can be reached, as far as requests have tried: Unavailable, with what is wrong with each of them.
+  Result<> check() const;
 
  private:
   struct State;
@@ -114,6 +124,7 @@ class Pool {
   Task<Chosen> choose(const Target* other_than);
   void judge(Target* target, const Error* error) noexcept;
   Retry& retry() noexcept;
+  Duration timeout() const noexcept;
   Task<> send_encoded(std::uint16_t type, Buffer payload);
 
   template <class Reply>

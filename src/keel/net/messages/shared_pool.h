@@ -1,0 +1,76 @@
+// keel/net/messages/shared_pool.h — a Pool for all workers: each worker has its own connections, under one name.
+//
+//   messages::SharedPool rooms("rooms", runtime.workers(), {.endpoints = {"rooms.internal:7000"}});
+//   runtime.each([&](io::Loop& loop) { rooms.attach(resolver_of(loop)); });
+//   …
+//   const Average kitchen{"kitchen"};
+//   const Celsius now = co_await rooms.request<Celsius>(kitchen);        // on any worker
+//   …
+//   runtime.each([&](io::Loop&) { rooms.detach(); });
+//
+// An App does all of this but the call: app.message_pool("rooms").
+//
+// Errors:   those of Pool; Internal: it is not attached to the worker that calls, or no worker does.
+// Threads:  any worker's, each attached and detached on its own. Circuit breakers, retry budgets and what is known of
+//           targets are a worker's: bounds hold for each, and an endpoint that fails is found out by each.
+// Lifetime: detached on every worker before it ends, when no request is under way there (checked); the resolvers, and
+//           what the options refer to, outlive that.
+// Cost:     that of Pool, and a look at which worker this is.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "keel/net/messages/pool.h"
+
+namespace keel::messages {
+
+class SharedPool {
+ public:
+  SharedPool(std::string name, int workers, PoolOptions options);
+  ~SharedPool();
+  SharedPool(const SharedPool&) = delete;
+  SharedPool& operator=(const SharedPool&) = delete;
+
+  // On a worker's thread: it may ask from here on, and until detach().
+  void attach(Resolver& resolver);
+  void detach();
+
+  template <class Reply = void, class M>
+  Task<Reply> request(M&& message, Pool::Repeat repeat = Pool::Repeat::Never) {
+    internal::refuse_made_in_call<M>();
+    Pool* const pool = here();
+    if (pool == nullptr) return refuse<Reply>(name_);
+    return pool->request<Reply>(std::forward<M>(message), repeat);
+  }
+  template <class M>
+  Task<> send(M&& message) {
+    internal::refuse_made_in_call<M>();
+    Pool* const pool = here();
+    if (pool == nullptr) return refuse<void>(name_);
+    return pool->send(std::forward<M>(message));
+  }
+  // A connection of this worker, for a stream; until the next await.
+  Task<Peer*> peer();
+
+  // The Pool of the worker that calls; null where it is not attached.
+  Pool* here() const noexcept;
+  const std::string& name() const noexcept { return name_; }
+  const PoolOptions& options() const noexcept { return options_; }
+
+ private:
+  static Error unattached(const std::string& name);
+  template <class T>
+  static Task<T> refuse(std::string name) {
+    co_return unattached(name);
+  }
+
+  const std::string name_;
+  const PoolOptions options_;
+  std::vector<std::unique_ptr<Pool>> pools_;  // By worker.
+};
+
+}  // namespace keel::messages
