@@ -79,11 +79,13 @@ class SessionsTest : public keel::internal::NetTest {
     NetTest::TearDown();
   }
   virtual RegistryOptions registry_options() { return {}; }
+  virtual TransportLayers* server_layers() { return is_layered() ? &layers_ : nullptr; }
+  virtual TransportLayers* client_layers() { return is_layered() ? &layers_ : nullptr; }
 
   void start_server(ServerOptions options = {}) {
     sessions_.emplace(*registry_, server_handlers_, std::move(options));
     messages::ServerOptions of_messages;
-    of_messages.layers = is_layered() ? &layers_ : nullptr;
+    of_messages.layers = server_layers();
     of_messages.drain = 10_ms;
     of_messages.on_open = [this](messages::Peer& peer) { sessions_->open(peer); };
     messages_.emplace(requests_, std::move(of_messages));
@@ -106,7 +108,7 @@ class SessionsTest : public keel::internal::NetTest {
     options.name = "kitchen";
     options.reconnect_min = 1_ms;
     options.reconnect_max = 50_ms;
-    options.connection.layers = is_layered() ? &layers_ : nullptr;
+    options.connection.layers = client_layers();
     return options;
   }
   void start_client(std::optional<ClientOptions> options = {}) {
@@ -158,7 +160,7 @@ class SessionsTest : public keel::internal::NetTest {
   std::unique_ptr<RawClient> connect_raw() {
     auto raw = std::make_unique<RawClient>();
     messages::ClientOptions options;
-    options.layers = is_layered() ? &layers_ : nullptr;
+    options.layers = client_layers();
     options.peer.heartbeat = Duration();
     raw->client.emplace(*run(messages::Client::connect(listener_->address(), options)));
     (*raw->client)->attach(&*raw);
