@@ -255,12 +255,18 @@ Result<> serve(const http::Router& router, FunctionRef<void(const Address&)> wai
 
 // --- What clients see.
 
+#include "keel/http/server/cbor.h"
 #include "keel/http/testing/test_server.h"
 #include "keel/io/file.h"
 #include "keel/net/blocking/stream.h"
 
 namespace keel {
 namespace {
+
+Task<http::Response> measure(http::Request& request) {
+  const auto order = co_await http::read_json_or_cbor<NewOrder>(request);  // as Content-Type says; 415 for others
+  co_return http::json_or_cbor(request, http::Status::Created, order);     // as Accept prefers; 406 for neither
+}
 
 // What comes back for `bytes`: until the connection ends, or nothing has come for `patience`.
 Task<std::string> say(const Address& to, std::string bytes, Duration patience) {
@@ -359,7 +365,8 @@ TEST(HttpDoc, reads_and_answers_as_it_says) {
   router.post("/orders", &order)
       .get("/orders", &list)
       .post("/orders/explained", &explain)
-      .post("/orders/again", &reorder);
+      .post("/orders/again", &reorder)
+      .post("/orders/measured", &measure);
   router.post("/files", attach).post("/login", log_in).get("/rows", rows);
   router.get("/page", page).put("/page", page).get("/film", film).get("/price", &price);
   router.get("/fails", [](http::Request&) -> Result<http::Response> { return fail(Code::Unavailable, "db7 is down"); });
@@ -404,6 +411,8 @@ TEST(HttpDoc, reads_and_answers_as_it_says) {
             R"({"pointer":"/customer","keyword":"required","detail":"is required"}]})")
       << "the document of the page";
   EXPECT_EQ(server.post("/orders", good, "text/plain").status(), 415);
+  EXPECT_EQ(server.post("/orders/measured", good).body(), made.body());
+  EXPECT_EQ(server.post("/orders/measured", good, "text/plain").status(), 415);
   EXPECT_EQ(server.post("/orders/explained", wrong).body(),
             "/lines/0/quantity must be from 1 to 100\n/customer is required\n");
   EXPECT_EQ(server.post("/orders/again", good).status(), 204);

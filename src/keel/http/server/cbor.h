@@ -1,0 +1,103 @@
+// keel/http/server/cbor.h — bodies in CBOR (RFC 8949, application/cbor) as structs, alone or beside JSON.
+//
+//   Result<http::Response> store(http::Request& request) {
+//     KEEL_TRY(const Reading reading, http::read_json_or_cbor<Reading>(request));    // as Content-Type says
+//     return http::json_or_cbor(request, http::Status::Created, reading);            // as Accept asks
+//   }
+//
+// For a route that speaks CBOR alone there are read_cbor() and cbor_response(). A struct is described once for both
+// forms: data/cbor.h says how it is written. Problem documents stay JSON (RFC 9457).
+//
+// Result:   read_…: a T, or one error with all that is wrong (rejection.h), to which the response is a problem
+// document.
+//           415: another Content-Type than application/cbor (or one that ends in +cbor), or a body with a content
+//           coding; Accept, for PATCH Accept-Patch, names what is taken. 400: no CBOR, with the byte. 422: every
+//           violation, with its JSON Pointer. A body without a Content-Type is read by read_json_or_cbor as JSON, which
+//           rejects it.
+//           json_or_cbor: JSON or CBOR, whichever Accept prefers, JSON where it does not care; with Vary: Accept. 406
+//           where it takes neither. Parameters of media types, other than the weight, are not looked at.
+// Errors:   read_… on a route that streams its body, and in a middleware before the body has come, are a Bug
+//           (base/bug.h).
+// Lifetime: std::string_view fields live as the request does.
+// Threads:  the worker of the request.
+// Cost:     that of cbor::read() and cbor::write(); no heap for a T of views. `keel api init` does not record what
+// these
+//           read and write.
+
+#pragma once
+
+#include <source_location>
+#include <string_view>
+
+#include "keel/base/arena.h"
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/data/cbor.h"
+#include "keel/data/json_write.h"
+#include "keel/http/message/status.h"
+#include "keel/http/server/input.h"
+#include "keel/http/server/request.h"
+#include "keel/http/server/response.h"
+#include "keel/http/server/stage.h"
+
+namespace keel::http {
+
+namespace internal {
+
+using ReadBinary = bool (*)(void* value, std::string_view bytes, Arena& arena, Violations& wrong);
+Result<> read_cbor_body(Request& request, ReadBinary read, void* value, std::source_location place);
+
+// Whether Content-Type is application/cbor or ends in +cbor.
+bool has_cbor(const Request& request) noexcept;
+
+enum class BodyForm : std::uint8_t { Json, Cbor, Neither };
+// What Accept prefers.
+BodyForm accepted_form(Request& request);
+Response not_acceptable();
+
+template <class T>
+bool read_binary_value(void* value, std::string_view bytes, Arena& arena, Violations& wrong) {
+  return keel::cbor::read(*static_cast<T*>(value), bytes, arena, wrong);
+}
+
+}  // namespace internal
+
+// The body as CBOR.
+template <class T>
+Result<T> read_cbor(Request& request, std::source_location place = std::source_location::current()) {
+  T value{};
+  KEEL_TRY_VOID(internal::read_cbor_body(request, &internal::read_binary_value<T>, &value, place));
+  return value;
+}
+
+// The body as CBOR where Content-Type says so, else as Request::json().
+template <class T>
+Result<T> read_json_or_cbor(Request& request, std::source_location place = std::source_location::current()) {
+  if (internal::has_cbor(request)) return read_cbor<T>(request, place);
+  return request.json<T>(place);
+}
+
+// `value` as application/cbor.
+template <class T>
+Response cbor_response(Status status, const T& value) {
+  const StageTimer timer(stage::serialize);
+  Buffer bytes;
+  keel::cbor::write(bytes, value);
+  return Response::body(status, std::move(bytes), "application/cbor");
+}
+
+// `value` in the form that the client accepts.
+template <class T>
+Response json_or_cbor(Request& request, Status status, const T& value) {
+  const internal::BodyForm form = internal::accepted_form(request);
+  if (form == internal::BodyForm::Neither) return internal::not_acceptable();
+  Response response = form == internal::BodyForm::Cbor ? cbor_response(status, value) : Response::json(status, value);
+  response.vary("Accept");
+  return response;
+}
+template <class T>
+Response json_or_cbor(Request& request, const T& value) {
+  return json_or_cbor(request, Status::Ok, value);
+}
+
+}  // namespace keel::http
