@@ -5,7 +5,6 @@
 
 #include "keel/app/app.h"
 #include "keel/http.h"
-#include "keel/net/messages/handlers.h"
 #include "keel/net/sessions/handlers.h"
 #include "keel/net/sessions/registry.h"
 #include "keel/net/sessions/server.h"
@@ -25,7 +24,6 @@ struct Alarm {  // To all of them.
 };
 
 struct DevicesSettings {
-  std::string listen = "127.0.0.1:7000";
   config::Secret key;  // What devices show.
   double alarm_celsius = 60;
   void rules(Check& check) const {
@@ -36,7 +34,7 @@ struct Settings : app::Settings {
   DevicesSettings devices;
   void fields(config::Schema& v) {
     app::Settings::fields(v);
-    config::field(v, "devices", devices, "where devices connect, and when they are too warm");
+    config::field(v, "devices", devices, "what devices show, and when they are too warm");
   }
 };
 
@@ -44,20 +42,16 @@ class Devices {
  public:
   explicit Devices(app::App& app);
   Task<http::Response> last(http::Request& request);
-  Address address() const { return address_; }  // Where devices connect, once the service runs.
 
  private:
-  Task<> serve();
   Task<std::string> who_is_it(const sessions::Greeting& device) const;
   Task<> keep(sessions::Session& device, Reading reading);
 
   const DevicesSettings& settings_;
   db::Database& database_;
-  sessions::Registry registry_;
   sessions::Handlers handlers_;
-  messages::Handlers requests_;  // None.
+  sessions::Registry& sessions_;
   http::Router router_;
-  Address address_;
 };
 
 }  // namespace devices

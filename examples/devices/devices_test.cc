@@ -41,10 +41,10 @@ Task<> run_devices(Address server, Heard& heard) {
 class DevicesService : public ::testing::Test {
  protected:
   DevicesService() { app.advance(1_s); }
-  Address address() { return app.service().address(); }
+  Address address() { return app.app().messages_address(); }
   app::TestApp<Devices, Settings> app{
       {.settings = {"database.migrations=" KEEL_SOURCE_DIR "/examples/devices/db/migrations", "devices.key=key",
-                    "devices.listen=127.0.0.1:0"},
+                    "network.messages.sessions.expiry_sec=600"},
        .simulation = {.reset = 0.5}}};
   Heard heard;
 };

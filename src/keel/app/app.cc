@@ -15,9 +15,12 @@
 #include "keel/app/internal/clients.h"
 #include "keel/app/internal/exporter.h"
 #include "keel/app/internal/logging.h"
+#include "keel/app/internal/message_pools.h"
+#include "keel/app/internal/messages.h"
 #include "keel/app/internal/platform.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/reloads.h"
+#include "keel/app/internal/resolvers.h"
 #include "keel/app/internal/service.h"
 #include "keel/app/internal/start_report.h"
 #include "keel/app/internal/storage.h"
@@ -61,16 +64,19 @@ struct App::Systems {
         reloads(registrar),
         logging(registrar),
         workers(registrar),
-        exporter(registrar, logging),
+        exporter(registrar, logging, workers),
         storage(registrar, workers),
         pools(
             settings, lifecycle, app.registry_, [&app] { return static_cast<unsigned>(app.runtime().workers()); },
             app.platform_.executor),
-        clients(registrar, workers),
+        resolvers(registrar, workers),
+        clients(registrar, workers, resolvers),
+        message_pools(registrar, workers, resolvers),
         background(registrar, workers),
         checkup(registrar, workers, storage),
         certificates(registrar),
         succession(registrar, *app.supervision_, certificates),
+        messages(registrar, workers, succession, certificates),
         service(registrar, workers, succession, certificates),
         admin(registrar, workers, succession, certificates) {}
 
@@ -84,11 +90,14 @@ struct App::Systems {
   internal::Exporter exporter;
   internal::Storage storage;
   Pools pools;
+  internal::Resolvers resolvers;
   internal::Clients clients;
+  internal::MessagePools message_pools;
   internal::Background background;
   internal::Checkup checkup;
   internal::Certificates certificates;
   internal::Succession succession;
+  internal::Messages messages;
   internal::Service service;
   internal::AdminServer admin;
   const Services* services = nullptr;
@@ -197,6 +206,30 @@ void App::serve(const http::Router& router) {
   if (auto made = systems_->service.serve(router); !made) refuse(made.error());
 }
 
+messages::SharedPool& App::message_pool(std::string_view name) { return message_pool(name, {}); }
+messages::SharedPool& App::message_pool(std::string_view name, messages::PoolOptions options) {
+  const auto module = systems_->message_pools.add(name, std::move(options));
+  if (!module) refuse(module.error());
+  ensure(*module);
+  return systems_->message_pools.get(name);
+}
+
+void App::messages(const messages::Handlers& handlers) { messages(handlers, {}); }
+void App::messages(const messages::Handlers& handlers, messages::ServerOptions options) {
+  comes_before_run("messages()");
+  if (auto made = systems_->messages.serve(handlers, std::move(options)); !made) refuse(made.error());
+}
+
+sessions::Registry& App::sessions(const sessions::Handlers& handlers) { return sessions(handlers, {}); }
+sessions::Registry& App::sessions(const sessions::Handlers& handlers, sessions::ServerOptions options) {
+  comes_before_run("sessions()");
+  auto registry = systems_->messages.serve(handlers, std::move(options));
+  if (!registry) refuse(registry.error());
+  return **registry;
+}
+
+Address App::messages_address() const { return systems_->messages.address(); }
+
 // Not a failed check: where a handler makes the mistake, it costs that request and not the process.
 void App::comes_before_run(const char* call) const {
   if (!is_wired_) return;
@@ -289,6 +322,7 @@ Result<> App::start() {
   systems.checkup.start();
   systems.service.check_limits();
   systems.clients.warn_of_unknown();
+  systems.message_pools.warn_of_unknown();
   systems.start.complete(checking);
   health_.start_complete();
   return {};
@@ -308,12 +342,15 @@ void App::add_listeners() {
     systems.workers.add_pages(pages);
     systems.background.add_pages(pages);
     systems.service.add_pages(pages);
+    systems.messages.add_pages(pages);
+    systems.message_pools.add_pages(pages);
     if (systems.services != nullptr) systems.services->add_pages(pages);
     for (telemetry::AdminPage& page : systems.own_pages) pages.add(std::move(page));
     if (auto added = systems.admin.add_module(); !added) refuse(added.error());
   }
   systems.background.add_module();
   systems.certificates.add_module();
+  systems.messages.add_module();
   systems.service.add_module();
 }
 
@@ -326,6 +363,7 @@ void App::relieve_predecessor() {
   systems.succession.relieve();
   std::vector<internal::Succession::Shared> servers;
   systems.service.share(servers);
+  systems.messages.share(servers);
   systems.admin.share(servers);
   systems.succession.publish(servers);
 }
@@ -334,6 +372,7 @@ void App::print_ready() const {
   Systems& systems = *systems_;
   std::printf("%s is ready (%.1f ms)\n", name_.c_str(), systems.start.took().count_seconds() * 1e3);
   for (const std::string& url : systems.service.urls()) std::printf("  service  %s\n", url.c_str());
+  if (systems.messages.is_served()) std::printf("  messages %s\n", systems.messages.place().c_str());
   if (const http::Server* const server = systems.admin.server(); server != nullptr) {
     std::printf("  admin    %s  %s\n", url_of(server->address(), systems.settings.monitoring.metrics.https).c_str(),
                 systems.admin.pages().paths().c_str());
@@ -383,7 +422,7 @@ int App::drain() {
   // That a successor is ready, and a signal from elsewhere at the same moment, are not two signals.
   supervision.begin_stop(/*forget=*/is_taken);
   const HttpSettings& http = settings().network.http;
-  const Duration most = http.drain_timeout + systems.settings.common.stop_timeout;
+  const Duration most = http.drain_timeout + systems.messages.drain_timeout() + systems.settings.common.stop_timeout;
   if (is_taken) {
     supervision.tell(supervision.supervisor().main_pid(systems.succession.successor()));
   } else {
@@ -412,7 +451,8 @@ void App::stop(Stop how) {
     systems.admin.stop();
   }
   health_.drain("draining");
-  stop_modules(settings().network.http.drain_timeout + systems.settings.common.stop_timeout);
+  stop_modules(settings().network.http.drain_timeout + systems.messages.drain_timeout() +
+               systems.settings.common.stop_timeout);
 }
 
 const http::Server* App::server() const noexcept { return systems_->service.server(); }

@@ -21,10 +21,11 @@
 //   return app.run();                               // start in order; on SIGTERM drain, stop in reverse
 //
 // The parts are modules (lifecycle.h) and so are the application's own: "logs", "workers", "monitoring", "database",
-// "connections" (the workers' own, to the database), "pool NAME", "client NAME", "admin", "background", "http". Logs
-// and workers start in the constructor, and the constructor does not wait for the workers; a call that asks for a part
-// waits for what that part needs. run() starts the application's modules, in parallel with the admin listener, and the
-// service last. GET /admin/start has every phase with its times (JSON; ?format=text: a table).
+// "connections" (the workers' own, to the database), "pool NAME", "client NAME", "messages NAME", "admin",
+// "background", "messages", "http". Logs and workers start in the constructor, and the constructor does not wait for
+// the workers; a call that asks for a part waits for what that part needs. run() starts the application's modules, in parallel with the admin
+// listener, and the service last. GET /admin/start has every phase with its times (JSON; ?format=text: a
+// table).
 //
 // The admin listener (monitoring.metrics) is the only one that serves /metrics, /healthz, /readyz, /startupz and the
 // pages below /admin (docs/operations.md). health() has the checks of app/checks.h; an application adds its own
@@ -45,8 +46,8 @@
 //           what still stops when the time is up: the process ends without it, and without destructors.
 //           A call at the wrong time, serve() after run() has begun or the first pool() in a handler, throws
 //           std::logic_error with what to do instead.
-// Threads:  all calls on the main thread; database(), pool(), client() and runtime() also in a module's start,
-//           settings() on any.
+// Threads:  all calls on the main thread; database(), pool(), client(), message_pool() and runtime() also in a module's
+//           start, settings() and messages_address() on any.
 // Lifetime: objects that handlers refer to are made before run() and outlive it; the router outlives the App's run(),
 //           the configuration the App.
 
@@ -74,6 +75,19 @@
 #include "keel/io/runtime.h"
 #include "keel/observe/metric.h"
 #include "keel/telemetry/admin_pages.h"
+
+namespace keel::messages {
+class Handlers;
+class SharedPool;
+struct PoolOptions;
+struct ServerOptions;
+}  // namespace keel::messages
+
+namespace keel::sessions {
+class Handlers;
+class Registry;
+struct ServerOptions;
+}  // namespace keel::sessions
 
 namespace keel::app {
 
@@ -131,6 +145,13 @@ class App {
   // `options`; an invalid base_url prevents the start. Once for each name, which is made of small letters, digits and
   // '_'.
   http::SharedClient& client(http::ClientOptions options);
+  // A pool of connections for messages, for all workers: co_await rooms.request<Celsius>(average) in a handler or in
+  // background work, on whichever worker that is (net/messages/shared_pool.h). It may be used immediately, has metrics
+  // with name="NAME", degrades the health while no endpoint can be reached, and ends after the servers have drained and
+  // the background work has ended. network.pools.NAME overrides `options`; a pool without endpoints prevents the start.
+  // Once for each name, which is as that of a client.
+  messages::SharedPool& message_pool(std::string_view name);
+  messages::SharedPool& message_pool(std::string_view name, messages::PoolOptions options);
   // A part of the application: run() starts it, with what it needs, before the service listens (a lazy one: when it is
   // ensured), and stops it after the last request. Its stop is bounded by common.stop_timeout.
   void module(Module module);
@@ -153,6 +174,21 @@ class App {
   void admin_page(telemetry::AdminPage page);
   // Serves `router` at network.http's address from run() on.
   void serve(const http::Router& router);
+
+  // Serves messages at network.messages' address from run() on, on every worker (net/messages/server.h): the handlers,
+  // and on_open and on_closed of the options, are called on all of them, and outlive run(). network.messages overrides
+  // the other options. It starts before http, and stops after it: what is under way is finished within
+  // network.messages.drain_timeout_sec. Its metrics have name="messages". Once; before run().
+  void messages(const messages::Handlers& handlers);
+  void messages(const messages::Handlers& handlers, messages::ServerOptions options);
+  // Sessions over the same connections, with or without messages() (net/sessions/server.h): the handlers and
+  // `authenticate` are called on all workers, and outlive run(). network.messages.sessions overrides the other options.
+  // The registry has the sessions of all workers, lives as long as the App, and is a page, /admin/sessions. Once;
+  // before run().
+  sessions::Registry& sessions(const sessions::Handlers& handlers);
+  sessions::Registry& sessions(const sessions::Handlers& handlers, sessions::ServerOptions options);
+  // Where messages are served: with the port that the system chose for port 0, once the service runs.
+  Address messages_address() const;
 
   // Starts the parts that were asked for, logs the addresses, waits for a signal, drains and stops everything. The exit
   // code: 0 when every accepted request got its response and everything has stopped.

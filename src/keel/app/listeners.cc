@@ -100,7 +100,8 @@ Result<Listeners> Listeners::from_environment() {
     }
   }
   const auto is_known = [](const std::string& name) {
-    return name == "http" || name == "https" || name == "admin" || name == "probes";
+    return name == "http" || name == "https" || name == "admin" || name == "probes" ||
+           name == "messages";
   };
   if (std::none_of(names.begin(), names.end(), is_known)) names.assign(static_cast<std::size_t>(count), "http");
   for (int i = 0; i < count; ++i) {
@@ -108,7 +109,7 @@ Result<Listeners> Listeners::from_environment() {
     if (!is_known(name)) {
       return Error::text(Code::InvalidArgument, "LISTEN_FDNAMES: '" + name +
                                                     "' is no server of this service: expected " +
-                                                    "http, https, admin or probes (systemd: FileDescriptorName=)");
+                                                    "http, https, admin, probes or messages (systemd: FileDescriptorName=)");
     }
     if (auto added = listeners.add(name, first_descriptor + i, true); !added) {
       return std::move(added).because("LISTEN_FDS").error();

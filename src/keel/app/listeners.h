@@ -4,7 +4,7 @@
 //   options.inherited = activated.find("http");
 //   …server.start(runtime)…                                            // duplicates them
 //
-// Each is for the server of its name, "http", "https", "admin" or "probes".
+// Each is for the server of its name, "http", "https", "admin", "probes" or "messages".
 //
 // Ownership: owns its descriptors and closes them when it is destroyed; duplicate one that you need for longer.
 // Source:    sd_listen_fds(3).
@@ -35,7 +35,7 @@ class Listeners {
 
   // The sockets that the service manager passed with LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. The variables are
   // removed from the environment, so that a child does not take the sockets for its own; the descriptors become
-  // close-on-exec. None when LISTEN_PID is another process. Names are "http", "https", "admin" and "probes"; when none
+  // close-on-exec. None when LISTEN_PID is another process. Names are "http", "https", "admin", "probes" and "messages"; when none
   // is among them (systemd's default name is the unit's) all are "http". InvalidArgument names the invalid variable or
   // descriptor. Threads: only the caller's.
   static Result<Listeners> from_environment();

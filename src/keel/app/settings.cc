@@ -7,6 +7,7 @@
 #include "keel/app/crash.h"
 #include "keel/app/internal/database_options.h"
 #include "keel/app/internal/https_rules.h"
+#include "keel/app/internal/listen_rules.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/server/forwarded.h"
 #include "keel/http/server/upgrade.h"
@@ -350,9 +351,13 @@ void HttpSettings::fields(config::Schema& v) {
         "service's own; '*': every origin");
 }
 
+Result<Address> internal::listen_address_of(const std::string& address, std::uint16_t port) {
+  return address_of(address, port);
+}
+
 Result<Address> HttpSettings::listen_address() const { return address_of(address, port); }
 
-Result<std::uint32_t> HttpSettings::listen_mode() const {
+Result<std::uint32_t> internal::socket_mode_of(const std::string& address, const std::string& socket_mode) {
   if (socket_mode.empty()) return 0u;
   if (!address.starts_with("unix:")) return fail(Code::InvalidArgument, "has no effect: the address is no Unix socket");
   std::uint32_t mode = 0;
@@ -362,6 +367,8 @@ Result<std::uint32_t> HttpSettings::listen_mode() const {
   }
   return mode;
 }
+
+Result<std::uint32_t> HttpSettings::listen_mode() const { return internal::socket_mode_of(address, socket_mode); }
 
 Result<Address> NetworkSettings::https_address() const {
   return address_of(https.address.empty() ? http.address : https.address, https.port);
@@ -392,6 +399,9 @@ void NetworkSettings::fields(config::Schema& v) {
   field(v, "https", https, "the same server with TLS");
   field(v, "clients", clients,
         "HTTP clients of the application, by name; a key that is not given here has the application's own default");
+  field(v, "messages", messages, "the server for messages and sessions");
+  field(v, "pools", pools,
+        "pools of connections for messages, by name; a key that is not given here has the application's own default");
   field(v, "handover", handover, "restart without rejecting a connection");
 }
 
@@ -515,6 +525,8 @@ void Settings::check(config::Checks& checks) const {
   check("network.http.address", network.http.listen_address());
   network.https.check(checks);
   for (const auto& [name, client] : network.clients) client.check("network.clients." + name + '.', checks);
+  network.messages.check(network.https.is_on(), checks);
+  for (const auto& [name, pool] : network.pools) pool.check("network.pools." + name + '.', checks);
   const bool has_proxies = !network.http.trusted_proxies.empty();
   const bool by_proxy_protocol = network.http.server.proxy_protocol;
   if (by_proxy_protocol && !has_proxies) {

@@ -237,12 +237,91 @@ struct ClientSettings {
   void check(const std::string& path, config::Checks& checks) const;
 };
 
+// What messages of either direction have in common: messages::PeerOptions.
+struct PeerSettings {
+  std::uint32_t frame_bytes_max;
+  std::uint16_t requests_max;
+  std::uint16_t messages_max;
+  std::uint16_t streams_max;
+  std::uint32_t stream_bytes_max;
+  std::size_t queued_bytes_max;
+  Duration heartbeat;
+  Duration stall_timeout;
+  Duration hello_timeout;
+  bool checksums;
+  // With the defaults of these options.
+  PeerSettings();
+  void fields(config::Schema& v);
+};
+
+// The section `network.messages.sessions`.
+struct SessionSettings {
+  Duration expiry;
+  std::size_t sessions_max;
+  std::uint32_t ring_messages;
+  std::uint32_t ring_bytes;
+  std::uint32_t window_messages;
+  std::uint32_t window_bytes;
+  // With the defaults of a server's options.
+  SessionSettings();
+  void fields(config::Schema& v);
+};
+
+// The section `network.messages`.
+struct MessagesSettings {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 7000;  // 0: any free one
+  std::string socket_mode;    // As HttpSettings has it.
+  bool tls = false;
+  std::string client_roots;  // Empty: clients need no certificate.
+  std::string client_revoked;
+  std::size_t connections_max;
+  Duration drain;
+  PeerSettings peer;
+  SessionSettings sessions;
+  // With the defaults of a server's options.
+  MessagesSettings();
+  void fields(config::Schema& v);
+  void check(bool has_certificate, config::Checks& checks) const;
+  // As HttpSettings has them.
+  Result<Address> listen_address() const;
+  Result<std::uint32_t> listen_mode() const;
+};
+
+// The settings of a pool of connections for messages (App::message_pool). Options that it does not set are as the
+// application has chosen.
+struct MessagePoolSettings {
+  std::vector<std::string> endpoints;
+  std::size_t connections;
+  Duration timeout;
+  Duration connect_timeout;
+  Duration refresh;
+  Duration eject_first;
+  Duration eject_max;
+  int attempts_max;
+  double breaker_failure_ratio;
+  std::uint32_t breaker_calls_min;
+  Duration breaker_open_time;
+  PeerSettings peer;
+  bool tls = false;
+  std::string roots;  // Empty: the system's.
+  std::string certificate;
+  std::string key;
+  // With the defaults of a pool's options.
+  MessagePoolSettings();
+  void fields(config::Schema& v);
+  // `path`: "network.pools.NAME.".
+  void check(const std::string& path, config::Checks& checks) const;
+};
+
 // The section `network`.
 struct NetworkSettings {
   io::RuntimeOptions runtime;
   HttpSettings http;
   HttpsSettings https;
   std::map<std::string, ClientSettings> clients;
+  MessagesSettings messages;
+  std::map<std::string, MessagePoolSettings> pools;
   HandoverSettings handover;
   void fields(config::Schema& v);
   // As HttpSettings::listen_address(), for the listener with TLS.

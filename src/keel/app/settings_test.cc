@@ -188,6 +188,10 @@ TEST(Settings, state_a_default_only_when_no_part_has_it) {
       "HttpsSettings::redirect_port = 0",
       "HttpSettings::keep_alive = true",  // False sets requests_per_connection_max.
       "HttpSettings::drain_timeout = 30_s",
+      "MessagesSettings::address = \"127.0.0.1\"",
+      "MessagesSettings::port = 7000",
+      "MessagesSettings::tls = false",
+      "MessagePoolSettings::tls = false",
       "MetricsSettings::export_address = \"127.0.0.1\"",
       "MetricsSettings::export_port = 9090",
       "MetricsSettings::https = false",
@@ -675,6 +679,51 @@ TEST(Settings, refuse_a_proxy_that_is_none_without_a_word_of_its_password) {
     EXPECT_NE(message.find(part), std::string::npos) << part << " in " << message;
   }
   EXPECT_EQ(message.find("hidden"), std::string::npos) << message;
+}
+
+// Each mistake names the line of the file that it stands in.
+TEST(Settings, refuse_what_is_wrong_with_messages_and_their_pools) {
+  const std::string file = testing::TempDir() + "keel_settings_messages.yaml";
+  std::ofstream(file) << "network:\n"
+                         "  messages:\n"
+                         "    address: here\n"
+                         "    tls: true\n"
+                         "    socket_mode: 0600\n"
+                         "    client_revoked: revoked.pem\n"
+                         "    hartbeat_sec: 3\n"
+                         "    max_frame: 1B\n";
+  const char* const none[] = {nullptr};
+  const auto message_of = [&](std::vector<const char*> args) {
+    const auto loaded = config::load<Settings>({.file = file, .args = args, .environment = none});
+    return loaded ? std::string() : std::string(loaded.error().message());
+  };
+
+  std::string text = message_of({});
+  for (const char* part :
+       {":7: network.messages.hartbeat_sec: ", "heartbeat_sec", ":8: network.messages.max_frame: "}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
+  std::ofstream(file) << "network:\n"
+                         "  messages:\n"
+                         "    address: here\n"
+                         "    tls: true\n"
+                         "    socket_mode: 0600\n"
+                         "    client_revoked: revoked.pem\n"
+                         "  pools:\n"
+                         "    rooms:\n"
+                         "      endpoints: [rooms.internal:7000, rooms.internal]\n"
+                         "      roots: roots.pem\n"
+                         "      eject_first_sec: 20\n";
+  text = message_of({});
+  for (const char* part :
+       {":3: network.messages.address: ", ":4: network.messages.tls: needs a certificate",
+        ":5: network.messages.socket_mode: has no effect", ":6: network.messages.client_revoked: has no effect without",
+        "network.pools.rooms.endpoints.1: 'rooms.internal' is no endpoint: write host:port or unix:/path",
+        ":10: network.pools.rooms.roots: has no effect without tls: true",
+        ":11: network.pools.rooms.eject_first_sec: is above network.pools.rooms.eject_max_sec"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
+  std::remove(file.c_str());
 }
 
 TEST(Settings, take_a_socket_mode_with_and_without_quotes) {

@@ -85,7 +85,9 @@ Result<> AdminServer::succeed() {
 }
 
 void AdminServer::share(std::vector<Succession::Shared>& servers) {
-  each([&](Part& part) { servers.push_back({part.name, *part.server, part.is_kept}); });
+  each([&](Part& part) {
+    servers.push_back({part.name, [&part] { return part.server->duplicate_listeners(); }, part.is_kept});
+  });
 }
 
 void AdminServer::begin_drain() {

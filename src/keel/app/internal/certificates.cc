@@ -30,8 +30,10 @@ std::string day_of(std::int64_t seconds) {
   return std::string(Timestamp::from_unix_seconds(seconds).text()).substr(0, std::string_view("2026-01-31").size());
 }
 // By Certificates::Listener; none where no listener uses it.
-using Contexts = std::array<std::optional<tls::ServerContext>, 3>;
-Result<Contexts> contexts_of(tls::ServerOptions options, const MonitoringSettings& monitoring) {
+using Contexts = std::array<std::optional<tls::ServerContext>, Certificates::listeners>;
+Result<Contexts> contexts_of(tls::ServerOptions options, const Settings& settings) {
+  const MonitoringSettings& monitoring = settings.monitoring;
+  const MessagesSettings& messages = settings.network.messages;
   Contexts contexts;
   KEEL_TRY(contexts[Certificates::Service], tls::ServerContext::make(options));
   options.ticket_keys.reset();
@@ -40,14 +42,28 @@ Result<Contexts> contexts_of(tls::ServerOptions options, const MonitoringSetting
   if (monitoring.probes.https) {
     KEEL_TRY(contexts[Certificates::Probes], tls::ServerContext::make(options));
   }
-  if (!monitoring.metrics.https) return contexts;
-  if (!monitoring.metrics.client_roots.empty()) {
-    options.client_certificates = tls::ClientCertificates::Required;
-    options.clients = {.file = monitoring.metrics.client_roots, .revoked_file = monitoring.metrics.client_revoked};
+  // With certificates of clients of its own.
+  const auto make = [&](Certificates::Listener of, tls::ServerOptions own, const std::string& roots,
+                        const std::string& revoked, const char* section) -> Result<> {
+    if (!roots.empty()) {
+      own.client_certificates = tls::ClientCertificates::Required;
+      own.clients = {.file = roots, .revoked_file = revoked};
+    }
+    auto made = tls::ServerContext::make(own);
+    if (!made) return std::move(made).error().because(section);
+    contexts[of] = *std::move(made);
+    return {};
+  };
+  if (monitoring.metrics.https) {
+    const MetricsSettings& admin = monitoring.metrics;
+    KEEL_TRY_VOID(make(Certificates::Admin, options, admin.client_roots, admin.client_revoked, "monitoring.metrics"));
   }
-  auto made = tls::ServerContext::make(options);
-  if (!made) return std::move(made).error().because("monitoring.metrics");
-  contexts[Certificates::Admin] = *std::move(made);
+  if (messages.tls) {
+    options.protocols.clear();
+    options.answer_to_http.clear();
+    KEEL_TRY_VOID(
+        make(Certificates::Messages, options, messages.client_roots, messages.client_revoked, "network.messages"));
+  }
   return contexts;
 }
 
@@ -66,7 +82,9 @@ std::vector<Certificates::Look> Certificates::look_at(const HttpsSettings& https
   std::vector<Look> looks;
   std::vector<std::string> files = https.files();
   const MetricsSettings& admin = registrar_.settings.monitoring.metrics;
-  for (const std::string& file : {admin.client_roots, admin.client_revoked}) {
+  const MessagesSettings& messages = registrar_.settings.network.messages;
+  for (const std::string& file :
+       {admin.client_roots, admin.client_revoked, messages.client_roots, messages.client_revoked}) {
     if (!file.empty()) files.push_back(file);
   }
   for (const std::string& file : files) {
@@ -97,7 +115,7 @@ Result<> Certificates::load_locked(const HttpsSettings& https) {
   };
   const bool begins_anew = !ticket_keys_ || knows_clients(https) || (settings_ && knows_clients(*settings_));
   options.ticket_keys = begins_anew ? tls::TicketKeys() : *ticket_keys_;
-  Result<Contexts> contexts = contexts_of(options, registrar_.settings.monitoring);
+  Result<Contexts> contexts = contexts_of(options, registrar_.settings);
   (contexts ? good_ : bad_).add();
   looks_ = std::move(looks);
   is_last_good_ = contexts.is_ok();

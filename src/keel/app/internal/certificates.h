@@ -36,14 +36,16 @@ class Certificates {
   Certificates(const Certificates&) = delete;
   Certificates& operator=(const Certificates&) = delete;
 
-  enum Listener : std::uint8_t { Service, Admin, Probes };
+  enum Listener : std::uint8_t { Service, Admin, Probes, Messages };
+  static constexpr std::size_t listeners = 4;
 
   // Loads the files that `https` names; https must be enabled. No effect if they are already loaded. Errors: those of
   // tls::ServerContext::make(), and nothing has changed.
   Result<> load(const HttpsSettings& https);
   // Loads the files again and logs the result; no effect before load().
   void reload();
-  // Call it after load(); for the listeners for operators, only if monitoring gives them TLS.
+  // Call it after load(); for the listeners for operators and for messages, only if
+  // their settings ask for TLS.
   TransportLayers& layers(Listener of) noexcept { return *layers_[of]; }
   // The keys of the service's tickets for a successor: a secret. Empty: it gets none, because clients have
   // certificates, or there are no tickets.
@@ -76,7 +78,7 @@ class Certificates {
   const Registrar& registrar_;
   metrics::Counter good_, bad_;
   std::mutex mutex_;
-  std::array<std::optional<tls::Layers>, 3> layers_;  // Indexed by Listener.
+  std::array<std::optional<tls::Layers>, listeners> layers_;  // Indexed by Listener.
   std::optional<tls::TicketKeys> ticket_keys_;
   std::vector<tls::CertificateFacts> facts_;
   std::vector<metrics::GaugeFunction> expiries_;

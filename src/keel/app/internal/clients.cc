@@ -11,8 +11,6 @@
 namespace keel::app::internal {
 namespace {
 
-constexpr int lookup_threads = 2;
-
 std::string key_of(std::string_view name) { return "network.clients." + std::string(name); }
 
 Result<> check_base(const std::string& base_url) {
@@ -22,17 +20,6 @@ Result<> check_base(const std::string& base_url) {
 }
 
 }  // namespace
-
-Clients::Clients(const Registrar& registrar, Workers& workers) : registrar_(registrar), workers_(workers) {
-  registrar.add({.name = "resolver",
-                 .needs = {"workers"},
-                 .start = [this]() -> Result<> {
-                   start_resolver();
-                   return {};
-                 },
-                 .stop = [this] { stop_resolver(); },
-                 .lazy = true});
-}
 
 const Clients::Entry* Clients::find(std::string_view name) const noexcept {
   for (const Entry& entry : entries_) {
@@ -126,26 +113,6 @@ void Clients::warn_of_unknown() const {
   }
 }
 
-void Clients::start_resolver() {
-  const Platform& platform = registrar_.platform;
-  lookups_ = std::make_unique<ThreadPool>(
-      ThreadPoolOptions{.name = "resolver", .threads = lookup_threads, .executor = platform.executor});
-  resolvers_.resize(static_cast<std::size_t>(workers_.runtime().workers()));
-  workers_.runtime().each([&](io::Loop& loop) {
-    Resolver::Lookup look_up = &Resolver::system_lookup;
-    if (platform.look_up) look_up = [&platform](const std::string& host) { return platform.look_up(host); };
-    resolvers_[static_cast<std::size_t>(loop.index())] =
-        std::make_unique<Resolver>(*lookups_, ResolverOptions(), std::move(look_up));
-  });
-}
-
-void Clients::stop_resolver() {
-  workers_.runtime().each([this](io::Loop& loop) { resolvers_[static_cast<std::size_t>(loop.index())].reset(); });
-  // A lookup that is under way is forgotten, and ends before the loops do.
-  lookups_->stop(registrar_.settings.common.stop_timeout / 2);
-  lookups_.reset();
-}
-
 void Clients::start(Entry& entry) {
   static const log::Logger log("app");
   const http::ProxyRules proxies = http::ProxyRules::make(entry.options.proxy, entry.options.no_proxy).value();
@@ -155,7 +122,7 @@ void Clients::start(Entry& entry) {
              log::field("http", name(proxies.http())), log::field("https", name(proxies.https())));
   }
   auto client = std::make_unique<http::SharedClient>(workers_.runtime().workers(), entry.options);
-  workers_.runtime().each([&](io::Loop& loop) { client->attach(*resolvers_[static_cast<std::size_t>(loop.index())]); });
+  workers_.runtime().each([&](io::Loop& loop) { client->attach(resolvers_.of(loop)); });
   const std::lock_guard lock(mutex_);
   entry.client = std::move(client);
 }

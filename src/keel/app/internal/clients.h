@@ -1,5 +1,4 @@
-// keel/app/internal/clients.h — the HTTP clients of an App: a lazy module "client NAME" for each, and "resolver", which
-// looks names up for all of them.
+// keel/app/internal/clients.h — the HTTP clients of an App: a lazy module "client NAME" for each.
 //
 // Threads: add() and get() on any; warn_of_unknown() on the main thread.
 
@@ -11,20 +10,19 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "keel/app/internal/registrar.h"
+#include "keel/app/internal/resolvers.h"
 #include "keel/app/internal/workers.h"
-#include "keel/exec/thread_pool.h"
 #include "keel/http/client/shared_client.h"
-#include "keel/net/resolver.h"
 #include "keel/net/tls/layer.h"
 
 namespace keel::app::internal {
 
 class Clients {
  public:
-  Clients(const Registrar& registrar, Workers& workers);
+  Clients(const Registrar& registrar, Workers& workers, Resolvers& resolvers)
+      : registrar_(registrar), workers_(workers), resolvers_(resolvers) {}
   Clients(const Clients&) = delete;
   Clients& operator=(const Clients&) = delete;
 
@@ -53,15 +51,12 @@ class Clients {
   const Entry* find(std::string_view name) const noexcept;
   // Returns the layers for its settings, or null.
   Result<std::unique_ptr<tls::Layers>> configure(http::ClientOptions& options) const;
-  void start_resolver();
-  void stop_resolver();
   void start(Entry& entry);
   void stop(Entry& entry);
 
   const Registrar& registrar_;
   Workers& workers_;
-  std::unique_ptr<ThreadPool> lookups_;
-  std::vector<std::unique_ptr<Resolver>> resolvers_;  // By worker.
+  Resolvers& resolvers_;
   SystemTrust system_trust_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;

@@ -2,9 +2,12 @@
 
 #include <utility>
 
+#include "keel/exec/call.h"
+
 namespace keel::app::internal {
 
-Exporter::Exporter(const Registrar& registrar, Logging& logging) {
+Exporter::Exporter(const Registrar& registrar, Logging& logging, Workers& workers)
+    : registrar_(registrar), workers_(workers) {
   if (!registrar.settings.monitoring.enabled) return;
   registrar.add({.name = "monitoring", .needs = {"logs"}, .start = [this, &registrar, &logging]() -> Result<> {
                    process_ = std::make_unique<telemetry::ProcessMetrics>(registrar.metrics);
@@ -14,10 +17,23 @@ Exporter::Exporter(const Registrar& registrar, Logging& logging) {
                  }});
 }
 
+// What workers measure of themselves: this one now. The others cannot be waited for here, so that a scrape has what
+// they had at the one before.
+void Exporter::sample() {
+  registrar_.metrics.sample();
+  io::Runtime& runtime = workers_.runtime();
+  for (int i = 0; i < runtime.workers(); ++i) {
+    io::Loop& loop = runtime.loop(i);
+    if (&loop == io::Loop::current()) continue;
+    static_cast<void>(execute(loop, [&metrics = registrar_.metrics] { metrics.sample(); }));
+  }
+}
+
 void Exporter::add_pages(telemetry::AdminPages& pages) {
   pages.add("/metrics", [this](http::Request& request) {
     using telemetry::Prometheus;
     const auto format = Prometheus::format_for(request.header(http::Known::Accept).value_or(""));
+    sample();
     Buffer body;
     prometheus_->render(body, format);
     return http::Response::body(http::Status::Ok, std::move(body), Prometheus::content_type(format));

@@ -8,6 +8,7 @@
 
 #include "keel/app/internal/logging.h"
 #include "keel/app/internal/registrar.h"
+#include "keel/app/internal/workers.h"
 #include "keel/telemetry/admin_pages.h"
 #include "keel/telemetry/process.h"
 #include "keel/telemetry/prometheus.h"
@@ -17,7 +18,7 @@ namespace keel::app::internal {
 class Exporter {
  public:
   // There is no module without monitoring.enabled.
-  Exporter(const Registrar& registrar, Logging& logging);
+  Exporter(const Registrar& registrar, Logging& logging, Workers& workers);
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;
 
@@ -25,6 +26,10 @@ class Exporter {
   void add_pages(telemetry::AdminPages& pages);
 
  private:
+  void sample();
+
+  const Registrar& registrar_;
+  Workers& workers_;
   std::unique_ptr<telemetry::ProcessMetrics> process_;
   std::unique_ptr<telemetry::Prometheus> prometheus_;
 };

@@ -110,7 +110,9 @@ void Service::drain() {
 }
 
 void Service::share(std::vector<Succession::Shared>& servers) {
-  each([&](Part& part) { servers.push_back({part.name, *part.server, part.is_kept}); });
+  each([&](Part& part) {
+    servers.push_back({part.name, [&part] { return part.server->duplicate_listeners(); }, part.is_kept});
+  });
 }
 
 void Service::stop() {

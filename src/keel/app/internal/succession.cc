@@ -72,7 +72,7 @@ void Succession::publish(std::span<const Shared> servers) {
   Listeners ours;
   Result<> ready;
   for (const Shared& shared : servers) {
-    for (const int fd : shared.server.duplicate_listeners()) {
+    for (const int fd : shared.duplicate()) {
       if (auto added = ours.add(shared.name, fd, shared.is_kept); !added) ready = std::move(added);
     }
   }

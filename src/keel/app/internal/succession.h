@@ -30,7 +30,7 @@ class Succession {
   // A server whose sockets a successor may have.
   struct Shared {
     const char* name;
-    http::Server& server;
+    Function<std::vector<int>()> duplicate;  // Of each socket a descriptor, which is the caller's.
     bool is_kept;
   };
 

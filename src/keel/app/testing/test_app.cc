@@ -200,7 +200,8 @@ Result<> AppUnderTest::State::load() {
   if (options.real_time) {
     for (const char* setting :
          {"network.http.address=127.0.0.1", "network.http.port=0", "monitoring.metrics.export_address=127.0.0.1",
-          "monitoring.metrics.export_port=0", "monitoring.probes.address="}) {
+          "monitoring.metrics.export_port=0", "monitoring.probes.address=", "network.messages.address=127.0.0.1",
+          "network.messages.port=0"}) {
       set(setting);
     }
     set("database.path=" + *folder / "app.db");
@@ -211,6 +212,7 @@ Result<> AppUnderTest::State::load() {
       set(setting);
     }
     set("network.http.address=" + std::string(service_address));
+    set("network.messages.address=" + std::string(service_address));
   }
   std::vector<const char*> args;
   for (const std::string& flag : flags) args.push_back(flag.c_str());

@@ -1,0 +1,18 @@
+// What a section's address, port and socket_mode mean.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "keel/base/result.h"
+#include "keel/io/address.h"
+
+namespace keel::app::internal {
+
+// InvalidArgument when `address` is neither an IP address nor unix:/path.
+Result<Address> listen_address_of(const std::string& address, std::uint16_t port);
+// Zero for an empty text. InvalidArgument when it is no mode, or there is no Unix socket that has one.
+Result<std::uint32_t> socket_mode_of(const std::string& address, const std::string& socket_mode);
+
+}  // namespace keel::app::internal

@@ -1,0 +1,69 @@
+// keel/app/internal/message_pools.h — the pools of connections for messages of an App: a lazy module "messages NAME"
+// for each.
+//
+// Threads: add() and get() on any; warn_of_unknown() on the main thread, pages as telemetry/admin_pages.h says.
+
+#pragma once
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/app/health.h"
+#include "keel/app/internal/registrar.h"
+#include "keel/app/internal/resolvers.h"
+#include "keel/app/internal/workers.h"
+#include "keel/net/messages/metrics.h"
+#include "keel/net/messages/shared_pool.h"
+#include "keel/net/tls/layer.h"
+#include "keel/telemetry/admin_pages.h"
+
+namespace keel::app::internal {
+
+class MessagePools {
+ public:
+  MessagePools(const Registrar& registrar, Workers& workers, Resolvers& resolvers)
+      : registrar_(registrar), workers_(workers), resolvers_(resolvers) {}
+  MessagePools(const MessagePools&) = delete;
+  MessagePools& operator=(const MessagePools&) = delete;
+
+  // The module that makes the pool. A name that is used already is a bug. InvalidArgument: it has no endpoints, or one
+  // is none. Those of tls::ClientContext::make().
+  Result<std::string> add(std::string_view name, messages::PoolOptions&& options);
+  // A pool whose module runs.
+  messages::SharedPool& get(std::string_view name) const;
+  // Logs what network.pools says of pools that nobody asked for.
+  void warn_of_unknown() const;
+  // /admin/message_pools, where there is one.
+  void add_pages(telemetry::AdminPages& pages);
+
+ private:
+  struct Entry {
+    std::string name;
+    messages::PoolOptions options;
+    std::optional<tls::Layers> layers;  // With what its settings name.
+    std::optional<messages::MessageMetrics> metrics;
+    std::unique_ptr<messages::SharedPool> pool;
+    std::vector<std::vector<metrics::GaugeFunction>> gauges;  // By worker.
+    Health::Check check;
+  };
+  const Entry* find(std::string_view name) const noexcept;
+  Result<> configure(Entry& entry) const;
+  void start(Entry& entry);
+  void expose(Entry& entry, const messages::Pool& pool, std::vector<metrics::GaugeFunction>& gauges) const;
+  void stop(Entry& entry);
+  void write_json(Buffer& out);
+  void write_text(Buffer& out);
+
+  const Registrar& registrar_;
+  Workers& workers_;
+  Resolvers& resolvers_;
+  mutable std::mutex mutex_;
+  std::list<Entry> entries_;
+};
+
+}  // namespace keel::app::internal

@@ -1,0 +1,383 @@
+#include "keel/app/internal/messages.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "keel/app/internal/message_options.h"
+#include "keel/base/check.h"
+#include "keel/data/json.h"
+#include "keel/io/sockets.h"
+#include "keel/net/listener.h"
+#include "keel/observe/log.h"
+#include "keel/task/event.h"
+#include "keel/task/scope.h"
+#include "keel/task/start.h"
+#include "keel/task/until.h"
+
+namespace keel::app::internal {
+namespace {
+
+constexpr std::size_t peers_shown_max = 100;  // Of each worker.
+
+const log::Logger& messages_logger() {
+  static const log::Logger log("app");
+  return log;
+}
+
+// Of one peer, for the page.
+struct PeerRow {
+  std::string address, identity;
+  std::size_t queued_bytes, outstanding, handling;
+  double silent_seconds;
+};
+
+// What a worker shows.
+struct WorkerRow {
+  int worker;
+  std::size_t connections, sessions;
+  std::vector<PeerRow> peers;
+};
+
+}  // namespace
+
+// The part of one worker; made, used and destroyed there.
+struct Messages::OnWorker {
+  OnWorker(Messages& owner, io::Loop& on) : of(owner), loop(on) {}
+
+  // Until stopping is set; then drains.
+  static Task<> run(OnWorker& worker);
+  static Task<> accept(OnWorker& worker, Listener& listener);
+  void begin() {
+    if (running.begin(run(*this), [](StartCore& core) noexcept { static_cast<Running&>(core).end(); })) running.end();
+  }
+
+  struct Running : Start<void> {
+    explicit Running(OnWorker& owner) : worker(owner) {}
+    void end() noexcept {
+      static_cast<void>(take());
+      worker.has_ended.store(true, std::memory_order_release);
+    }
+    OnWorker& worker;
+  };
+
+  Messages& of;
+  io::Loop& loop;
+  std::vector<Listener> listeners;
+  Address address;       // Where they listen.
+  bool is_first = true;  // Its listeners are not those of another worker.
+  std::optional<sessions::Server> sessions;
+  std::optional<messages::Server> server;
+  Event stopping;
+  std::atomic<bool> has_ended = false;
+  Running running{*this};
+};
+
+Task<> Messages::OnWorker::accept(OnWorker& worker, Listener& listener) {
+  while (auto stream = co_await until(worker.stopping, listener.accept())) worker.server->add(*std::move(stream));
+}
+
+Task<> Messages::OnWorker::run(OnWorker& worker) {
+  Scope accepting;
+  for (Listener& listener : worker.listeners) accepting.spawn(accept(worker, listener));
+  const Result<> accepted = co_await attempt(accepting.join());
+  if (!accepted) {
+    worker.of.has_failed_ = true;
+    messages_logger().error("a worker accepts no connections for messages any more: restart the service",
+                            accepted.error());
+    co_await worker.stopping.wait();
+  }
+  co_await worker.server->stop();
+  if (worker.sessions) co_await worker.sessions->stop();
+}
+
+Messages::Messages(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates)
+    : registrar_(registrar), workers_(workers), succession_(succession), certificates_(certificates) {}
+Messages::~Messages() = default;
+
+template <class F>
+void Messages::each(F f) {
+  workers_.runtime().each([&](io::Loop& loop) {
+    for (const std::unique_ptr<OnWorker>& worker : on_workers_) {
+      if (&worker->loop == &loop) f(*worker);
+    }
+  });
+}
+
+// --- Before the start.
+
+Result<> Messages::prepare() {
+  if (std::exchange(is_served_, true)) return {};
+  const Settings& settings = registrar_.settings;
+  Result<Address> address = settings.network.messages.listen_address();
+  if (!address) return std::move(address).error().because("network.messages.address");
+  address_ = *address;
+  if (settings.network.messages.tls) {
+    KEEL_TRY_VOID(certificates_.load(settings.network.https).because("network.https"));
+  }
+  return {};
+}
+
+Result<> Messages::serve(const messages::Handlers& handlers, messages::ServerOptions&& options) {
+  KEEL_CHECK(handlers_ == nullptr, "an App serves messages once");
+  handlers_ = &handlers;
+  options_ = std::move(options);
+  return prepare();
+}
+
+Result<sessions::Registry*> Messages::serve(const sessions::Handlers& handlers, sessions::ServerOptions&& options) {
+  KEEL_CHECK(session_handlers_ == nullptr, "an App serves sessions once");
+  session_handlers_ = &handlers;
+  session_options_ = std::move(options);
+  sessions::RegistryOptions of_registry{.sessions_max = registrar_.settings.network.messages.sessions.sessions_max};
+  if (registrar_.settings.monitoring.enabled) of_registry.metrics = &registrar_.metrics;
+  registry_ = std::make_unique<sessions::Registry>(of_registry);
+  KEEL_TRY_VOID(prepare());
+  return registry_.get();
+}
+
+// What the configuration says wins; what it does not say stays the application's.
+void Messages::add_module() {
+  if (!is_served_) return;
+  const MessagesSettings& from = registrar_.settings.network.messages;
+  const config::Origins& origins = registrar_.config.origins();
+  const auto take_from = [&origins](const std::string& section) {
+    return [&origins, section](const char* key, const auto& setting, auto& option) {
+      if (origins.is_set(section + key)) option = setting;
+    };
+  };
+  each_message_server_option(from, options_, take_from("network.messages."));
+  each_peer_option(from.peer, options_.peer, take_from("network.messages."));
+  each_session_option(from.sessions, session_options_, take_from("network.messages.sessions."));
+  if (origins.is_set("network.messages.heartbeat_sec")) session_options_.session.heartbeat = from.peer.heartbeat;
+  if (from.tls) options_.layers = &certificates_.layers(Certificates::Messages);
+  if (options_.metrics == nullptr && registrar_.settings.monitoring.enabled) {
+    options_.metrics = &metrics_.emplace(registrar_.metrics, "messages");
+  }
+  registrar_.add({.name = "messages",
+                  .needs = registrar_.lifecycle.wanted(),
+                  .start = [this] { return start(); },
+                  .stop = [this] { stop(); }});
+}
+
+// --- From the start to the end.
+
+Result<> Messages::start() {
+  const Succession::Inherited inherited = succession_.find("messages", address_);
+  is_kept_ = inherited.is_kept;
+  Result<> result;
+  std::vector<std::unique_ptr<OnWorker>> started;
+  workers_.runtime().each([&](io::Loop& loop) {
+    if (inherited.sockets.empty() && loop.index() == 0) result = io::check_vacant(loop.engine(), address_, {});
+    if (result) result = begin(loop, inherited.sockets, started);
+  });
+  {
+    const std::lock_guard lock(mutex_);
+    on_workers_ = std::move(started);
+    // The first listener of port 0 has decided the port for all.
+    if (!on_workers_.empty()) address_ = on_workers_.front()->address;
+  }
+  if (!result) {
+    stop();
+    return std::move(result).because("network.messages");
+  }
+  check_ = registrar_.health.add({.name = "messages"}, [this] { return check(); });
+  if (!registrar_.platform.is_simulated()) messages_logger().info("messages are served", log::field("at", place()));
+  return {};
+}
+
+Result<> Messages::begin(io::Loop& loop, const std::vector<int>& inherited,
+                         std::vector<std::unique_ptr<OnWorker>>& started) {
+  const int workers = workers_.runtime().workers();
+  auto worker = std::make_unique<OnWorker>(*this, loop);
+  io::ListenOptions listen = {.no_delay = registrar_.settings.network.http.server.listen.no_delay};
+  listen.socket_mode = registrar_.settings.network.messages.listen_mode().value_or(0);
+  const auto add = [&]() -> Result<> {
+    KEEL_TRY(Listener listener, Listener::bind(started.empty() ? address_ : started.front()->address, listen));
+    worker->listeners.push_back(std::move(listener));
+    return {};
+  };
+  if (!inherited.empty()) {
+    // With fewer sockets than workers, sockets are shared; with more, workers have several.
+    const int sockets = static_cast<int>(inherited.size());
+    worker->is_first = loop.index() < sockets;
+    listen.shared = sockets < workers;
+    for (int part = loop.index(); part < std::max(sockets, workers); part += workers) {
+      listen.inherited = inherited[static_cast<std::size_t>(part % sockets)];
+      KEEL_TRY_VOID(add());
+    }
+  } else if (address_.is_unix()) {
+    listen.shared = workers > 1;
+    worker->is_first = started.empty();
+    if (!worker->is_first) listen.inherited = started.front()->listeners.front().native_handle();
+    KEEL_TRY_VOID(add());
+  } else {
+    listen.reuse_port = true;
+    KEEL_TRY_VOID(add());
+  }
+  worker->address = worker->listeners.front().address();
+  if (session_handlers_ != nullptr) {
+    sessions::ServerOptions options;
+    options.session = session_options_.session;
+    options.expiry = session_options_.expiry;
+    if (session_options_.authenticate) {
+      options.authenticate = [this](const sessions::Greeting& client) { return session_options_.authenticate(client); };
+    }
+    worker->sessions.emplace(*registry_, *session_handlers_, std::move(options));
+  }
+  worker->server.emplace(handlers_ != nullptr ? *handlers_ : no_handlers_, options_on(*worker));
+  worker->begin();
+  started.push_back(std::move(worker));
+  return {};
+}
+
+messages::ServerOptions Messages::options_on(OnWorker& worker) const {
+  const auto workers = static_cast<std::size_t>(workers_.runtime().workers());
+  messages::ServerOptions options;
+  options.peer = options_.peer;
+  options.connections_max = std::max<std::size_t>(1, (options_.connections_max + workers - 1) / workers);
+  options.drain = options_.drain;
+  options.layers = options_.layers;
+  options.metrics = options_.metrics;
+  if (session_handlers_ != nullptr || options_.on_open) {
+    options.on_open = [this, &worker](messages::Peer& peer) {
+      if (worker.sessions) worker.sessions->open(peer);
+      if (options_.on_open) options_.on_open(peer);
+    };
+  }
+  if (options_.on_closed) {
+    options.on_closed = [this](messages::Peer& peer, const Error& reason) { options_.on_closed(peer, reason); };
+  }
+  return options;
+}
+
+void Messages::stop() {
+  check_ = {};
+  io::Runtime& runtime = workers_.runtime();
+  const bool ends = succession_.after_stop(is_kept_) == http::Listening::Ends;
+  each([ends](OnWorker& worker) {
+    // From here on a client finds nobody, instead of a connection that is reset.
+    for (const Listener& listener : worker.listeners) {
+      if (ends && worker.is_first) worker.loop.engine().turn_away(listener.native_handle());
+    }
+    worker.stopping.set();
+  });
+  // A handler that does not end although it was stopped is found out by the deadline of the App's stop.
+  runtime.wait_until(
+      [this] { return std::ranges::all_of(on_workers_, [](const auto& worker) { return worker->has_ended.load(); }); },
+      Duration::forever());
+  std::vector<std::unique_ptr<OnWorker>> ended;
+  {
+    const std::lock_guard lock(mutex_);
+    ended.swap(on_workers_);
+  }
+  runtime.each([&](io::Loop& loop) {
+    for (std::unique_ptr<OnWorker>& worker : ended) {
+      if (worker != nullptr && &worker->loop == &loop) worker.reset();
+    }
+  });
+}
+
+Result<> Messages::check() const {
+  if (has_failed_) return fail(Code::Unavailable, "a worker accepts no connections for messages any more");
+  return {};
+}
+
+std::vector<int> Messages::duplicate_listeners() {
+  std::vector<int> copies;
+  const std::lock_guard lock(mutex_);
+  each([&](OnWorker& worker) {
+    if (!worker.is_first) return;
+    for (const Listener& listener : worker.listeners) {
+      const int copy = ::fcntl(listener.native_handle(), F_DUPFD_CLOEXEC, 0);
+      if (copy >= 0) copies.push_back(copy);
+    }
+  });
+  return copies;
+}
+
+void Messages::share(std::vector<Succession::Shared>& servers) {
+  if (is_served_) servers.push_back({"messages", [this] { return duplicate_listeners(); }, is_kept_});
+}
+
+// --- For people.
+
+Address Messages::address() const {
+  const std::lock_guard lock(mutex_);
+  return address_;
+}
+
+std::string Messages::place() const {
+  return address().to_string() + (registrar_.settings.network.messages.tls ? " (TLS)" : "");
+}
+
+void Messages::add_pages(telemetry::AdminPages& pages) {
+  if (!is_served_) return;
+  pages.add({.path = "/admin/messages",
+             .json = [this](Buffer& out) { write_json(out); },
+             .text = [this](Buffer& out) { write_text(out); },
+             .waits = !registrar_.platform.is_simulated()});
+  if (registry_ == nullptr) return;
+  pages.add({.path = "/admin/sessions",
+             .json = [this](Buffer& out) { sessions::write_sessions_json(out, *registry_); },
+             .text = [this](Buffer& out) { sessions::write_sessions_text(out, *registry_); }});
+}
+
+namespace {
+
+WorkerRow row_of(int worker, messages::Server& server, std::size_t sessions, Instant now) {
+  WorkerRow row{worker, server.connections(), sessions, {}};
+  server.each([&](messages::Peer& peer) {
+    row.peers.push_back({peer.address().to_string(), std::string(peer.identity()), peer.queued_bytes(),
+                         peer.outstanding(), peer.handling(), (now - peer.last_received()).count_seconds()});
+  });
+  // Those that are behind come first.
+  std::ranges::stable_sort(row.peers, std::greater(), &PeerRow::queued_bytes);
+  if (row.peers.size() > peers_shown_max) row.peers.resize(peers_shown_max);
+  return row;
+}
+
+}  // namespace
+
+void Messages::write_json(Buffer& out) {
+  json::Writer json(out);
+  const std::lock_guard lock(mutex_);
+  json.begin_object().key("address").string(address_.to_string());
+  json.key("tls").boolean(registrar_.settings.network.messages.tls).key("workers").begin_array();
+  each([&](OnWorker& worker) {
+    const WorkerRow row = row_of(worker.loop.index(), *worker.server, worker.sessions ? worker.sessions->sessions() : 0,
+                                 worker.loop.now());
+    json.begin_object().key("worker").integer(row.worker).key("connections").unsigned_integer(row.connections);
+    json.key("sessions").unsigned_integer(row.sessions).key("peers").begin_array();
+    for (const PeerRow& peer : row.peers) {
+      json.begin_object().key("address").string(peer.address).key("identity").string(peer.identity);
+      json.key("queued_bytes").unsigned_integer(peer.queued_bytes);
+      json.key("outstanding").unsigned_integer(peer.outstanding).key("handling").unsigned_integer(peer.handling);
+      json.key("silent_seconds").number(peer.silent_seconds).end_object();
+    }
+    json.end_array().end_object();
+  });
+  json.end_array().end_object();
+}
+
+void Messages::write_text(Buffer& out) {
+  const std::lock_guard lock(mutex_);
+  out.append(fmt::format("messages at {}\n", address_.to_string()));
+  each([&](OnWorker& worker) {
+    const WorkerRow row = row_of(worker.loop.index(), *worker.server, worker.sessions ? worker.sessions->sessions() : 0,
+                                 worker.loop.now());
+    out.append(fmt::format("worker {}: {} connections, {} sessions\n", row.worker, row.connections, row.sessions));
+    for (const PeerRow& peer : row.peers) {
+      out.append(fmt::format("  {} {}: queued {} B, outstanding {}, handling {}, silent for {:.1f} s\n", peer.address,
+                             peer.identity.empty() ? "-" : peer.identity, peer.queued_bytes, peer.outstanding,
+                             peer.handling, peer.silent_seconds));
+    }
+    if (row.connections > row.peers.size()) {
+      out.append(fmt::format("  and {} more\n", row.connections - row.peers.size()));
+    }
+  });
+}
+
+}  // namespace keel::app::internal

@@ -1,0 +1,95 @@
+// keel/app/internal/messages.h — the server of an App for messages and sessions: the module "messages".
+//
+// Each worker has listeners, a messages::Server and, where there are sessions, a sessions::Server of its own; the
+// registry of the sessions is one.
+//
+// Threads:  made, given its handlers and destroyed on the main thread; address() on any, pages as
+//           telemetry/admin_pages.h says.
+// Lifetime: its handlers outlive the module.
+
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "keel/app/health.h"
+#include "keel/app/internal/certificates.h"
+#include "keel/app/internal/registrar.h"
+#include "keel/app/internal/succession.h"
+#include "keel/app/internal/workers.h"
+#include "keel/net/messages/handlers.h"
+#include "keel/net/messages/metrics.h"
+#include "keel/net/messages/server.h"
+#include "keel/net/sessions/registry.h"
+#include "keel/net/sessions/server.h"
+#include "keel/telemetry/admin_pages.h"
+
+namespace keel::app::internal {
+
+class Messages {
+ public:
+  Messages(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates);
+  Messages(const Messages&) = delete;
+  Messages& operator=(const Messages&) = delete;
+  ~Messages();
+
+  // What the settings say wins over `options`. Each once (checked). Errors: the address is none; those of the
+  // certificates.
+  Result<> serve(const messages::Handlers& handlers, messages::ServerOptions&& options);
+  Result<sessions::Registry*> serve(const sessions::Handlers& handlers, sessions::ServerOptions&& options);
+
+  bool is_served() const noexcept { return is_served_; }
+  // Where it listens, while the module runs; before that, where it will.
+  Address address() const;
+  // "127.0.0.1:7000", "127.0.0.1:7000 (TLS)", "unix:/run/devices.sock"
+  std::string place() const;
+  // How long the module may take to stop.
+  Duration drain_timeout() const noexcept { return is_served_ ? options_.drain : Duration(); }
+
+  void add_module();
+  // What a successor may have.
+  void share(std::vector<Succession::Shared>& servers);
+  // /admin/messages and, with sessions, /admin/sessions.
+  void add_pages(telemetry::AdminPages& pages);
+
+ private:
+  struct OnWorker;
+  Result<> prepare();
+  Result<> start();
+  // Adds the part of the loop's worker to `started`.
+  Result<> begin(io::Loop& loop, const std::vector<int>& inherited, std::vector<std::unique_ptr<OnWorker>>& started);
+  messages::ServerOptions options_on(OnWorker& worker) const;
+  void stop();
+  Result<> check() const;
+  std::vector<int> duplicate_listeners();
+  // f(OnWorker&) on each worker that has one.
+  template <class F>
+  void each(F f);
+  void write_json(Buffer& out);
+  void write_text(Buffer& out);
+
+  const Registrar& registrar_;
+  Workers& workers_;
+  Succession& succession_;
+  Certificates& certificates_;
+  const messages::Handlers no_handlers_;
+  const messages::Handlers* handlers_ = nullptr;
+  const sessions::Handlers* session_handlers_ = nullptr;
+  messages::ServerOptions options_;
+  sessions::ServerOptions session_options_;
+  std::optional<messages::MessageMetrics> metrics_;
+  std::unique_ptr<sessions::Registry> registry_;
+  bool is_served_ = false;
+  bool is_kept_ = false;
+  mutable std::mutex mutex_;                           // Guards what follows.
+  Address address_;                                    // From serve() on.
+  std::vector<std::unique_ptr<OnWorker>> on_workers_;  // By worker, while the module runs.
+  std::atomic<bool> has_failed_ = false;               // A worker accepts no connections any more.
+  Health::Check check_;
+};
+
+}  // namespace keel::app::internal
