@@ -32,8 +32,9 @@
 // Threads:  a value.
 // Cost:     24 bytes for a value or a name with a text of at most 22 bytes; a longer text, an array and a record take
 //           one allocation each. A field is looked for one by one among 16, else by binary search in an index that is
-//           kept. Malformed bytes of CBOR and MessagePack take no memory, others up to 24 times their size (an array of
-//           small numbers), which bytes_max of ReaderOptions bounds.
+//           kept. Malformed bytes of CBOR and MessagePack leave no memory taken, and take 800 bytes at most while they
+//           are read; others take up to 24 times their size (an array of small numbers), which bytes_max of
+//           ReaderOptions bounds.
 
 #pragma once
 

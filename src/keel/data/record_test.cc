@@ -473,6 +473,59 @@ TEST(Record, holds_nothing_of_an_attack) {
   }
 }
 
+// What is wrong, without the byte, and without the name "x" that a record in another has in front.
+std::string what_is_wrong(const Result<Record>& read) {
+  if (read) return "";
+  std::string text(read.error().message());
+  if (const std::size_t from = text.find(" at byte "); from != text.npos) {
+    const std::size_t behind = text.find_first_not_of("0123456789", from + 9);
+    text.erase(from, behind == text.npos ? text.npos : behind - from);
+  }
+  for (const std::string_view name : {" (/x)", "/x: ", "/x"}) {
+    if (const std::size_t from = text.find(name); from != text.npos) return text.erase(from, name.size());
+  }
+  return text;
+}
+
+// A record of a few short fields is read in one pass, one in another by two: both take the same bytes for the same.
+TEST(Record, is_read_alike_where_it_stands_alone_and_in_another) {
+  const Record whole = every_kind();
+  std::vector<Record> records(4);
+  std::size_t number = 0;
+  for (const Record::Field field : whole) {
+    ASSERT_TRUE(records[number++ / 7].set(field.name, field.value).is_ok());
+  }
+  ASSERT_TRUE(records[3].set("a name that is longer than twenty-two bytes", "\xC3\xA9t\xC3\xA9").is_ok());
+  ASSERT_TRUE(records[3].set("also a name that is longer than those", 1).is_ok());
+  const auto check = [](std::string_view bytes, std::string_view front, const auto& parse) {
+    const Result<Record> alone = parse(bytes);
+    const Result<Record> outer = parse(std::string(front).append(bytes));
+    ASSERT_EQ(alone.is_ok(), outer.is_ok()) << what_is_wrong(alone) << " | " << what_is_wrong(outer);
+    EXPECT_EQ(what_is_wrong(alone), what_is_wrong(outer));
+    if (!alone) return;
+    Record wrapped;
+    ASSERT_TRUE(wrapped.set("x", *alone).is_ok());
+    EXPECT_EQ(cbor::write(wrapped), cbor::write(*outer));
+    EXPECT_EQ(wrapped.text(), outer->text());
+  };
+  for (const Record& record : records) {
+    const std::string packed[] = {cbor::write(record), message_pack::write(record)};
+    for (const std::string& bytes : packed) {
+      for (std::size_t i = 1; i < bytes.size(); ++i) {
+        for (const char c : "\x00\x17\x18\x41\x60\x7F\x81\x9F\xA1\xC0\xC1\xC4\xC6\xD6\xD8\xF6\xF7\xF9\xFB\xFF"sv) {
+          std::string changed = bytes;
+          changed[i] = c;
+          if (&bytes == &packed[0]) {
+            check(changed, "\xA1\x61x", [](std::string_view one) { return cbor::parse<Record>(one); });
+          } else {
+            check(changed, "\x81\xA1x", [](std::string_view one) { return message_pack::parse<Record>(one); });
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Record, refuses_every_cut_off_message) {
   Arena arena;
   const Record record = every_kind();

@@ -213,6 +213,16 @@ class Access {
   // For what reads and writes without a table: a Record.
   static const char*& position(In& in) noexcept { return in.at_; }
   static const char* end(const In& in) noexcept { return in.end_; }
+  static int& depth(In& in) noexcept { return in.depth_; }
+  static int depth_max(const In& in) noexcept { return in.depth_max_; }
+  // There has been no problem.
+  static void forget(In& in) noexcept { in.message_ = nullptr; }
+  // The value that begins at `begin` and ends at `behind` has been read.
+  static void took(In& in, const char* begin, const char* behind) noexcept {
+    in.value_ = begin;
+    in.at_ = behind;
+    in.due_ = nullptr;
+  }
   static Buffer& buffer(Out& out) noexcept { return out.out_; }
   // Of a problem, which is forgotten: tells it again, of the value that is found there from `begin`.
   static void tell_at(In& in, const char* begin, const char* where);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -37,6 +38,25 @@ struct alignas(8) Record::Block {                // As its values.
   // In the order of deterministic CBOR.
   static bool is_before(std::string_view a, std::string_view b) noexcept {
     return a.size() != b.size() ? a.size() < b.size() : std::memcmp(a.data(), b.data(), a.size()) < 0;
+  }
+  // The same of names.
+  static bool is_before(const Value& a, const Value& b) noexcept {
+    if (a.bytes_[1] != b.bytes_[1]) return a.bytes_[1] < b.bytes_[1];
+    if (a.bytes_[1] == Value::is_long) [[unlikely]]
+      return is_before(a.text(), b.text());
+    const std::size_t size = a.bytes_[1];
+    if (size == 0) return false;
+    const unsigned shift = size < 8 ? static_cast<unsigned>(64 - 8 * size) : 0;
+    const auto first = [&](const Value& of) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, of.bytes_ + 2, sizeof word);
+      if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap64(word);
+      return word >> shift;
+    };
+    const std::uint64_t one = first(a);
+    const std::uint64_t other = first(b);
+    if (one != other) return one < other;
+    return size > 8 && std::memcmp(a.bytes_ + 10, b.bytes_ + 10, size - 8) < 0;
   }
   std::uint32_t* lower_bound(std::string_view wanted) noexcept {
     return std::lower_bound(order(), order() + size, wanted,

@@ -1,0 +1,36 @@
+// Values that are written into a Buffer one behind another, without telling it of each.
+
+#pragma once
+
+#include <cstddef>
+
+#include "keel/base/buffer.h"
+
+namespace keel::binary::internal {
+
+// Where values are written one behind another, with room for what is said before each; the Buffer is told at the end.
+class Run {
+ public:
+  explicit Run(Buffer& out, std::size_t bytes)
+      : out_(out), at_(out.reserve(bytes)), end_(out.data() + out.capacity()) {}
+  void finish() noexcept { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
+  // After somebody else has written.
+  void go_on(std::size_t bytes) {
+    at_ = out_.reserve(bytes);
+    end_ = out_.data() + out_.capacity();
+  }
+  void reserve(std::size_t bytes) {
+    if (static_cast<std::size_t>(end_ - at_) >= bytes) [[likely]]
+      return;
+    finish();
+    go_on(bytes);
+  }
+  char*& at() noexcept { return at_; }
+
+ private:
+  Buffer& out_;
+  char* at_;
+  char* end_;
+};
+
+}  // namespace keel::binary::internal
