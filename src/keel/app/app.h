@@ -23,9 +23,9 @@
 // The parts are modules (lifecycle.h) and so are the application's own: "logs", "workers", "monitoring", "database",
 // "connections" (the workers' own, to the database), "pool NAME", "client NAME", "messages NAME", "admin",
 // "background", "messages", "http". Logs and workers start in the constructor, and the constructor does not wait for
-// the workers; a call that asks for a part waits for what that part needs. run() starts the application's modules, in parallel with the admin
-// listener, and the service last. GET /admin/start has every phase with its times (JSON; ?format=text: a
-// table).
+// the workers; a call that asks for a part waits for what that part needs. run() starts the application's modules, in
+// parallel with the admin listener, and the service last. GET /admin/start has every phase with its times (JSON;
+// ?format=text: a table).
 //
 // The admin listener (monitoring.metrics) is the only one that serves /metrics, /healthz, /readyz, /startupz and the
 // pages below /admin (docs/operations.md). health() has the checks of app/checks.h; an application adds its own

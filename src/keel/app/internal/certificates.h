@@ -44,8 +44,8 @@ class Certificates {
   Result<> load(const HttpsSettings& https);
   // Loads the files again and logs the result; no effect before load().
   void reload();
-  // Call it after load(); for the listeners for operators and for messages, only if
-  // their settings ask for TLS.
+  // Call it after load(); for the listeners for operators and for messages, only if their settings ask
+  // for TLS.
   TransportLayers& layers(Listener of) noexcept { return *layers_[of]; }
   // The keys of the service's tickets for a successor: a secret. Empty: it gets none, because clients have
   // certificates, or there are no tickets.

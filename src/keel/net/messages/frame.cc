@@ -161,41 +161,53 @@ bool FrameReader::next(Frame& frame) {
   return parse(kept_.view(), frame);
 }
 
-FrameHead::FrameHead(const Frame& frame, bool has_checksum) noexcept {
-  std::uint8_t flags = 0;
-  if (frame.from_opener) flags |= from_opener_flag;
+namespace {
+
+// Writes what stands before the payload, in at most overhead_bytes_max - 4 bytes: how many they are.
+std::uint8_t put_head(char* to, const Frame& frame, bool has_checksum) noexcept {
+  std::uint8_t size = Frame::head_bytes;
+  std::uint8_t flags = frame.from_opener ? from_opener_flag : 0;
   if (frame.time_left) {
     flags |= has_deadline;
     constexpr std::int64_t ms = 1'000'000;
     const std::int64_t left = std::max<std::int64_t>(frame.time_left->count_ns(), 0);
     const std::int64_t whole = left / ms + (left % ms != 0 ? 1 : 0);
-    store(bytes_ + size_, static_cast<std::uint32_t>(std::min<std::int64_t>(whole, UINT32_MAX)));
-    size_ += 4;
+    store(to + size, static_cast<std::uint32_t>(std::min<std::int64_t>(whole, UINT32_MAX)));
+    size += 4;
   }
   if (frame.trace) {
     flags |= has_trace;
-    store(bytes_ + size_, frame.trace.high);
-    store(bytes_ + size_ + 8, frame.trace.low);
-    size_ += 16;
+    store(to + size, frame.trace.high);
+    store(to + size + 8, frame.trace.low);
+    size += 16;
   }
-  if (has_checksum) {
-    flags |= has_checksum_flag;
-    tail_size_ = 4;
-  }
-  store(bytes_, static_cast<std::uint32_t>(size_ - length_bytes + frame.payload.size() + tail_size_));
-  bytes_[4] = static_cast<char>(frame.kind);
-  bytes_[5] = static_cast<char>(flags);
-  store(bytes_ + 6, frame.type);
-  store(bytes_ + 8, frame.id);
-  if (has_checksum) store(tail_, crc32c(frame.payload, crc32c(bytes())));
+  if (has_checksum) flags |= has_checksum_flag;
+  store(to, static_cast<std::uint32_t>(size - length_bytes + frame.payload.size() + (has_checksum ? 4 : 0)));
+  to[4] = static_cast<char>(frame.kind);
+  to[5] = static_cast<char>(flags);
+  store(to + 6, frame.type);
+  store(to + 8, frame.id);
+  return size;
+}
+
+}  // namespace
+
+FrameHead::FrameHead(const Frame& frame, bool has_checksum) noexcept : size_(put_head(bytes_, frame, has_checksum)) {
+  if (!has_checksum) return;
+  tail_size_ = 4;
+  store(tail_, crc32c(frame.payload, crc32c(bytes())));
 }
 
 void put_frame(Buffer& out, const Frame& frame, bool has_checksum) {
-  const FrameHead head(frame, has_checksum);
-  out.reserve(head.bytes().size() + frame.payload.size() + head.tail().size());
-  out.append(head.bytes());
-  out.append(frame.payload);
-  out.append(head.tail());
+  char* const at = out.reserve(Frame::overhead_bytes_max + frame.payload.size());
+  std::size_t size = put_head(at, frame, has_checksum);
+  if (!frame.payload.empty()) copy_short(at + size, frame.payload.data(), frame.payload.size());
+  size += frame.payload.size();
+  if (has_checksum) {
+    store(at + size, crc32c({at, size}));
+    size += 4;
+  }
+  out.commit(size);
 }
 
 void put_hello(Buffer& out, const Hello& hello) {

@@ -123,7 +123,7 @@ class FrameHead {
  private:
   char bytes_[Frame::overhead_bytes_max - 4];
   char tail_[4];
-  std::uint8_t size_ = Frame::head_bytes;
+  std::uint8_t size_;
   std::uint8_t tail_size_ = 0;
 };
 // The whole frame, behind what is in `out`.

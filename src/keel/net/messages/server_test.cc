@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "keel/net/messages/frame.h"
@@ -314,6 +317,60 @@ class Sink final : public FrameSink {
   int writable = 0;
   std::vector<Error> closed;
 };
+
+// A reply that sends something else while it is encoded, or fails when half of it is there.
+struct Odd {
+  Peer* peer = nullptr;
+  bool fails = false;
+  friend void write_binary(binary::Writer<binary::Cbor>& out, const Odd& odd) {
+    out.begin_object(1).key("value");
+    if (odd.fails) throw std::runtime_error("half of it");
+    EXPECT_TRUE(odd.peer->try_send(Text{"meanwhile"}));
+    out.integer(7);
+  }
+};
+
+TEST_P(Servers, send_whole_replies_whatever_happens_while_they_are_encoded) {
+  constexpr std::uint16_t odd = 40;
+  handlers_.on_raw(odd, [](Peer& peer, std::string_view bytes) {
+    EXPECT_TRUE(peer.try_send(Text{"before"}));
+    return Odd{&peer, bytes == "fail"};
+  });
+  std::vector<std::string> texts;
+  client_handlers_.on<Text>([&](Peer&, Text message) { texts.push_back(std::move(message.text)); });
+  connect();
+  EXPECT_EQ(ask<Sum>(client(), Raw{odd, "ok"})->value, 7);
+  ASSERT_TRUE(until([&] { return texts.size() == 2; }));
+  EXPECT_EQ(ask<Sum>(client(), Raw{odd, "fail"}).error().code(), Code::Internal);
+  EXPECT_EQ(ask<Sum>(client(), Add{2, 3})->value, 5);
+  EXPECT_EQ(texts, (std::vector<std::string>{"before", "meanwhile", "before"}));
+}
+
+Task<> ask_for_bytes(Peer& peer, std::size_t bytes, int& right) {
+  const std::string text(bytes, static_cast<char>('a' + bytes % 26));
+  const std::string reply = co_await peer.request<std::string>(Raw{41, text});
+  if (reply == text + "!") ++right;
+}
+Task<> ask_for_many(Peer& peer, int& right) {
+  Scope scope;
+  for (std::size_t i = 0; i < 24; ++i) scope.spawn(ask_for_bytes(peer, i % 6 == 5 ? 20'000 : 97 * i, right));
+  co_await scope.join();
+}
+
+TEST_P(Servers, send_replies_of_all_sizes_together) {
+  handlers_.on_raw(41, [](Peer&, std::string_view bytes) { return std::string(bytes) + "!"; });
+  for (const bool checksums : {false, true}) {
+    PeerOptions options;
+    options.checksums = checksums;
+    connect({}, options);
+    int right = 0;
+    ASSERT_TRUE(run(ask_for_many(client(), right)));
+    EXPECT_EQ(right, 24);
+    ASSERT_TRUE(until([&] { return peer_->queued_bytes() == 0; }));
+    ASSERT_TRUE(run(close_client(*std::exchange(client_, std::nullopt))));
+    ASSERT_TRUE(until([&] { return server_->connections() == 0; }));
+  }
+}
 
 TEST_P(Servers, give_the_frames_of_a_session_to_its_sink) {
   connect();

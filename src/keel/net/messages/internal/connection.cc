@@ -13,6 +13,8 @@ namespace keel::messages::internal {
 namespace {
 
 constexpr std::size_t flight_parts_max = 16;
+constexpr std::size_t batch_bytes_min = 1032;       // What a batch begins with: a size of the pool.
+constexpr std::size_t batch_bytes_max = 16 * 1024;  // Longer payloads are not copied into it, and none is put behind.
 
 static_assert(sizeof(Connection) <= 704, "docs/messages.md says what an idle connection takes");
 
@@ -47,15 +49,30 @@ struct Connection::Flight final : io::Send {
           owner.landed(flight);
           owner.schedule();
         }),
-        connection(of) {
+        connection(of),
+        last_progress(of.loop_.now()) {
     parts = room;
+    if (of.out_.empty()) {
+      own = std::move(of.batch_);
+      room[0] = {own.data(), own.size()};
+      part_count = 1;
+      return;
+    }
+    of.spill();
     part_count = static_cast<std::uint32_t>(of.out_.gather(room));
     for (std::uint32_t i = 0; i < part_count; ++i) bytes += room[i].iov_len;
   }
   Connection& connection;
-  std::size_t bytes = 0;
+  Buffer own;             // What is sent, where it was all that was queued;
+  std::size_t bytes = 0;  // else these at the front of the queue.
+  Instant last_progress;
+  std::uint64_t progress = 0;
   iovec room[flight_parts_max];
 };
+
+std::size_t Connection::queued_bytes() const noexcept {
+  return out_.size() + batch_.size() + (flight_ != nullptr ? flight_->own.size() : 0);
+}
 
 Connection::Connection(const Endpoint& endpoint, std::shared_ptr<const Settings> settings, Owner* owner)
     : settings_(std::move(settings)),
@@ -63,7 +80,7 @@ Connection::Connection(const Endpoint& endpoint, std::shared_ptr<const Settings>
       loop_(loop_here()),
       has_handle_(owner == nullptr),
       reader_(settings_->options.frame_bytes_max) {
-  last_received_ = last_progress_ = since_ = loop_.now();
+  last_received_ = since_ = loop_.now();
   transport_.open(endpoint);
   transport_.receive();
   if (settings_->metrics != nullptr) settings_->metrics->connections.add(1);
@@ -287,13 +304,78 @@ void Connection::greet(const Frame& frame) {
 void Connection::queue(const Frame& frame) {
   if (is_closed()) return;
   // The peer may not have read yet whether there are checksums: what begins with the hello has none.
-  const FrameHead head(frame, has_checksums_);
-  out_.append(head.bytes());
-  if (!frame.payload.empty()) out_.append(frame.payload);
-  if (!head.tail().empty()) out_.append(head.tail());
+  if (frame.payload.size() > batch_bytes_max / 2) {
+    const FrameHead head(frame, has_checksums_);
+    spill();
+    out_.append(head.bytes());
+    out_.append(frame.payload);
+    out_.append(head.tail());
+  } else {
+    if (batch_.size() > batch_bytes_max) spill();
+    if (batch_.capacity() == 0) batch_.reserve(batch_bytes_min);
+    put_frame(batch_, frame, has_checksums_);
+  }
+  queued();
+}
+
+// A frame more has been queued.
+void Connection::queued() {
   was_above_low_ = was_above_low_ || queued_bytes() > options().low_bytes;
   if (settings_->metrics != nullptr) settings_->metrics->sent.add();
   schedule();
+}
+
+void Connection::spill() {
+  if (!batch_.empty()) out_.append(std::move(batch_));
+}
+
+Reply::Reply(Connection& connection, std::uint32_t id) : connection_(connection), id_(id) {
+  if (connection.batch_.size() > batch_bytes_max) connection.spill();
+  out_ = std::move(connection.batch_);
+  begin_ = out_.size();
+  if (out_.capacity() == 0) out_.reserve(batch_bytes_min);
+  out_.reserve(Frame::head_bytes);
+  out_.commit(Frame::head_bytes);
+}
+
+Reply::~Reply() {
+  if (!is_held_) return;
+  out_.resize(begin_);
+  give_back();
+}
+
+// In front of what was queued while it was encoded.
+void Reply::give_back() noexcept {
+  is_held_ = false;
+  if (out_.empty()) return;
+  if (connection_.batch_.empty()) [[likely]] {
+    connection_.batch_ = std::move(out_);
+    return;
+  }
+  try {
+    connection_.out_.append(std::move(out_));
+  } catch (...) {
+    connection_.lost(Error::from_exception());
+  }
+}
+
+void Reply::send() {
+  if (connection_.is_closed()) return;
+  const std::string_view payload = out_.view().substr(begin_ + Frame::head_bytes);
+  const bool is_too_large = payload.size() > connection_.payload_max();
+  if (is_too_large || payload.size() + begin_ + connection_.queued_bytes() > connection_.options().queued_bytes_max) {
+    out_.resize(begin_);
+    give_back();
+    return is_too_large ? connection_.fail(
+                              id_, Error(Code::OutOfRange, "the reply is larger than the peer takes (frame_bytes_max)"))
+                        : connection_.close(
+                              Error(Code::ResourceExhausted, "the peer does not read its answers (queued_bytes_max)"));
+  }
+  const FrameHead head({.kind = FrameKind::Response, .id = id_, .payload = payload}, connection_.has_checksums_);
+  copy_short(out_.data() + begin_, head.bytes().data(), Frame::head_bytes);
+  out_.append(head.tail());
+  give_back();
+  connection_.queued();
 }
 
 void Connection::schedule() noexcept {
@@ -319,17 +401,15 @@ void Connection::work() noexcept {
 }
 
 void Connection::flush() noexcept {
-  while (flight_ == nullptr && !out_.empty() && phase_ < Phase::Ending) {
+  while (flight_ == nullptr && queued_bytes() != 0 && phase_ < Phase::Ending) {
     flight_ = new Flight(*this);
-    last_progress_ = loop_.now();
-    progress_ = 0;
     if (!transport_.send(*flight_)) {
       wake_at(next_due());
       return;
     }
     landed(*flight_);
   }
-  if (phase_ == Phase::Closing && flight_ == nullptr && out_.empty() && !std::exchange(is_shut_, true)) {
+  if (phase_ == Phase::Closing && queued_bytes() == 0 && !std::exchange(is_shut_, true)) {
     transport_.shutdown_write();
   }
 }
@@ -378,6 +458,7 @@ void Connection::end_transport() noexcept {
   transport_.close();
   phase_ = Phase::Closed;
   out_.clear();
+  batch_.release();
   if (timer_.is_running()) loop_.stop_timer(timer_);
   if (settings_->metrics != nullptr) {
     settings_->metrics->connections.add(-1);
@@ -390,8 +471,8 @@ void Connection::end_transport() noexcept {
 
 void Connection::note_idle() noexcept {
   if (!is_idle()) return;
-  idle_.set();
-  if (owner_ != nullptr && phase_ <= Phase::Open) owner_->on_idle(*this);
+  if (!idle_.is_set()) idle_.set();
+  if (is_draining_ && owner_ != nullptr && phase_ <= Phase::Open) owner_->on_idle(*this);
 }
 
 void Connection::wake_at(Instant at) noexcept {
@@ -408,7 +489,7 @@ Instant Connection::next_due() const noexcept {
   } else if (options().heartbeat > Duration()) {
     due = last_received_ + options().heartbeat * (has_pinged_ ? 2 : 1);
   }
-  if (flight_ != nullptr) due = std::min(due, last_progress_ + options().stall_timeout);
+  if (flight_ != nullptr) due = std::min(due, flight_->last_progress + options().stall_timeout);
   return due;
 }
 
@@ -426,10 +507,10 @@ void Connection::tick() noexcept {
   if (phase_ >= Phase::Ending) return;
   if (flight_ != nullptr) {
     const std::uint64_t progress = transport_.progress(*flight_);
-    if (progress != progress_) {
-      progress_ = progress;
-      last_progress_ = now;
-    } else if (now >= last_progress_ + options().stall_timeout) {
+    if (progress != flight_->progress) {
+      flight_->progress = progress;
+      flight_->last_progress = now;
+    } else if (now >= flight_->last_progress + options().stall_timeout) {
       transport_.reset_on_close();
       return lost(
           Error(Code::Unavailable, "the peer takes nothing of what is sent (stall_timeout)").from_environment());

@@ -88,7 +88,6 @@ class Connection final : public Peer, public Link {
   // For handlers.
   void begin(Handling& handling, const Frame& frame, Handling::Kind kind, StreamState* stream) noexcept;
   void ended(Handling& handling) noexcept;
-  void reply(std::uint32_t id, Buffer&& payload);
   void fail(std::uint32_t id, const Error& error);
   void reject(const Frame& frame, Handling::Kind kind, StreamState* stream, const Error& error) noexcept;
   void count_dropped() noexcept;
@@ -102,12 +101,13 @@ class Connection final : public Peer, public Link {
   Error why_ended() const noexcept;
 
   const PeerOptions& options() const noexcept { return settings_->options; }
-  std::size_t queued_bytes() const noexcept { return out_.size(); }
+  std::size_t queued_bytes() const noexcept;
 
  private:
   friend class messages::Peer;
   friend class CallCore;
   friend class PeerWait;
+  friend class Reply;
   enum class Phase : std::uint8_t {
     Greeting,  // Until the peer's hello.
     Open,
@@ -137,6 +137,8 @@ class Connection final : public Peer, public Link {
   void send_call(CallCore& call);
   void free_slot(std::uint32_t id) noexcept;
   void end_call(CallCore& call, std::optional<Error>&& error) noexcept;
+  void spill();
+  void queued();
   void schedule() noexcept;
   void work() noexcept;
   void flush() noexcept;
@@ -178,12 +180,12 @@ class Connection final : public Peer, public Link {
   std::uint32_t open_streams_ = 0;
   Hello theirs_;
   Instant last_received_;
-  Instant last_progress_;
   Instant since_;  // The beginning, or that of its end.
-  std::uint64_t progress_ = 0;
   std::optional<Error> reason_;
   FrameReader reader_;
+  // Queued: first what is in out_, then what is in batch_. What is being sent is at the front of out_, or else its own.
   BufferChain out_;
+  Buffer batch_;
   Flight* flight_ = nullptr;
   std::vector<Slot> slots_;  // Of our requests, by id.
   std::vector<std::uint32_t> free_slots_;

@@ -225,13 +225,9 @@ void Connection::handle_message(const Frame& frame, Handling::Kind kind) {
 Peer& Incoming::peer() const noexcept { return connection_; }
 void Incoming::reject(Error&& error) noexcept { connection_.reject(frame_, kind_, stream_, error); }
 void Incoming::answer_empty() {
-  if (kind_ == Handling::Kind::Request) connection_.reply(frame_.id, Buffer());
+  if (kind_ == Handling::Kind::Request) Reply(connection_, frame_.id).send();
 }
 void Incoming::start(Handling& handling) noexcept { connection_.begin(handling, frame_, kind_, stream_); }
-
-void send_reply(Connection& connection, std::uint32_t id, Buffer&& payload) {
-  connection.reply(id, std::move(payload));
-}
 
 void Connection::reject(const Frame& frame, Handling::Kind kind, StreamState* stream, const Error& error) noexcept {
   switch (kind) {
@@ -282,7 +278,7 @@ void Handling::answer_error(Error&& error) noexcept {
 }
 
 void Handling::answer_empty() noexcept {
-  if (kind_ == Kind::Request) connection_.reply(id_, Buffer());
+  if (kind_ == Kind::Request) Reply(connection_, id_).send();
   if (kind_ == Kind::Stream) stream_->handled(nullptr);
 }
 
@@ -296,17 +292,6 @@ void Connection::ended(Handling& handling) noexcept {
   if (handling.kind_ == Handling::Kind::Request) requests_[handling.id_] = nullptr;
   handling.destroy();
   schedule();
-}
-
-void Connection::reply(std::uint32_t id, Buffer&& payload) {
-  if (is_closed()) return;
-  if (payload.size() > payload_max()) {
-    return fail(id, Error(Code::OutOfRange, "the reply is larger than the peer takes (frame_bytes_max)"));
-  }
-  if (payload.size() + queued_bytes() > options().queued_bytes_max) {
-    return close(Error(Code::ResourceExhausted, "the peer does not read its answers (queued_bytes_max)"));
-  }
-  queue({.kind = FrameKind::Response, .id = id, .payload = payload.view()});
 }
 
 void Connection::fail(std::uint32_t id, const Error& error) {

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <new>
 #include <string_view>
@@ -36,8 +37,26 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
-// What answers a request.
-void send_reply(Connection& connection, std::uint32_t id, Buffer&& payload);
+// The response to a request, which is encoded where it is sent from: behind what is queued. Without send(), or where
+// the connection has closed, nothing of it is left.
+class Reply {
+ public:
+  Reply(Connection& connection, std::uint32_t id);
+  Reply(const Reply&) = delete;
+  Reply& operator=(const Reply&) = delete;
+  ~Reply();
+  Buffer& payload() noexcept { return out_; }  // Is appended to.
+  void send();
+
+ private:
+  void give_back() noexcept;
+
+  Connection& connection_;
+  const std::uint32_t id_;
+  bool is_held_ = true;
+  Buffer out_;  // What is queued, and the response.
+  std::size_t begin_;
+};
 
 // A message whose handler waits.
 class Handling : public Link {
@@ -100,9 +119,9 @@ class HandlingOf final : public Handling, public Start<R> {
       answer_empty();
     } else if (wants_answer()) {
       try {
-        Buffer payload;
-        encode(payload, *result);
-        send_reply(connection_, id_, std::move(payload));
+        Reply reply(connection_, id_);
+        encode(reply.payload(), *result);
+        reply.send();
       } catch (...) {
         answer_error(Error::from_exception());
       }
@@ -156,11 +175,11 @@ class Incoming {
 
  private:
   template <class R>
-  void answer(const R& reply) {
+  void answer(const R& value) {
     if (kind_ != Handling::Kind::Request) return;
-    Buffer payload;
-    encode(payload, reply);
-    send_reply(connection_, frame_.id, std::move(payload));
+    Reply reply(connection_, frame_.id);
+    encode(reply.payload(), value);
+    reply.send();
   }
   void answer_empty();
   void start(Handling& handling) noexcept;
