@@ -240,7 +240,8 @@ def tests(build, names, demanded, **environment):
 
 def seeds(build, count=1000):
     """A simulated server whose connections are cut at any byte."""
-    return tests(build, "FakeDatabaseCuts.*", f"{count} seeds, each acknowledged write there once",
+    return tests(build, "FakeDatabaseCuts.*",
+                 f"{count} seeds each: an acknowledged write there once, a COPY whole or not there, each loss told",
                  KEEL_CONFORMANCE_SEEDS=str(count))
 
 

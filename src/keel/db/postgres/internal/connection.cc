@@ -528,7 +528,10 @@ void Connection::lose(const Error& reason) noexcept {
   std::vector<Slot> slots = std::move(slots_);
   slots_.clear();
   slots_.reserve(slots.size());
-  if (is_transaction) transaction_over();
+  if (is_transaction) {
+    transaction_.is_lost = true;
+    transaction_over();
+  }
   if (copy_ != nullptr) {
     end_copy(Error::text(Code::Unavailable, "the connection to the database was lost: " + reason.describe())
                  .from_environment());

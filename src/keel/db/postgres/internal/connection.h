@@ -119,6 +119,7 @@ class Connection {
     Mark mark = Mark::None;
     bool has_begun = false;  // At the server.
     bool is_expired = false;
+    bool is_lost = false;
     bool wants_roll_back = false;
     std::vector<std::uint64_t> savepoints;
     std::uint64_t next_savepoint = 1;

@@ -85,7 +85,9 @@ void Connection::transaction_over() noexcept {
   if (hold_.is_running()) pool_.loop().stop_timer(hold_);
   if (long_.is_running()) pool_.loop().stop_timer(long_);
   const std::uint64_t number = std::exchange(transaction_.number, 0);
-  if (transaction_.is_expired) pool_.expired(number);
+  if (transaction_.is_expired || transaction_.is_lost) {
+    pool_.ended_early(number, transaction_.is_expired ? Pool::Early::Expired : Pool::Early::Lost);
+  }
   transaction_ = Open();
   while (Call* const call = own_.pop_front()) {
     call->finish(pool_.why_over(number));

@@ -35,6 +35,7 @@ Pool::Pool(const Settings& settings, io::Loop& loop, std::atomic<std::uint64_t>&
   for (int i = 0; i < settings.options.connections; ++i) {
     connections_.push_back(std::make_unique<Connection>(*this, i));
   }
+  ended_early_.resize(connections_.size());
 }
 
 Pool::~Pool() {
@@ -105,14 +106,23 @@ Connection* Pool::find(std::uint64_t transaction) noexcept {
 }
 
 Error Pool::why_over(std::uint64_t transaction) const noexcept {
-  if (std::find(std::begin(expired_), std::end(expired_), transaction) != std::end(expired_)) {
-    return Error(Code::DeadlineExceeded, "the transaction had its connection for hold_max, and was rolled back");
+  const std::size_t index = transaction & 0xff;
+  if (index < ended_early_.size()) {
+    for (const EndedEarly::One& one : ended_early_[index].last) {
+      if (one.transaction != transaction) continue;
+      if (one.why == Early::Expired) {
+        return Error(Code::DeadlineExceeded, "the transaction had its connection for hold_max, and was rolled back");
+      }
+      return Error(Code::Unavailable, "the connection to the database was lost while the transaction was open")
+          .from_environment();
+    }
   }
   return Error(Code::Conflict, "the transaction is over");
 }
 
-void Pool::expired(std::uint64_t transaction) noexcept {
-  expired_[expired_count_++ % std::size(expired_)] = transaction;
+void Pool::ended_early(std::uint64_t transaction, Early why) noexcept {
+  EndedEarly& of_connection = ended_early_[transaction & 0xff];
+  of_connection.last[of_connection.count++ % of_connection.last.size()] = {transaction, why};
 }
 
 void Pool::schedule() noexcept {

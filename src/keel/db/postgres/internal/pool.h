@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -88,7 +89,9 @@ class Pool {
   void ended(Connection& connection) noexcept;
   // Calls that were sent in vain, in their order: they are the first to be sent again.
   void send_again(Call& call) noexcept;
-  void expired(std::uint64_t transaction) noexcept;
+  // Why a transaction is over that neither committed nor was let go.
+  enum class Early : std::uint8_t { Expired, Lost };
+  void ended_early(std::uint64_t transaction, Early why) noexcept;
   void call_over() noexcept { calls_.subtract(); }
   bool is_closing() const noexcept { return is_closing_; }
 
@@ -96,6 +99,15 @@ class Pool {
   struct Posted : Job {
     explicit Posted(Pool& p, Run r) noexcept : Job(r), pool(p) {}
     Pool& pool;
+  };
+  // The last transactions of a connection that ended so: their tasks may ask for more of them.
+  struct EndedEarly {
+    struct One {
+      std::uint64_t transaction = 0;
+      Early why = Early::Expired;
+    };
+    std::array<One, 4> last;
+    std::size_t count = 0;
   };
   const TextFacts& facts(const Sql& sql);
   void schedule() noexcept;
@@ -121,9 +133,8 @@ class Pool {
   std::size_t waiting_count_ = 0;
   std::vector<Call*> group_;
   std::unordered_map<const char*, TextFacts> facts_;
-  std::optional<Error> unreachable_;  // Why nobody is connected, once an attempt has failed.
-  std::uint64_t expired_[16] = {};
-  std::size_t expired_count_ = 0;
+  std::optional<Error> unreachable_;     // Why nobody is connected, once an attempt has failed.
+  std::vector<EndedEarly> ended_early_;  // By connection.
   bool is_scheduled_ = false;
   bool is_closing_ = false;
   std::atomic<bool> is_close_posted_{false};

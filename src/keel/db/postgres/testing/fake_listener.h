@@ -20,10 +20,13 @@ namespace keel::db::postgres::testing {
 
 class FakeListener {
  public:
-  explicit FakeListener(FakeDatabase& database, FakeOptions options = {})
+  // Port 0: one that is free.
+  explicit FakeListener(FakeDatabase& database, FakeOptions options = {}, std::uint16_t port = 0)
       : database_(database),
         options_(std::move(options)),
-        listener_(Listener::bind(Address::ip("127.0.0.1", 0).value()).value()) {}
+        listener_(Listener::bind(Address::ip("127.0.0.1", port).value()).value()) {}
+
+  std::uint16_t port() const { return listener_.address().port(); }
 
   std::string url() const {
     return "postgres://app:secret@" + listener_.address().to_string() + "/shop?sslmode=disable";

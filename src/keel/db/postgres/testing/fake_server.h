@@ -75,7 +75,8 @@ struct FakeResult {
   std::string tag = {};  // Empty: "SELECT n" for the rows.
   std::optional<FakeError> error = std::nullopt;
   enum class Copy : std::uint8_t { None, In, Out };
-  Copy copy = Copy::None;                 // Out: the rows' values are sent as the rows of a COPY in text.
+  Copy copy = Copy::None;                 // Out: the rows' values are sent as the rows of a COPY in text,
+  std::vector<Oid> copy_types = {};       // or, where its columns' types are given, in the binary format.
   bool is_held = false;                   // Nothing is answered before FakeServer::release(), or a cancel.
   std::vector<std::string> notices = {};  // Sent before it.
 };

@@ -312,22 +312,35 @@ void FakeServer::State::run_portal(FakePortal& portal, std::uint32_t rows_max) {
     return;
   }
   if (result.copy == FakeResult::Copy::Out) {
-    {
-      FakeMessage message(output, 'H');
-      message.byte(0);
-      message.u16(0);
-    }
-    for (const FakeRow& row : result.rows) {
-      std::string line;
-      for (const FakeValue& value : row) line.append(line.empty() ? "" : "\t").append(value.value_or("\\N"));
-      FakeMessage message(output, 'd');
-      message.bytes(line + "\n");
-    }
-    FakeMessage(output, 'c');
+    if (!copy_out(result)) return;
     return complete(result.tag.empty() ? "COPY " + std::to_string(result.rows.size()) : result.tag);
   }
   if (misbehave(portal)) return;
   continue_portal(portal, rows_max);
+}
+
+// False: as send_row().
+bool FakeServer::State::copy_out(const FakeResult& result) {
+  const bool is_binary = !result.copy_types.empty();
+  {
+    FakeMessage message(output, 'H');
+    message.byte(is_binary ? 1 : 0);
+    message.u16(static_cast<std::uint16_t>(result.copy_types.size()));
+    for (std::size_t i = 0; i < result.copy_types.size(); ++i) message.u16(1);
+  }
+  if (is_binary) FakeMessage(output, 'd').bytes({"PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19});
+  for (const FakeRow& row : result.rows) {
+    if (is_binary) {
+      if (!send_row('d', row, result.copy_types, {Format::Binary})) return false;
+      continue;
+    }
+    std::string line;
+    for (const FakeValue& value : row) line.append(line.empty() ? "" : "\t").append(value.value_or("\\N"));
+    FakeMessage(output, 'd').bytes(line + "\n");
+  }
+  if (is_binary) FakeMessage(output, 'd').u16(0xffff);
+  FakeMessage(output, 'c');
+  return true;
 }
 
 void FakeServer::State::continue_portal(FakePortal& portal, std::uint32_t rows_max) {
@@ -343,8 +356,15 @@ void FakeServer::State::continue_portal(FakePortal& portal, std::uint32_t rows_m
   complete(tag);
 }
 
-// False: a value is none of its column's type, which is told.
 bool FakeServer::State::send_row(const FakeRow& row, const FakePortal& portal) {
+  std::vector<Oid> types;
+  for (const FakeColumn& column : portal.described.columns) types.push_back(column.type);
+  return send_row('D', row, types, portal.formats);
+}
+
+// False: a value is none of its column's type, which is told.
+bool FakeServer::State::send_row(char message_type, const FakeRow& row, const std::vector<Oid>& types,
+                                 const std::vector<Format>& formats) {
   Buffer cells;
   const auto append_u32 = [&](std::uint32_t value) {
     value = __builtin_bswap32(value);
@@ -355,9 +375,9 @@ bool FakeServer::State::send_row(const FakeRow& row, const FakePortal& portal) {
       append_u32(0xffff'ffff);
       continue;
     }
-    const Oid type = i < portal.described.columns.size() ? portal.described.columns[i].type : oid::text;
+    const Oid type = i < types.size() ? types[i] : oid::text;
     Buffer value;
-    if (format_at(portal.formats, i) == Format::Text) {
+    if (format_at(formats, i) == Format::Text) {
       value.append(*row[i]);
     } else if (const Result<> encoded = encode_text(type, *row[i], value);
                !encoded && format_of(type) == Format::Binary) {
@@ -369,7 +389,7 @@ bool FakeServer::State::send_row(const FakeRow& row, const FakePortal& portal) {
     append_u32(static_cast<std::uint32_t>(value.size()));
     cells.append(value.view());
   }
-  FakeMessage message(output, 'D');
+  FakeMessage message(output, message_type);
   message.u16(static_cast<std::uint16_t>(row.size()));
   message.bytes(cells.view());
   return true;

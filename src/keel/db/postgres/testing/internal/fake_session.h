@@ -151,6 +151,9 @@ struct FakeServer::State {
   void send_notifications();
   void row_description(const std::vector<FakeColumn>& columns, const std::vector<Format>& formats);
   bool send_row(const FakeRow& row, const FakePortal& portal);
+  bool send_row(char message_type, const FakeRow& row, const std::vector<Oid>& types,
+                const std::vector<Format>& formats);
+  bool copy_out(const FakeResult& result);
   bool misbehave(const FakePortal& portal);
 
   FakeDatabase& database;
