@@ -119,6 +119,7 @@ class Connection {
   // Moves the WAL into the file and empties it. Unavailable while a reader holds it.
   Result<> checkpoint();
   const WalWatch& wal() const noexcept { return wal_; }
+  WalWatch& wal() noexcept { return wal_; }
 
   sqlite3* handle() const noexcept { return handle_; }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <latch>
 
+#include "keel/base/host.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/db/testing/folder.h"
 #include "keel/db/testing/own_loop.h"
@@ -48,10 +49,11 @@ class Durability : public ::testing::Test {
   void open(Synchronous synchronous) {
     std::filesystem::create_directory(folder / "migrations");
     folder.write("migrations/0001_rows.sql", "create table rows (id integer primary key, token text not null)");
-    auto opened = Database::open({.path = folder / "app.db",
-                                  .migrations = folder / "migrations",
-                                  .synchronous = synchronous,
-                                  .vfs = vfs.name()});
+    options.path = folder / "app.db";
+    options.migrations = folder / "migrations";
+    options.synchronous = synchronous;
+    options.vfs = vfs.name();
+    auto opened = Database::open(options);
     ASSERT_TRUE(opened.has_value()) << opened.error().describe();
     database = *std::move(opened);
     vfs.clear();
@@ -84,6 +86,7 @@ class Durability : public ::testing::Test {
   testing::Folder folder;
   TraceVfs vfs;
   OwnLoop loop;
+  DatabaseOptions options;
   std::unique_ptr<Database> database;
   std::vector<std::string> acknowledged;
 };
@@ -97,6 +100,26 @@ TEST_F(Durability, every_acknowledged_write_was_synced_after_it_was_written) {
   EXPECT_EQ(vfs.violations(), std::vector<std::string>());
   EXPECT_LT(database->stats().writer.groups, 100u) << "64 clients share their fsyncs";
   EXPECT_GE(vfs.syncs(), database->stats().writer.groups) << "one fsync a group";
+  expect_all_acknowledged_stored();
+}
+
+// The checkpoint that a commit makes due is none of those who wait for the commit.
+TEST_F(Durability, a_write_is_acknowledged_before_the_checkpoint_that_follows_it) {
+  options.checkpoint_pages = 4;
+  open(Synchronous::Full);
+  vfs.hold_file(10_s);
+
+  while (!vfs.is_file_awaited()) {
+    write(1, 1);
+    while (!database->is_idle() && !vfs.is_file_awaited()) Host::system().sleep(1_ms);
+  }
+  const std::uint64_t acknowledged_by_then = database->stats().writer.writes;
+
+  EXPECT_TRUE(vfs.release_file()) << "a write waited for the checkpoint";
+  EXPECT_EQ(acknowledged_by_then, acknowledged.size());
+  EXPECT_EQ(vfs.violations(), std::vector<std::string>());
+  write(4, 4);
+  EXPECT_GT(database->stats().writer.checkpoints, 0u);
   expect_all_acknowledged_stored();
 }
 

@@ -2,26 +2,38 @@
 
 #include <sqlite3.h>
 
+#include <utility>
+
 #include "keel/observe/log.h"
 
 namespace keel::db::sqlite {
 
-WalWatch::WalWatch(sqlite3* handle, int checkpoint_pages) noexcept : checkpoint_pages_(checkpoint_pages) {
+WalWatch::WalWatch(sqlite3* handle, int checkpoint_pages) noexcept
+    : handle_(handle), checkpoint_pages_(checkpoint_pages) {
   sqlite3_wal_hook(handle, &on_commit, this);
 }
 
-int WalWatch::on_commit(void* watch, sqlite3* handle, const char* database, int pages) noexcept {
+int WalWatch::on_commit(void* watch, sqlite3*, const char*, int pages) noexcept {
   auto& self = *static_cast<WalWatch*>(watch);
   self.pages_.store(static_cast<std::uint64_t>(pages), std::memory_order_relaxed);
   if (self.checkpoint_pages_ <= 0) return SQLITE_OK;
   self.note_length(pages);
   if (pages < self.checkpoint_pages_) return SQLITE_OK;
+  self.is_due_ = true;
+  if (!self.is_deferred_) self.checkpoint_if_due();
+  return SQLITE_OK;
+}
+
+void WalWatch::checkpoint_if_due() noexcept {
+  if (std::exchange(is_due_, false)) checkpoint();
+}
+
+void WalWatch::checkpoint() noexcept {
   int in_log = -1;
   int moved = -1;
   // The commit has happened, whatever comes of this.
-  const int code = sqlite3_wal_checkpoint_v2(handle, database, SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
-  if (code == SQLITE_OK && in_log >= 0 && in_log == moved) self.checkpoints_.fetch_add(1, std::memory_order_relaxed);
-  return SQLITE_OK;
+  const int code = sqlite3_wal_checkpoint_v2(handle_, "main", SQLITE_CHECKPOINT_PASSIVE, &in_log, &moved);
+  if (code == SQLITE_OK && in_log >= 0 && in_log == moved) checkpoints_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void WalWatch::note_length(int pages) noexcept {

@@ -69,6 +69,20 @@ TEST_F(WalWatches, say_when_it_becomes_long_and_when_it_is_short_again) {
   EXPECT_EQ(logged(), said("the write-ahead log is short ag"));
 }
 
+TEST_F(WalWatches, wait_to_be_told_where_they_are_deferred) {
+  auto deferred = Connection::open({.path = folder / "other.db", .checkpoint_pages = pages}).value();
+  deferred->wal().defer();
+  ASSERT_TRUE(deferred->run_script("create table t (text text) strict"));
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(deferred->run("insert into t (text) values (hex(randomblob(2000)))"));
+  EXPECT_EQ(deferred->wal().checkpoints(), 0u);
+  EXPECT_EQ(logged(), said("the write-ahead log is long: a "));
+
+  deferred->wal().checkpoint_if_due();
+  EXPECT_EQ(deferred->wal().checkpoints(), 1u);
+  deferred->wal().checkpoint_if_due();
+  EXPECT_EQ(deferred->wal().checkpoints(), 1u) << "there was no commit since";
+}
+
 TEST_F(WalWatches, leave_the_log_alone_without_a_number_of_pages) {
   auto never = Connection::open({.path = folder / "other.db", .checkpoint_pages = 0}).value();
   ASSERT_TRUE(never->run_script("create table t (text text) strict"));

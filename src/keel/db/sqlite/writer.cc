@@ -59,6 +59,8 @@ Result<> Writer::start() {
   KEEL_TRY_VOID(prepare(savepoint_, "savepoint keel_write"));
   KEEL_TRY_VOID(prepare(release_, "release keel_write"));
   KEEL_TRY_VOID(prepare(roll_back_to_, "rollback to keel_write"));
+  // Whoever waits for a commit is told of it before what it has made due.
+  connection_->wal().defer();
   // The lock is waited for here, and not inside of SQLite.
   connection_->set_busy_timeout(Duration());
   if (executor_ == nullptr) thread_ = Host::current().start_thread("db-writer", [this] { work(); });
@@ -226,7 +228,9 @@ void Writer::step(Lock& lock) noexcept {
   } else {
     commit_group(group);
   }
+  connection_->wal().checkpoint_if_due();
   lock.lock();
+  note_wal();
 }
 
 void Writer::take_from_queue(Write& write) noexcept {
@@ -509,8 +513,12 @@ void Writer::step_held(Lock& lock) noexcept {
     log_.warn("a transaction was rolled back, because it kept all other writes waiting for hold_max",
               log::field("begun_at", fmt::format("{}:{}", held_place_.file_name(), held_place_.line())));
   }
-  if (write == nullptr || !serve_held(*write, undo_to)) end_hold();
+  if (write == nullptr || !serve_held(*write, undo_to)) {
+    end_hold();
+    connection_->wal().checkpoint_if_due();
+  }
   lock.lock();
+  note_wal();
 }
 
 void Writer::end_hold() noexcept {

@@ -3,6 +3,8 @@
 #include <sqlite3.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
 #include <mutex>
 
@@ -33,6 +35,22 @@ struct Record {
   std::atomic<std::uint64_t> writes{0};
   std::atomic<int> failing_sync{0};
   std::atomic<int> write_error{SQLITE_OK};
+  // Of the database's file.
+  void wait_for_file() {
+    std::unique_lock lock(mutex);
+    if (!is_file_held) return;
+    ++waiting_for_file;
+    const auto most = std::chrono::nanoseconds(held_most.count_ns());
+    const bool is_released = file_is_released.wait_for(lock, most, [this] { return !is_file_held; });
+    --waiting_for_file;
+    is_file_late = is_file_late || !is_released;
+    is_file_held = false;
+  }
+  std::condition_variable file_is_released;
+  Duration held_most;
+  bool is_file_held = false;
+  bool is_file_late = false;
+  int waiting_for_file = 0;
 };
 
 // A file of the VFS below.
@@ -64,6 +82,19 @@ class TracedFile : public internal::VfsFile {
   sqlite3_file* below() noexcept { return reinterpret_cast<sqlite3_file*>(room_.get()); }
   const sqlite3_io_methods& io() noexcept { return *below()->pMethods; }
   std::unique_ptr<std::byte[]> room_;
+};
+
+class TracedMain final : public TracedFile {
+ public:
+  TracedMain(std::unique_ptr<std::byte[]> room, Record& record) noexcept
+      : TracedFile(std::move(room)), record_(record) {}
+  int write(const void* from, int size, sqlite3_int64 at) override {
+    record_.wait_for_file();
+    return TracedFile::write(from, size, at);
+  }
+
+ private:
+  Record& record_;
 };
 
 class TracedWal final : public TracedFile {
@@ -124,6 +155,8 @@ struct TraceVfs::State final : internal::Vfs {
     }
     if ((flags & SQLITE_OPEN_WAL) != 0) {
       file = std::make_unique<TracedWal>(std::move(room), record);
+    } else if ((flags & SQLITE_OPEN_MAIN_DB) != 0) {
+      file = std::make_unique<TracedMain>(std::move(room), record);
     } else {
       file = std::make_unique<TracedFile>(std::move(room));
     }
@@ -174,6 +207,23 @@ void TraceVfs::lack_memory(bool lacks) noexcept { state_->record.write_error.sto
 // What SQLite makes of EROFS.
 void TraceVfs::refuse_writes(bool refuses) noexcept {
   state_->record.write_error.store(refuses ? SQLITE_IOERR_WRITE : SQLITE_OK);
+}
+
+void TraceVfs::hold_file(Duration most) {
+  std::lock_guard lock(state_->record.mutex);
+  state_->record.held_most = most;
+  state_->record.is_file_held = true;
+  state_->record.is_file_late = false;
+}
+bool TraceVfs::is_file_awaited() const {
+  std::lock_guard lock(state_->record.mutex);
+  return state_->record.waiting_for_file != 0;
+}
+bool TraceVfs::release_file() {
+  std::lock_guard lock(state_->record.mutex);
+  state_->record.is_file_held = false;
+  state_->record.file_is_released.notify_all();
+  return !state_->record.is_file_late;
 }
 
 }  // namespace keel::db::sqlite

@@ -17,6 +17,8 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/base/time.h"
+
 namespace keel::db::sqlite {
 
 class TraceVfs {
@@ -45,6 +47,13 @@ class TraceVfs {
   void lack_memory(bool lacks) noexcept;
   // The same as on a disk that has become read-only.
   void refuse_writes(bool refuses) noexcept;
+
+  // Writes to the database's file, as a checkpoint makes them, wait from now on until release_file(), or for `most`.
+  void hold_file(Duration most);
+  // One waits now.
+  bool is_file_awaited() const;
+  // Whether none has waited for `most`.
+  bool release_file();
 
   struct State;
 
