@@ -20,7 +20,7 @@ import time
 from keel_lab import proof, side_file, sides
 from keel_lab.work import Work
 
-SUMMARY = "builds the Go and Rust servers to compare with, and lists them"
+SUMMARY = "builds the Go, Rust and Python servers to compare with, and lists them"
 ROOT = side_file.ROOT
 SOURCES = ROOT / "bench/peers"
 FOLDER = ROOT / "build/lab/peers"
@@ -30,7 +30,9 @@ MEASURED_BY_THEMSELVES = {
     "json_text": [[f"--library={library}", f"--what={what}"] for library in ("sonic-rs", "serde-json")
                   for what in ("write", "read", "read-shuffled")],
 }
-TOOLCHAINS = {"go": ("go", "version"), "rust": ("cargo", "--version")}
+TOOLCHAINS = {"go": ("go", "version"), "rust": ("cargo", "--version"), "python": ("python3", "--version")}
+# Gives a peer with rows of PostgreSQL a server of its own.
+WITH_POSTGRES = ROOT / "build/release/bench/postgres/bench_with_postgres"
 
 
 class Skipped(Exception):
@@ -108,6 +110,18 @@ def build_rust(name, folder, log):
     return crates(listed, program(name).name)
 
 
+def build_python(name, folder, log):
+    """Runs main.py with just the packages of requirements.txt, which has the checksums of their files."""
+    home = FOLDER / "venv" / name
+    quietly(["python3", "-m", "venv", "--clear", str(home)], folder, log)
+    pip = [str(home / "bin/python"), "-m", "pip", "--disable-pip-version-check"]
+    quietly([*pip, "install", "--require-hashes", "--only-binary=:all:", "--requirement=requirements.txt"], folder, log)
+    program(name).write_text(f'#!/bin/sh\nexec {home}/bin/python {folder}/main.py "$@"\n')
+    program(name).chmod(0o755)
+    listed = json.loads(output(*pip, "list", "--format=json") or "[]")
+    return {one["name"]: one["version"] for one in listed if one["name"] not in ("pip", "setuptools")}
+
+
 def with_registry(lock, metadata):
     """The text of a Cargo.lock that is kept without the registry, with the one that cargo takes the package's direct
     dependencies from. What has a checksum is from there."""
@@ -131,16 +145,18 @@ def build(name, kind):
     versions = {TOOLCHAINS[kind][0]: toolchain(kind)}
     target = FOLDER / kind
     # A copy, so that what the toolchains write (Cargo.lock with the registry, targets) is never among the sources.
-    for old in (*target.rglob("*.go"), *target.rglob("*.rs")):
+    for old in (*target.rglob("*.go"), *target.rglob("*.rs"), *target.rglob("*.py")):
         old.unlink()
     shutil.copytree(SOURCES / kind, target, dirs_exist_ok=True)
     (FOLDER / "bin").mkdir(exist_ok=True)
-    maker = build_go if kind == "go" else build_rust
+    maker = {"go": build_go, "rust": build_rust, "python": build_python}[kind]
     versions |= maker(name, target / name, FOLDER / f"peer_{name}.log")
     try:
         if name in MEASURED_BY_THEMSELVES:
             for arguments in MEASURED_BY_THEMSELVES[name]:
                 prove_measure(str(program(name)), arguments)
+        elif name.endswith("_postgres"):
+            prove_postgres(str(program(name)))
         else:
             prove(str(program(name)), name.endswith("_users"))
     except (proof.Wrong, sides.Invalid, OSError) as problem:
@@ -156,6 +172,16 @@ def prove(path, users=False, arguments=()):
     FOLDER.mkdir(parents=True, exist_ok=True)
     with sides.running(side, Work("bytes", "proof"), FOLDER) as server:
         (proof.prove_users if users else proof.prove)(server.port)
+
+
+def prove_postgres(path, with_postgres=WITH_POSTGRES):
+    """The same of one with rows of PostgreSQL."""
+    if not with_postgres.exists():
+        raise Skipped(f"built, and not proven: {with_postgres.relative_to(ROOT)} is not")
+    side = side_file.Side("peer", "peer", (str(with_postgres), path, "--port={port}", "--connections=2"),
+                          ready="/users/1")
+    with sides.running(side, Work("bytes", "proof"), FOLDER) as server:
+        proof.prove_postgres(server.port)
 
 
 def prove_measure(path, arguments):
@@ -245,8 +271,11 @@ def versions(program):
 
 def of_side(side, build):
     """What its program is made of, and what it has in the place of the C library's functions."""
-    program = sides.program(side.serve[0], build)
+    is_given_a_server = pathlib.Path(side.serve[0]).name == WITH_POSTGRES.name
+    program = sides.program(side.serve[1 if is_given_a_server else 0], build)
     found = versions(program) if program else {}
+    if is_given_a_server:
+        found = found | known({"PostgreSQL": output("psql", "--version").rpartition(" (")[0].rpartition(" ")[2]})
     path = sides.filled(dict(side.environment).get("LD_PRELOAD", ""), {"build": build})
     if path:
         found = found | known({pathlib.Path(path).name.partition(".")[0]: packaged(path)})
@@ -256,7 +285,7 @@ def of_side(side, build):
 def state(name, kind, notes):
     """One line: the versions, or why it is not there."""
     if program(name).exists():
-        library = name.removesuffix("_users")
+        library = name.removesuffix("_users").removesuffix("_postgres")
         main = {library, library.replace("_", "-"), TOOLCHAINS[kind][0], "SQLite"}
         found = [f"{part} {version}" for part, version in versions(program(name)).items()
                  if part.rpartition("/")[2] in main]

@@ -188,6 +188,37 @@ class ProofOfUsers(unittest.TestCase):
                 proof.prove_users(port)
 
 
+def answer_rows(number, path, _=b""):
+    """As a peer with rows of PostgreSQL does."""
+    if path == "/plaintext":
+        return head(200, "text/plain", b"Hello, World!")
+    if path == "/visits":
+        return head(201, "text/plain", b"")
+    row = int(path.rpartition("/")[2])
+    if row > 10_000:
+        return head(404, "text/plain", b"")
+    return head(200, "application/json", json.dumps({"id": row, "name": f"user{row:012}",
+                                                     "email": f"user{row}@example.com"}).encode())
+
+
+class RowsOfPostgres(unittest.TestCase):
+    """What a server with the tables of bench/postgres answers."""
+
+    def test_are_proven(self):
+        with Server(answer_rows) as port:
+            proof.prove_postgres(port)
+
+    def test_of_another_user_are_a_fault(self):
+        with Server(lambda number, path, *body: answer_rows(number, path.replace("10000", "9999"), *body)) as port:
+            with self.assertRaisesRegex(proof.Wrong, "user 10000: another user"):
+                proof.prove_postgres(port)
+
+    def test_that_are_not_there_are_404(self):
+        with Server(lambda number, path, *body: answer_rows(number, path.replace("10001", "7"), *body)) as port:
+            with self.assertRaisesRegex(proof.Wrong, "does not exist"):
+                proof.prove_postgres(port)
+
+
 class Programs(unittest.TestCase):
     """Each peer that is built here answers as it has to."""
 
@@ -205,7 +236,9 @@ class Programs(unittest.TestCase):
             if payloads or "stall" in name:  # It repeats another's answer.
                 continue
             with self.subTest(name), sides.running(side, experiment.Work("bytes", "x"), self_test.BUILD) as server:
-                (proof.prove_users if side.database else proof.prove)(server.port)
+                has_postgres = pathlib.Path(side.serve[0]).name == peers.WITH_POSTGRES.name
+                proves = proof.prove_users if side.database else proof.prove_postgres if has_postgres else proof.prove
+                proves(server.port)
                 proven.append(name)
         self.assertTrue(proven, "not one peer is built: make bench")
 

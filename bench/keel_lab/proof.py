@@ -114,6 +114,26 @@ def prove_users(port, seconds=SECONDS):
             connection.expect("the get of a user who does not exist", 404)
 
 
+def prove_postgres(port, seconds=SECONDS):
+    """The same for a server with the tables of bench/postgres."""
+    with Connection(port, seconds) as connection:
+        connection.send("/plaintext")
+        connection.expect("/plaintext", 200, "text/plain", b"Hello, World!")
+        for number in (1, 10_000, 1):
+            connection.send(f"/users/{number}")
+            body = connection.expect(f"user {number}", 200, "application/json")
+            try:
+                found = json.loads(body)
+            except ValueError:
+                raise Wrong(f"user {number}: not JSON: {body!r}") from None
+            if found != {"id": number, "name": f"user{number:012}", "email": f"user{number}@example.com"}:
+                raise Wrong(f"user {number}: another user: {body!r}")
+        connection.send("/users/10001")
+        connection.expect("a user who does not exist", 404)
+        connection.post("/visits", {"page": "/welcome", "at": 1})
+        connection.expect("a visit", 201)
+
+
 def user(connection, what, status, given):
     """The members of the answer."""
     body = connection.expect(what, status, "application/json")

@@ -1,10 +1,13 @@
-// A row of PostgreSQL through HTTP: /users/{id} as JSON, and /plaintext to hold it against.
+// Rows of PostgreSQL through HTTP: /users/{id} as JSON, POST /visits, which is committed before the response with
+// what else is written then, POST /single, which has a commit and a connection of its own, and /plaintext to hold them
+// against.
 
 #include <cstdint>
 #include <string_view>
 
 #include "keel/app/app.h"
 #include "keel/data/json_write.h"
+#include "keel/http/server/input.h"
 
 using namespace keel;
 
@@ -21,10 +24,19 @@ struct User {
   std::string_view email;
 };
 
+struct Visit {
+  std::string_view page;
+  std::int64_t at;
+};
+
 class Users {
  public:
   explicit Users(db::Session& session) : session_(session) {}
-  void mount(http::Router& router) { router.get("/users/{id}", *this, &Users::find); }
+  void mount(http::Router& router) {
+    router.get("/users/{id}", *this, &Users::find)
+        .post("/visits", *this, &Users::visit)
+        .post("/single", *this, &Users::visit_alone);
+  }
 
  private:
   Task<http::Response> find(http::Request& request) {
@@ -36,6 +48,16 @@ class Users {
     const std::size_t found = co_await session_.query("select id, name, email from users where id = $1", write, id);
     if (found == 0) co_return fail(Code::NotFound, "no such user");
     co_return std::move(response);
+  }
+  Task<http::Response> visit(http::Request& request) {
+    const auto visit = co_await request.json<Visit>();
+    co_await session_.execute("insert into visits (page, at) values ($page, $at) -- group", visit);
+    co_return http::Response(http::Status::Created);
+  }
+  Task<http::Response> visit_alone(http::Request& request) {
+    const auto visit = co_await request.json<Visit>();
+    co_await session_.execute("insert into visits (page, at) values ($page, $at)", visit);
+    co_return http::Response(http::Status::Created);
   }
   db::Session& session_;
 };

@@ -13,6 +13,15 @@ pub fn port_and_database() -> (u16, String) {
     (port.parse().unwrap_or_else(|_| refuse(&names)), database)
 }
 
+/// The port of `--port=N` and the number of `--connections=N`, in this order.
+#[allow(dead_code)]
+pub fn port_and_connections() -> (u16, usize) {
+    let names = ["--port=", "--connections="];
+    let [port, connections] = values(names);
+    let numbers = port.parse().ok().zip(connections.parse().ok());
+    numbers.unwrap_or_else(|| refuse(&names))
+}
+
 /// The library of `--library=NAME` and what it does, `--what=NAME`, in this order.
 #[allow(dead_code)]
 pub fn library_and_what() -> (String, String) {
