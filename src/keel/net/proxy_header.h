@@ -9,8 +9,8 @@
 // missing.
 //
 // Version 1 is a line of at most 107 bytes, version 2 is binary and is accepted up to 4 KiB. Of its extensions (TLVs),
-// CRC32C is checked when present; the others are skipped. The addresses that the client had connected to are checked
-// and not reported.
+// CRC32C is checked when present; the others are skipped, PP2_TYPE_SSL among them. The addresses that the client had
+// connected to are checked and not reported.
 //
 // Errors:  State::Refused, and `reason` says why, as soon as no further bytes could make it a header.
 // Threads: a function.  Cost: one pass over the header; no allocation.

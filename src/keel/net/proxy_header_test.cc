@@ -175,6 +175,15 @@ TEST(ProxyHeader, of_version_2_has_extensions_that_are_skipped) {
   EXPECT_EQ(meaning(v2('\x20', '\x11', v4_addresses + "\x04\0\x01"s)), "proxy") << "all of it is discarded";
 }
 
+TEST(ProxyHeader, of_version_2_is_not_believed_about_the_tls_of_its_client) {
+  // PP2_TYPE_SSL: the client has shown a certificate that was not verified, its version of TLS and its name.
+  const std::string of_tls = "\x07\0\0\0\x01"s + tlv('\x21', "TLSv1.3") + tlv('\x22', "billing");
+  EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses + tlv('\x20', of_tls))), "client 192.0.2.7:56789");
+  EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses + tlv('\x20', of_tls.substr(0, 3)))), "client 192.0.2.7:56789");
+  EXPECT_EQ(meaning(v2('\x21', '\x11', v4_addresses + tlv('\x20', of_tls + "\x21\xff\xff"s))),
+            "client 192.0.2.7:56789");
+}
+
 // RFC 3720 appendix B.4 has the CRC32C of 32 zeros; this one was computed by the polynomial, bit by bit.
 std::uint32_t crc32c(const std::string& bytes) {
   std::uint32_t crc = ~0u;
