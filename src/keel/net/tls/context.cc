@@ -305,6 +305,7 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
   KEEL_TRY(auto context, internal::make_context(true, options.version_min, options.version_max, options.protocols, 0));
   SSL_CTX* const ssl = context->ssl.get();
   context->handshake_timeout = options.handshake_timeout;
+  context->records_per_key = options.records_per_key;
   context->answer_to_http = options.answer_to_http;
 
   for (const KeyPair& pair : options.certificates) {
@@ -353,6 +354,7 @@ Result<ClientContext> ClientContext::make(const ClientOptions& options) {
                                                 options.sessions_max));
   SSL_CTX* const ssl = context->ssl.get();
   context->handshake_timeout = options.handshake_timeout;
+  context->records_per_key = options.records_per_key;
 
   context->check = options.check;
   if (options.check == ServerCheck::Nothing) {

@@ -101,6 +101,9 @@ struct ServerOptions {
   // Time limit of the handshake, from the beginning of the connection. Raising it lets slow peers hold their memory for
   // longer.
   Duration handshake_timeout = Duration::seconds(10);
+  // After this many records that were sent with one key, TLS 1.3 renews the keys of both directions (KeyUpdate): not
+  // every peer counts. RFC 8446 §5.5 allows 2^24.5 of them with AES-GCM. 0 is 1.
+  std::uint32_t records_per_key = 1u << 24;
   // A whole HTTP response that a client which speaks HTTP without TLS gets, in clear text, before its connection ends.
   // Empty: nothing.
   std::string answer_to_http = {};
@@ -127,6 +130,8 @@ struct ClientOptions {
   // How many sessions are kept to be resumed, of all hosts together; the oldest go first.
   std::size_t sessions_max = 128;
   Duration handshake_timeout = Duration::seconds(10);
+  // As ServerOptions has it.
+  std::uint32_t records_per_key = 1u << 24;
 };
 
 // Facts about a server's certificate, for people and for monitoring.

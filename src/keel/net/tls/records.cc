@@ -225,12 +225,20 @@ struct Records::State {
     return {};
   }
 
+  // Before a record. Not while an update is on its way already: the next record tries it again.
+  void renew_keys() noexcept {
+    if (SSL_version(ssl.get()) != TLS1_3_VERSION) return;
+    if (SSL_key_update(ssl.get(), SSL_KEY_UPDATE_REQUESTED) == 1) sealed = 0;
+    ERR_clear_error();
+  }
+
   std::shared_ptr<const internal::Context> context;
   internal::Connection connection;
   std::string_view* wire = nullptr;  // During read().
   Buffer out;
   std::optional<Error> failure;
   std::string identity;
+  std::uint32_t sealed = 0;  // Records of this side since its keys are new.
   bool is_established = false;
   bool has_peer_finished = false;
   bool has_finished = false;
@@ -300,6 +308,7 @@ Result<std::size_t> Records::write(std::string_view plain) {
   std::size_t done = 0;
   while (done < plain.size() && state.out.size() < output_bytes_max) {
     ERR_clear_error();
+    if (state.sealed >= state.context->records_per_key) state.renew_keys();
     std::size_t some = 0;
     const int result = SSL_write_ex(state.ssl.get(), plain.data() + done, plain.size() - done, &some);
     if (result != 1) {
@@ -307,6 +316,7 @@ Result<std::size_t> Records::write(std::string_view plain) {
       break;
     }
     done += some;
+    ++state.sealed;
   }
   return done;
 }

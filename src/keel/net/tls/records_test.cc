@@ -226,6 +226,67 @@ TEST_P(Versions, a_record_that_was_changed_is_an_error_that_stays) {
   EXPECT_FALSE(ends.server.records.write("more"));
 }
 
+// RFC 8446 §4.6.3: header of a record, header of a message, request_update, content type, tag.
+constexpr std::size_t key_update_bytes = 5 + 4 + 1 + 1 + 16;
+
+TEST_P(Versions, keys_are_renewed_after_their_records) {
+  for (const std::size_t piece : {std::size_t{1}, std::size_t{1} << 20}) {
+    Joined ends(client({.records_per_key = 3}), server());
+    ends.join();
+    ASSERT_TRUE(ends.is_established());
+    std::string said;
+    std::vector<int> renewed_at;
+    for (int i = 0; i < 12; ++i) {
+      said += "0123456789";
+      ends.client.say("0123456789");
+      // TLS 1.2: header, nonce, tag.
+      const std::size_t record = GetParam() == Version::Tls13 ? 5 + 10 + 1 + 16 : 5 + 8 + 10 + 16;
+      const std::size_t out = ends.client.records.output().size();
+      EXPECT_TRUE(out == record || out == record + key_update_bytes) << out;
+      if (out != record) renewed_at.push_back(i);
+      ends.server.take(ends.client.records.output(), piece);
+      // The server's own are renewed as well, since the client asks for it.
+      ends.server.say("abcdefghij");
+      const std::size_t back = ends.server.records.output().size();
+      EXPECT_EQ(back != record, out != record) << back;
+      ends.client.take(ends.server.records.output(), piece);
+    }
+    const std::vector<int> expected = GetParam() == Version::Tls13 ? std::vector<int>{3, 6, 9} : std::vector<int>{};
+    EXPECT_EQ(renewed_at, expected);
+    EXPECT_EQ(ends.server.text, said);
+    EXPECT_EQ(ends.client.text.size(), said.size());
+    EXPECT_EQ(ends.client.error + ends.server.error, "");
+  }
+}
+
+// RFC 8446 §4.6.3: requests that cross are no error.
+TEST_P(Versions, keys_are_renewed_by_both_at_the_same_time_in_the_middle_of_large_writes) {
+  Joined ends(client({.records_per_key = 2}), server({.records_per_key = 1}));
+  ends.join();
+  ASSERT_TRUE(ends.is_established());
+  std::string large(1'000'000, '\0');
+  for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<char>(i * 7 + i / 251);
+
+  std::string_view to_server = large;
+  std::string_view to_client = large;
+  while (!to_server.empty() || !to_client.empty()) {
+    const Result<std::size_t> one = ends.client.records.write(to_server);
+    const Result<std::size_t> other = ends.server.records.write(to_client);
+    ASSERT_TRUE(one && other) << ends.client.error << ends.server.error;
+    to_server.remove_prefix(*one);
+    to_client.remove_prefix(*other);
+    Buffer from_client = std::exchange(ends.client.records.output(), Buffer());
+    Buffer from_server = std::exchange(ends.server.records.output(), Buffer());
+    ends.server.take(from_client, 1000);
+    ends.client.take(from_server, 1000);
+  }
+  ends.join();
+
+  EXPECT_EQ(ends.server.text, large);
+  EXPECT_EQ(ends.client.text, large);
+  EXPECT_EQ(ends.client.error + ends.server.error, "");
+}
+
 TEST_P(Versions, what_is_to_be_sent_is_bounded) {
   Joined ends(client(), server());
   ends.join();

@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <optional>
@@ -41,6 +42,7 @@ struct Context {
   bool is_server = false;
   ServerCheck check = ServerCheck::Host;  // Of a client.
   Duration handshake_timeout;
+  std::uint32_t records_per_key = 0;
   // Of a server:
   std::string answer_to_http;
   std::optional<TicketKeys> ticket_keys;
