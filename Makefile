@@ -12,7 +12,7 @@ help:
 	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
 	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
 	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
-	@echo 'make tls-conformance  TLS: the server'"'"'s own suites, sslyze, clients and servers of others, peers that mean no good (minutes)'
+	@echo 'make tls-conformance  TLS: the server'"'"'s own suites, sslyze, testssl.sh, clients and servers of others, 700,000 records with each, an ACME client, peers that mean no good (minutes)'
 	@echo 'make contract-conformance  contracts: what oasdiff and `keel api diff` say of changes of a document, `keel api init` of a service, schemathesis of the examples, the compiler of documents of others (minutes)'
 	@echo 'make contract-docs-page  the page at /docs in Chromium: other hosts, accessibility, keyboard, hostile documents (minutes)'
 	@echo 'make format-agreement  CBOR and MessagePack: a thousand values both ways with cbor2 and msgpack (a minute)'
@@ -73,7 +73,7 @@ conformance:
 tls-conformance:
 	@scripts/setup build test tls
 	@cmake --preset release -DKEEL_TESTS=ON
-	@cmake --build build/release -j$(jobs) --target fullstack fullstack_sim_test http_server_tests keel tls_client
+	@cmake --build build/release -j$(jobs) --target fullstack fullstack_sim_test http_server_tests keel tls_acme tls_client tls_exchange
 	@tests/tls/suites.py
 
 contract-conformance:

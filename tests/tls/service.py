@@ -118,6 +118,13 @@ class Service:
     def context(self):
         return ssl.create_default_context(cafile=self.authority.root)
 
+    def session_after(self, context, session=None):
+        """(the session that a client has after a request, whether it resumed `session`, which is of the same context)"""
+        with context.wrap_socket(self.connect(), server_hostname="localhost", session=session) as secure:
+            secure.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            secure.recv(100)  # The tickets come before.
+            return secure.session, secure.session_reused
+
     def is_well(self):
         with self.context().wrap_socket(self.connect(), server_hostname="localhost") as secure:
             secure.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
