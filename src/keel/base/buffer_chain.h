@@ -70,11 +70,11 @@ class BufferChain {
   // Copies the first bytes, as many as exist and fit; returns their number.
   std::size_t copy_to(std::span<char> into) const noexcept;
 
-  // Room for `bytes` bytes after the end, in at most parts.size() pieces; returns the number of pieces. It may be less
-  // than `bytes` when these are too few. Valid until commit() or any other change; what is not committed is not in the
-  // chain.
+  // Room for `bytes` bytes after the end, in at most parts.size() pieces; returns the number of pieces. The room may be
+  // less than `bytes` if there are too few parts. Valid until commit() or any other change; bytes that are not
+  // committed are not in the chain.
   std::size_t reserve(std::span<iovec> parts, std::size_t bytes);
-  // The first `bytes` of the room that was reserved have been written.
+  // Adds the first `bytes` of the reserved room, which have been written.
   void commit(std::size_t bytes);
 
   // Drops the first `bytes`, of size() at most.
@@ -89,7 +89,7 @@ class BufferChain {
   void link(Block* blocks, Block* last) noexcept;
   static void free_all(Block* blocks) noexcept;
 
-  // In order. Behind open_, where the next byte goes, they are empty.
+  // In order. Blocks after open_, into which the next byte is written, are empty.
   Block* first_ = nullptr;
   Block* open_ = nullptr;
   Block* last_ = nullptr;

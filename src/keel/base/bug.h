@@ -1,4 +1,4 @@
-// keel/base/bug.h — a mistake of the program that costs the work at hand, not the process.
+// keel/base/bug.h — a programming mistake that ends the current work, not the process.
 //
 //   std::string_view Cells::at(int column, std::source_location place) const {
 //     KEEL_EXPECT_AT(column < count_, "column " + std::to_string(column) + " is read of a row that has fewer", place);
@@ -8,8 +8,8 @@
 // KEEL_EXPECT throws a Bug, an exception with the sentence, the place and the stack. It is for mistakes in code that
 // runs inside a request, a job or another task, where a client may choose the moment. The task ends with Code::Internal
 // (Error::is_bug()), a server responds to that request with 500 and logs the bug, and everything else continues.
-// KEEL_CHECK (base/check.h) ends the process. It is for what such code cannot reach: invariants of Keel itself, where
-// continuing would harm others, and mistakes at start-up.
+// KEEL_CHECK (base/check.h) ends the process. It is for mistakes that such code cannot reach: invariants of Keel
+// itself, where continuing would harm others, and mistakes at start-up.
 //
 // The start() of an operation may throw one before it has begun (task/leaf.h). Where nothing can be thrown, the error
 // is Error::from_bug(Bug(…)). KEEL_DEXPECT is the same in builds without NDEBUG and nothing otherwise.
@@ -31,7 +31,7 @@ namespace keel {
 
 class Bug : public std::logic_error {
  public:
-  // `sentence` says what was done wrong, to what, and what to do instead; `place` is the line that did it.
+  // `sentence` says what was done wrong, to what, and what to do instead; `place` is the line that made the mistake.
   explicit Bug(const std::string& sentence, std::source_location place = std::source_location::current());
 
   std::source_location place() const noexcept { return place_; }

@@ -1,9 +1,9 @@
 // keel/base/check.h — assertions that stay on.
 //
 // KEEL_CHECK(condition, "the sentence that should have been true") prints the sentence with file and line to standard
-// error and aborts. For bugs only; input and environment are Result (base/result.h). A mistake that code inside a
-// request can make is a Bug instead, which ends that request and not the process (base/bug.h). KEEL_DCHECK is the same
-// in builds without NDEBUG and nothing otherwise: for invariants that are expensive to check.
+// error and aborts. For bugs only; input and environment are Result (base/result.h). For a mistake that code inside a
+// request can make, use a Bug instead, which ends that request and not the process (base/bug.h). KEEL_DCHECK is the
+// same in builds without NDEBUG and nothing otherwise: for invariants that are expensive to check.
 //
 // Cost: one predicted branch.
 
@@ -20,8 +20,8 @@ namespace keel {
 [[noreturn, gnu::cold, gnu::noinline]] void check_failed(const char* file, int line, const char* condition,
                                                          const char* sentence) noexcept;
 
-// Why this process is about to end: what check_failed has printed, or what was set before abort() was called. Empty
-// before. The first one stays, up to 1 KiB of it. Any thread; reading is async-signal-safe.
+// The reason why this process is about to end: the text that check_failed has printed, or that was set before abort()
+// was called. Empty before. The first reason is kept, up to 1 KiB of it. Any thread; reading is async-signal-safe.
 const char* last_words() noexcept;
 void set_last_words(const char* text) noexcept;
 

@@ -1,4 +1,4 @@
-// keel/base/circular_buffer.h — a bounded ring of values for one thread: a queue, or the last N of something.
+// keel/base/circular_buffer.h — a bounded ring of values for one thread: a queue, or the last N elements of a sequence.
 //
 //   CircularBuffer<Request> waiting(64);
 //   if (!waiting.try_push(std::move(request))) return fail(Code::ResourceExhausted, "too many requests wait");
@@ -8,8 +8,8 @@
 //   last.push_overwriting(took);                             // the oldest goes when it is full
 //   for (std::size_t i = 0; i < last.size(); ++i) sum += last[i];
 //
-// What happens when it is full is said where it is pushed: try_push rejects and leaves the value with the caller,
-// push_overwriting ends the oldest element. Between threads take a queue.
+// The push function decides what happens when it is full: try_push rejects the value and leaves it with the caller,
+// push_overwriting destroys the oldest element. Between threads use a queue.
 //
 // Bugs:     a capacity that is no power of two; an element that is not there (front, back, operator[], pop_front of an
 //           empty one). They abort.
@@ -39,7 +39,7 @@ class CircularBuffer {
     KEEL_CHECK(capacity <= static_cast<std::size_t>(-1) / 2 / sizeof(T), "a CircularBuffer fits into memory");
     elements_ = static_cast<T*>(pool_allocate(capacity * sizeof(T)));
   }
-  // `other` is then of no use but to be ended.
+  // `other` can then only be destroyed.
   CircularBuffer(CircularBuffer&& other) noexcept
       : elements_(std::exchange(other.elements_, nullptr)),
         mask_(other.mask_),
@@ -56,16 +56,17 @@ class CircularBuffer {
   bool empty() const noexcept { return first_ == end_; }
   bool full() const noexcept { return size() == capacity(); }
 
-  // Behind the newest. False when it is full; then `value` is as it was.
+  // Appends after the newest element. False when it is full; then `value` is unchanged.
   [[nodiscard]] bool try_push(T&& value) { return try_put(std::move(value)); }
   [[nodiscard]] bool try_push(const T& value) { return try_put(value); }
-  // Behind the newest; ends the oldest when it is full. If T's constructor throws, the buffer has one element less.
+  // Appends after the newest element; destroys the oldest when it is full. If T's constructor throws, the buffer has
+  // one element less.
   void push_overwriting(T value) {
     if (full()) drop_front();
     put(std::move(value));
   }
 
-  // The i-th oldest.
+  // The i-th oldest element.
   T& operator[](std::size_t i) {
     expect(i);
     return place(first_ + i);
@@ -79,7 +80,7 @@ class CircularBuffer {
   T& back() { return (*this)[size() - 1]; }
   const T& back() const { return (*this)[size() - 1]; }
 
-  // The oldest, which is no longer in it.
+  // Removes and returns the oldest element.
   T pop_front() {
     T value = std::move(front());
     drop_front();

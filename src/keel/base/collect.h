@@ -4,10 +4,10 @@
 //   KEEL_TRY(auto both, all(parse_host(host), parse_port(port)));   // std::tuple<std::string, std::uint16_t>
 //   auto& [name, number] = both;
 //
-// all() of tasks is in task/group.h; this one is for what is there already.
+// all() of tasks is in task/group.h; this one is for Results that already exist.
 //
 // Errors:  the first in the order of the range or of the arguments.
-// Threads: values.  Cost: collect allocates the vector, once where the range knows its size.
+// Threads: values. Cost: collect allocates the vector, only once if the range knows its size.
 
 #pragma once
 
@@ -29,7 +29,7 @@ concept Owns = requires(const std::remove_reference_t<Range>& range) {
   requires std::is_same_v<decltype(*std::begin(range)), const One&>;
 };
 
-// The Result itself where it may be moved from, else another one like it.
+// The Result itself if it may be moved from, else a copy of it.
 template <bool is_given, class One>
 auto take(One&& one) {
   if constexpr ((is_given || !std::is_lvalue_reference_v<One>) && !std::is_const_v<std::remove_reference_t<One>>) {

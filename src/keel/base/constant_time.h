@@ -1,5 +1,5 @@
-// keel/base/constant_time.h — comparing secrets (tokens, signatures, keys) without revealing them by how long the
-// comparison takes.
+// keel/base/constant_time.h — comparing secrets (tokens, signatures, keys) without revealing them by the duration of
+// the comparison.
 //
 //   if (!constant_time_equal(given, expected)) return fail(Code::Unauthenticated, "the signature is wrong");
 //
@@ -28,7 +28,7 @@ inline bool constant_time_equal(std::string_view a, std::string_view b) noexcept
     std::memcpy(&of_a, a.data() + at, size);
     std::memcpy(&of_b, b.data() + at, size);
     difference |= of_a ^ of_b;
-    // For the compiler it may be anything from here on: there is no early exit that it could prove to be the same.
+    // From here on the compiler cannot know the value, so it cannot prove that an early exit would be equivalent.
     __asm__("" : "+r"(difference));
     at += size;
   };

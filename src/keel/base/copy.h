@@ -1,4 +1,4 @@
-// keel/base/copy.h — copying texts that are mostly short.
+// keel/base/copy.h — copies texts that are mostly short.
 //
 // Threads: a function.  Cost: up to 64 bytes two overlapping loads and stores instead of a call of memcpy.
 
@@ -24,11 +24,12 @@ template <std::size_t N>
 
 // Copies `size` bytes; the two places do not overlap.
 [[gnu::always_inline]] inline void copy_short(char* to, const char* from, std::size_t size) noexcept {
-  if (__builtin_constant_p(size) || size - 8 > 56) {  // Less than 8, too.
+  if (__builtin_constant_p(size) || size - 8 > 56) {  // This also covers sizes below 8.
     std::memcpy(to, from, size);
     return;
   }
-  asm("" : "+r"(from));  // Else the compiler warns of the branches that are not taken for what it knows to be short.
+  // Otherwise the compiler warns about branches that are never taken for sizes that it knows to be short.
+  asm("" : "+r"(from));
   if (size >= 32) {
     internal::copy_ends<32>(to, from, size);
   } else if (size >= 16) {

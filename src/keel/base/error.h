@@ -1,6 +1,6 @@
 // keel/base/error.h — an error: a code with a message, in one machine word.
 //
-// An Error is a code, an optional errno and a message. The code is chosen by what the caller does next; each code
+// An Error is a code, an optional errno and a message. The code is chosen by what the caller should do next; each code
 // has a default HTTP status (the status of the RFC 9457 problem that http makes of it) and a log level.
 //
 //   return fail(Code::NotFound, "no such user");                  // a function or coroutine fails with a literal
@@ -10,7 +10,8 @@
 //   return std::move(result).error().because("reading config");   // … with the error of another, and context
 //   log.warn("disk", Error(Code::DataLoss, "a page is torn"));    // an Error that is kept or logged, not returned
 //
-// Each need has this one spelling. A Result takes an Error as it is; a Task<> ends with one by co_await.
+// Write each of these only in this form. A Result can be made from an Error directly; a Task<> ends with one by
+// co_await.
 //
 // Origin:    an Error is the application's own, and a client may see it, unless it says otherwise. What files,
 //            databases, other servers and the system make is_from_environment(); a mistake of the program is_bug()
@@ -45,20 +46,20 @@ struct Stack;
 
 // What a caller can do about an error; each code has an HTTP status and a log level.
 enum class Code : std::uint8_t {
-  InvalidArgument,     // The caller sent something wrong: correct it, do not retry.       400
+  InvalidArgument,     // The caller's input is invalid: correct it, do not retry. 400
   OutOfRange,          // Past the end or above a bound: correct it.                       400
-  Unauthenticated,     // The caller is not known.                                         401
-  PermissionDenied,    // Known, and not allowed.                                          403
-  NotFound,            // It is not there.                                                 404
-  AlreadyExists,       // It is there already.                                             409
+  Unauthenticated,     // The caller is not authenticated. 401
+  PermissionDenied,    // The caller is authenticated, but not allowed. 403
+  NotFound,            // The object does not exist. 404
+  AlreadyExists,       // The object already exists. 409
   Conflict,            // State has changed or forbids it: read again, then decide.        409
-  FailedPrecondition,  // The system is not in the state that this needs.                  412
-  ResourceExhausted,   // A bound was met: back off and retry.                             503
-  DeadlineExceeded,    // The time was up.                                                 504
-  Cancelled,           // Somebody asked to stop, or the peer went away.                   499
-  Unavailable,         // Not now: retry with back-off.                                    503
-  Protocol,            // The peer broke the protocol.                                     400
-  Upstream,            // Another server, asked for the caller's sake, did wrong.          502
+  FailedPrecondition,  // The system is not in the state that the operation requires. 412
+  ResourceExhausted,   // A limit was reached: back off and retry. 503
+  DeadlineExceeded,    // The deadline has passed. 504
+  Cancelled,           // The operation was asked to stop, or the peer disconnected. 499
+  Unavailable,         // Temporarily not possible: retry with back-off. 503
+  Protocol,            // The peer violated the protocol. 400
+  Upstream,            // Another server, which was called for the caller, failed. 502
   Unsupported,         // Not offered by this build, system or peer.                       501
   DataLoss,            // Stored data is damaged.                                          500
   Internal,            // A bug or a foreign exception.                                    500
@@ -73,7 +74,7 @@ enum class Level : std::uint8_t { Trace, Debug, Info, Warn, Error, Fatal };
 std::string_view to_string(Code code) noexcept;
 // The HTTP status that this code becomes by default.
 int http_status(Code code) noexcept;
-// The level at which the one who handles it logs it.
+// The level at which the code that handles the error should log it.
 Level log_level(Code code) noexcept;
 
 class [[nodiscard]] Error {
@@ -93,14 +94,14 @@ class [[nodiscard]] Error {
   }
   ~Error() { release(); }
 
-  // An Error with a message of its own (copied: one allocation).
-  // Without memory the message is lost and the code stays.
+  // An Error with its own message (copied: one allocation).
+  // Without memory the message is lost and the code is kept.
   static Error text(Code code, std::string_view message) noexcept;
   // In a catch block: std::bad_alloc is ResourceExhausted, everything else Internal with its what(). The errno of a
   // std::system_error is kept, and what() without the errno's text. These two are from the environment, every other
   // exception is a bug. A Bug's sentence is the message, and its place and stack are kept.
   static Error from_exception() noexcept;
-  // Internal, with the sentence, place and stack of a Bug that cannot be thrown where it is met.
+  // Internal, with the sentence, place and stack of a Bug that cannot be thrown where it is detected.
   static Error from_bug(const Bug& bug) noexcept;
   // The code that fits `number` (ENOENT is NotFound, EAGAIN Unavailable, …), with `number` kept; from the environment.
   // `what` is a literal, usually the system call. Does not allocate.
@@ -114,31 +115,31 @@ class [[nodiscard]] Error {
   // Everything for a person: "loading user: open: No such file or directory".
   std::string describe() const;
 
-  // Adds a line of context in front: because("reading config") gives "reading config: …". Code and errno stay.
-  // Without memory the error stays as it was.
+  // Adds a line of context in front: because("reading config") gives "reading config: …". Code and errno are kept.
+  // Without memory the error is unchanged.
   Error&& because(std::string_view context) && noexcept;
-  // The same error with another code for the caller. Its origin stays.
+  // The same error with another code for the caller. Its origin is kept.
   Error&& as(Code code) && noexcept;
   Error clone() const noexcept;
 
-  // Files, databases, other servers or the system have made it.
+  // Whether it comes from a file, a database, another server or the system.
   bool is_from_environment() const noexcept { return (word_ & environment_bit) != 0; }
   Error&& from_environment() && noexcept {
     word_ |= environment_bit;
     return std::move(*this);
   }
-  // A mistake of the program: a Bug, or an exception that was not caught.
+  // Whether it is a programming mistake: a Bug, or an uncaught exception.
   bool is_bug() const noexcept { return (word_ & bug_bit) != 0; }
 
-  // Keeps what was being done, such as the text of a statement, which lives as long as the process, and the place that
-  // asked for it. One allocation, unless the message has its block already.
+  // Records the operation in progress, such as the text of a statement, which has to live as long as the process, and
+  // the place that called it. One allocation, unless the message already has its block.
   Error&& during(std::string_view statement, std::source_location place) && noexcept;
-  // Adds `place` after those that are known: at most places_max, and none in Keel's own sources.
+  // Adds `place` after the known places: at most places_max, and none in Keel's own sources.
   Error&& awaited_at(std::source_location place) && noexcept;
   static constexpr int places_max = 4;
   // The argument of during(), or empty.
   std::string_view statement() const noexcept;
-  // Where it was met: of a Bug, of the statement, or else the innermost await. line() is 0 when that is not known.
+  // The place of a Bug, of the statement, or else of the innermost await; line() is 0 if unknown.
   std::source_location place() const noexcept;
   // All places, "orders.cc:42 < shop.cc:17", innermost first. Empty when none is known.
   std::string describe_places() const;
@@ -146,11 +147,11 @@ class [[nodiscard]] Error {
   const Stack* stack() const noexcept;
 
   // Data that an Error carries beside its message, for the code that handles it: for example each violation of a
-  // request (http/server/rejection.h). It stays with the Error, whatever becomes of its code and message.
+  // request (http/server/rejection.h). It stays with the Error, even if its code and message change.
   class Details {
    public:
     virtual ~Details();
-    // Another one, owned by the caller.
+    // A copy, owned by the caller.
     virtual const Details* clone() const = 0;
   };
   // `details` becomes the Error's; without memory it is deleted. One allocation, unless the message has its block
@@ -179,7 +180,7 @@ class [[nodiscard]] Error {
     if (is_owned()) [[unlikely]]
       free_text(address());
   }
-  // Not a member: the address of an Error stays unknown to others, and the compiler may keep it in registers.
+  // Not a member function, so that the address of an Error does not escape, and the compiler may keep it in registers.
   static void free_text(void* text) noexcept;
 
   std::uint64_t word_;

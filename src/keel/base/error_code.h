@@ -14,11 +14,12 @@
 
 namespace keel {
 
-// An errno (of the generic or the system category) is as Error::from_errno makes it. A code of another category becomes
-// Internal, and the message has the category's name and text. `what` is a literal, usually the name of the call.
+// An errno (of the generic or the system category) becomes the same Error as with Error::from_errno. A code of another
+// category becomes Internal, and the message has the category's name and text. `what` is a literal, usually the name of
+// the call.
 Error error_of(const char* what, const std::error_code& code) noexcept;
 
-// The errno that it is; 0 when it is none, or success.
+// The errno of the code; 0 if it is not an errno, or success.
 int errno_of(const std::error_code& code) noexcept;
 
 }  // namespace keel

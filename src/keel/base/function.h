@@ -105,7 +105,7 @@ class FunctionRef<R(A...)> {
   template <class F>
   static void* address_of(F& f) noexcept {
     if constexpr (std::is_function_v<F>) {
-      return reinterpret_cast<void*>(&f);  // As POSIX has it.
+      return reinterpret_cast<void*>(&f);  // POSIX allows this conversion of a function pointer.
     } else {
       return const_cast<void*>(static_cast<const void*>(&f));
     }

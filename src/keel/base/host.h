@@ -1,7 +1,7 @@
 // keel/base/host.h — the interface of a thread to the outside world: the time, randomness, timers and new threads.
 //
-// Nothing in Keel asks the system for these directly. A worker's loop, the simulation and the plain system each are a
-// Host, and each thread has a current one; that is what makes a simulated run repeat exactly.
+// Code in Keel never asks the system for these directly. A worker's loop, the simulation and the plain system each are
+// a Host, and each thread has a current one; that is what makes a simulated run repeat exactly.
 //
 // Threads: a Host is used on the thread it is current on; start_thread may be called on any.
 // Cost:    now() on a worker is a load (the loop reads the clock once a turn).
@@ -30,9 +30,9 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  // Monotonic time. On a worker: as of the beginning of this turn of the loop.
+  // Monotonic time. On a worker: as of the beginning of this event-loop iteration.
   virtual Instant now() noexcept = 0;
-  // As of this call, on a worker too: a look at the clock, some 20 ns.
+  // As of this call, even on a worker: reads the clock, about 20 ns.
   virtual Instant precise_now() noexcept { return now(); }
   // Nanoseconds since 1970-01-01T00:00:00Z, for people: logs, the Date header.
   virtual std::int64_t wall_ns() noexcept = 0;
@@ -44,10 +44,10 @@ class Host {
   // getrandom(2), some 300 ns; a worker computes them from a key of the kernel's (base/random_stream.h), a few
   // nanoseconds; a simulation takes them from its seed.
   virtual std::uint64_t random() noexcept = 0;
-  // Fills `out` with bits for keys and tokens: getrandom(2) for each call, some 300 ns, on the system and on workers
-  // alike; from the seed in a simulation. Waits at boot until the kernel has collected enough of them.
+  // Fills `out` with bits for keys and tokens: getrandom(2) for each call, about 300 ns, on the system and on workers;
+  // from the seed in a simulation. Waits at boot until the kernel has collected enough of them.
   virtual void secret(std::span<std::byte> out) noexcept = 0;
-  // Timers fire on this thread. Only hosts with a loop have them: elsewhere a bug.
+  // Timers fire on this thread. Only hosts with a loop have timers: on others the call is a bug.
   virtual void start_timer(Timer& timer, Instant at) noexcept = 0;
   virtual void stop_timer(Timer& timer) noexcept = 0;
   // Runs `body` on a new thread named `name` (15 characters are shown by the system).
@@ -58,17 +58,17 @@ class Host {
 
   // The calling thread's host: what set_current installed, else the system host.
   static Host& current() noexcept;
-  // Installs `host` (null: the system host) for the calling thread; returns what was there.
+  // Installs `host` (null: the system host) for the calling thread; returns the previous one.
   static Host* set_current(Host* host) noexcept;
   // The plain system: clock_gettime, getrandom, std::thread; no timers.
   static Host& system() noexcept;
 
  protected:
-  // secret() of a host whose randomness comes from a seed: made of random().
+  // secret() of a host whose randomness comes from a seed: derived from random().
   void secret_from_random(std::span<std::byte> out) noexcept;
 
  private:
-  std::int64_t last_wall_ns_ = 0;  // Accessed by atomic builtins: the system's host is that of every plain thread.
+  std::int64_t last_wall_ns_ = 0;  // Accessed by atomic builtins, because every plain thread uses the system's host.
 };
 
 }  // namespace keel

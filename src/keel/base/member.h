@@ -5,10 +5,10 @@
 //     Member<io::Receive, Connection, &Connection::received> receive_{*this};
 //   };
 //
-// Base's constructor takes a function pointer that is called with the base; here it is one that calls `method` on the
+// Base's constructor takes a function pointer that is called with the base; here that function calls `method` on the
 // owner. The owner is stored by reference: neither may move.
 //
-// Cost: one pointer more than Base, one indirect call.
+// Cost: one more pointer than Base, one indirect call.
 
 #pragma once
 

@@ -9,7 +9,7 @@
 // Result:   full and empty are return values: no call waits. A push that has begun and not ended hides the elements
 //           after it: until then try_pop() may say empty though one of them has returned. In the same way try_push()
 //           may say full while the pop that makes room has not ended.
-// Lifetime: elements that are left end with the queue; all threads have stopped using it by then.
+// Lifetime: remaining elements are destroyed with the queue; all threads have stopped using it by then.
 // Threads:  any.
 // Cost:     no allocation after construction. A push or a pop is one compare-and-exchange, once more each time that
 //           another thread was faster, and one store. 8 bytes for each place beside the element. Where there is one
@@ -40,7 +40,7 @@ class MpmcQueue {
 
   // Room for `capacity` elements, rounded up to a power of two; two at least.
   explicit MpmcQueue(std::size_t capacity) : mask_(rounded(capacity) - 1), cells_(new Cell[mask_ + 1]) {
-    // Before another thread has the queue.
+    // This happens before another thread has the queue.
     for (std::size_t i = 0; i <= mask_; ++i) cells_[i].turn.store(i, std::memory_order_relaxed);
   }
   ~MpmcQueue() {
@@ -53,16 +53,17 @@ class MpmcQueue {
 
   // False when full; `element` is untouched then.
   bool try_push(T&& element) noexcept {
-    std::size_t at = push_at_.load(std::memory_order_relaxed);  // A guess; the exchange below finds out.
+    // This value may be stale; the exchange below detects that.
+    std::size_t at = push_at_.load(std::memory_order_relaxed);
     for (;;) {
       Cell& cell = cells_[at & mask_];
       // Acquire: the thread that popped from this cell has read it.
       const auto ahead = static_cast<std::ptrdiff_t>(cell.turn.load(std::memory_order_acquire) - at);
-      if (ahead < 0) return false;  // Its element of one round ago is still there.
+      if (ahead < 0) return false;  // The element of the previous round is still in the cell.
       if (ahead > 0) {
         at = push_at_.load(std::memory_order_relaxed);  // Another thread has filled it.
       } else if (push_at_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
-        // Relaxed: it only says whose the cell is; what is in it is handed over by `turn`.
+        // Relaxed: the exchange only decides which thread owns the cell; its content is passed on by `turn`.
         ::new (static_cast<void*>(&cell.element)) T(std::move(element));
         cell.turn.store(at + 1, std::memory_order_release);  // A thread that sees this turn number sees the element.
         return true;
@@ -87,15 +88,16 @@ class MpmcQueue {
       } else if (pop_at_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
         std::optional<T> element(std::move(cell.element));
         cell.element.~T();
-        cell.turn.store(at + mask_ + 1, std::memory_order_release);  // It was read before the next round writes it.
+        // The release orders this read before the write of the next round.
+        cell.turn.store(at + mask_ + 1, std::memory_order_release);
         return element;
       }
     }
   }
 
-  // About how many are there, begun pushes and pops included; for metrics.
+  // The approximate number of elements, including begun pushes and pops; for metrics.
   std::size_t size() const noexcept {
-    // No element is read through them, and they may be of different moments: a negative size counts as 0.
+    // No element is read through these values, and they may come from different moments: a negative size counts as 0.
     const std::size_t popped = pop_at_.load(std::memory_order_relaxed);
     const auto size = static_cast<std::ptrdiff_t>(push_at_.load(std::memory_order_relaxed) - popped);
     if (size < 0) return 0;
@@ -119,13 +121,14 @@ class MpmcQueue {
 
   static std::size_t rounded(std::size_t capacity) {
     KEEL_CHECK(capacity > 0 && capacity <= capacity_max, "a queue has room for one element, and for 2^40 at most");
-    return std::bit_ceil(capacity < 2 ? 2 : capacity);  // With one cell, full and free in the next round are the same.
+    // With a single cell, "full" and "free in the next round" would be the same number.
+    return std::bit_ceil(capacity < 2 ? 2 : capacity);
   }
 
-  // Read by all, written by none.
+  // Read by all threads, written by none.
   const std::size_t mask_;
   Cell* const cells_;
-  // How many pushes and pops have begun.
+  // The number of pushes and pops that have begun.
   alignas(cache_line) Atomic<std::size_t> push_at_{0};
   alignas(cache_line) Atomic<std::size_t> pop_at_{0};
 };

@@ -1,4 +1,4 @@
-// keel/base/mpsc_queue.h — a mailbox: any thread puts elements in, and its owner takes all that are there.
+// keel/base/mpsc_queue.h — a mailbox: any thread adds elements, and its owner takes all available ones.
 //
 //   MpscQueue<Job> mailbox;                                  // struct Job { Job* next; … };
 //   if (mailbox.push(job)) wake(owner);                      // it was empty: the owner may be asleep
@@ -13,7 +13,7 @@
 //
 // Lifetime: an element does not move until it was taken, and is in one queue at a time; until then the queue uses its
 //           `next`. Elements of a destroyed queue are not notified.
-// Threads:  push(), push_all() and empty() on any; take_all() on the owner's.
+// Threads: push(), push_all() and empty() on any; take_all() only on the owner's.
 // Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking is an
 //           exchange for all, a write to each element of several to turn the chain round, none to one alone, and a
 //           load when there is nothing. A queue is a cache line, 64 bytes. One whose producers each have a list of
@@ -34,8 +34,8 @@ class MpscQueue {
   MpscQueue(const MpscQueue&) = delete;
   MpscQueue& operator=(const MpscQueue&) = delete;
 
-  // Returns whether the queue was empty: of several threads that push into an empty queue, one gets true until elements
-  // are taken.
+  // Returns whether the queue was empty: of several threads that push into an empty queue, exactly one gets true until
+  // elements are taken.
   bool push(T& element) noexcept { return link(element, element); }
   // The same for several elements, linked by `next` from `first` to `last`: they are taken one after another, in that
   // order.
@@ -51,22 +51,24 @@ class MpscQueue {
     return link(*newest, first);
   }
 
-  // Everything that is there, linked by `next`, oldest first; null when there is nothing.
+  // Takes all elements, linked by `next`, oldest first; null when there are none.
   T* take_all() noexcept {
-    // Most checks find nothing; then the cache line stays with the pushing threads.
+    // Most checks find nothing; in that case the cache line stays with the pushing threads.
     if (newest_.load(std::memory_order_relaxed) == nullptr) return nullptr;
-    T* at = newest_.exchange(nullptr, std::memory_order_acquire);  // Each element is seen as its pusher left it.
+    // The acquire makes each element visible as its pusher left it.
+    T* at = newest_.exchange(nullptr, std::memory_order_acquire);
     T* oldest = nullptr;
     while (at != nullptr) {
       T* const next = at->next;
-      if (next != oldest) at->next = oldest;  // One alone is not written to: its line is another processor's.
+      // A single element is not written to, because its cache line belongs to another processor.
+      if (next != oldest) at->next = oldest;
       oldest = at;
       at = next;
     }
     return oldest;
   }
 
-  // Nothing is read through what it sees.
+  // No element is read through this value.
   bool empty() const noexcept { return newest_.load(std::memory_order_relaxed) == nullptr; }
 
  private:
@@ -80,8 +82,8 @@ class MpscQueue {
     T* before = newest_.load(std::memory_order_relaxed);  // Only compared and stored: nothing is read through it.
     do {
       oldest.next = before;
-      // Release: who takes it sees the element and its link. Elements pushed before stay visible, because an exchange
-      // of a released value releases it again.
+      // Release: the thread that takes it sees the element and its link. Elements pushed before stay visible, because
+      // an exchange of a released value releases it again.
     } while (!newest_.compare_exchange_weak(before, &newest, std::memory_order_release, std::memory_order_relaxed));
     return before == nullptr;
   }

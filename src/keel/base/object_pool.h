@@ -1,4 +1,5 @@
-// keel/base/object_pool.h — objects of one type that come and go: sessions, orders, timers of a protocol.
+// keel/base/object_pool.h — objects of one type that are created and destroyed often: sessions, orders, timers of a
+// protocol.
 //
 //   ObjectPool<Session> sessions;                        // of this worker
 //   Session& session = sessions.make(std::move(peer));   // stays where it is until it is released
@@ -7,14 +8,15 @@
 //   std::unique_ptr<Session, ObjectPool<Session>::Release> owned(&sessions.make(id),
 //                                                                ObjectPool<Session>::Release(sessions));
 //
-// Objects lie side by side in blocks of 4 KiB or more, and the place released last is used first. A place that was used
-// once is kept until the pool ends. Where sizes differ, pool.h is the one to take; where everything ends together, an
-// Arena.
+// Objects are stored next to each other in blocks of 4 KiB or more, and the most recently released place is used first.
+// A used place is kept until the pool is destroyed. Use pool.h for objects of different sizes, and an Arena if
+// everything ends together.
 //
 // Errors:   make throws std::bad_alloc and what T's constructor throws; then nothing has changed.
-// Lifetime: every object is released, once, and before its pool ends; checked in every build, as is that it came from
+// Lifetime: every object must be released exactly once, before its pool ends; checked in every build, as is that it
+// came from
 //           this pool. Under AddressSanitizer an object that is used after its release is found as well.
-// Threads:  one, for all of it: a pool for each worker (PerThread), and objects are released where they were made.
+// Threads: only one: use a pool for each worker (PerThread), and release objects where they were made.
 // Cost:     one pointer beside each object; make and release take a few instructions and what T's constructor and
 //           destructor do. The heap, by way of pool.h, for each new block.
 
@@ -38,7 +40,7 @@ template <class T>
 class ObjectPool {
  public:
   struct Statistics {
-    std::size_t live;        // Objects made and not released.
+    std::size_t live;        // Objects that were made and not released.
     std::size_t high_water;  // The largest number of objects that were live at the same time.
     std::size_t capacity;    // Objects that its blocks hold.
     std::size_t blocks;
@@ -87,7 +89,7 @@ class ObjectPool {
 
  private:
   struct Slot {
-    void* link;  // The pool while its object lives; else the next free slot.
+    void* link;  // While the object lives: the pool; otherwise the next free slot.
     alignas(T) std::byte object[sizeof(T)];
   };
   struct alignas(Slot) Block {
@@ -98,7 +100,7 @@ class ObjectPool {
   static constexpr std::size_t block_bytes = sizeof(Block) + slots_per_block * sizeof(Slot);
   static_assert(alignof(T) <= 16, "an ObjectPool aligns to 16 bytes at most");
 
-  // Gives the slot back when T's constructor throws.
+  // Returns the slot when T's constructor throws.
   struct Taken {
     ~Taken() {
       if (slot != nullptr) [[unlikely]]

@@ -1,4 +1,5 @@
-// keel/base/or_monostate.h — the type of a value in a tuple where there may be none: for all() of Results and of tasks.
+// keel/base/or_monostate.h — the type of a value in a tuple, or std::monostate if there is none: for all() of Results
+// and of tasks.
 
 #pragma once
 

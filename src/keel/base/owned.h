@@ -1,4 +1,4 @@
-// keel/base/owned.h — the one owner of an object whose type a header only names.
+// keel/base/owned.h — the only owner of an object whose type a header only declares.
 //
 //   class Bus {
 //     ~Bus();                    // In the source, where State is known.
@@ -9,7 +9,7 @@
 // It is what std::unique_ptr is for a class that hides its state, without <memory>, which every includer would pay for.
 // It is never empty and cannot be moved; use a std::unique_ptr if you need that.
 //
-// Lifetime: the object ends with its owner, whose destructor is therefore defined where T is complete.
+// Lifetime: the object is destroyed with its owner, whose destructor is therefore defined where T is complete.
 // Threads:  those of T.  Cost: one allocation; a pointer.
 
 #pragma once

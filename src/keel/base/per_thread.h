@@ -1,12 +1,13 @@
-// keel/base/per_thread.h — a value for each thread that asks, owned by one object.
+// keel/base/per_thread.h — a value for each calling thread, owned by one object.
 //
 //   class Limiter { PerThread<Table> tables_; … tables_.get([] { return Table(); }).take(key) … };
 //
-// What a shared object keeps for each worker, so that workers share nothing. The values end with the PerThread, on
-// whichever thread ends it; a thread that has ended leaves its value to be taken over by one that comes later.
+// Use it for data that a shared object keeps for each worker, so that workers share nothing. The values are destroyed
+// with the PerThread, on the thread that destroys it; the value of a thread that has ended is taken over by a later
+// thread.
 //
 // Threads:  get() from any; the value is the calling thread's own.
-// Lifetime: references hold as long as the PerThread.
+// Lifetime: references are valid as long as the PerThread.
 // Cost:     get(): a comparison for each thread that has asked before; the first time a thread asks, an allocation.
 
 #pragma once
@@ -17,7 +18,7 @@
 namespace keel {
 
 namespace internal {
-// Its address names the thread.
+// Its address identifies the thread.
 inline thread_local char this_thread;
 }  // namespace internal
 

@@ -2,12 +2,12 @@
 //
 // pool_allocate(bytes) returns a block of at least `bytes` (size classes are 8 B more than the multiples of 16 B up to
 // 1,032 B, then the powers of two to 64 KiB; larger requests go to malloc); pool_free(block, bytes) returns it with the
-// same number. Coroutine frames, arena blocks and buffers come from here, which is why the request path does not reach
-// the heap in steady state. Blocks are reused last-in-first-out, and at most `retained_bytes_max` per class and thread
+// same number. Coroutine frames, arena blocks and buffers use it, which is why the request path does not use the heap
+// in steady state. Blocks are reused last-in-first-out, and at most `retained_bytes_max` per class and thread
 // are kept.
 //
 // Errors:  out of memory throws std::bad_alloc, as operator new does; a request then ends with 503.
-// Threads: each thread has its own lists; a block may be freed on another thread than it came from.
+// Threads: each thread has its own lists; a block may be freed on a thread other than the one that allocated it.
 // Cost:    two loads and a store. Under AddressSanitizer every call goes to malloc, so that misuse is found.
 
 #pragma once
@@ -25,7 +25,8 @@ inline constexpr std::size_t pool_block_max = 64 * 1024;
 namespace internal {
 
 // Objects that live long and exist in large numbers, such as a connection and the frame of its task, are small. For
-// these sizes the steps are fine, and they are those of malloc (with its header of 8 B), so that nothing is left over.
+// these sizes the size classes are close together, and match those of malloc (with its header of 8 B), so that no
+// memory is wasted.
 inline constexpr std::size_t pool_step = 16;
 inline constexpr std::size_t pool_fine_max = 1032;
 inline constexpr int pool_fine_count = (pool_fine_max - pool_block_min) / pool_step + 1;
@@ -43,14 +44,15 @@ constexpr std::size_t pool_size_of(int i) noexcept {
   return pool_coarse_min << (i - pool_fine_count + 1);
 }
 
-// Without a destructor, which every access would have to ask about.
+// It has no destructor, because then every access would have to check for it.
 struct PoolLists {
   struct Free {
     Free* next;
   };
   struct Class {
     Free* head;
-    std::size_t room;  // For how many more; none until the thread's first block is returned.
+    // The number of further blocks that may be kept; zero until the thread's first block is returned.
+    std::size_t room;
   };
   Class classes[pool_class_count];
 };
@@ -90,7 +92,7 @@ inline void pool_free(void* block, std::size_t bytes) noexcept {
   blocks.head = free;
 }
 
-// Returns everything this thread keeps to the heap (tests; a thread's lists are freed when it ends).
+// Returns all blocks that this thread keeps to the heap (tests; a thread's lists are freed when it ends).
 void pool_trim() noexcept;
 
 }  // namespace keel

@@ -1,13 +1,13 @@
-// keel/base/random_stream.h — random bits that are computed and cannot be guessed: the source of a worker's
+// keel/base/random_stream.h — computed random bits that cannot be predicted: the source of a worker's
 // Host::random().
 //
 // ChaCha20 (RFC 8439 §2.3) with fast key erasure (D. J. Bernstein, 2017). The key, 256 bits, is taken from a host's
 // secret(): the kernel's on the system, the seed's in a simulation. Sixteen blocks are computed at a time; the first
-// 256 bits become the next key, and each value is erased when it is given. Seeing some values does not let anybody
-// compute others, and reading the memory does not let anybody compute earlier ones. The same key gives the same values
+// 256 bits become the next key, and each value is erased when it is returned. An observer of some values cannot compute
+// others, and a reader of the memory cannot compute earlier ones. The same key gives the same values
 // on every processor.
 //
-// fork(): the child's stream continues with a key that it takes from the host anew. A virtual machine whose snapshot is
+// fork(): the child's stream continues with a new key from the host. A virtual machine whose snapshot is
 // started twice produces the same values in both. Use Host::secret(), which asks the kernel, where that must not
 // happen.
 //
@@ -27,7 +27,7 @@ namespace keel {
 class Host;
 
 namespace internal {
-// How many forks lie between the first process and this one.
+// The number of forks between the first process and this one.
 extern std::atomic<std::uint32_t> forks;
 }  // namespace internal
 
@@ -49,7 +49,7 @@ class RandomStream {
   void refill() noexcept;
 
   Host& host_;
-  std::uint32_t left_ = 0;  // How many of `values_` have not been given; the last goes first.
+  std::uint32_t left_ = 0;  // The number of `values_` that have not been returned; the last one is returned first.
   std::uint32_t forks_ = 0;
   std::uint32_t key_[8];
   std::uint64_t values_[124];

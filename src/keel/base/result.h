@@ -119,7 +119,7 @@ class [[nodiscard(
     return std::move(Base::error());
   }
 
-  // Another one with a copy of the value, or of the error.
+  // A copy of the Result, with its value or error.
   Result clone() const
     requires(std::is_void_v<T> || std::is_copy_constructible_v<T>)
   {
@@ -141,7 +141,7 @@ class [[nodiscard(
   auto map(F&& f) const& {
     return map_of(*this, std::forward<F>(f));
   }
-  // f(value) returns a Result itself; an error is passed on.
+  // For an f(value) that itself returns a Result; an error is passed on.
   template <class F>
   auto and_then(F&& f) && {
     return and_then_of(std::move(*this), std::forward<F>(f));
@@ -150,14 +150,14 @@ class [[nodiscard(
   auto and_then(F&& f) const& {
     return and_then_of(*this, std::forward<F>(f));
   }
-  // f(error) returns a Result<T>; a value is passed on.
+  // For an f(error) that returns a Result<T>; a value is passed on.
   template <class F>
   Result or_else(F&& f) && {
     if (is_err()) [[unlikely]]
       return std::forward<F>(f)(std::move(*this).error());
     return std::move(*this);
   }
-  // f(error) returns the Error to continue with; a value is passed on.
+  // For an f(error) that returns the Error to continue with; a value is passed on.
   template <class F>
   Result map_error(F&& f) && {
     if (is_err()) [[unlikely]]
@@ -218,7 +218,7 @@ class [[nodiscard(
 };
 
 // Returns what f() returns; an exception becomes an Error (Error::from_exception). A Result that f returns is passed on
-// as it is. For code that throws, at the place where it is called.
+// as it is. Use it around code that throws, at the place of the call.
 template <class F>
 auto try_catch(F&& f) noexcept -> ResultOf<decltype(std::forward<F>(f)())> {
   try {
@@ -253,7 +253,8 @@ Result<Int> or_errno(const char* what, Int returned) noexcept {
     return std::unexpected<::keel::Error>(std::move(name).error()); \
   target = *std::move(name)
 
-// KEEL_TRY(auto value, expression): the value, or return the error. Plain functions; coroutines use co_await.
+// KEEL_TRY(auto value, expression): gets the value, or returns the error. Only in plain functions; coroutines use
+// co_await.
 #define KEEL_TRY(target, ...) KEEL_TRY_(KEEL_CONCAT(keel_try_, __COUNTER__), target, __VA_ARGS__)
 // KEEL_TRY_VOID(expression): for Result<>, and for values that are not needed.
 #define KEEL_TRY_VOID(...)                                                       \

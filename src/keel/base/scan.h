@@ -1,16 +1,16 @@
 // keel/base/scan.h — find the next interesting byte, sixteen or more at a time.
 //
-// Each find_… returns the first byte of [at, end) that belongs to its set, or end. `begin` is where readable memory
-// starts (begin <= at): the last bytes are then read in one load that overlaps bytes already seen, and nothing outside
+// Each find_… returns the first byte of [at, end) that belongs to its set, or end. `begin` is the start of the readable
+// memory (begin <= at): the last bytes are then read in one load that overlaps bytes already seen, and nothing outside
 // [begin, end) is ever touched, so sanitizers and page ends are safe.
 //
-// SSE2 is part of x86-64 and is what find uses: what it looks through, names and values of requests, is too short for
-// wider vectors to win what choosing them costs. find_long is for what may be long, and chooses. Other machines get the
-// table of the same set.
+// SSE2 is part of x86-64 and is what find uses: it searches names and values of requests, which are too short for wider
+// vectors to pay for choosing them. find_long is for texts that may be long, and chooses the widest vectors. Other
+// machines use a table of the same set.
 //
 // Threads: any.
 // Cost:    5 to 12 instructions for 16 bytes. Inline because callers' loops are a few dozen instructions long.
-// Source:  the wide forms look both halves of a byte up in tables: G. Langdale and D. Lemire, "Parsing Gigabytes of
+// Source: the wide forms look up both halves of a byte in tables: G. Langdale and D. Lemire, "Parsing Gigabytes of
 //          JSON per Second" (2019).
 
 #pragma once
@@ -25,8 +25,8 @@
 
 namespace keel::scan {
 
-// The sets, as tests of one byte. Each is also a vector test below.
-struct Control {  // Below 0x20 except HTAB, and DEL: what no header value may hold (RFC 9110 §5.5).
+// The sets, each as a test of one byte. Each is also a vector test below.
+struct Control {  // Bytes below 0x20 except HTAB, and DEL: bytes that no header value may contain (RFC 9110 §5.5).
   static constexpr bool has(unsigned char c) { return (c < 0x20 && c != '\t') || c == 0x7f; }
 #ifdef __SSE2__
   static __m128i mask(__m128i x) {
@@ -65,8 +65,8 @@ struct NotHostByte {  // Anything but letters, digits, '-' and '.': the end of n
 };
 
 // The first byte that a request target may not contain (RFC 3986 §3.3, §3.4): control bytes, space, bytes from 0x7f up
-// and "#<>\^`{|}. To look for few bytes costs less than to look for exactly these: '!' and '~' stop as well, and a path
-// also at "$%=?".
+// and "#<>\^`{|}. Searching for fewer classes is cheaper than for exactly these bytes, so '!' and '~' also stop the
+// search, and for a path also "$%=?".
 struct QueryStop {
   static constexpr bool has(unsigned char c) {
     return c <= '#' || c >= '{' || c == '<' || c == '>' || c == '\\' || c == '^' || c == '`';
@@ -85,7 +85,7 @@ struct QueryStop {
 #endif
 };
 
-// Where a path ends: at '?', '#' or a byte that a path may not contain; and what was met before.
+// Where a path ends: at '?', '#' or a byte that a path may not contain; and the bytes found before that.
 struct PathStop {
   static constexpr bool has(unsigned char c) {
     return c <= '%' || c >= '{' || (c >= '<' && c <= '?') || c == '\\' || c == '^' || c == '`';
@@ -143,8 +143,8 @@ inline const char* find(const char* begin, const char* at, const char* end) {
 #ifdef __SSE2__
 namespace internal {
 
-// A set as two tables: c is in it when by_high[c >> 4] and by_low[c & 15] have a bit in common. The sixteen bytes of a
-// row (c >> 4) are a bit of their own, shared by rows that hold the same: a set has at most eight different rows.
+// A set as two tables: c is in the set when by_high[c >> 4] and by_low[c & 15] have a common bit. Each row of sixteen
+// bytes (c >> 4) has its own bit, which equal rows share; so a set has at most eight different rows.
 struct Nibbles {
   alignas(16) unsigned char by_low[16] = {};
   alignas(16) unsigned char by_high[16] = {};
@@ -172,7 +172,7 @@ consteval Nibbles nibbles() {
   return tables;
 }
 
-// A set as the wide forms want it, and the narrow one.
+// A set in the form for wide vectors, and in the narrow form.
 struct Far {
   Nibbles nibbles;
   const char* (*find)(const char* begin, const char* at, const char* end);
@@ -180,10 +180,11 @@ struct Far {
 template <class Set>
 inline constexpr Far far = {nibbles<Set>(), &find<Set>};
 
-// The best form of this processor. The 64 bytes before `at` may be read.
+// The best form for this processor. The 64 bytes before `at` must be readable.
 const char* find_far(const Far& set, const char* at, const char* end) noexcept;
 
-// Behind a block without a hit. Not inlined: what is found in the block is not to pay for the registers of a call.
+// Continues after a block without a hit. Not inlined, so that a hit in the first block does not pay for the registers
+// of a call.
 template <class Set>
 [[gnu::noinline]] const char* find_behind(const char* at, const char* end) {
   constexpr std::ptrdiff_t near = 48;
@@ -195,10 +196,10 @@ template <class Set>
 }  // namespace internal
 #endif
 
-// The same for text of any length, of which nothing in front of `at` is read. Input beyond 64 bytes is searched with
-// the widest vectors that the processor has: AVX-512 where it does not slow the processor down, AVX2, or SSE2; it is
-// asked once. Cost: a function call after the first 16 bytes. For names and values of requests find is cheaper, which
-// has none.
+// The same for text of any length; no byte before `at` is read. Input beyond 64 bytes is searched with
+// the widest vectors that the processor has: AVX-512 if it does not slow the processor down, AVX2, or SSE2; the
+// processor is checked once. Cost: a function call after the first 16 bytes. For names and values of requests, find is
+// cheaper, because it makes no call.
 template <class Set>
 inline const char* find_long(const char* at, const char* end) {
 #ifdef __SSE2__
@@ -211,8 +212,7 @@ inline const char* find_long(const char* at, const char* end) {
   return find_portable<Set>(at, end);
 }
 
-// Whether there is a byte of Set in the `size` bytes at `at`, of which nothing in front is read. Short texts cost no
-// loop.
+// Whether there is a byte of Set in the `size` bytes at `at`, no byte before `at` is read. Short texts need no loop.
 template <class Set>
 inline bool has(const char* at, std::size_t size) {
   const char* const end = at + size;
@@ -262,8 +262,7 @@ inline std::uint64_t load64(const char* at) {
   return word;
 }
 
-// Whether the `size` bytes at `a` and at `b` are the same. Where they are few, comparing them here costs less than a
-// call.
+// Whether the `size` bytes at `a` and at `b` are the same. For few bytes this costs less than a call.
 inline bool is_same(const char* a, const char* b, std::size_t size) {
   if (size > 16) return std::memcmp(a, b, size) == 0;
   if (size >= 8) {

@@ -1,10 +1,10 @@
-// keel/base/signal_stack.h — a stack of its own for the signal handlers of a thread.
+// keel/base/signal_stack.h — a separate stack for the signal handlers of a thread.
 //
-// A handler that has to run after the thread's stack has overflowed needs one (sigaltstack(2), SA_ONSTACK). Threads
-// that Host::system() starts have one; the main thread has one when it is made there.
+// A handler that has to run after the thread's stack has overflowed needs such a stack (sigaltstack(2), SA_ONSTACK).
+// Threads that Host::system() starts have one; create one explicitly on the main thread.
 //
 // Errors:   without memory for it the thread continues with what it had.
-// Threads:  made and destroyed on the thread it is for; nested ones are undone in reverse.
+// Threads: created and destroyed on its own thread; nested ones are destroyed in reverse order.
 // Cost:     64 KiB of address space, and the pages that a handler touches.
 
 #pragma once
@@ -23,7 +23,7 @@ class SignalStack {
   static constexpr std::size_t bytes = 64 * 1024;
 
  private:
-  void* memory_ = nullptr;  // A page that faults, then the stack.
+  void* memory_ = nullptr;  // A guard page, then the stack.
   void* before_ = nullptr;
   std::size_t before_bytes_ = 0;
 };

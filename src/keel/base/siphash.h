@@ -1,8 +1,8 @@
-// keel/base/siphash.h — a keyed hash that an attacker who does not know the key cannot steer (SipHash-2-4, Aumasson and
+// keel/base/siphash.h — a keyed hash that an attacker without the key cannot influence (SipHash-2-4, Aumasson and
 // Bernstein 2012).
 //
-// For tables whose keys come from outside: with a key of its own, taken from Host::secret(), a table cannot be filled
-// with keys that collide.
+// Use it for tables whose keys come from outside: with a secret key from Host::secret(), an attacker cannot fill a
+// table with colliding keys.
 //
 // Threads: a function.  Cost: about 1 ns a byte for short texts.
 

@@ -12,7 +12,7 @@
 //   samples.pop(waiting.size());
 //
 // Result:   a call returns what did not fit, or was not there: no call waits.
-// Lifetime: elements that are left end with the ring; both threads have stopped using it by then.
+// Lifetime: remaining elements are destroyed with the ring; both threads have stopped using it by then.
 // Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any.
 // Cost:     no allocation after construction. A push and a pop are one store each; each side remembers how far the
 //           other had come, and looks again, which moves a cache line, only when that is not enough.
@@ -60,7 +60,7 @@ class SpscRing {
   // False when full; `element` is untouched then.
   bool try_push(T&& element) noexcept { return try_emplace(std::move(element)); }
   bool try_push(const T& element) noexcept(std::is_nothrow_copy_constructible_v<T>) { return try_emplace(element); }
-  // Makes the element in its place; what its constructor throws leaves the ring as it was.
+  // Constructs the element in place; if its constructor throws, the ring is unchanged.
   template <class... Arguments>
   bool try_emplace(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
     const std::size_t head = head_.load(std::memory_order_relaxed);  // Only this thread writes it.
@@ -69,7 +69,7 @@ class SpscRing {
     head_.store(head + 1, std::memory_order_release);  // A thread that sees the new head sees the element.
     return true;
   }
-  // Moves in as many of `elements` as fit, the first ones first, and says how many.
+  // Moves in as many of `elements` as fit, the first ones first, and returns their number.
   std::size_t push_some(std::span<T> elements) noexcept {
     const std::size_t head = head_.load(std::memory_order_relaxed);
     const std::size_t room = room_after(head, elements.size());
@@ -77,10 +77,10 @@ class SpscRing {
     for (std::size_t i = 0; i < count; ++i) {
       ::new (static_cast<void*>(slots_ + ((head + i) & mask_))) T(std::move(elements[i]));
     }
-    if (count != 0) head_.store(head + count, std::memory_order_release);  // Once for all of them.
+    if (count != 0) head_.store(head + count, std::memory_order_release);  // One store publishes all of them.
     return count;
   }
-  // Consecutive free places, to be written in place; empty when the ring is full. publish() pushes the first `count` of
+  // Consecutive free places, for writing in place; empty when the ring is full. publish() pushes the first `count` of
   // them. For elements that are plain bytes.
   std::span<T> room() noexcept
     requires(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>)
@@ -95,7 +95,7 @@ class SpscRing {
   {
     const std::size_t head = head_.load(std::memory_order_relaxed);
     KEEL_CHECK(count <= capacity() - (head - tail_seen_), "no more elements are published than there was room for");
-    head_.store(head + count, std::memory_order_release);  // A thread that sees the new head sees what was written.
+    head_.store(head + count, std::memory_order_release);  // A thread that sees the new head sees the written elements.
   }
 
   // ---- The consumer.
@@ -110,7 +110,7 @@ class SpscRing {
     tail_.store(tail + 1, std::memory_order_release);  // The slot has been read before the producer writes it again.
     return element;
   }
-  // Moves as many of the oldest as there are, and fit, over those in `into`, and says how many.
+  // Moves the oldest elements, as many as exist and fit, to those in `into`, and returns their number.
   std::size_t pop_some(std::span<T> into) noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     const std::size_t waiting = waiting_after(tail, into.size());
@@ -120,11 +120,11 @@ class SpscRing {
       into[i] = std::move(slot);
       slot.~T();
     }
-    if (count != 0) tail_.store(tail + count, std::memory_order_release);  // Once for all of them.
+    if (count != 0) tail_.store(tail + count, std::memory_order_release);  // One store releases all of them.
     return count;
   }
-  // The oldest elements, as many as are consecutive in memory; empty when there are none. They stay until pop() has
-  // ended the first `count` of them.
+  // The oldest elements, as many as are consecutive in memory; empty when there are none. They stay in the ring until
+  // pop() has removed the first `count` of them.
   std::span<T> front() noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
     const std::size_t waiting = waiting_after(tail, capacity());
@@ -140,9 +140,10 @@ class SpscRing {
 
   // ---- Any thread.
 
-  // As it was at some moment during the call; for metrics.
+  // The size at some moment during the call; for metrics.
   std::size_t size() const noexcept {
-    const std::size_t tail = tail_.load(std::memory_order_acquire);  // The head is looked at afterwards: it is ahead.
+    // The head is read after the tail, so it is never behind it.
+    const std::size_t tail = tail_.load(std::memory_order_acquire);
     const std::size_t size = head_.load(std::memory_order_relaxed) - tail;
     return size < capacity() ? size : capacity();
   }
@@ -158,12 +159,12 @@ class SpscRing {
   }
   std::size_t room_after(std::size_t head, std::size_t wanted) noexcept {
     if (capacity() - (head - tail_seen_) < wanted) {
-      tail_seen_ = tail_.load(std::memory_order_acquire);  // Free places have been read.
+      tail_seen_ = tail_.load(std::memory_order_acquire);  // The consumer has finished reading the free places.
     }
     return capacity() - (head - tail_seen_);
   }
   std::size_t waiting_after(std::size_t tail, std::size_t wanted) noexcept {
-    // Waiting elements have been written.
+    // The producer has finished writing the waiting elements.
     if (head_seen_ - tail < wanted) head_seen_ = head_.load(std::memory_order_acquire);
     return head_seen_ - tail;
   }
@@ -171,10 +172,10 @@ class SpscRing {
   // Read by both, written by neither.
   const std::size_t mask_;
   T* const slots_;
-  // The producer's.
+  // Written by the producer.
   alignas(cache_line) Index head_{0};
   std::size_t tail_seen_ = 0;
-  // The consumer's.
+  // Written by the consumer.
   alignas(cache_line) Index tail_{0};
   std::size_t head_seen_ = 0;
 };

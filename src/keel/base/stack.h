@@ -1,12 +1,12 @@
-// keel/base/stack.h — where a thread is: its stack as addresses, and those as names.
+// keel/base/stack.h — the position of a thread: its stack as addresses, and their names.
 //
 //   Stack stack;
 //   capture_stack(stack);                       // this thread
 //   KEEL_TRY_VOID(capture_stack_of(thread_id, stack, 100_ms));   // another one
 //   log.warn("stalled", log::field("stack", to_string(stack)));
 //
-// Names need the program's symbol table and nothing else; file and line come out where there is debug information, and
-// inlined functions then as well.
+// Names need the program's symbol table and nothing else; with debug information there are also file, line and inlined
+// functions.
 //
 // Threads: any.
 // Cost:    capturing is some microseconds and async-signal-safe. The first naming reads the symbols and the debug
@@ -30,29 +30,31 @@ namespace keel {
 
 struct Stack {
   static constexpr int frames_max = 64;
-  std::uintptr_t frames[frames_max] = {};  // Innermost first; an address inside the call, not the one it returns to.
+  // Innermost first; each is an address inside the call instruction, not the return address.
+  std::uintptr_t frames[frames_max] = {};
   int count = 0;
-  bool is_cut = false;  // There were more.
+  bool is_cut = false;  // The stack had more frames.
 };
 
-// This thread's, from the caller on. Async-signal-safe.
+// Captures the stack of this thread, starting at the caller. Async-signal-safe.
 [[gnu::noinline]] void capture_stack(Stack& stack) noexcept;
 // The stack that a signal handler with SA_SIGINFO has interrupted; `context` is its third argument. Async-signal-safe.
-// After a jump to an address without code (a null function), the one that jumped is found too.
+// After a jump to an address without code (a null function), the function that jumped is found too.
 void capture_interrupted_stack(Stack& stack, void* context) noexcept;
 
 // The stack of another thread of this process, by its gettid(): stack_signal interrupts the thread, which then
-// continues. `also`, when given, runs on it too, inside a signal handler with its restrictions. DeadlineExceeded when
-// the thread has not responded in time (it blocks the signal, is stopped, or waits inside the kernel for something that
-// cannot be interrupted); NotFound when there is no such thread. A system call that was interrupted is restarted,
-// except the calls that never are (signal(7)), which end with EINTR.
+// continues. `also`, if given, runs on that thread, inside a signal handler and with its restrictions. DeadlineExceeded
+// when the thread has not responded in time (it blocks the signal, is stopped, or waits inside the kernel for something
+// that cannot be interrupted); NotFound when there is no such thread. An interrupted system call is restarted, except
+// calls that are never restarted (signal(7)), which end with EINTR.
 Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience, FunctionRef<void()> also);
 Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience);
-// SIGURG: nothing sends it unasked for, its default is to be ignored, and debuggers pass it on without stopping.
+// SIGURG is used because it is not sent without a request, is ignored by default, and debuggers pass it on without
+// stopping.
 extern const int stack_signal;
 
 // The program or library that contains an address, and the offset from its base: the arguments of addr2line. The path
-// of the program itself is empty; that of no module is "?". Async-signal-safe.
+// of the program itself is empty; an address outside of all modules has the path "?". Async-signal-safe.
 struct ModulePlace {
   const char* path = "?";
   std::uintptr_t offset = 0;
@@ -63,12 +65,13 @@ ModulePlace module_place(std::uintptr_t address) noexcept;
 // The function of an address, with file and line where there is debug information.
 struct FrameName {
   std::string_view function;  // "?" when it has no name.
-  std::uintptr_t offset = 0;  // Behind the function's beginning, where there is no line.
+  std::uintptr_t offset = 0;  // The offset from the function's start, if there is no line.
   std::string_view file;      // Empty without debug information.
   int line = 0;
 };
-// Gives `f` the names of each frame with its index, inlined functions before the one they are in. Views die with the
-// call. `demangle`: names as written in the source, which needs the heap; without, nothing here does.
+// Calls `f` with the names of each frame and its index, inlined functions before the one they are in. The views are
+// valid only during the call. `demangle`: names as written in the source, which needs the heap; without it, no heap is
+// used.
 void name_stack(const Stack& stack, bool demangle, FunctionRef<void(int, const FrameName&)> f);
 
 // On one line: "shop::Cart::add(int) (cart.cc:12) < main+0x1c". Innermost first.

@@ -7,7 +7,7 @@
 //     ShortText<7> text() const;                          // or std::string
 //   };
 //
-// Such a type is understood by Request::path_param and query_param (a text that is none is 400), json::Reader::value (a
+// Such a type is supported by Request::path_param and query_param (an invalid text gets 400), json::Reader::value (a
 // Value problem), as an argument of a statement and by Row::get (data/uuid.h and data/timestamp.h are examples). For an
 // invalid text, the message is the name of the parameter, member or column, followed by `expected`.
 //

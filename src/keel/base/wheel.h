@@ -23,7 +23,7 @@ struct Timer : Link {
   bool is_running() const noexcept { return linked(); }
 
   Fire fire = nullptr;  // Called by advance(); the timer is stopped by then and may be started again.
-  Instant at;           // When; set by TimerWheel::start.
+  Instant at;           // The time at which it fires; set by TimerWheel::start.
   std::uint8_t level = 0;
   std::uint8_t slot = 0;
 };
@@ -38,9 +38,11 @@ class TimerWheel {
   void start(Timer& timer, Instant at) noexcept;
   // Does nothing when it is not running.
   void stop(Timer& timer) noexcept;
-  // Fires what is due at `now`; returns how many. A timer started in here with a due time fires at the next call.
+  // Fires the timers that are due at `now`; returns their number. A timer started in here with a due time fires at the
+  // next call.
   int advance(Instant now) noexcept;
-  // No timer fires before this; Instant::never() when none runs. Exact for timers within 64 ticks, else early.
+  // No timer fires before this; Instant::never() when no timer is running. Exact for timers within 64 ticks, else
+  // early.
   Instant next() const noexcept;
   int running() const noexcept { return running_; }
 

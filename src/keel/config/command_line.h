@@ -1,11 +1,12 @@
-// keel/config/command_line.h — the first lines of a program: its configuration, or what the command line asks instead.
+// keel/config/command_line.h — the first lines of a program: loads its configuration, or does what the command line
+// asks for instead.
 //
 //   int main(int argc, char** argv) {
 //     auto config = config::load_or_exit<StoreConfig>("store", argc, argv, "store.yaml");
 //     Store store(config->path);
 //     …
 //
-// Threads: none yet but the caller's.  Cost: start-up only.
+// Threads: the caller's must be the only one. Cost: start-up only.
 
 #pragma once
 
@@ -26,8 +27,8 @@ enum class Action { Run, Help, PrintConfig, CheckConfig };
 // What the command line asks for: the first of --help (-h), --print-config and --check-config, else Run.
 Action action(std::span<const char* const> args) noexcept;
 
-// Ends the process with 2 after `error` on standard error, a line each that begins with `name`. Other threads may run:
-// no destructor is called.
+// Writes each line of `error` to standard error, prefixed with `name`, and ends the process with exit code 2. Other
+// threads may run: no destructor is called.
 [[noreturn]] void exit_refused(std::string_view name, const Error& error);
 
 namespace internal {
@@ -37,9 +38,9 @@ void show_warnings(std::string_view name, const Origins& origins);
 }  // namespace internal
 
 // Loads the configuration: `file` unless --config names another (empty: none), the environment (KEEL_…), the command
-// line. --help, --print-config and --check-config end the process: with 0, with 1 where the text cannot be written, and
+// line. --help, --print-config and --check-config end the process: with 0, with 1 if the text cannot be written, and
 // with 2 for a mistake; Origins::warnings() go to standard error. Without them, a mistake ends it as exit_refused()
-// does, and the warnings are the caller's to say (app::App logs them).
+// does, and the caller has to report the warnings (app::App logs them).
 template <Section T>
 Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
   const auto args = internal::words(argc, argv);

@@ -17,9 +17,9 @@
 //   };
 //   Result<StoreConfig> config = config::load<StoreConfig>({.file = "service.yaml", .args = args});
 //
-// A plain struct needs no fields(): its fields are the keys (schema.h). Its rules() are checked once everything is
-// read, of nested structs first. A violated rule is an error with file and line: "service.yaml:7:
-// store.connections_max: must be from 1 to 1024". A default that does not hold is one, too.
+// A plain struct needs no fields(): its fields are the keys (schema.h). Its rules() are checked after everything was
+// read, those of nested structs first. A violated rule is an error with file and line: "service.yaml:7:
+// store.connections_max: must be from 1 to 1024". A default that violates a rule is an error, too.
 //
 // Field types: bool, integers, double, std::string, enums and optional enums, Duration, ByteSize, integers that count
 // bytes (config::Bytes), Secret, structs with fields() and plain ones, std::vector of any of these, and std::map of
@@ -43,7 +43,7 @@
 //         structs.
 // Units:  a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
 //         number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
-// Reload: field(…).reloadable() says that the value may change while the program runs (reloadable.h); of a list or
+// Reload: field(…).reloadable() declares that the value may change while the program runs (reloadable.h); of a list or
 //         a section: that all of it may. --help and --print-config show it.
 // Errors: InvalidArgument, all problems in one message, a line each (20 at most):
 //         "service.yaml:7: network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown,
@@ -65,10 +65,10 @@
 
 namespace keel::config {
 
-// Collects broken rules between fields; see check() above.
+// Collects violated rules between fields; see check() above.
 class Checks {
  public:
-  // `path` is the key that the message names; its origin is put in front.
+  // `path` is the key that the message names, preceded by its origin.
   void refuse(std::string_view path, std::string_view problem);
 
  private:
@@ -77,17 +77,17 @@ class Checks {
   Loader& loader_;
 };
 
-// Where a configuration comes from: file, environment and command line.
+// The sources of a configuration: file, environment and command line.
 struct Sources {
-  // Read when --config does not name another; empty: none. A file that is named must exist.
+  // Read when --config does not name another; empty: none. A named file must exist.
   std::string file = {};
-  // Every environment variable with this prefix is a key or an error. Empty: the environment is not looked at.
+  // Every environment variable with this prefix is a key or an error. Empty: the environment is ignored.
   std::string env_prefix = "KEEL_";
   // Without the program's name.
   std::span<const char* const> args = {};
   // Ends with a null pointer; null: the process's own.
   const char* const* environment = nullptr;
-  // Where to keep the origin of each value; null: nowhere. Written on success only.
+  // Receives the origin of each value; null: not needed. Written on success only.
   Origins* origins = nullptr;
 };
 
@@ -116,7 +116,7 @@ Result<T> load(const Sources& sources) {
 }
 
 // The effective configuration as YAML, with a comment after each value that names its origin: the output of
-// --print-config. Secrets are ***, or the file that they come from; everything else loads again.
+// --print-config. Secrets are ***, or the file that they come from; everything else can be loaded again.
 template <Section T>
 std::string describe(T value, const Origins& origins) {
   Schema schema;
@@ -124,7 +124,7 @@ std::string describe(T value, const Origins& origins) {
   return internal::describe(schema, origins);
 }
 
-// The text of --help about every key: how to write it, what it is for, its range and its default.
+// The text of --help for every key: how to write it, its purpose, its range and its default.
 template <Section T>
 std::string help(std::string_view env_prefix = "KEEL_") {
   T value{};

@@ -1,4 +1,4 @@
-// keel/config/origins.h — where each value of a configuration came from.
+// keel/config/origins.h — the origin of each value of a configuration.
 //
 // Threads: values.  Cost: start-up and reloads only.
 
@@ -17,14 +17,14 @@ namespace keel::config {
 class Origins {
  public:
   // "service.yaml:7", "KEEL_NETWORK__HTTP__PORT", "--network.http.port", or "default". `path` is "network.http.port";
-  // for a list or a section: what set it as a whole.
+  // for a list or a section: the origin that set it as a whole.
   std::string_view of(std::string_view path) const noexcept;
   // Whether `path`, or anything below it, was set explicitly.
   bool is_set(std::string_view path) const noexcept;
   // When loading began, and how long it took.
   Instant loading_began() const noexcept { return loading_began_; }
   Duration loading_took() const noexcept { return loading_took_; }
-  // Warnings about valid but unwise values, a sentence each with its place: a secret on the command line.
+  // Warnings about valid but unwise values, each a sentence with its place: a secret on the command line.
   const std::vector<std::string>& warnings() const noexcept { return warnings_; }
   // Whether every value came from the same place, whenever it was loaded.
   bool operator==(const Origins& other) const { return entries_ == other.entries_; }
@@ -35,11 +35,11 @@ class Origins {
   struct Entry {
     std::string path;
     std::string where;
-    std::size_t order;  // In which it was set: the last one counts.
+    std::size_t order;  // The order in which it was set: the last one counts.
     bool operator==(const Entry& other) const { return path == other.path && where == other.where; }
     bool is_below(std::string_view p) const;
   };
-  // Takes over what `from` has of `path` and below it.
+  // Copies the entries of `from` for `path` and everything below it.
   void keep(const Origins& from, std::string_view path);
 
   std::vector<Entry> entries_;  // Sorted by path.

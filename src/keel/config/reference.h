@@ -2,11 +2,11 @@
 //
 //   std::fputs(config::reference<ShopConfig>().c_str(), page);
 //
-// The tables come from the same list of fields as --help (config.h), so they say the same. Each section is a heading of
-// the second level, named by its path, with its help sentence and a table below: the path of each key, what its value
-// may be, its default, its help sentence, and whether a reload changes it. N in a path stands for a place in a list,
-// NAME for a name that the configuration chooses. A Secret has a row for its value and one for its file; its default is
-// not shown. Characters of help sentences that Markdown would read as markup are escaped.
+// The tables come from the same list of fields as --help (config.h), so both have the same content. Each section is a
+// heading of the second level, named by its path, with its help sentence and a table below: the path of each key, its
+// allowed values, its default, its help sentence, and whether a reload changes it. N in a path stands for an index of a
+// list, NAME for a name that the configuration chooses. A Secret has a row for its value and one for its file; its
+// default is not shown. Characters of help sentences that Markdown would read as markup are escaped.
 //
 // Errors: none; an enum whose default has no name throws a Bug.
 // Threads: any, one at a time.  Cost: on request only.
@@ -20,7 +20,7 @@
 namespace keel::config {
 
 namespace internal {
-// Gives each empty list and map of the value that `schema` lists one element, to see the keys of it.
+// Adds one element to each empty list and map of the value that `schema` lists, to show the keys of elements.
 std::string reference(const Schema& schema);
 }  // namespace internal
 

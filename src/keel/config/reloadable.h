@@ -7,24 +7,24 @@
 //   …
 //   auto changes = config.reload();                // on SIGHUP; app::App does it
 //
-// reload() reads file, environment and command line anew and checks all of it: one mistake, and nothing changes. Of the
-// fields that differ, those marked reloadable() change; the others keep their value, and are reported as needing a
-// restart. Then the appliers of what has changed are called, in the order of their registration. When one fails, those
-// before it are called again the other way round, in reverse order, and nothing has changed. An applier that fails has
-// undone its own part; what is easy to undo is registered first.
+// reload() reads file, environment and command line again and checks all of it: after any mistake, nothing changes.
+// Changed fields that are marked reloadable() take effect; the others keep their value, and are reported as needing a
+// restart. Then the appliers of what has changed are called, in the order of their registration. When one fails, the
+// previous ones are called again with the values exchanged, in reverse order, and nothing has changed. An applier that
+// fails must have undone its own part; register appliers that are easy to undo first.
 //
-// Values never change in place: a reload makes a new value, and the old ones live as long as the Reloadable. Therefore
-// a reference from *config is always consistent, and has the values that were in effect when it was taken; *config has
-// the current ones. A Secret is the exception. Once the appliers have run, a Secret that the reload has replaced
-// reveals random bytes in the old values, and what it revealed before is overwritten when no thread can still be
-// reading it: by reload() itself, which is right where no other thread reads secrets, or by what the caller of reload()
-// provides. In an App that is when each worker has ended what it was running: what reveal() gave on a worker is whole
-// until the next co_await. Therefore read a secret from *config each time, and copy it where it is needed across an
-// await or on another thread.
+// Values never change in place: a reload creates a new value, and the old ones are kept as long as the Reloadable.
+// Therefore a reference to *config is always consistent, with the values that were in effect when it was taken; *config
+// has the current ones. A Secret is the exception. Once the appliers have run, a Secret that the reload has
+// replaced reveals random bytes in the old values, and the text that it revealed before is overwritten when no thread
+// can still be reading it: by reload() itself, which is correct if no other thread reads secrets, or by a function that
+// the caller of reload() passes. In an App this happens when each worker has finished what it was running: on a worker
+// the text of reveal() is intact until the next co_await. Therefore read a secret from *config each time, and copy it
+// if it is needed across an await or on another thread.
 //
 // Errors:   load(): as config::load(). reload(): the same, or that of the applier that failed.
-// Threads:  *config, config->, origins() and describe() on any; everything else on one. Appliers run on that one.
-// Lifetime: Sources::environment, where it is given, outlives this; the rest is copied. An Applier must not outlive it.
+// Threads: *config, config->, origins() and describe() on any; everything else on one. Appliers run on that thread.
+// Lifetime: Sources::environment, if given, outlives this; the rest is copied. An Applier must not outlive it.
 // Cost:     *config is one atomic load. A reload that changes something keeps one more value in memory, and for each
 //           secret that it replaces the page that had it.
 
@@ -44,31 +44,32 @@
 
 namespace keel::config {
 
-// One field, or one list whose length changed, that a reload found different.
+// A field, or a list whose length changed, that differs after a reload.
 struct Change {
   std::string path;           // "network.http.max_body"
-  std::string before, after;  // As YAML; secrets are ***.
+  std::string before, after;  // The values as YAML; secrets are ***.
   std::string origin;         // The origin of the new value: "service.yaml:7".
-  bool is_applied = false;    // No: it needs a restart, and `before` stays in force.
+  bool is_applied = false;    // False: the change needs a restart, and `before` stays in effect.
 };
 
 // A Reloadable without its type.
 class Versions {
  public:
   struct Type {
-    void* (*make)();  // With its defaults.
+    void* (*make)();  // Makes a value with its defaults.
     void* (*clone)(const void*);
     void (*destroy)(void*);
     void (*fields)(void*, Schema&);
     void (*check)(const void*, Checks&);
   };
   using Apply = Function<Result<>(const void* now, const void* before)>;
-  // Called by a reload that has replaced secrets. It calls `overwrite`, on any thread and before the Versions end, once
-  // no thread reads what a secret revealed before the reload; or it drops it, and the end of the Versions overwrites.
+  // A function that a reload calls after it has replaced secrets. It has to call `overwrite`, on any thread and before
+  // the Versions are destroyed, once no thread reads text that a secret revealed before the reload. If it drops
+  // `overwrite`, the destructor of the Versions overwrites the text.
   using AfterReaders = FunctionRef<void(Function<void()> overwrite)>;
 
   static Result<std::unique_ptr<Versions>> load(const Type& type, const Sources& sources);
-  // Takes `value` over. It came from nowhere: reload() finds no change.
+  // Takes ownership of `value`. If it has no sources, reload() finds no change.
   Versions(const Type& type, void* value, Origins origins);
   ~Versions();  // Checks that no Applier is left.
   Versions(const Versions&) = delete;
@@ -84,7 +85,7 @@ class Versions {
   struct Version {
     void* value;
     Origins origins;
-    std::vector<Change> waiting;   // For a restart.
+    std::vector<Change> waiting;   // Changes that wait for a restart.
     std::vector<Secret*> secrets;  // The secrets in `value` that still have their text.
   };
   struct Entry {
@@ -101,7 +102,8 @@ class Versions {
   const Type& type_;
   std::unique_ptr<Kept> sources_;
   std::vector<std::unique_ptr<Version>> versions_;
-  std::vector<std::unique_ptr<Secret>> replaced_;  // Kept, so that a view that was kept too long reads nothing else.
+  // Kept so that a view which is used too long does not read other data.
+  std::vector<std::unique_ptr<Secret>> replaced_;
   std::atomic<const Version*> now_;
   std::vector<Entry> entries_;
   std::uint64_t last_id_ = 0;
@@ -141,7 +143,7 @@ class Reloadable {
   const T& operator*() const noexcept { return *static_cast<const T*>(versions_->value()); }
   const T* operator->() const noexcept { return &**this; }
   const Origins& origins() const noexcept { return versions_->origins(); }
-  // As config::describe(), with a line in front for each value that waits for a restart.
+  // As config::describe(), preceded by a line for each value that waits for a restart.
   std::string describe() const { return versions_->describe(); }
 
   // The differences, applied or not; empty when there were none.
@@ -151,8 +153,8 @@ class Reloadable {
   // For a program whose other threads read secrets.
   Result<std::vector<Change>> reload(Versions::AfterReaders after_readers) { return versions_->reload(after_readers); }
 
-  // Calls `apply(now, before)`, which returns Result<>, when a reload changes `path` or anything below it; "" is all.
-  // A path that does not exist is a bug.
+  // Calls `apply(now, before)`, which returns Result<>, when a reload changes `path` or anything below it; "" stands
+  // for everything. A path that does not exist is a bug.
   template <class F>
   Applier on_reload(std::string_view path, F apply) {
     return {*versions_, versions_->add(path, [apply = std::move(apply)](const void* now, const void* before) mutable {

@@ -6,8 +6,8 @@
 //     config::renamed(v, "pool_size", "store.connections_max");
 //   }
 //
-// A plain struct (data/fields.h) lists nothing: its fields are the keys, as they are declared, and its rules() say what
-// they have to be like (data/rules.h). Every key is optional: its default is what the struct's initialiser says.
+// A plain struct (data/fields.h) needs no list: its fields are the keys, as declared, and its rules() check them
+// (data/rules.h). Every key is optional: its default is the struct's initialiser.
 //
 //   struct StoreConfig {
 //     std::string path = "store.db";
@@ -16,10 +16,10 @@
 //     void rules(keel::Check& check) const { check(connections_max).range(1, 1024); }
 //   };
 //
-// config.h says which types a field may have and how each is written. fields() is for what a plain struct does not say:
-// help sentences, what may be reloaded, and keys of an earlier version.
+// config.h says which types a field may have and how each is written. fields() adds what a plain struct cannot declare:
+// help sentences, reloadable fields, and keys of an earlier version.
 //
-// Threads: values.  Lifetime: a Schema refers to the value that it was made of.  Cost: start-up and reloads only.
+// Threads: values. Lifetime: a Schema refers to the value from which it was made. Cost: start-up and reloads only.
 
 #pragma once
 
@@ -75,8 +75,8 @@ struct Name {
   const char* text;
   std::int64_t value;
 };
-// The words of an enum, for field(); of an optional one, also that for none. Make it a constant of namespace scope. An
-// enum without has the names of its values (data/enum_names.h), and "none".
+// The names of an enum, for field(); for an optional enum, also the name for no value. Make it a constant of namespace
+// scope. An enum without such a constant has the names of its values (data/enum_names.h), and "none".
 //   inline constexpr auto colour_names = config::names<Colour>({{"red", Colour::Red}, {"blue", Colour::Blue}});
 template <class E>
 struct Word {
@@ -131,7 +131,7 @@ concept PlainSection =
 template <class T>
 concept Section = HasFields<T> || PlainSection<T>;
 
-// One field without its type: where the value is and how to read and write it. Made by field() only.
+// One field without its type: the address of the value, and how to read and write it. Created only by field().
 struct Field {
   enum class Kind : std::uint8_t { Section, List, Map, Bool, Int, Real, Text, Secret, Duration, Bytes, Enum };
 
@@ -146,28 +146,29 @@ struct Field {
   std::int64_t (*get)(const void*) = nullptr;                         // Int, Bytes, Enum; of a List or Map its size
   void (*set)(void*, std::int64_t) = nullptr;                         // Int, Bytes, Enum; of a List resizes it
   void (*element)(Schema&, void* list, std::size_t index) = nullptr;  // List, Map
-  std::size_t (*place)(void* map, std::string_view name) = nullptr;   // Map: of that element, which is made.
-  void (*copy)(void* to, const void* from) = nullptr;                 // List, Map
+  // Map: the index of that element, which is created.
+  std::size_t (*place)(void* map, std::string_view name) = nullptr;
+  void (*copy)(void* to, const void* from) = nullptr;                             // List, Map
   void (*rules)(const void* section, Check::Tell tell, void* context) = nullptr;  // Section, `at` it
   std::span<const Name> names = {};
   std::vector<Field> children = {};
   bool is_reloadable = false;
 
-  // Says that the value may change while the program runs: field(v, "level", level, "how much").reloadable().
+  // Declares that the value may change while the program runs: field(v, "level", level, "how much").reloadable().
   void reloadable() noexcept { is_reloadable = true; }
 };
 
-// A key that was there in an earlier version.
+// A key that existed in an earlier version.
 struct FormerKey {
   std::string path;       // "network.http.max_lines"
   std::string successor;  // "network.http.max_header_count"; empty: the key was removed.
   std::string advice;     // Advice for a key that was removed.
 };
 
-// The list of fields of one value. Holds pointers into the value: for as long as it stays where it is.
+// The list of fields of one value. It has pointers into the value, which must not move.
 class Schema {
  public:
-  // The field in its place: until the next one is added.
+  // Returns the stored field; the reference is valid until the next one is added.
   Field& add(Field field);
   void open(std::string_view key, const char* help);
   Field& close();
@@ -178,7 +179,7 @@ class Schema {
     top().at = section;
     top().rules = rules;
   }
-  // `key` was in the section that is open.
+  // Records that `key` was in the open section.
   void add_former(std::string_view key, std::string successor, std::string advice);
   const std::vector<FormerKey>& former_keys() const { return former_keys_; }
 
@@ -216,7 +217,7 @@ Field& add_integer(Schema& v, std::string_view key, T& value, const char* help, 
                 .set = [](void* at, std::int64_t number) { *static_cast<T*>(at) = static_cast<T>(number); }});
 }
 
-// The words of an enum that has them from its own names.
+// The names of an enum, taken from its own values.
 struct Words {
   Words(const keel::internal::EnumNames& names, bool has_none);
   Words(const Words&) = delete;
@@ -232,7 +233,7 @@ Words words_of() {
   }
 }
 
-// Whether `name` can be a variable of the environment and come back.
+// Whether `name` can be converted to an environment variable and back.
 constexpr bool is_key(std::string_view name) {
   if (name.empty() || name[0] < 'a' || name[0] > 'z' || name.find("__") != name.npos) return false;
   for (const char c : name) {
@@ -287,8 +288,8 @@ void list_fields(Schema& v, T& section) {
 }
 }  // namespace internal
 
-// Lists one field of a struct. `key`, `help` and the names of an enum are kept by pointer: literals and constants.
-// `help` is a sentence for --help; the default, the range and the unit are added to it.
+// Lists one field of a struct. `key`, `help` and the names of an enum are kept by pointer, so they must be literals or
+// constants. `help` is a sentence for --help; the default, the range and the unit are added to it.
 template <class T>
   requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
 Field& field(Schema& v, std::string_view key, T& value, const char* help,
@@ -363,7 +364,7 @@ Field& field(Schema& v, std::string_view key, std::vector<T>& list, const char* 
        .copy = [](void* to, const void* from) { *static_cast<List*>(to) = *static_cast<const List*>(from); }});
 }
 
-// Sections with names of the configuration's choice: a std::map<std::string, T>.
+// Sections whose names the configuration chooses: a std::map<std::string, T>.
 template <class Map>
   requires Section<typename Map::mapped_type>
 Field& field(Schema& v, std::string_view key, Map& sections, const char* help) {
@@ -389,10 +390,10 @@ Field& field(Schema& v, std::string_view key, Map& sections, const char* help) {
                 .copy = [](void* to, const void* from) { *static_cast<Map*>(to) = *static_cast<const Map*>(from); }});
 }
 
-// Says that `key` of this section, or all that was below it, is now at `path`: "network.http.max_header_count". A
+// Declares that `key` of this section, or everything below it, has moved to `path`: "network.http.max_header_count". A
 // configuration that still has it is rejected with that path. Not allowed within the elements of a list.
 void renamed(Schema& v, std::string_view key, std::string_view path);
-// Says that `key` of this section is gone; the error ends with `advice`, which says what to do instead.
+// Declares that `key` of this section was removed; the error ends with `advice`, which says what to do instead.
 void removed(Schema& v, std::string_view key, std::string_view advice);
 
 }  // namespace keel::config

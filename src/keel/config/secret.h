@@ -3,12 +3,13 @@
 //   config::field(v, "password", password, "of the store");    // password: …, or password_file: /run/secrets/store
 //   connect(config->store.password.reveal());
 //
-// Everything that prints a configuration prints *** instead. The text lies in pages of its own, which no core dump
-// has (MADV_DONTDUMP), and is overwritten before these go back to the system: when the Secret ends, is moved from or
-// gets another value.
+// Functions that print a configuration print *** instead. The text is in separate pages, which core dumps leave out
+// (MADV_DONTDUMP). It is overwritten before these are returned to the system: when the Secret is destroyed, moved from,
+// or assigned another value.
 //
-// Ownership: the text is copied; what the caller gave and what reveal() was copied to are the caller's to wipe.
-// Lifetime:  reveal() and file() until the Secret changes or ends. A Secret inside a configuration that a reload
+// Ownership: the text is copied; the caller has to wipe the original text and copies of reveal().
+// Lifetime: reveal() and file() are valid until the Secret changes or is destroyed. A Secret inside a configuration
+// that a reload
 //            replaces: reloadable.h.
 // Threads:   a value; reveal() may run while another thread calls take().
 // Cost:      a mapping of at least a page for each one that is not empty.
@@ -44,31 +45,32 @@ class Secret {
   ~Secret();
 
   // The content of the file at `path`, without one line feed at its end. InvalidArgument, with the path and what to do:
-  // it cannot be read, is not a regular file, is empty, has more than file_bytes_max, or its group or everybody may
-  // write to it. A link is followed.
+  // the file cannot be read, is not a regular file, is empty, has more than file_bytes_max, or is writable by its group
+  // or everybody. A link is followed.
   static Result<Secret> from_file(const std::string& path);
 
   bool empty() const noexcept { return size_ == 0; }
   // The text itself, for the call that needs it.
   std::string_view reveal() const noexcept { return {__atomic_load_n(&text_, __ATOMIC_ACQUIRE), size_}; }
-  // The file from which it was read, as the configuration names it; empty: the secret was given itself.
+  // The file from which it was read, as the configuration names it; empty: the secret itself was given.
   const std::string& file() const noexcept { return file_; }
 
-  // For the loader: one that is to be read from the file that the configuration names so.
+  // For the loader: a Secret that has to be read from `file`, as the configuration names it.
   static Secret unread(std::string_view file);
   Result<> read(const std::string& path);
 
-  // Takes the text out and puts random bytes of the same size in its place. Another thread may call reveal() at the
+  // Removes the text and replaces it by random bytes of the same size. Another thread may call reveal() at the
   // same time: it gets the text or the random bytes. The returned text stays valid as long as the result of this call.
   Secret take();
-  // Overwrites the text in its place with random bytes. No other thread may be reading it.
+  // Overwrites the text in place with random bytes. No other thread may be reading it.
   void spoil() noexcept;
 
  private:
   static std::size_t mapped_bytes(std::size_t size) noexcept;
   void map(std::size_t size);
 
-  // take() changes it beside reveal(), by atomic builtins: <atomic> would be a fifth of this header.
+  // take() changes it concurrently with reveal(), with atomic builtins: <atomic> would be a fifth of this header's
+  // compile cost.
   char* text_ = nullptr;
   std::size_t size_ = 0;
   std::string file_;

@@ -3,8 +3,8 @@
 //   log::Failure(error).log(log, "request failed", log::field("path", path));
 //
 // Errors of the environment and bugs are logged at level error. The line names the place of the call instead of the one
-// that logs, and has everything that the Error knows: the statement, the places through which it went, the stack. An
-// error that the application has made itself is logged at the level of its code.
+// that logs, and contains everything that the Error records: the statement, the places through which it went, the
+// stack. An error that the application has made itself is logged at the level of its code.
 //
 // Lifetime: the Error outlives this.  Threads: any.  Cost: a bug's stack is named here (base/stack.h).
 
@@ -21,7 +21,7 @@ namespace keel::log {
 class Failure {
  public:
   explicit Failure(const Error& error);
-  // At this level.
+  // Logs at this level.
   Failure(const Error& error, Level level);
 
   template <class... F>
@@ -46,7 +46,7 @@ class Failure {
 
   const Error& error_;
   const Level level_;
-  const std::string statement_;  // On one line, and shortened.
+  const std::string statement_;  // The statement on one line, shortened.
   const std::string places_;
 };
 

@@ -6,12 +6,12 @@
 //
 // The module that does the work defines the words; the ones of HTTP are in http/server/server.h.
 //
-// It serves the report of a crash, of a stalled worker, and the admin listener. Threads without a recorder record
-// nothing.
+// It is used by the report of a crash, the report of a stalled worker, and the admin listener. Threads without a
+// recorder record nothing.
 //
 // Threads:  recording belongs to the thread that made the recorder; reading is for any thread at any time and
 //           async-signal-safe. Doing is read on its own thread, in a signal handler.
-// Lifetime: verb and object of what was noted live as long as the recorder.
+// Lifetime: verb and object of an entry live as long as the recorder.
 // Cost:     a note is ten stores; 8 KiB a recorder. Doing is four.
 
 #pragma once
@@ -29,7 +29,7 @@ namespace keel {
 
 namespace flight {
 
-// A piece of work that is done.
+// A completed piece of work.
 struct Entry {
   std::string_view verb;
   std::string_view object;  // Empty: there was none.
@@ -51,7 +51,7 @@ struct Activity {
 
 class FlightRecorder {
  public:
-  static constexpr int recorders_max = 256;  // Workers beyond have none.
+  static constexpr int recorders_max = 256;  // Further workers have no recorder.
   static constexpr int entries_max = 126;
 
   explicit FlightRecorder(int worker) noexcept;
@@ -73,18 +73,18 @@ class FlightRecorder {
     slot[7].store(entry.trace.low, std::memory_order_relaxed);
     noted_.store(at + 1, std::memory_order_release);
   }
-  // Calls `f` with the last entries, newest first, at most `count`, without those that were overwritten during the
+  // Calls `f` with at most `count` of the last entries, newest first, without those that were overwritten during the
   // call.
   void last(int count, FunctionRef<void(const flight::Entry&)> f) const noexcept;
 
   // This thread's; null when it has none. Async-signal-safe.
   static const FlightRecorder* current() noexcept;
-  // The recorders there are, in no order. It does not wait for a recorder that ends during the call: call it while the
-  // workers live.
+  // All recorders, in no particular order. A recorder must not be destroyed during the call: call it while the workers
+  // exist.
   static void each(FunctionRef<void(const FlightRecorder&)> f) noexcept;
 
  private:
-  // One slot is being written, and on a machine that reorders stores the next as well.
+  // One slot is being written, and on a machine that reorders stores also the next one.
   static constexpr int slot_count = entries_max + 2;
   using Slot = std::array<std::atomic<std::uint64_t>, 8>;
   // Addresses are below 2^48, and these texts below 64 KiB.

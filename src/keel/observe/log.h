@@ -1,4 +1,4 @@
-// keel/observe/log.h — say what happened: a constant message, typed fields, a component.
+// keel/observe/log.h — structured log lines: a constant message, typed fields, a component.
 //
 //   log::Logger log("http.server");                                  // one per class, component fixed
 //   log.info("listening", log::field("address", text), log::field("workers", count));
@@ -6,15 +6,15 @@
 //   request_log.error("query failed", error, log::field("statement", "find_user"));
 //   log.info("order created", order);                                // a struct: id=7 customer=ann state=Open
 //
-// A struct (data/fields.h) gives its fields by their names: bool, numbers, text, Duration, enums by the name of their
+// A struct (data/fields.h) adds its fields under their names: bool, numbers, text, Duration, enums by the name of their
 // value (one without a name as its number), types that are written as text (base/text_value.h), and std::optional of
-// these, which is left out where it is empty. A struct with a list, another struct or a config::Secret within does not
-// compile, so that nothing is logged by accident. A password in a std::string is logged like any text: use a
+// these, which is left out if it is empty. A struct with a list, another struct or a config::Secret within does not
+// compile, so that data is not logged by accident. A password in a std::string is logged like any text: use a
 // config::Secret.
 //
-// Recording copies the fields in binary into the thread's ring (observe/log_ring.h) and does nothing else: no text is
-// made, nothing is allocated, no system call. A LogWriter (app/log_writer.h) turns records into lines later.
-// error = someone must look; warn = degraded and counted; info = state changes; debug = per request.
+// Recording copies the fields in binary into the thread's ring (observe/log_ring.h) and does nothing else: it formats
+// no text, allocates nothing, and makes no system call. A LogWriter (app/log_writer.h) turns records into lines later.
+// error = a person has to act; warn = degraded and counted; info = state changes; debug = per request.
 //
 // Ownership: messages, components and field names are literals, checked when compiled; field values are copied.
 //            A string is kept up to string_bytes_max; a record larger than half its ring is dropped and counted.
@@ -107,7 +107,7 @@ class Message {
   }
   constexpr std::string_view view() const { return {text_, size_}; }
   constexpr std::source_location where() const { return where_; }
-  // The same message with another place: for code that logs what happened elsewhere.
+  // The same message with another place: for code that logs an event of another place.
   constexpr Message at(std::source_location where) const {
     Message moved = *this;
     moved.where_ = where;
@@ -235,11 +235,11 @@ class Component {
   std::atomic<Level> level_;
 };
 
-// From now on: records below `level` are not made. The first sets all components, those to come included; the second
-// one, also before its first Logger exists. Any thread, any time. Start value: Info.
+// From now on: records below `level` are not made. The first overload sets all components, including future ones; the
+// second sets one component, even before its first Logger exists. Any thread, any time. Start value: Info.
 void set_level(Level level);
 void set_level(std::string_view component, Level level);
-// Every component there is, for the admin page; `f` must not make Loggers or set levels.
+// Calls `f` with every component, for the admin page; `f` must not make Loggers or set levels.
 void each_component(FunctionRef<void(const Component&)> f);
 
 std::string_view to_string(Level level) noexcept;  // "info"
@@ -269,7 +269,7 @@ class Logger {
     return child;
   }
 
-  // The same with structs among them.
+  // The same, with structs among the fields.
   template <class... F>
     requires(!(internal::is_field<F> && ...))
   Logger with(const F&... fields) const {
@@ -314,7 +314,7 @@ class Logger {
     log(Level::Fatal, message, fields...);
   }
 
-  // A level known only when it runs: log.log(log_level(error.code()), "request failed", error).
+  // For a level that is known only at run time: log.log(log_level(error.code()), "request failed", error).
   // Each of `fields` is a field(), an Error, which is the field "error", or a struct.
   template <class... F>
   void log(Level level, Message message, const F&... fields) const {

@@ -24,17 +24,18 @@ using FieldKind = internal::Kind;
 // A field of a record: its name and its value.
 struct FieldView {
   std::string_view name;
-  std::uint64_t key = 0;  // The same for fields of the same literal as name and the same kind, and for no others.
+  // Equal for fields with the same literal as name and the same kind, and different for all others.
+  std::uint64_t key = 0;
   FieldKind kind = FieldKind::Bool;
   // By kind: Bool, Int, Uint and Duration (nanoseconds) in `word`, Double in `number`, String and Error in `text`.
   std::uint64_t word = 0;
   double number = 0;
-  std::string_view text;       // Bytes up to the next multiple of eight after its beginning can be read.
+  std::string_view text;       // The memory is readable up to the next multiple of eight.
   Code code = Code::Internal;  // Error
   int errno_value = 0;         // Error: 0 when it has none
 };
 
-// A log record as it lies in its ring.
+// A log record in its ring.
 class Record {
  public:
   explicit Record(const internal::RecordHeader& header) noexcept : header_(header) {}
@@ -49,7 +50,7 @@ class Record {
   // The bytes that it takes in its ring: at least those of its texts.
   std::uint32_t bytes() const noexcept { return header_.bytes; }
 
-  // f(const FieldView&), in the order they were written; those of Logger::with first.
+  // Calls f(const FieldView&) in the order of the fields; those of Logger::with come first.
   template <class F>
   void for_each(F&& f) const;
 

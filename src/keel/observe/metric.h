@@ -8,15 +8,16 @@
 //   metrics::GaugeFunction entries = registry.gauge("cache_entries", "Held now", {}, [this] { return size(); });
 //   ok.add();  took.observe(elapsed);  auto timer = took.time();
 //
-// Counter, Gauge and Histogram are small values, resolved once at set-up and copied freely. Recording goes to the
-// thread's own cells (observe/metric_cells.h); the sum is made when the metrics are read.
+// Counter, Gauge and Histogram are small values, looked up once at set-up and copied freely. Recording goes to the
+// thread's own cells (observe/metric_cells.h); they are summed when the metrics are read.
 //
 // Errors:   a mistake in set-up aborts and names the metric: a bad name, no help, a counter that does not end in
 //           _total, no bounds, more than Bounds::max or some that do not ascend, the same name with another kind, help,
 //           bounds or label names. The same name and label values again
 //           is the same series.
 // Lifetime: the registry outlives every Counter, Gauge and Histogram used and every GaugeFunction.
-// Threads:  recording on any; the registry's functions on any (a lock; not for the request path).
+// Threads: recording on any; the registry's functions on any thread (they take a lock; do not use them on the request
+// path).
 // Cost:     counter 0.5 ns, histogram 5 ns on a worker (metric_bench); 5 and 11 ns on a thread without cells. One with
 //           bounds of the author's: a call and a binary search more, and memory for its bounds instead of 145 buckets.
 //           With KEEL_BARE=1 recording is compiled out.
@@ -54,7 +55,7 @@ struct Label {
   std::string_view name, value;
 };
 
-// The labels of a series; a view, used in the call that gets it.
+// The labels of a series; a view, valid in the call that receives it.
 class Labels {
  public:
   Labels() = default;
@@ -68,16 +69,16 @@ class Labels {
 
 namespace internal {
 
-// Inside, a histogram with one of the usual bounds is log-linear: four buckets per power of two, so a quantile is right
-// within 12.5 %. Bucket i holds the values above edge(i-1), up to and including edge(i); the last one what is above
-// 2^37.
+// Internally, a histogram with one of the usual bounds is log-linear: four buckets per power of two, so a quantile is
+// right within 12.5 %. Bucket i holds the values above edge(i-1), up to and including edge(i); the last one holds
+// values above 2^37.
 inline constexpr std::uint32_t histogram_buckets = 145;
 
 constexpr std::uint32_t bucket_of(std::uint64_t value) noexcept {
   if (value <= 4) return value == 0 ? 0 : static_cast<std::uint32_t>(value) - 1;
   const std::uint64_t v = value - 1;
   const auto power = static_cast<std::uint32_t>(std::bit_width(v)) - 1;
-  // The upper bit of v's first three is the 4 that is one too many.
+  // The upper bit of v's first three bits contributes 4, which is one too many.
   const auto bucket = (power - 2) * 4 + static_cast<std::uint32_t>(v >> (power - 2));
   return bucket < histogram_buckets ? bucket : histogram_buckets - 1;
 }
@@ -90,8 +91,8 @@ constexpr std::uint64_t edge_of(std::uint32_t bucket) noexcept {
 
 }  // namespace internal
 
-// How a histogram is exported: cumulative buckets up to and including each bound, then +Inf. A value; implicit, so that
-// a list will do where one is asked for: {5_ms, 50_ms, 1_s} for durations, which are exported in seconds, {1, 10, 100}
+// How a histogram is exported: cumulative buckets up to and including each bound, then +Inf. A value; converts
+// implicitly from a list: {5_ms, 50_ms, 1_s} for durations, which are exported in seconds, {1, 10, 100}
 // for numbers.
 class Bounds {
  public:
@@ -104,8 +105,8 @@ class Bounds {
   constexpr Bounds(std::initializer_list<std::uint64_t> bounds) noexcept {
     for (const std::uint64_t bound : bounds) add(bound);
   }
-  // Powers of two of what is recorded, `units` of it in one that is exported: edges inside, so that exported counts are
-  // exact though the histogram is log-linear.
+  // Powers of two of recorded units, of which `units` make one exported unit: they are edges of internal buckets, so
+  // exported counts are exact although the histogram is log-linear.
   static constexpr Bounds log_linear(double units, std::initializer_list<std::uint8_t> powers) noexcept {
     Bounds made;
     for (const std::uint8_t power : powers) made.add(std::uint64_t{1} << power);
@@ -114,13 +115,13 @@ class Bounds {
     return made;
   }
 
-  // In what is recorded: nanoseconds, bytes.
+  // In recorded units: nanoseconds, bytes.
   std::span<const std::uint64_t> edges() const noexcept { return {edges_, size_ < max ? size_ : max}; }
-  // As many as were given, of which no more than `max` are here.
+  // The number of bounds that were given; at most `max` of them are stored.
   std::size_t size() const noexcept { return size_; }
   double units() const noexcept { return units_; }
   bool is_log_linear() const noexcept { return is_log_linear_; }
-  // Inside a histogram; the last one has what is above all bounds.
+  // The number of buckets of a histogram; the last one has the values above all bounds.
   std::uint32_t buckets() const noexcept {
     return is_log_linear_ ? internal::histogram_buckets : static_cast<std::uint32_t>(edges().size()) + 1;
   }
@@ -146,7 +147,7 @@ inline constexpr Bounds size_bytes = Bounds::log_linear(1, {6, 8, 9, 10, 11, 12,
 
 namespace internal {
 
-// The form of a histogram that differs from the usual one, which is log-linear and records each observation.
+// The form of a histogram, if it differs from the usual one, which is log-linear and records each observation.
 struct HistogramForm {
   std::uint32_t every = 1;  // One observation in this many is recorded, with that weight.
   Bounds bounds;
@@ -163,7 +164,7 @@ class Counter {
   void add(std::uint64_t n = 1) const noexcept {
     if constexpr (is_recorded) internal::add(cell_, n);
   }
-  // The sum over all threads. A lock; for tests and pages.
+  // The sum over all threads. Takes a lock; for tests and pages.
   std::uint64_t value() const noexcept { return internal::read_cell(cell_); }
 
  private:
@@ -172,7 +173,7 @@ class Counter {
   std::uint32_t cell_;
 };
 
-// A value that goes up and down, one for all threads: for things that change seldom. Use a GaugeFunction for values
+// A value that goes up and down, one for all threads: for values that change rarely. Use a GaugeFunction for values
 // that change with every request.
 class Gauge {
  public:
@@ -205,15 +206,15 @@ class Histogram {
   [[gnu::always_inline]] void observe(Duration value) const noexcept {
     observe(static_cast<std::uint64_t>(value.count_ns() < 0 ? 0 : value.count_ns()));
   }
-  // Observes the time until it is destroyed: of a block, across its awaits.
+  // Records the time until it is destroyed: the time of a block, across its awaits.
   //   auto timing = lookup_seconds.time();
-  // By the current Host's clock, read twice (some 20 ns each on a worker); virtual in a simulation.
+  // Uses the current Host's clock, read twice (some 20 ns each on a worker); virtual in a simulation.
   Timer time() const noexcept;
 
   std::uint64_t count() const noexcept;
   std::uint64_t sum() const noexcept;
   // The value that `q` (0 to 1) of the observations do not exceed, within 12.5 % above it; 0 without observations. With
-  // bounds of the author's: the bound that they do not exceed, the last one when they exceed all.
+  // your own bounds: the bound that they do not exceed, or the last one when they exceed all.
   std::uint64_t quantile(double q) const noexcept;
 
  private:
@@ -237,7 +238,7 @@ class Histogram::Timer {
   Timer& operator=(const Timer&) = delete;
 
   Duration elapsed() const noexcept { return Host::current().precise_now() - began_; }
-  // Nothing is observed: what was timed did not come to its end, or is not what the histogram is about.
+  // Discards the observation: the measured work did not complete, or does not belong into the histogram.
   void drop() noexcept { is_dropped_ = true; }
 
  private:
@@ -250,7 +251,7 @@ inline Histogram::Timer Histogram::time() const noexcept { return Timer(*this); 
 
 class Registry;
 
-// A registered function; ends with this handle, and waits for a call that is under way. Movable. Any thread.
+// A registered function; it is removed with this handle, which waits for a call in progress. Movable. Any thread.
 class [[nodiscard]] GaugeFunction {
  public:
   GaugeFunction() = default;
@@ -286,10 +287,11 @@ struct RegistryOptions {
 // The content of a Registry, as exporters see it. Addresses stay valid until the registry's version() changes.
 struct Series {
   std::vector<std::string> label_values;
-  std::uint32_t cell = 0;  // Counter: its cell. Histogram: the first of its buckets, which are followed by the sum.
-  std::atomic<double>* value = nullptr;  // Gauge.
+  // Of a counter: its cell. Of a histogram: the first of its buckets, which are followed by the sum.
+  std::uint32_t cell = 0;
+  std::atomic<double>* value = nullptr;  // Of a gauge: its value.
   bool has_function = false;             // True: it has functions instead of a cell.
-  std::uint32_t functions = 0;           // the number of functions (0: it has no value now)
+  std::uint32_t functions = 0;           // The number of functions (0: it currently has no value).
   double function_value = 0;             // The sum of the functions at this reading.
 };
 // A metric with all of its series.
@@ -312,7 +314,7 @@ class Reading {
  private:
   friend class Registry;
   std::vector<std::uint64_t> cells_;
-  std::vector<std::uint32_t> slots_;  // By chunk: its place in cells_.
+  std::vector<std::uint32_t> slots_;  // For each chunk: its place in cells_.
 };
 
 // Holds the metrics of a process.
@@ -327,8 +329,8 @@ class Registry {
   Gauge gauge(std::string_view name, std::string_view help, Labels labels = {});
   Histogram histogram(std::string_view name, std::string_view help, const Bounds& bounds, Labels labels = {});
 
-  // A value that is asked for. Several functions of one series (one per worker) are summed. `f` must not use the
-  // registry. counter() is for totals that are kept elsewhere, in any unit, and only grow.
+  // A value that a function computes on demand. Several functions of one series (one per worker) are summed. `f` must
+  // not use the registry. counter() is for totals that are kept elsewhere, in any unit, and that only grow.
   GaugeFunction gauge(std::string_view name, std::string_view help, Labels labels, Function<double()> f,
                       Calls calls = Calls::OnReader);
   GaugeFunction counter(std::string_view name, std::string_view help, Labels labels, Function<double()> f,

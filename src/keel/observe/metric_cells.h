@@ -1,13 +1,13 @@
-// keel/observe/metric_cells.h — where counts are kept: 64-bit cells, one set per worker, summed when the metrics are
+// keel/observe/metric_cells.h — the storage of counts: 64-bit cells, one set per worker, summed when the metrics are
 // read.
 //
 //   metrics::ThreadCells cells;           // on the worker's thread, for as long as it runs
 //
 // A cell is a number (index) that every thread has a place for. A thread that has installed ThreadCells adds with a
-// load and a store of its own; every other thread adds atomically to one shared place. Places come in chunks, so
+// plain load and store; every other thread adds atomically to one shared place. Places come in chunks, so
 // that cells may be made while threads run.
 //
-// Threads:  ThreadCells belongs to the thread that made it and is destroyed there; what it counted is kept.
+// Threads: ThreadCells belongs to the thread that made it and is destroyed there; its counts are kept.
 // Cost:     add() about 1 ns with ThreadCells, 5 ns or more without; 8 bytes per cell and thread.
 
 #pragma once
@@ -43,7 +43,7 @@ inline void add(std::uint32_t index, std::uint64_t n) noexcept {
     shared_cells().at(index).fetch_add(n, std::memory_order_relaxed);
   }
 }
-// Two neighbouring look-ups for the price of one: bucket and sum of a histogram lie in one chunk.
+// Two look-ups for the price of one: bucket and sum of a histogram are in one chunk.
 inline void add_two(std::uint32_t a, std::uint64_t n, std::uint32_t b, std::uint64_t m) noexcept {
   if (CellSet* own = current_cells) [[likely]] {
     Cell* const chunk = own->chunks[a / chunk_cells].load(std::memory_order_acquire);
@@ -57,9 +57,10 @@ inline void add_two(std::uint32_t a, std::uint64_t n, std::uint32_t b, std::uint
   }
 }
 
-// A chunk of cells, all zero, with a place in every thread; its number. More than chunks_max is a bug and aborts.
+// Creates a chunk of zero cells with a place in every thread, and returns its number. More than chunks_max is a bug and
+// aborts.
 std::uint32_t make_chunk();
-// Gives it back: the caller says that nothing adds to it any more.
+// Frees the chunk: the caller guarantees that no thread adds to it any more.
 void free_chunk(std::uint32_t chunk) noexcept;
 // Sums `chunk` over all threads into `sums` (chunk_cells of them).
 void read_chunk(std::uint32_t chunk, std::span<std::uint64_t> sums) noexcept;

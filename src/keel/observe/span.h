@@ -1,18 +1,18 @@
-// keel/observe/span.h — the purpose of a piece of work: the trace it belongs to, and the clock of its stages.
+// keel/observe/span.h — the purpose of a piece of work: its trace, and the clock of its stages.
 //
 //   Span span{trace_id};                            // of a request, for as long as anything is done for it
 //   const ScopedSpan scoped(span);                  // around code that runs for it: its log lines carry the trace
 //
 //   StageTimer timer(Stage::Database);              // in code that knows what stage of it this is
 //
-// A task inherits its span with its deadline: whatever it awaits, and it after each suspension, runs under the span
-// that it was started with (StartOptions::span), on a pool as well.
+// A task inherits its span with its deadline: everything that it awaits, and the task itself after each suspension,
+// runs under the span with which it was started (StartOptions::span), also on a pool.
 //
-// Few spans have a StageClock: measuring costs two looks at the clock for each stage, so a server measures one request
-// in many. A StageTimer of any other does nothing.
+// Few spans have a StageClock: measuring costs two clock reads for each stage, so a server measures one request
+// in many. For other spans a StageTimer does nothing.
 //
-// Lifetime: a span outlives the work that is done for it; what outlives a request has a span of its own, or none.
-// Threads:  ScopedSpan and StageTimer belong to the thread they are made on. A StageClock may be added to by several.
+// Lifetime: a span outlives the work that runs under it; work that outlives a request has its own span, or none.
+// Threads: ScopedSpan and StageTimer belong to the thread they are made on. Several threads may add to a StageClock.
 // Cost:     ScopedSpan: a load and two stores. StageTimer without a clock: two loads. With KEEL_BARE=1 nothing is
 // timed.
 
@@ -27,7 +27,7 @@ namespace keel {
 
 namespace log {
 
-// Where a request is known by its id in every line it causes. Zero: none.
+// The id by which all log lines of a request are found. Zero: none.
 struct TraceId {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -38,15 +38,15 @@ struct TraceId {
 }  // namespace log
 
 // A part of the time that is spent for a span, by its number. The module that measures spans numbers and names them
-// (http/stage.h); these it shares with modules that it does not know.
+// (http/stage.h); the stages here are shared with modules that it does not depend on.
 enum class Stage : std::uint8_t {
-  DatabaseWait = 5,  // In the queue of the writer or of the pool for reads.
-  Database = 6,      // Statements, and the commit of the group that a write is in.
+  DatabaseWait = 5,  // The time in the queue of the writer or of the pool for reads.
+  Database = 6,      // The time of statements, and of the commit of a write's group.
 };
 // The largest number of stages that a clock measures.
 inline constexpr int stages_max = 10;
 
-// How long one span was in each stage.
+// The time of one span in each stage.
 class StageClock {
  public:
   void add(Stage stage, Duration time) noexcept {
@@ -62,12 +62,12 @@ class StageClock {
 
 struct Span {
   log::TraceId trace;
-  StageClock* stages = nullptr;  // None: it is not measured.
+  StageClock* stages = nullptr;  // Null: it is not measured.
 };
 
 namespace internal {
 constinit inline thread_local const Span* current_span = nullptr;
-// The clock of the current Host, whose header costs more to compile than all of this one.
+// The clock of the current Host; declared here because its header costs more to compile than all of this one.
 Instant precise_now() noexcept;
 }  // namespace internal
 
@@ -87,8 +87,8 @@ class ScopedSpan {
   const Span* before_;
 };
 
-// Adds the time until it is destroyed to a stage of the current span. One at a time: time within two counts twice. Not
-// around a suspension in which others run for the same span.
+// Adds the time until it is destroyed to a stage of the current span. Use one at a time: time within two counts twice.
+// Do not use it around a suspension during which other tasks run for the same span.
 class StageTimer {
  public:
 #ifdef KEEL_BARE

@@ -1,9 +1,9 @@
-// keel/observe/unhandled.h — errors that no caller receives: each is a line of the log, and counted.
+// keel/observe/unhandled.h — errors that no caller receives: each is logged and counted.
 //
 //   report_unhandled("a callable of execute() threw", Error::from_exception());
 //
 // An exception of a callable of execute() (exec/call.h), and a bug in a task whose errors are ignored (task/scope.h),
-// have no caller who could log them. The line is from the component "unhandled", at level error for a bug, with the
+// have no caller that could log them. The line is from the component "unhandled", at level error for a bug, with the
 // fields of observe/failure.h. While the log has no reader (observe/log_ring.h) the line goes to standard error
 // instead.
 //
@@ -22,7 +22,7 @@ namespace keel {
 // Logs `error` with the message `what`, and counts it.
 void report_unhandled(log::Message what, const Error& error) noexcept;
 
-// How many were reported since the process began.
+// The number of errors reported since the process began.
 std::uint64_t unhandled_errors() noexcept;
 
 }  // namespace keel

@@ -1,4 +1,4 @@
-// keel/task/bulkhead.h — keeps one slow dependency from taking everything: a bounded number of concurrent calls, a
+// keel/task/bulkhead.h — keeps one slow dependency from using up everything: a bounded number of concurrent calls, a
 // bounded number that wait, and a bounded wait.
 //
 //   Bulkhead reports({.running_max = 4, .waiting_max = 16, .wait_max = 500_ms});    // one for each dependency and
@@ -14,7 +14,7 @@
 //           nothing was called. Cancelled, or DeadlineExceeded by the deadline of the awaiting task.
 // Lifetime: outlives its runs, places and the tasks that wait (checked). A closure without a name is copied, and
 //           captures references and plain values; another one has a name, and outlives the run.
-// Threads:  one loop.  Cancel: one that waits leaves the queue; a call is ended.
+// Threads: one loop. Cancel: a waiting call leaves the queue; a running call is stopped.
 // Cost:     entering without a wait is O(1) and no frame (try_enter); run() is a frame of the task pool; no heap.
 
 #pragma once
@@ -37,11 +37,11 @@ class Registry;
 
 namespace keel {
 
-// How many calls run and wait, and how long.
+// The limits of running and waiting calls, and of the wait.
 struct BulkheadOptions {
   std::size_t running_max = 16;  // Concurrent calls, 1 or more.
-  std::size_t waiting_max = 64;  // Beyond these; 0: nothing waits.
-  Duration wait_max = 1_s;       // For a place.
+  std::size_t waiting_max = 64;  // Calls that may wait beyond these; 0: none.
+  Duration wait_max = 1_s;       // Time limit of waiting for a place.
 };
 
 class Bulkhead {
@@ -51,7 +51,7 @@ class Bulkhead {
     std::uint64_t rejected = 0;  // Calls for which no place was free, immediately or within wait_max.
   };
 
-  // No place at all is a bug and aborts.
+  // Zero places is a bug and aborts.
   explicit Bulkhead(const BulkheadOptions& options = {});
   ~Bulkhead();
   Bulkhead(const Bulkhead&) = delete;
@@ -63,7 +63,7 @@ class Bulkhead {
     return run_kept<F>(std::forward<F>(call));
   }
   Task<Place> enter();
-  // A place that is free now and for which nothing waits; else none.
+  // Takes a place if one is free and no call waits for it; otherwise returns none.
   std::optional<Place> try_enter() noexcept { return places_.try_acquire(); }
 
   const BulkheadOptions& options() const noexcept { return options_; }

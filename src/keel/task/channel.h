@@ -1,4 +1,4 @@
-// keel/task/channel.h — values from tasks to tasks, in order, with a bound.
+// keel/task/channel.h — passes values between tasks, in order and with a limit.
 //
 //   Channel<Job> jobs(16);
 //   co_await jobs.send(std::move(job));              // waits while 16 are inside
@@ -6,8 +6,8 @@
 //
 //   while (auto job = co_await jobs.receive()) {…}   // nullopt: closed, and everything has been received
 //
-// A capacity of 0 is a meeting: send() completes when a receiver has taken the value. Senders and receivers wait in the
-// order they came; each value goes to one receiver.
+// With a capacity of 0, send() completes when a receiver has taken the value. Senders and receivers wait in the order
+// of their arrival; each value goes to one receiver.
 //
 // Errors:   send(): Cancelled once the channel is closed, also for waiting senders; the value stays with the sender.
 // Threads:  one loop.
@@ -82,12 +82,13 @@ class Channel {
     Result<std::optional<T>> take() noexcept {
       if (Result<> waited = taken(); !waited) return std::move(waited).error();
       if (has_waited_) {
-        // It may have been stopped since it was woken.
+        // The task may have been stopped since it was woken.
         if (context().is_stopped()) {
           if (value_.has_value()) channel_.put_back(*value_);
           return fail(Code::Cancelled, "a wait was cancelled");
         }
-        if (!value_.has_value()) value_ = channel_.get();  // Closed; and something may have come back since.
+        // The channel is closed, but a value may have been returned since.
+        if (!value_.has_value()) value_ = channel_.get();
       }
       return std::move(value_);
     }
@@ -106,8 +107,8 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  // Waits for room. `value` lives until then, as what is named or made in the awaiting expression does, and is moved
-  // from when it is sent: after an error it is as it was, and may be sent again.
+  // Waits for room. `value` must live until then, as a named object or a temporary in the awaiting expression does. It
+  // is moved from when it is sent: after an error it is unchanged and may be sent again.
   Send send(T&& value) noexcept { return Send(*this, value); }
   // The same with a copy.
   SendCopy send(const T& value) { return SendCopy(*this, value); }
@@ -116,10 +117,10 @@ class Channel {
 
   // The oldest value; waits for one. nullopt: the channel is closed and empty.
   Receive receive() noexcept { return Receive(*this); }
-  // nullopt: nothing is there now.
+  // nullopt: no value is available.
   std::optional<T> try_receive() noexcept { return get(); }
 
-  // No more values: what is inside can still be received. Idempotent.
+  // Closes the channel: values inside can still be received. Idempotent.
   void close() noexcept {
     if (std::exchange(closed_, true)) return;
     while (Waiting* sender = senders_.pop()) {
@@ -170,7 +171,7 @@ class Channel {
     slot_count_ = count;
     first_ = 0;
   }
-  // The oldest value; a sender that waits moves up. Senders wait only while the channel is full.
+  // The oldest value; the next waiting sender then proceeds. Senders wait only while the channel is full.
   std::optional<T> get() noexcept {
     std::optional<T> value;
     if (size_ > 0) {
@@ -197,7 +198,7 @@ class Channel {
   std::unique_ptr<std::optional<T>[]> slots_;  // A ring.
   std::size_t first_ = 0;
   std::size_t size_ = 0;
-  std::size_t come_back_ = 0;  // How many of the oldest values were with a receiver already.
+  std::size_t come_back_ = 0;  // The number of oldest values that a receiver has returned.
   bool closed_ = false;
   WaitList senders_;
   WaitList receivers_;

@@ -1,23 +1,23 @@
-// keel/task/circuit_breaker.h — stops asking what fails, and finds out when it is well again.
+// keel/task/circuit_breaker.h — stops calling a failing dependency, and detects when it has recovered.
 //
 //   CircuitBreaker payments;                                 // one for each dependency and worker
 //   const Receipt receipt = co_await payments.run([&] { return charge(order); });
 //
 // Closed: everything is admitted and counted over a sliding window. When at least calls_min have ended in it, and
-// failure_ratio of them badly, it opens: nothing is admitted for open_time. Then it is half open: one call at a time is
-// a probe; after probes_min good ones it closes and forgets, after a bad one it is open again.
+// failure_ratio of them failed, it opens: no call is admitted for open_time. Then it is half open: one call at a time
+// is a probe; after probes_min successful ones it closes and forgets its counts, after a failed one it opens again.
 //
-// run() calls the function and awaits the task or operation that it returns. Bad is an error for which options.fails
-// says so. Cancelled and ResourceExhausted count for nothing: who called went away, or met a bound of ours. Every other
-// error is a response, and as good as a result. For code that judges outcomes itself:
+// run() calls the function and awaits the task or operation that it returns. A failure is an error for which
+// options.fails returns true. Cancelled and ResourceExhausted do not count: the caller stopped, or one of our own
+// limits was reached. Every other error counts as a response, like a result. For code that judges outcomes itself:
 //
 //   std::optional<CircuitBreaker::Call> call = breaker.admit(now);
 //   if (!call) return fail(Code::Unavailable, "the circuit is open");
 //   …
 //   answered ? call->succeeded(now) : call->failed(now);
 //
-// A call that is destroyed without an outcome counts for nothing. A call that began before the state changed is not
-// counted any more.
+// A call that is destroyed without an outcome does not count. A call that began before the state changed is no longer
+// counted.
 //
 // Result:   that of the call, as it is.
 // Errors:   Unavailable, "the circuit is open: …", when it was not admitted; nothing was called then.
@@ -53,12 +53,12 @@ bool is_outage(const Error& error) noexcept;
 // When a circuit opens, and when it closes again.
 struct CircuitBreakerOptions {
   double failure_ratio = 0.5;    // Above 1: it never opens.
-  std::uint32_t calls_min = 20;  // Fewer in the window say nothing.
-  // Older calls are forgotten, a tenth of the window at a time. Longer: slower to open and to forget.
+  std::uint32_t calls_min = 20;  // With fewer calls in the window it stays closed.
+  // Older calls are forgotten, a tenth of the window at a time. A longer window opens and forgets more slowly.
   Duration window = 10_s;
-  Duration open_time = 5_s;                  // Until it is probed.
-  std::uint32_t probes_min = 1;              // Good ones in a row that close it.
-  bool (*fails)(const Error&) = &is_outage;  // Which errors are bad.
+  Duration open_time = 5_s;                  // The time until it is probed.
+  std::uint32_t probes_min = 1;              // The number of successful probes in a row that close it.
+  bool (*fails)(const Error&) = &is_outage;  // The errors that count as failures.
 };
 
 class CircuitBreaker {
@@ -72,7 +72,7 @@ class CircuitBreaker {
     ~Call() {
       if (breaker_ != nullptr) breaker_->abandoned(era_);
     }
-    // The outcome, once.
+    // Reports the outcome; call one of these once.
     void succeeded(Instant now) noexcept { std::exchange(breaker_, nullptr)->ended(era_, now, false); }
     void failed(Instant now) noexcept { std::exchange(breaker_, nullptr)->ended(era_, now, true); }
 
@@ -85,7 +85,7 @@ class CircuitBreaker {
 
   struct Stats {
     std::uint64_t rejected = 0;  // Calls that were not admitted.
-    std::uint64_t opened = 0;    // How often it opened, also after a bad probe.
+    std::uint64_t opened = 0;    // The number of times that it opened, also after a failed probe.
   };
 
   explicit CircuitBreaker(const CircuitBreakerOptions& options = {}) noexcept;
@@ -99,7 +99,7 @@ class CircuitBreaker {
     return run_kept<F>(std::forward<F>(call));
   }
 
-  // None: it is open, or half open and being probed.
+  // Returns none if it is open, or half open and being probed.
   std::optional<Call> admit(Instant now) noexcept;
   State state(Instant now) const noexcept;
   // While open: how long until it is probed.
@@ -112,7 +112,7 @@ class CircuitBreaker {
  private:
   static constexpr std::int64_t slices = 10;
   struct Slice {
-    std::int64_t number = -1;  // The tenth of the window that it counts in.
+    std::int64_t number = -1;  // The tenth of the window that this slot counts.
     std::uint32_t calls = 0;
     std::uint32_t failures = 0;
   };

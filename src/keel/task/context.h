@@ -1,8 +1,8 @@
 // keel/task/context.h — stop request, deadline and span, inherited by everything a task awaits.
 //
 // A chain of tasks that await each other shares one Context; with_timeout, all, any, Scope::spawn and Start make nested
-// ones. stop() asks: it marks the context and those below it and cancels the operation each of them waits for. It never
-// resumes a task inside the call; tasks end later, and their owners wait for that.
+// ones. stop() is a request: it marks the context and those below it and cancels the operation each of them waits for.
+// It never resumes a task inside the call; tasks end later, and their owners wait for that.
 //
 //   StopSource shutting_down;                       // whoever decides
 //   start.begin(serve(), &done, {.stop = &shutting_down});
@@ -11,7 +11,7 @@
 // Errors:   an operation that is awaited afterwards fails with the reason (Cancelled or DeadlineExceeded).
 // Threads:  a context belongs to the executor it was made on, its home; is_stopped(), reason() and StopToken may be
 //           read on any thread. A task that has gone to a pool (resume_on) is not interrupted there.
-// Lifetime: a context outlives what runs below it; a StopSource outlives the tasks that begin under it.
+// Lifetime: a context outlives the tasks below it; a StopSource outlives the tasks that begin under it.
 // Cost:     no allocation; stop() visits the contexts below.
 
 #pragma once
@@ -33,20 +33,21 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   Context() = default;
   ~Context();
 
-  // Makes it current below `parent` (null: none), with the earlier of the deadlines and with its span. On the parent's
-  // home.
+  // Makes it current below `parent` (null: none), with the earlier of the deadlines and with its span. Call it on the
+  // parent's home.
   void open(Context* parent, Instant deadline) noexcept;
-  // Leaves the parent and lets go of those below: scopes and groups in a frame that has ended and is not destroyed yet.
+  // Leaves the parent and detaches the contexts below: scopes and groups in a frame that has ended but is not destroyed
+  // yet.
   void close() noexcept;
-  // For StopSource: it lives on no executor; the first that uses it becomes its home.
+  // For StopSource: it belongs to no executor; the first one that uses it becomes its home.
   void open_source() noexcept;
 
-  // Cancelled or DeadlineExceeded; the first reason stays.
+  // Cancelled or DeadlineExceeded; the first reason is kept.
   void stop(Code reason) noexcept;
   bool is_stopped() const noexcept { return __atomic_load_n(&reason_, __ATOMIC_ACQUIRE) != running; }
   // True when it is stopped or past its deadline: then an operation must not begin.
   bool refuses() const noexcept { return is_stopped() || (!deadline_.is_never() && is_late()); }
-  // Why it rejects.
+  // The reason of the rejection.
   Error reason() const noexcept;
 
   Instant deadline() const noexcept { return deadline_; }
@@ -54,27 +55,30 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   const Span* span() const noexcept { return span_; }
   void set_span(const Span* span) noexcept { span_ = span; }
   Executor* home() const noexcept { return home_; }
-  // A Bug (base/bug.h) where the caller is not there: what is opened below a context is opened at its home.
+  // Throws a Bug (base/bug.h) if the caller is not on the context's home, where contexts below it have to be opened.
   void expect_home(std::source_location place) const {
     if (home_ != nullptr && home_ != Executor::current()) [[unlikely]]
       is_away(place);
   }
 
-  // For Start: which coroutine begins in it, by an address of its code; and that it waits, begun by plain code.
+  // For Start: records the coroutine that begins in it, by an address of its code, and that it waits, started by plain
+  // code.
   void set_code(const void* code) noexcept { code_ = code; }
   void note_waiting() noexcept {
     if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
   }
-  // Says that a task here has begun something that it holds (a transaction), by a number of its caller's from 1 to
-  // numbers_max; the latest one counts. Tasks that one of these awaits, by with_timeout, all or any too, hold it with
-  // it, and what they have begun is held by what awaited them. Tasks of a Scope hold what they begin themselves.
+  // Records that a task here holds something that it has begun (a transaction), identified by a number from 1 to
+  // numbers_max that the caller chooses; the latest one counts. Tasks that such a task awaits, also through
+  // with_timeout, all or any, hold it together with it, and what they begin is held by the task that awaits them. Tasks
+  // of a Scope hold only what they begin themselves.
   static constexpr std::uint32_t numbers_max = 0xfffffffe;
   void note_held(std::uint32_t number) noexcept { held_ = number; }
   bool holds(std::uint32_t number) const noexcept;
 
   // The context in which it was opened; null: none.
   Context* parent() const noexcept { return parent_; }
-  // For reports, on the home: the coroutine (null: a scope, a group), what its chain waits for, what is below.
+  // For reports, on the home: the coroutine (null: a scope or group), the operation that its chain waits for, and the
+  // contexts below.
   const void* code() const noexcept { return code_; }
   const Leaf* leaf() const noexcept { return leaf_; }
   template <class F>
@@ -101,10 +105,10 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   const Span* span_ = nullptr;
   bool is_source_ = false;
   bool is_below_source_ = false;  // Until it is closed.
-  // For a Start: whether its task has begun and not ended. Here, where it takes no room.
+  // For a Start: whether its task has begun and not ended. Stored here, where it needs no additional memory.
   bool is_running_ = false;
   std::uint8_t reason_ = running;  // Accessed by atomic builtins: <atomic> is a third of what this header would cost.
-  std::uint32_t held_ = 0;         // held_apart: those above hold nothing of what is held below, and the reverse.
+  std::uint32_t held_ = 0;         // held_apart: contexts above hold nothing that is held below, and vice versa.
 };
 
 // A view for polling in long computations: valid while the task runs, on any thread.

@@ -6,7 +6,7 @@
 //
 // Errors:   Cancelled or DeadlineExceeded when the waiting task is stopped.
 // Threads:  one loop; other threads post a Job that calls set().
-// Lifetime: outlives everyone who waits (checked).
+// Lifetime: outlives the tasks that wait (checked).
 // Cost:     no allocation; set() is O(waiting).
 
 #pragma once
@@ -36,7 +36,7 @@ class Event {
     set_ = true;
     waiting_.wake_all();
   }
-  // Later waits wait again.
+  // Later waits have to wait again.
   void reset() noexcept { set_ = false; }
   bool is_set() const noexcept { return set_; }
 

@@ -1,16 +1,16 @@
 // keel/task/frame.h — how tasks are run: the part of every coroutine frame that does not depend on its type.
 //
-// Users meet Task (task.h), Scope and Start. This file is for authors of other coroutine types.
+// Users need only Task (task.h), Scope and Start. This file is for authors of other coroutine types.
 //
 // There is no symmetric transfer: with GCC 12.2 it is a real call at -O0 and under AddressSanitizer, and a loop of
 // awaits that complete immediately would overflow the stack. Instead a child is started inside its parent's
-// await_ready. When it ends there, the parent never suspends. When not, the parent suspends; the child's end goes into
+// await_ready. When it ends there, the parent never suspends. Otherwise the parent suspends; the child's end goes into
 // the thread's slot, and the loop around resume() (Trampoline::drain) resumes the parent. A child that ends with an
-// error finishes its parent without resuming it and the error continues upward. A frame is never destroyed from inside
+// error finishes its parent without resuming it and the error is passed upward. A frame is never destroyed from inside
 // itself: its owner does that afterwards.
 //
 // A parent has a home, the executor on which it awaits. A child that ends elsewhere posts its Job there. A serial
-// executor runs it only when the parent has suspended; on a pool the two meet in one atomic exchange.
+// executor runs it only when the parent has suspended; on a pool, the two synchronize with one atomic exchange.
 //
 // Coroutines may change threads, so thread-local state is touched only in functions that are not inlined.
 
@@ -38,7 +38,7 @@ class StartCore;
 // Runs the frames of a thread that are ready, one after the other.
 class Trampoline {
  public:
-  // While one lives nothing is resumed on this thread: what is woken is posted.
+  // While one exists, no task is resumed on this thread: woken tasks are posted.
   class Deferring {
    public:
     Deferring() noexcept;
@@ -47,7 +47,7 @@ class Trampoline {
 
   // The frame whose body runs on this thread, or null.
   [[gnu::noinline]] static Frame* current() noexcept;
-  // Runs the task that `leaf` woke, now or at the next turn of the loop below us. False: it must be posted.
+  // Runs the task that `leaf` woke, now or in the next iteration of the trampoline below us. False: it must be posted.
   [[gnu::noinline]] static bool queue(Leaf& leaf) noexcept;
   // The same, from a posted job.
   [[gnu::noinline]] static void arrive(Leaf& leaf) noexcept;
@@ -61,8 +61,8 @@ class Trampoline {
 
 namespace internal {
 
-// The pointer inside of a std::source_location: for a whole one GCC 12 would keep room in the coroutine's frame at each
-// await.
+// The pointer inside of a std::source_location: for a complete one, GCC 12 would reserve room in the coroutine's frame
+// at each await.
 #ifdef __clang__
 using PlaceOfAwait = std::source_location;
 // The place of an await, as a default argument.
@@ -72,8 +72,8 @@ using PlaceOfAwait = const void*;
 #define KEEL_PLACE_OF_AWAIT __builtin_source_location()
 #endif
 
-// A place in the source, in half of its room: how far away it lies from one of our own. One that lies further away than
-// 2 GiB, in a library that was loaded, is unknown.
+// A place in the source, in half of its size: the distance from one of our own places. A place more than 2 GiB away, in
+// a loaded library, is unknown.
 class ShortPlace {
  public:
   void set(PlaceOfAwait place) noexcept {
@@ -82,7 +82,7 @@ class ShortPlace {
     if (distance_ != distance) [[unlikely]]
       distance_ = 0;
   }
-  // Line 0 where it is unknown.
+  // Line 0 if it is unknown.
   std::source_location get() const noexcept {
     static_assert(sizeof(std::source_location) == sizeof(void*), "a source location is a single pointer");
     return distance_ == 0 ? std::source_location() : std::bit_cast<std::source_location>(&origin + distance_);
@@ -109,14 +109,15 @@ class Frame : public Job {
   bool has_error() const noexcept { return outcome_ == Outcome::Failed; }
   Error& error() noexcept { return error_; }
   Context& context() const noexcept { return *context_; }
-  // Inside the coroutine's own function, which it continues in: names it (base/stack.h). Not at its end.
+  // An address inside the coroutine's own function, which identifies it (base/stack.h). Not valid at its final
+  // suspension.
   const void* code() const noexcept { return *static_cast<void* const*>(handle().address()); }
   // The frame that awaits it; null: plain code.
   const Frame* awaiting() const noexcept { return up_is_frame_ ? static_cast<const Frame*>(up_) : nullptr; }
   bool has_scopes() const noexcept { return scopes_ != nullptr; }
   void destroy() noexcept { handle().destroy(); }
 
-  // Starts this frame for a parent that is in its await_ready. True: it has ended. `keeps_errors`: the parent wants
+  // Starts this frame for a parent that is in its await_ready. True: it has ended. `keeps_errors`: the parent handles
   // the error itself.
   [[gnu::noinline]] bool start_for(Frame& parent, bool keeps_errors) noexcept;
   // Starts it for plain code. True: it has ended.
@@ -128,16 +129,17 @@ class Frame : public Job {
   // Set by await_suspend of a leaf before the leaf can complete; returns the former value.
   bool set_suspended(bool suspended) noexcept { return std::exchange(suspended_, suspended); }
 
-  // Where in the source it awaits.
+  // The place in the source where it awaits.
   void set_place(internal::PlaceOfAwait place) noexcept { place_.set(place); }
   std::source_location place() const noexcept { return place_.get(); }
-  // Where the awaited operation's result is to go, while this waits for it.
+  // The awaiter that receives the operation's result, while this waits for it.
   void set_waiting(void* await) noexcept { await_ = await; }
   void* waiting() const noexcept { return await_; }
 
   // At the final suspension.
   [[gnu::noinline]] void end() noexcept;
-  // Ends a suspended frame that will not be resumed; its scopes are stopped and joined before the error goes up.
+  // Ends a suspended frame that will not be resumed; its scopes are stopped and joined before the error is passed
+  // upward.
   [[gnu::noinline]] void fail(Error&& error) noexcept;
   // From the trampoline's loop: its leaf is complete.
   [[gnu::noinline]] void resume() noexcept;
@@ -173,13 +175,13 @@ class Frame : public Job {
   Context* context_ = nullptr;
   Scope* scopes_ = nullptr;  // Declared in the body, innermost first.
   union {
-    Error error_;     // When Ending or Failed. Before:
-    Executor* home_;  // Where it awaits a child.
+    Error error_;     // Valid when Ending or Failed. Before:
+    Executor* home_;  // The executor on which it awaits a child.
     void* await_;     // The awaiter, while it awaits an operation.
   };
   Outcome outcome_ = Outcome::Running;
   Meeting meeting_ = Meeting::Open;  // Accessed by meet(), atomically.
-  bool suspended_ = false;           // It has gone back to a loop: its end goes through the trampoline.
+  bool suspended_ = false;           // It has returned to a loop, so its end is handled by the trampoline.
   bool up_is_frame_ : 1 = false;
   bool up_keeps_errors_ : 1 = false;
   internal::ShortPlace place_;

@@ -1,4 +1,5 @@
-// keel/task/gate.h — lets in until it is closed, and says when the last one has left: the heart of every drain.
+// keel/task/gate.h — admits passes until it is closed, and completes when the last one has left: the core of every
+// drain.
 //
 //   Gate gate;
 //   Gate::Pass pass = co_await gate.enter();         // each piece of work, for as long as it lasts
@@ -21,7 +22,7 @@ namespace keel {
 
 class Gate {
  public:
-  // Being inside; leaves when destroyed. Movable.
+  // The right to be inside; leaves when destroyed. Movable.
   class [[nodiscard]] Pass {
    public:
     Pass(Pass&& other) noexcept : gate_(std::exchange(other.gate_, nullptr)) {}
@@ -63,7 +64,7 @@ class Gate {
     if (closed_) return fail(Code::Cancelled, "the gate is closed");
     return Pass(*this);
   }
-  // Rejects newcomers from this call on; completes when the last Pass is gone.
+  // Rejects new passes from this call on; completes when the last Pass was destroyed.
   Close close() noexcept {
     closed_ = true;
     return Close(*this);

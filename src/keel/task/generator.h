@@ -1,4 +1,4 @@
-// keel/task/generator.h — Generator<T>: a coroutine that yields values, one whenever it is asked.
+// keel/task/generator.h — Generator<T>: a coroutine that yields values on demand.
 //
 //   Generator<Page> pages(Client& client) {
 //     for (std::string next = "/pages/1"; !next.empty();) {
@@ -15,7 +15,8 @@
 // Result.
 //
 // Errors:    an error ends the body and is the result of the next() that waits; after that next() returns nullopt.
-// Ownership: a Generator is movable while no task waits in next(). Destroyed early, the body ends at its co_yield: its
+// Ownership: a Generator is movable while no task waits in next(). If it is destroyed early, the body ends at its
+// co_yield: its
 //            locals are destroyed.
 // Threads:   the body continues where next() was called, whatever resume_on it did before.
 // Cancel:    a next() that is cancelled ends the generator; so does a time limit on it, with_timeout(1_s,
@@ -51,7 +52,7 @@ class GeneratorPromise final : public PromiseCore {
     returned_ = true;
     set_value();
   }
-  // To the one who asks this looks like the end of a task; pull() resumes it.
+  // To the caller this looks like the end of a task; pull() resumes it.
   Final yield_value(T value) {
     KEEL_CHECK(!has_scopes(), "a Scope of a generator is joined before co_yield");
     value_.emplace(std::move(value));
@@ -60,7 +61,7 @@ class GeneratorPromise final : public PromiseCore {
   }
 
   bool is_over() const noexcept { return returned_ || has_error(); }
-  // Runs to the next co_yield or to the end. True: it has got there.
+  // Runs to the next co_yield or to the end. True: it has reached it.
   bool pull(Frame& asks, bool keeps_errors) noexcept {
     set_suspended(false);
     return start_for(asks, keeps_errors);
@@ -104,7 +105,7 @@ class [[nodiscard]] Generator {
     if (promise_ != nullptr) promise_->destroy();
   }
 
-  // co_await yields a std::optional<T>: the next value, or nullopt when the generator is over.
+  // co_await yields a std::optional<T>: the next value, or nullopt when the generator has ended.
   [[nodiscard]] GeneratorNext<T> next() noexcept { return {*promise_}; }
 
  private:

@@ -4,13 +4,14 @@
 //   auto& [profile, feed] = both;                   // named first, bound second
 //   std::string page = co_await any(from(mirror_a), from(mirror_b));
 //
-// Arguments are tasks or operations of the same expression. Each runs until it ends or first waits, in the order
-// written; nothing outlives the await.
+// Arguments are tasks or operations of the same expression. Each runs until it ends or first waits, in the order of the
+// arguments; no task outlives the await.
 //
 // Result:  all: a tuple of the values (std::monostate for void). any: the value of the first that succeeds.
 // Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed;
 //          when it was stopped, why.
-// Dropped: what the others of any, and those beside the error of all, have yielded by then. What they were still
+// Dropped: the values that the other tasks of any(), or the successful ones of a failed all(), have yielded by then.
+// Results that they were still
 //          waiting for stays: a Channel keeps what it gave to one that had not continued yet, a Semaphore its permit.
 //          A bug (base/bug.h) among the errors that are dropped is a line of the log and counted (observe/unhandled.h).
 // Cancel:  everything in it is stopped and waited for.
@@ -43,8 +44,8 @@ struct Branch : Start<T> {
   explicit Branch(Task<T>&& task) noexcept : Start<T>(std::move(task)) {}
 };
 
-// The common part of all() and any(): begins the branches in a context of its own and counts them down.
-// Derived::ended<i>(result) says by true that the others are to be stopped.
+// The common part of all() and any(): starts the branches in a separate context and counts them down.
+// Derived::ended<i>(result) returns true if the others have to be stopped.
 template <class Derived, class Indices, class... Ts>
 class Group;
 template <class Derived, std::size_t... indices, class... Ts>

@@ -1,6 +1,6 @@
-// keel/task/leaf.h — the operations that tasks wait for: the one protocol between operations and coroutines.
+// keel/task/leaf.h — the operations that tasks wait for: the protocol between operations and coroutines.
 //
-// A timer, a socket read, a turn at the database: each is a class derived from Leaf, made in the awaiting expression
+// A timer, a socket read, a database statement: each is a class derived from Leaf, made in the awaiting expression
 // and living in the awaiting coroutine's frame until it is complete. Nothing is allocated.
 //
 //   class Read : public Leaf {
@@ -15,12 +15,12 @@
 //
 // start() may throw a Bug (base/bug.h) of place() before it has begun anything: the await throws it.
 // The order of events: start() once; when it returned false, wake() exactly once, never inside start(); then take()
-// once, and the object is destroyed. cancel() may come at most once between start() and wake(), and may call wake()
-// itself. When the task's context was stopped or is late, start() is not called at all and the await ends with the
-// reason, unless the leaf was made with `WhenStopped::Begins`. A response Cancelled becomes DeadlineExceeded when the
-// deadline was the reason.
+// once, and the object is destroyed. cancel() may be called at most once between start() and wake(), and may call
+// wake() itself. When the task's context was stopped or is past its deadline, start() is not called at all and the
+// await ends with the reason, unless the leaf was made with `WhenStopped::Begins`. A response Cancelled becomes
+// DeadlineExceeded when the deadline was the reason.
 //
-// What waits in large numbers may have
+// Operations that wait in large numbers may have
 //
 //   bool failed() const noexcept;                    // after completion, before take(): it will give an error
 //
@@ -76,24 +76,24 @@ class Leaf {
   // The task that waits, and the operation that it waits for.
   Frame& frame() const noexcept { return *frame_; }
   const std::type_info& type() const noexcept { return *kind_->type; }
-  // Since which turn; while it waits at home.
+  // The event-loop iteration in which the wait began; only while it waits at home.
   Instant since() const noexcept { return waiting_.since; }
 
  protected:
-  // Without `cancel` a waiting operation is left alone: it ends soon by itself, or because what it waits for has a
-  // context below and is stopped with it.
+  // Without `cancel` a waiting operation is left alone: it ends soon by itself, or because the task that it waits for
+  // has a context below and is stopped with it.
   explicit Leaf(Cancel cancel = nullptr, WhenStopped when_stopped = WhenStopped::IsRefused) noexcept
       : waiting_{cancel, Instant()}, when_stopped_(when_stopped) {}
   ~Leaf() = default;
 
-  // Complete: the task continues. The leaf may be gone when this returns.
+  // Complete: the task continues. The leaf may have been destroyed when this returns.
   void wake() noexcept;
   // Completes on `executor`: from suspended(), which a leaf may have instead of a later wake(); see ResumeOn.
   void wake_on(Executor& executor) noexcept;
   bool try_wake_on(ThreadPool& pool, Priority priority) noexcept;
   // The context of the awaiting task; set from start() on.
   Context& context() const noexcept;
-  // Where it is awaited; the same.
+  // The place of the await; also set from start() on.
   std::source_location place() const noexcept;
 
  private:
@@ -107,7 +107,9 @@ class Leaf {
   };
   union {
     WhileWaiting waiting_;
-    Job job_;  // Once it is complete: posted, or in the trampoline's queue. First, so that a Leaf is where its Job is.
+    // Once it is complete: posted, or in the trampoline's queue. It is first, so that a Leaf and its Job have the same
+    // address.
+    Job job_;
   };
   const Kind* kind_ = nullptr;
   Frame* frame_ = nullptr;

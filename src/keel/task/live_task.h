@@ -8,13 +8,13 @@
 //     talk (echo.cc:14): Stream::Receive for 3.202s
 //     read_exact (stream.cc:80) < talk (echo.cc:14): Stream::Receive for 0.004s, stopped
 //
-// Parents stand above their children: those of a Scope, the branches of all() and any(), what with_timeout() bounds.
-// Tasks that plain code began (Start) stand at the left; the one that began first comes first, and so do siblings. A
-// task that awaits another is one line with it, innermost first: "query (pool.cc:80) < load (page.cc:12)". Functions
-// are named as base/stack.h can; the place is where the function begins, and needs debug information.
+// Parents are listed above their children: those of a Scope, the branches of all() and any(), what with_timeout()
+// bounds. Tasks that plain code began (Start) are at the left margin; tasks and siblings are ordered by their
+// beginning. A task that awaits another is one line with it, innermost first: "query (pool.cc:80) < load (page.cc:12)".
+// Functions are named as base/stack.h can; the place is where the function begins, and needs debug information.
 //
-// A task that waits for no operation of its loop runs just now, or is away: on another executor, about to continue, or
-// ended with children that it still waits for. One that has not waited since plain code began it is not seen.
+// A task that waits for no operation of its loop is running, or is away: on another executor, about to continue, or
+// ended with children that it still waits for. One that has not waited since plain code began it is not listed.
 //
 // Threads:  each_live_task() on the executor's own: elsewhere post a Job that calls it.
 // Lifetime: a LiveTask may be copied and kept.
@@ -42,11 +42,11 @@ struct LiveTask {
   State state = State::Away;
   bool is_stopped = false;
   int depth = 0;  // 0: begun by plain code.
-  // Its coroutines, innermost first, each by an address in its code; of one that is Away only the outermost.
+  // Its coroutines, innermost first, each by an address in its code; for a task that is Away, only the outermost.
   const void* frames[frames_max] = {};
   int frame_count = 0;
-  bool is_cut = false;                        // There were more.
-  const std::type_info* operation = nullptr;  // The operation that it waits for, if it does.
+  bool is_cut = false;                        // There were more coroutines.
+  const std::type_info* operation = nullptr;  // The operation that it waits for, if any.
   Instant since;                              // since when.
   Instant deadline = Instant::never();
 

@@ -4,7 +4,7 @@
 //   Mutex::Lock lock = co_await writing.lock();                 // held until it is destroyed
 //
 // Between two awaits nothing else runs on a loop, and nothing needs to be locked there. Not recursive: a task that
-// locks what it holds waits for itself, until it is stopped.
+// locks a mutex which it already holds waits for itself until it is stopped.
 //
 // Errors, threads, lifetime, cost: semaphore.h.
 

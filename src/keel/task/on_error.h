@@ -1,5 +1,4 @@
-// keel/task/on_error.h — an error of the application in the place of one that comes from a database, a file or another
-// server.
+// keel/task/on_error.h — replaces an error of a database, a file or another server by an error of the application.
 //
 //   co_await on_error(Code::AlreadyExists, fail(Code::Conflict, "that e-mail is taken"),
 //                     db.execute("insert into users (email) values ($1)", email));
@@ -8,8 +7,8 @@
 //   KEEL_TRY(const Address peer, on_error(Code::InvalidArgument, fail(Code::Internal, "peer"), Address::parse(text)));
 //
 // Errors from the environment (base/error.h) end a request with 500 or above and are logged as errors. Use it to reword
-// an error that a client may cause and should see, at the place where its meaning is known. Two in one another name two
-// codes; the inner one is looked at first.
+// an error that a client may cause and should see, at the place where its meaning is known. Nest two calls to handle
+// two codes; the inner one is checked first.
 //
 // Result:   that of what is awaited; `instead`, when that has failed with `code`; every other error as it is.
 // Lifetime: awaited in the expression that makes it.

@@ -5,7 +5,8 @@
 //   std::string hash = digest(file);
 //   co_await resume_on(home);                          // and comes back
 //
-// resume_on(executor) continues as a job of `executor`; immediately when it is there already. A task that was asked to
+// resume_on(executor) continues as a job of `executor`; immediately when the task is already there. A task that was
+// asked to
 //                      stop is rejected (Cancelled, DeadlineExceeded), except when it goes home, where its task began.
 // resume_on(pool)      the same for a ThreadPool, with a Priority if need be; ResourceExhausted, where it is, when the
 //                      pool's queue is full; Cancelled, on the pool, when that is stopped with a deadline and did not
@@ -14,8 +15,8 @@
 //                      stop.
 //
 // On a pool a task may await tasks, resume_on and checkpoint; timers, scopes, groups and sockets belong to its loop.
-// It is not interrupted there; long computations poll this_task().stop. A task that ends on another executor than its
-// parent's takes the parent's end home: the parent continues where it awaited.
+// It is not interrupted there; long computations poll this_task().stop. When a task ends on an executor other than its
+// parent's, the parent still continues on its own executor.
 //
 // Cost: one post, no allocation.
 

@@ -1,4 +1,4 @@
-// keel/task/retry.h — tries a task again when it failed by what may pass.
+// keel/task/retry.h — repeats a task that failed with a transient error.
 //
 //   Retry payments({.attempts_max = 4});                     // one for each dependency and worker
 //   const Receipt receipt = co_await payments.run([&] { return charge(order); });
@@ -7,15 +7,15 @@
 // run() calls the function for each attempt and awaits the task or operation that it returns. The operation must be
 // idempotent: send a key by which the other side recognises the second attempt.
 //
-// Three rules keep retries from making an outage worse: only errors for which options.when says so are worth one; only
-// while the budget lasts, which grows with the calls; and after a random wait, so that callers do not come back at the
-// same time ("full jitter": uniform between nothing and a bound that doubles).
+// Three rules keep retries from making an outage worse: only errors for which options.when returns true are retried;
+// only while the budget lasts, which grows with the calls; and only after a random wait, so that callers do not return
+// at the same time ("full jitter": uniform between zero and a bound that doubles).
 //
 // Result:   that of the last attempt, whose error it keeps as it is.
-// Deadline: that of the awaiting task. Where the wait would not end before it, there is no further attempt and no wait.
+// Deadline: that of the awaiting task. If the wait would end after it, there is no further attempt and no wait.
 // Lifetime: outlives its runs. A closure without a name is copied, and captures references and plain values; another
 //           one has a name, and outlives the run.
-// Threads:  one loop.  Cancel: the attempt or the wait is ended; there is no further attempt.
+// Threads: one loop. Cancel: the attempt or the wait is stopped; there is no further attempt.
 // Cost:     a frame of the task pool; no heap.
 
 #pragma once
@@ -37,8 +37,8 @@ class Registry;
 
 namespace keel {
 
-// Unavailable and DeadlineExceeded: the next attempt may end otherwise. Not ResourceExhausted: what met a bound is not
-// helped by more.
+// Unavailable and DeadlineExceeded: the next attempt may succeed. Not ResourceExhausted: when a limit is reached, more
+// calls do not help.
 bool is_transient(const Error& error) noexcept;
 
 // How often, and with which pauses, a call is tried again.
@@ -47,19 +47,19 @@ struct RetryOptions {
   Duration backoff_first = 50_ms;  // Bound of the wait before the second attempt; it doubles with each further one.
   Duration backoff_max = 2_s;      // The bound does not double beyond this one.
   double budget_ratio = 0.1;       // Retries per call in the long run.
-  std::uint32_t budget_max = 10;   // How many retries can be saved up, to be spent in a row after a quiet time.
-  bool (*when)(const Error&) = &is_transient;  // Which errors are worth another attempt.
+  std::uint32_t budget_max = 10;   // The number of retries that can be saved up and spent in a row after a quiet time.
+  bool (*when)(const Error&) = &is_transient;  // The errors that are retried.
 };
 
 // The wait before attempt `attempt` (2, 3, …); `random` has 64 random bits.
 Duration backoff(const RetryOptions& options, int attempt, std::uint64_t random) noexcept;
 
-// Bounds the retries of many calls together.
+// Limits the total retries of many calls.
 class RetryBudget {
  public:
   explicit RetryBudget(const RetryOptions& options) noexcept;
 
-  // A call was made that is no retry.
+  // Records a call that is not a retry.
   void earn() noexcept;
   // Whether one retry may be spent, and spends it.
   bool spend() noexcept;
@@ -82,10 +82,10 @@ class Retry {
   class Attempts {
    public:
     Attempts(Retry& retry, Instant deadline) noexcept : retry_(retry), deadline_(deadline) { retry.budget_.earn(); }
-    // How long to wait before the next attempt, `least` at the least; none when there were attempts_max, or when the
-    // wait would not end before the deadline.
+    // The wait before the next attempt, at least `least`; none after attempts_max attempts, or when the wait would end
+    // after the deadline.
     std::optional<Duration> next_wait(Duration least = {}) noexcept;
-    // Whether the budget has the next attempt, and takes it.
+    // Whether the budget allows the next attempt, which is then spent.
     bool spend() noexcept;
 
    private:
@@ -95,7 +95,7 @@ class Retry {
   };
   struct Stats {
     std::uint64_t retries = 0;  // Attempts after the first one of a call.
-    std::uint64_t refused = 0;  // Calls whose error stood because the budget had nothing left.
+    std::uint64_t refused = 0;  // Calls whose error was returned because the budget was spent.
   };
 
   explicit Retry(const RetryOptions& options = {}) noexcept;

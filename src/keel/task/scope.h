@@ -1,4 +1,4 @@
-// keel/task/scope.h — tasks that run beside the one that declares it, and end before it does.
+// keel/task/scope.h — child tasks that run concurrently with the declaring task, and end before it.
 //
 //   Task<> serve(Listener& listener) {
 //     Scope connections;
@@ -7,12 +7,12 @@
 //
 // spawn() runs the task until it ends or first waits. join() completes when all have ended; a scope may be used again
 // afterwards. When an awaited error ends the declaring coroutine while children run, they are stopped and joined before
-// the error goes up. A coroutine that returns joins before.
+// the error goes up. A coroutine must join before it returns.
 //
 // An exception must not leave the declaring coroutine while children run, and destroying a Scope with live children
 // ends the process. C++ destroys the locals of the coroutine before any code of Keel runs, and cannot wait there;
 // children refer to these locals, and the kernel may be reading or writing their buffers. Continuing, whether the
-// children were resumed, detached or forgotten, would use memory that is gone. Therefore code that may throw while
+// children were resumed, detached or forgotten, would use freed memory. Therefore code that may throw while
 // children run belongs into a Task of its own, which is awaited. Its exception, a Bug (base/bug.h) as well, ends there
 // and arrives as an error:
 //
@@ -23,8 +23,8 @@
 //     co_return co_await render(user, scope, profile);    // throws: the child is stopped and joined before it goes up
 //   }
 //
-// Such a task must not give references to its own locals to the children. Where nothing runs beside the children, all()
-// (task/group.h) needs no Scope at all.
+// Such a task must not pass references to its own locals to the children. If nothing else runs concurrently with the
+// children, use all() (task/group.h) instead of a Scope.
 //
 // Errors:   a child's error does not stop the others. join() reports the first one, except those of children spawned
 //           with OnError::Ignore, and Cancelled after stop(). A bug that join() does not report, because it is ignored,
@@ -57,7 +57,7 @@ class Scope : private Context {  // The context of its tasks.
  public:
   class Join;
 
-  // A Bug (base/bug.h) outside of a task, and away from the loop where the task began.
+  // Throws a Bug (base/bug.h) outside of a task, and on another loop than the one where the task began.
   explicit Scope(std::source_location place = std::source_location::current());
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -82,15 +82,15 @@ class Scope : private Context {  // The context of its tasks.
     }
   }
 
-  // co_await scope.join(): waits for all children; the first error that is to be reported.
+  // co_await scope.join(): waits for all children; yields the first error that has to be reported.
   [[nodiscard]] Join join() noexcept;
-  // Asks all children to end; join() waits for them. A stopped scope begins no operations in later children either.
+  // Asks all children to end; join() waits for them. Later children of a stopped scope begin no operations either.
   void stop(Code reason = Code::Cancelled) noexcept { Context::stop(reason); }
   std::size_t running() const noexcept { return running_; }
 
  private:
   friend class Frame;
-  // There may be many, so it has nothing that its context knows.
+  // There may be many, so it stores nothing that its context already has.
   template <class T>
   struct Child final : Start<T> {
     using Start<T>::Start;

@@ -1,4 +1,4 @@
-// keel/task/semaphore.h — at most N at a time; the others wait in the order of their arrival.
+// keel/task/semaphore.h — at most N permits at a time; other tasks wait in the order of their arrival.
 //
 //   Semaphore uploads(4);
 //   Semaphore::Permit permit = co_await uploads.acquire();      // held until it is destroyed, across awaits
@@ -21,7 +21,7 @@ namespace keel {
 
 class Semaphore {
  public:
-  // The right to be one of those at a time. Movable; an empty one (moved from, released) holds nothing.
+  // The right to be one of the N. Movable; an empty one (moved from, released) holds nothing.
   class [[nodiscard]] Permit {
    public:
     Permit() noexcept = default;
@@ -35,7 +35,7 @@ class Semaphore {
     }
     ~Permit() { release(); }
 
-    // Gives it back early. Idempotent.
+    // Returns it early. Idempotent.
     void release() noexcept {
       if (Semaphore* semaphore = std::exchange(semaphore_, nullptr)) semaphore->give_back();
     }

@@ -31,11 +31,11 @@ namespace keel {
 
 // The stop source, deadline and span of a task.
 struct StartOptions {
-  // Inherited by what the task awaits. No timer is started: at that time no operation is begun after it, and the code
-  // that set it calls stop() to end the operation that waits. with_timeout does both.
+  // Inherited by everything that the task awaits. No timer is started: at that time no operation is begun after it, and
+  // the code that set it calls stop() to end the operation that waits. with_timeout does both.
   Instant deadline = Instant::never();
-  StopSource* stop = nullptr;  // Stops the task with others.
-  // The span of its work, which must outlive the task. None: that of what it is below.
+  StopSource* stop = nullptr;  // Stops the task together with others.
+  // The span of its work, which must outlive the task. Null: the span of its parent context.
   const Span* span = nullptr;
 };
 
@@ -52,7 +52,7 @@ class StartCore {
   bool has_ended() const noexcept {
     return !is_running() && frame_ != nullptr && (frame_->has_value() || frame_->has_error());
   }
-  // Asks the task to end; done follows as usual. No effect when it does not run.
+  // Asks the task to end; done follows as usual. No effect if no task is running.
   void stop(Code reason = Code::Cancelled) noexcept {
     if (is_running()) context_.stop(reason);
   }
@@ -68,7 +68,7 @@ class StartCore {
   void reset() noexcept;
   Frame* frame() const noexcept { return frame_; }
   Frame& give_back() noexcept { return *std::exchange(frame_, nullptr); }
-  // Below which it was begun.
+  // The context below which it was started.
   Context* parent() const noexcept { return context_.parent(); }
 
  private:
@@ -93,10 +93,10 @@ class Start : public StartCore {
     return begin_held(&parent, {.deadline = deadline}, done);
   }
 
-  // The held task, that was not begun.
+  // Returns the held task, which was not started.
   Task<T> release() noexcept { return Task<T>(static_cast<Promise<T>&>(give_back())); }
 
-  // The result, once, after the end; frees the frame.
+  // Returns the result, once, after the end; frees the frame.
   Result<T> take() noexcept {
     KEEL_CHECK(has_ended(), "a result is taken once, after its task has ended");
     Result<T> result = static_cast<Promise<T>*>(frame())->take_result();

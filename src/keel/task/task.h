@@ -13,13 +13,14 @@
 // co_await this_task()  yields {executor, deadline, stop}.
 // co_return      takes a T, a Result<T>, an Error or fail(…). A Task<> ends with an error by co_await fail(…).
 //
-// Each mistake in using these is one sentence of the compiler (tests/mistakes).
+// For each mistake in using these, the compiler prints one sentence (tests/mistakes).
 //
 // Result:    T, moved out once. An exception that leaves the body becomes the error, as Error::from_exception() makes
 //            it: a Bug (base/bug.h) and what its user has not caught is Code::Internal, std::bad_alloc is
 //            Code::ResourceExhausted. One that would leave the scope of a Scope with running tasks ends the process:
 //            they may still use what it destroys.
-// Ownership: lazy and immovable: awaited in the expression that made it, or handed to a Scope, Start or group. The
+// Ownership: lazy and immovable: it is awaited in the expression that made it, or passed to a Scope, Start or group.
+// The
 //            frame comes from the thread's pool (base/pool.h).
 // Lifetime:  parameters are taken by value unless the caller awaits the task immediately. No capturing coroutine
 //            lambdas.
@@ -103,7 +104,7 @@ class [[nodiscard("a task does nothing until it is awaited: co_await it, or give
     if (promise_ != nullptr) promise_->destroy();
   }
 
-  // For code that takes the frame over, and for the awaiting side.
+  // For code that takes ownership of the frame, and for the awaiting side.
   Promise<T>& release() noexcept { return *std::exchange(promise_, nullptr); }
   Promise<T>& promise() const noexcept { return *promise_; }
 
@@ -123,7 +124,7 @@ struct Attempt {
 
 namespace internal {
 
-// For what is not awaited as it stands: one sentence says what to write, and nothing follows from it.
+// For expressions that cannot be awaited as written: one sentence says what to write, without further errors.
 struct NotAwaited {
   bool await_ready() const noexcept { return true; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}
@@ -164,7 +165,7 @@ auto attempt(Result<T>&&) noexcept {
 
 // The executor, deadline and stop token of a running task.
 struct TaskInfo {
-  Executor* executor;  // Where the body runs now; null outside executors.
+  Executor* executor;  // The executor on which the body is running; null outside executors.
   Instant deadline;    // Instant::never() when there is no deadline.
   StopToken stop;
 };
@@ -203,11 +204,11 @@ class TaskAwait {
   bool ended_ = false;
 };
 
-// Whether the operation is not begun.
+// Whether the operation must not begin.
 inline bool refuses(const Frame& self, const Leaf& leaf) noexcept {
   return !leaf.begins_when_stopped() && self.context().refuses();
 }
-// Why an operation has ended: what was cancelled because its context was stopped ends with the reason of that.
+// The reason why an operation has ended: if it was cancelled because its context was stopped, the reason of the stop.
 Error explained(const Frame& self, Error&& error) noexcept;
 
 // The awaiter of an operation.
@@ -232,7 +233,7 @@ class LeafAwait {
       const bool before = self_.set_suspended(true);
       self_.set_waiting(this);
       if constexpr (requires { leaf_.suspended(); }) {
-        // True: it continues elsewhere, perhaps already, and nothing here may be touched.
+        // True: it continues elsewhere, perhaps already, so nothing here may be accessed.
         if (leaf_.suspended()) return true;
         self_.set_suspended(before);
         take();
@@ -409,7 +410,7 @@ class PromiseCore : public Frame {
   Final final_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept { set_exception(); }
 
-  // `place` is that of the await: an error of the environment, or a bug, that comes out of it remembers it.
+  // `place` is that of the await: an error of the environment, or a bug, that results from it records the place.
   using Place = internal::PlaceOfAwait;
   template <class U>
   TaskAwait<U, false> await_transform(Task<U>&& task, Place place = KEEL_PLACE_OF_AWAIT) noexcept {
@@ -461,8 +462,8 @@ class PromiseCore : public Frame {
   }
   ThisTaskAwait await_transform(ThisTask) noexcept { return ThisTaskAwait(*this); }
 
-  // Expressions that are written by mistake, with a message for each. With a place too, or GCC takes neither overload
-  // for the better one.
+  // Expressions that are written by mistake, with a message for each. It also has a place, because otherwise GCC finds
+  // neither overload to be better.
   internal::NotAwaited await_transform(internal::NotAwaited, Place = {}) noexcept { return {}; }
   template <class U>
   auto await_transform(Task<U>& task, Place = {}) noexcept {
@@ -582,7 +583,7 @@ class std::allocator<keel::Task<T>> {
 
 namespace keel {
 
-// An operation in a frame of its own; `leaf` lives until the task has ended.
+// An operation as a separate task; `leaf` lives until the task has ended.
 template <Operation L>
 Task<typename L::Value> as_task(L& leaf) {
   if constexpr (std::is_void_v<typename L::Value>) {

@@ -1,6 +1,6 @@
-// keel/task/timing.h — waiting for time, and bounding how long something may take.
+// keel/task/timing.h — waits for time, and limits the duration of operations.
 //
-// Times are counted from the call, however long its turn has lasted by then.
+// Times are counted from the call, however long its event-loop iteration has lasted by then.
 //
 // Threads: a loop's (timers belong to it).
 // Cost:    a look at the clock, some 20 ns, and a timer on the wheel; with_timeout adds no frame for a Task, and one
@@ -41,7 +41,7 @@ inline SleepFor sleep_for(Duration duration) noexcept { return SleepFor(duration
 class TimeLimit : public Leaf, private Timer {
  protected:
   explicit TimeLimit(Duration limit) noexcept : Timer(&fired), limit_(limit) {}
-  // False: the time is over already. Else `deadline` is when it will be.
+  // False: the time limit is already over. Otherwise `deadline` is set to its end.
   bool limits(Instant& deadline) const noexcept;
   void start_timer(Instant deadline, StartCore& child) noexcept;
   void finish() noexcept;
@@ -57,7 +57,7 @@ class TimeLimit : public Leaf, private Timer {
   bool expired_ = false;
 };
 
-// `owns`: what it limits is a task, which it has, and not an operation of the same expression.
+// `owns`: it limits a task that it owns, and not an operation of the same expression.
 template <class T, bool owns = true>
 class [[nodiscard]] Timed : public TimeLimit {
  public:
@@ -75,7 +75,7 @@ class [[nodiscard]] Timed : public TimeLimit {
     start_timer(deadline, child_);
     return false;
   }
-  // The same as a task of its own, for what takes one: scope.spawn(with_timeout(1_s, talk(peer))).
+  // The same as a separate task, for functions that take one: scope.spawn(with_timeout(1_s, talk(peer))).
   operator Task<T>() && noexcept
     requires owns;
 
@@ -97,7 +97,7 @@ class [[nodiscard]] Timed : public TimeLimit {
 };
 
 namespace internal {
-// A task that has not begun, as the parameter of another.
+// A task that has not started, as the parameter of another.
 template <class T>
 class HeldTask {
  public:
@@ -126,7 +126,8 @@ Timed<T, owns>::operator Task<T>() && noexcept
 }
 
 // Awaits a task or an operation for at most `limit`. On expiry it is cancelled, waited for, and the error is
-// DeadlineExceeded; what ended well after all keeps its result. Deadlines only shorten: the inherited one still holds.
+// DeadlineExceeded; an operation that succeeded anyway keeps its result. Deadlines can only get shorter: the inherited
+// one still applies.
 template <class T>
 Timed<T> with_timeout(Duration limit, Task<T>&& task) noexcept {
   return Timed<T>(limit, std::move(task));

@@ -1,13 +1,12 @@
-// keel/task/until.h — an operation that is not needed any more once an event is set: an accept, when everything is to
-// end.
+// keel/task/until.h — stops an operation once an event is set: for example an accept, when the program ends.
 //
 //   while (auto peer = co_await until(stopping, listener.accept())) connections.spawn(talk(*std::move(peer)));
 //   co_await connections.join();
 //
-// Result:  what was awaited, a task or an operation, yields; std::monostate for void. nullopt: the event came first,
+// Result: the value of the awaited task or operation, std::monostate for void. nullopt: the event was set first,
 //          and it was stopped for that. When the event is set already it is not begun; when both have come it yields.
 // Errors:  its own; Cancelled and DeadlineExceeded when the awaiting task is stopped.
-// Cancel:  as the operation; it is stopped and waited for.
+// Cancel: that of the operation, which is stopped and waited for.
 // Threads: the event's loop.  Lifetime: the event outlives the await.
 // Cost:    a frame that waits for the event, and one for an operation that is no task.
 

@@ -1,4 +1,4 @@
-// keel/task/wait_list.h — tasks of one loop that wait in order: what Event, Semaphore, Gate and Channel are made of.
+// keel/task/wait_list.h — tasks of one loop that wait in order: the base of Event, Semaphore, Gate and Channel.
 //
 //   class Turnstile {
 //    public:
@@ -32,7 +32,7 @@ class Waiting : public Leaf, public Link {
   Waiting() noexcept : Leaf(&cancel) {}
   ~Waiting() = default;
 
-  // For start(): joins the end of `list`. False, as start() says when it waits.
+  // For start(): appends the task to `list`. Returns false, as start() does when it waits.
   bool wait_in(WaitList& list) noexcept;
   // For take(): an error when the wait was cancelled.
   Result<> taken() const noexcept {
@@ -51,19 +51,19 @@ class Waiting : public Leaf, public Link {
 class WaitList {
  public:
   WaitList() = default;
-  // No task may wait from here on.
+  // No task may be waiting at this point.
   ~WaitList() { KEEL_CHECK(list_.empty(), "an object outlives the tasks that wait for it"); }
 
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }
 
-  // Removes the task that has waited longest and returns it; null when none waits. wake() has to follow.
+  // Removes the task that has waited longest and returns it; null when none waits. The caller has to call wake() on it.
   Waiting* pop() noexcept {
     Waiting* first = list_.pop_front();
     if (first != nullptr) --size_;
     return first;
   }
-  // Continues the task: immediately when this is not called from a task, else as a job of its executor.
+  // Continues the task: immediately if this is not called from a task, else as a job of its executor.
   static void wake(Waiting& waiting) noexcept { waiting.wake(); }
   bool wake_first() noexcept;
   // Wakes the tasks that wait now, but not one that begins to wait during the call.

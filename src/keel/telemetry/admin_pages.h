@@ -11,7 +11,8 @@
 //
 // Threads:  add() and mount() on one, before the listener starts. Pages are made on its worker; one that waits, on a
 //           thread of its own.
-// Lifetime: outlives the listener that serves the router. What a page refers to outlives this, and is there when the
+// Lifetime: outlives the listener that serves the router. Objects that a page refers to outlive this, and exist when
+// the
 //           first request comes.
 
 #pragma once
@@ -34,7 +35,7 @@ struct AdminPage {
   std::string path;                       // "/admin/stages"
   Function<void(Buffer& out)> json;       // Appends the page.
   Function<void(Buffer& out)> text = {};  // Empty: JSON whatever the format.
-  bool waits = false;                     // Making it takes longer than a worker may be kept from its loop.
+  bool waits = false;                     // Making the page takes longer than a worker may be away from its loop.
 };
 
 class AdminPages {
@@ -44,14 +45,14 @@ class AdminPages {
   AdminPages(const AdminPages&) = delete;
   AdminPages& operator=(const AdminPages&) = delete;
 
-  // A path that was added already is a bug.
+  // A duplicate path is a bug.
   void add(AdminPage page);
   // A page with a status and a content type of its own.
   void add(std::string path, Function<http::Response(http::Request& request)> page);
 
   // A listener for probes from outside has metrics and health only: the pages that are not below /admin/.
   enum class Which : std::uint8_t { All, ForProbes };
-  // Adds a route for each page, or for each that probes ask for. After the last add().
+  // Adds a route for each page, or for each page for probes. Call it after the last add().
   void mount(http::Router& router, Which which = Which::All);
   // The paths in the order in which they were added, with a space between them.
   std::string paths() const;
@@ -61,7 +62,7 @@ class AdminPages {
   Route& add_route(std::string path);
 
   std::vector<std::unique_ptr<Route>> routes_;
-  std::optional<ThreadPool> waiting_;  // Makes the pages that wait; from the first such request on.
+  std::optional<ThreadPool> waiting_;  // Makes the pages that wait; created at the first such request.
 };
 
 }  // namespace keel::telemetry

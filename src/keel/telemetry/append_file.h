@@ -1,5 +1,5 @@
-// keel/telemetry/append_file.h — opens the file of a log or of crash reports, and nothing that another user has put in
-// its place.
+// keel/telemetry/append_file.h — opens the file of a log or of crash reports, but not a file that another user has put
+// in its place.
 //
 // Result:   a descriptor that appends and is closed at exec; the caller closes it. A file that is not there is made,
 //           with mode 0640. /dev/stdout, /dev/stderr, /dev/fd/N and /proc/self/fd/N are duplicates of descriptors 1, 2

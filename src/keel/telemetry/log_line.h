@@ -5,8 +5,8 @@
 // Text:  2026-11-21T03:31:00.123456Z INFO  http.server: request method=GET status=200 duration=0.000017 trace=000…1
 //
 // A Duration is a number of seconds, an Error its whole text with its code in a second field `<name>_code`, a double
-// that is no number null. A record is one line whatever its fields hold: control characters (C1, line separators
-// and bidirectional overrides too) and bytes that are not UTF-8 are escaped, in Text as \xNN and \u{NNNN}.
+// that is not a number is null. A record is always one line, whatever its fields contain: control characters (C1, line
+// separators and bidirectional overrides too) and bytes that are not UTF-8 are escaped, in Text as \xNN and \u{NNNN}.
 //
 // Threads: one LineFormatter is used by one thread at a time.
 // Cost:    about 0.06 us a line (log_line_bench); a formatter has 4 KB.
@@ -29,19 +29,19 @@ enum class LineFormat : std::uint8_t { Json, Text };
 // Makes the text of log records.
 class LineFormatter {
  public:
-  // Records from `source_level` on have the place in the source that made them ("source":"server.cc:120").
+  // Records of `source_level` and above contain the place in the source ("source":"server.cc:120").
   LineFormatter(LineFormat format, Level source_level) noexcept : format_(format), source_level_(source_level) {}
 
   // Appends the line and its '\n'.
   void append(Buffer& out, const log::Record& record);
 
  private:
-  // Texts that are the same in each line of one place, made once: what stands before the value of a field,
+  // Texts that are the same in each line of one place, made once: the text before the value of a field,
   struct Key {
     std::uint8_t bytes = 0;
     char text[80] = {};
   };
-  // and what stands between the time and the fields.
+  // and the text between the time and the fields.
   struct Opening {
     const char* component = nullptr;
     Level level = {};

@@ -1,4 +1,4 @@
-// keel/telemetry/log_writer.h — makes lines of log records and writes them: console, file, anything that takes text.
+// keel/telemetry/log_writer.h — formats log records as lines and writes them to the console, a file, or a function.
 //
 //   KEEL_TRY(std::unique_ptr<telemetry::LogWriter> writer, telemetry::LogWriter::make({.sinks = std::move(sinks)}));
 //   …                                       // log::Logger anywhere, before and after
@@ -15,7 +15,7 @@
 //           A file that cannot be opened is an error of make(), set_sinks() and reopen(); so is a symbolic link of
 //           another user (append_file.h).
 // Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
-// Lifetime: outlives nothing that records; destruction writes what is left and stops.
+// Lifetime: recording threads may outlive it; its destructor writes the remaining lines and stops.
 // Memory:   two batches a sink, held from the start: lines that fit are not lost when there is no more.
 // Cost:     recording threads pay nothing (Background). The writer looks every flush_interval while there is something,
 //           ten times less often when not, and writes batches.
@@ -47,21 +47,22 @@ struct LogSink {
   To to = To::Stderr;
   std::string path;                        // File: appended to, made with mode 0640 (append_file.h).
   Function<void(std::string_view)> write;  // Function: whole lines, on the thread that writes; must not record.
-  Level level = Level::Trace;              // Lines below are not for this sink.
-  Level source_level = Level::Warn;        // Lines from here on name the place in the source.
+  Level level = Level::Trace;              // Lines below this level are not written to this sink.
+  Level source_level = Level::Warn;        // Lines of this level and above name the place in the source.
   LineFormat format = LineFormat::Json;
 };
 
 // Sinks and buffer of a LogWriter.
 struct LogWriterOptions {
   enum class Mode : std::uint8_t {
-    Background,  // A thread of its own.
+    Background,  // A separate thread writes.
     Direct,      // The recording thread writes before it continues, under a lock: for tests and debugging.
-    Manual,      // flush() and nothing else: for simulation.
+    Manual,      // Only flush() writes: for simulations.
   };
   std::vector<LogSink> sinks;  // None: JSON to standard error.
   Mode mode = Mode::Background;
-  Duration flush_interval = Duration::milliseconds(10);  // How long a line may wait. Shorter: more wake-ups.
+  // The longest time that a line may wait. A shorter time causes more wake-ups.
+  Duration flush_interval = Duration::milliseconds(10);
   // Lines are written when this many bytes are ready, at least 4 KiB.
   std::size_t batch_bytes = 32 * 1024;
 };
@@ -75,28 +76,29 @@ class LogWriter {
 
   // Returns when everything recorded before the call was handed to the sinks, or counted as lost.
   void flush();
-  // Lines that are recorded from now on go to `sinks`; lines that were recorded before go to the former ones. None:
-  // JSON to standard error. The errors of make(), and then nothing has changed.
+  // Lines that are recorded from now on go to `sinks`; lines that were recorded before go to the former ones. With an
+  // empty list: JSON to standard error. Errors: those of make(); then nothing has changed.
   Result<> set_sinks(std::vector<LogSink> sinks);
-  // Opens every File again by its path (after a rename). A file that does not open keeps its old one.
+  // Opens every File again by its path (after a rename). If a file cannot be opened, its old descriptor is kept.
   Result<> reopen();
 
-  // For a handler of a crash; async-signal-safe. Has the writer's thread write everything recorded so far, then what
-  // `record` records there, and waits at most `patience`. False when it was not done by then, as when this is the
-  // writer's thread. Without a thread of its own nothing waits to be written, and `record` is not called.
+  // For a handler of a crash; async-signal-safe. Makes the writer's thread write everything recorded so far, then the
+  // lines that `record` records there, and waits at most `patience`. False when it was not complete by then, for
+  // example because this is the writer's thread. Without a separate thread no lines wait, and `record` is not called.
   bool flush_from_signal(Duration patience, void (*record)() noexcept) noexcept;
   bool is_writing_thread() const noexcept { return writing_thread() == gettid(); }
   pid_t writing_thread() const noexcept;  // The thread's gettid(); 0: there is none.
-  // For a copy of this process (fork) in which the writer's thread is the only one: writes what waits, without locks.
+  // For a copy of this process (fork) in which the writer's thread is the only one: writes the waiting lines, without
+  // locks.
   void flush_in_copy();
 
   struct Counts {
-    std::uint64_t records = 0;     // Taken from the rings.
+    std::uint64_t records = 0;     // Records read from the rings.
     std::uint64_t lines_lost = 0;  // Lines that could not be written to a sink.
   };
   Counts counts() const noexcept;
   // log_records_total, log_records_dropped_total{level} (by full rings), log_lines_lost_total (by sinks). The registry
-  // outlives this. Once.
+  // outlives this. Call it once.
   void expose(metrics::Registry& registry);
 
  private:

@@ -2,7 +2,7 @@
 //
 // ProcessMetrics registers process_cpu_seconds_total, process_resident_memory_bytes, process_virtual_memory_bytes,
 // process_open_fds, process_max_fds and process_start_time_seconds (the names that Prometheus clients agree on), which
-// are asked for at each scrape, and unhandled_errors_total (observe/unhandled.h).
+// are read at each scrape, and unhandled_errors_total (observe/unhandled.h).
 //
 // Errors:   0 for a file of /proc that cannot be read.
 // Lifetime: the registry outlives it.  Threads: any.  Cost: at a scrape some system calls; otherwise none.
@@ -32,7 +32,7 @@ double process_virtual_bytes();
 double process_open_descriptors();
 // The soft limit of open descriptors.
 double process_descriptors_max() noexcept;
-// Raises the soft limit of descriptors to the hard one; the limit that holds then (getrlimit(2)).
+// Raises the soft limit of descriptors to the hard one; returns the resulting limit (getrlimit(2)).
 std::uint64_t raise_descriptor_limit() noexcept;
 // When the process started, in seconds since 1970.
 double process_start_seconds();

@@ -31,12 +31,12 @@ class Prometheus {
   enum class Format : std::uint8_t {
     Text,
     OpenMetrics
-  };  // They differ in the names of counters' families, and the end.
+  };  // The formats differ in the names of counter families and in the end of the text.
   static constexpr std::string_view content_type(Format format = Format::Text) noexcept {
     return format == Format::Text ? "text/plain; version=0.0.4; charset=utf-8"
                                   : "application/openmetrics-text; version=1.0.0; charset=utf-8";
   }
-  // OpenMetrics for an Accept field that names it and likes nothing better, as that of Prometheus does.
+  // OpenMetrics for an Accept field that names it and prefers nothing else, as Prometheus sends it.
   static Format format_for(std::string_view accept) noexcept;
 
   explicit Prometheus(metrics::Registry& registry) noexcept : registry_(registry) {}

@@ -1,12 +1,12 @@
-// keel/telemetry/stage_times.h — where the time of requests goes, for people: GET /admin/stages.
+// keel/telemetry/stage_times.h — shows how the time of requests is spent: GET /admin/stages.
 //
 //   write_stage_times_text(body, server.stage_times());
 //
 //   route                 measured   mean us   parse   route   …   write
 //   GET /api/users/{id}      1,024     12.41     0.3     0.1   …     2.0
 //
-// Means in microseconds over the requests that were measured (ServerOptions::measured_every); routes that none was
-// measured of are left out. As JSON: {"routes":[{"method":"GET","route":"/api/users/{id}","measured":1024,
+// Means in microseconds over the requests that were measured (ServerOptions::measured_every); routes without a measured
+// request are left out. As JSON: {"routes":[{"method":"GET","route":"/api/users/{id}","measured":1024,
 //   "written":1020,"stages":{"parse":307200,…}}]}, in nanoseconds over all of them together; `written`: how many the
 //   time of `write` is of.
 //

@@ -1,5 +1,5 @@
-// ChaCha20's block function (RFC 8439 §2.3), sixteen blocks at a time: what base/random_stream.h is made of. The
-// kernels are apart for tests; all of them compute the same.
+// ChaCha20's block function (RFC 8439 §2.3), sixteen blocks at a time; used by base/random_stream.h. The kernels are
+// separate for tests; all of them compute the same.
 
 #pragma once
 

@@ -13,7 +13,7 @@ namespace keel::scan::internal {
 struct Kernel {
   const char* name;
   const char* (*find)(const Far& set, const char* at,
-                      const char* end) noexcept;  // The 64 bytes before `at` may be read.
+                      const char* end) noexcept;  // The 64 bytes before `at` must be readable.
   bool (*runs_here)() noexcept;
 };
 

@@ -1,5 +1,5 @@
-// keel/base/testing/allocation_count.h — counts this thread's heap allocations, for tests that promise none, and
-// rejects them, for tests of what happens then.
+// keel/base/testing/allocation_count.h — counts this thread's heap allocations, for tests that expect none, and makes
+// them fail, for tests of that case.
 //
 // A program that calls one of these and links keel::base_testing has malloc, calloc and realloc replaced (operator new
 // ends there too). Under a sanitizer, which replaces them itself, allocations() stays 0 and nothing is rejected.
@@ -12,11 +12,11 @@
 
 namespace keel::internal {
 
-// A call: a compiler that saw the counter would take it for unchanged by malloc, whose meaning it knows.
+// This is a function call because a compiler that saw the counter would assume that malloc does not change it.
 std::size_t allocations() noexcept;
 
 extern constinit thread_local bool allocations_fail;
-// While one lives this thread gets no memory.
+// While one exists, allocations of this thread fail.
 class WithoutMemory {
  public:
   WithoutMemory() noexcept { allocations_fail = true; }

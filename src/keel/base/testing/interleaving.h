@@ -11,24 +11,25 @@
 //   const Verdict verdict = explore<Run>({&Run::push, &Run::pop}, {.stale_loads = 1});
 //   EXPECT_EQ(verdict.failure, "");
 //
-// Schedules: the threads are fibers; before each atomic operation it is decided who continues, and all decisions are
-// gone through, depth first. Of schedules that differ only in the order of operations which do not concern each other
-// (other atomics, or only loads) one is run: sleep sets, P. Godefroid, "Partial-Order Methods for the Verification of
-// Concurrent Systems" (1996).
+// Schedules: the threads are fibers; before each atomic operation the checker decides which thread continues, and
+// explores all decisions, depth first. Of schedules that differ only in the order of independent operations (on
+// different atomics, or only loads), only one is run: sleep sets, P. Godefroid, "Partial-Order Methods for the
+// Verification of Concurrent Systems" (1996).
 //
-// Memory: the writes to an atomic have one order, the order in which they ran. A load gives the newest, or, as often in
-// each thread as `stale_loads` says, an older one that C++ permits: one of which the thread knows no successor. It
-// knows what it has read and written, and by acquiring what was released, also through read-modify-writes, all that the
-// other thread knew ([intro.races], [atomics.order]). A read-modify-write takes the newest. Plain data is in Watched:
-// an access that happens-before does not order after an earlier one, of which either writes, is a failure. So is the
-// end of an atomic that happens-before does not order after its use, and its use after its end.
+// Memory: the writes to an atomic have one order, the order in which they ran. A load returns the newest write, or, up
+// to `stale_loads` times in each thread, an older one that C++ permits: one whose successor the thread does not know.
+// A thread knows the writes that it has read and made, and, by acquiring a released value, also through
+// read-modify-writes, everything that the other thread knew ([intro.races], [atomics.order]). A read-modify-write uses
+// the newest write. Plain data is in Watched: two accesses, at least one of which writes, are a failure unless
+// happens-before orders them. The destruction of an atomic must also be ordered after its uses, and its use after
+// destruction is a failure.
 //
-// So every failure is one that C++ permits, but not all that it permits are looked at: no write comes between older
-// ones, no load gives what is written later, compare_exchange_weak does not fail without reason. memory_order_seq_cst
-// and fences are not known: a check rejects the one, and nothing here has the other.
+// So every reported failure is one that C++ permits, but not all permitted ones are explored: no write is inserted
+// between older ones, no load returns a later write, and compare_exchange_weak does not fail spuriously.
+// memory_order_seq_cst is rejected by a check, and there are no fences.
 //
-// The threads end by themselves in every schedule: they try a few times, and wait for each other only where they sleep
-// on an atomic. That all of them sleep is a failure; sleep ends only by wake_one(), never for nothing.
+// The threads must end by themselves in every schedule: they may try a few times, and wait for each other only by
+// sleeping on an atomic. If all of them sleep, this is a failure; sleep ends only by wake_one(), never spuriously.
 
 #pragma once
 
@@ -43,11 +44,11 @@
 
 namespace keel::interleaving {
 
-// What is explored, and when to give up.
+// The extent of the exploration, and its limits.
 struct Options {
   int stale_loads = 0;
-  // The atomic that was made so manyth in a Run, from 0: its loads do not acquire, its writes do not release. For
-  // proving that an order is needed.
+  // The index of an atomic in the order of their creation in a Run, from 0: its loads do not acquire, and its writes do
+  // not release. Use it to prove that a memory order is needed.
   int weak_loads_of = -1;
   int weak_stores_of = -1;
 };
@@ -55,20 +56,20 @@ struct Options {
 // The result: how many schedules ran, and the first one that failed.
 struct Verdict {
   std::uint64_t schedules = 0;
-  std::string failure;  // Of the first schedule that broke something, with its steps; empty when none did.
+  std::string failure;  // The failure of the first schedule that failed, with its steps; empty when none did.
 };
 
-// What must be true, in a thread or in check(). The schedule continues to its end.
+// Requires that a condition is true, in a thread or in check(). The schedule continues to its end.
 void require(bool condition, const char* sentence);
 
-// The checker's: what Atomic and Watched tell it.
+// The interface of Atomic and Watched to the checker.
 namespace internal {
 int make_atomic(std::uint64_t value);
 void end_atomic(int atomic) noexcept;
 std::uint64_t load(int atomic, std::memory_order order);
 void store(int atomic, std::uint64_t value, std::memory_order order);
 std::uint64_t exchange(int atomic, std::uint64_t value, std::memory_order order);
-// What gives the value after `before`: of an operation that reads and writes.
+// Computes the new value from `before`, for an operation that reads and writes.
 using Change = std::uint64_t (*)(std::uint64_t before, std::uint64_t by);
 std::uint64_t change(int atomic, Change change, std::uint64_t by, std::memory_order order);
 bool compare_exchange(int atomic, std::uint64_t& expected, std::uint64_t value, std::memory_order success,
@@ -150,7 +151,7 @@ class Atomic {
     expected = from_word(found);
     return exchanged;
   }
-  // Of a futex (futex(2)): sleeps until a wake_one() when this is its newest value.
+  // As with a futex (futex(2)): sleeps until a wake_one() when this is its newest value.
   void sleep_while(T value) noexcept { internal::sleep_while(atomic_, to_word(value)); }
   void wake_one() noexcept { internal::wake_one(atomic_); }
 

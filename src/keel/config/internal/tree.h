@@ -18,19 +18,19 @@ struct Node {
 
   Kind kind = Kind::Null;
   bool quoted = false;         // A scalar in quotes, or a block scalar: text, never a number or a boolean.
-  int line = 0;                // From 1: of its key inside a map, else of its own beginning.
-  std::string key;             // Inside a map.
-  std::string text;            // Of a scalar.
-  std::vector<Node> children;  // Of a list or a map, in the order written.
+  int line = 0;                // Counted from 1: the line of its key inside a map, else of its own beginning.
+  std::string key;             // The key of an element of a map.
+  std::string text;            // The text of a scalar.
+  std::vector<Node> children;  // The elements of a list or a map, in the order of the text.
 };
 
 struct ParseProblem {
-  int line = 0;      // 0: the text as a whole.
-  std::string path;  // Dotted; empty where none is known.
+  int line = 0;      // The line; 0: the text as a whole.
+  std::string path;  // The dotted path; empty if unknown.
   std::string text;
 };
 
-// The tree of `text`. What is wrong with it is appended to `problems`; the tree is then usable only when nothing was.
+// The tree of `text`. Errors are appended to `problems`; the tree is usable only if there are none.
 Node parse_tree(std::string_view text, std::vector<ParseProblem>& problems);
 
 }  // namespace keel::config

@@ -1,4 +1,4 @@
-// keel/config/internal/value.h — what one Field holds, without its type: as text, compared, copied.
+// keel/config/internal/value.h — the value of a Field without its type: as text, compared, and copied.
 //
 // Threads: values.  Cost: start-up and reloads only.
 
@@ -19,9 +19,9 @@ struct Unit {
   const char* name;
   std::int64_t size;
 };
-// Those that a Duration or a Bytes may be written in, the largest first.
+// The units in which a Duration or a Bytes may be written, the largest first.
 std::span<const Unit> units_of(Field::Kind kind);
-// The unit that the key itself names; size 0 when the value must.
+// The unit that the key itself names; size 0 if the value has to name it.
 Unit unit_in_key(const Field& f);
 // `value` nanoseconds or bytes as `f` would be written.
 std::string amount(const Field& f, std::int64_t value);
@@ -30,14 +30,14 @@ std::string join(std::string_view path, std::string_view key);
 // The name of the environment variable for `path`: KEEL_NETWORK__HTTP.
 std::string variable(std::string_view prefix, std::string_view path);
 
-// Text from outside for one line of an error: control characters are escaped, and it is cut after 60 bytes.
+// Text from outside for one line of an error: control characters are escaped, and the text is truncated after 60 bytes.
 std::string shown(std::string_view text);
 // What a value of `f` looks like: "an integer from 1 to 9".
 std::string expectation(const Field& f);
-// A decimal integer without a leading zero, which other notations read as octal.
+// A decimal integer without a leading zero, because other notations read that as octal.
 std::optional<std::int64_t> integer_in(std::string_view text);
 
-// The field of list `f` at a place in it, without its key; of a map, with its name as the key.
+// The field for an element of list `f`, without a key; for a map, with the element's name as the key.
 Field element_of(const Field& f, std::size_t index);
 
 // `text` as YAML.
@@ -45,17 +45,17 @@ std::string in_quotes(std::string_view text);
 // The value as YAML in one line: [{path: a.log, level: 3}]. Prints secrets that are not empty as "***".
 std::string value_text(const Field& f);
 
-// Reads `text` into `f`, which is neither a section nor a list nor a map. The result is empty, or what is wrong with
-// the text.
+// Reads `text` into `f`, which is neither a section nor a list nor a map. The result is empty, or the error of the
+// text.
 std::string set_text(const Field& f, std::string_view text, bool is_quoted);
 
-// Every Secret of `fields`, which lie at `path`, with its own path.
+// Calls `f` with every Secret of `fields`, whose path is `path`, and its own path.
 void each_secret(std::span<const Field> fields, const std::string& path,
                  FunctionRef<void(const Field&, const std::string&)> f);
 
-// Of two maps of one type.
+// Whether two maps of one type have the same names.
 bool have_same_names(const Field& a, const Field& b);
-// Of two fields of one type and key.
+// Whether two fields of one type and key are equal.
 bool is_equal(const Field& a, const Field& b);
 void assign(const Field& to, const Field& from);
 

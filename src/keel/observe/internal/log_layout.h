@@ -1,8 +1,8 @@
-// keel/observe/internal/log_layout.h — how a log record lies in a ring. Written by log.h, read by log_record.cc.
+// keel/observe/internal/log_layout.h — the layout of a log record in a ring. Written by log.h, read by log_record.cc.
 //
 // A record is a RecordHeader, a TraceId when `has_trace` is set, then the fields. A field is a key word (address of the
-// literal, its length, the kind) and a value word; strings and errors have their bytes behind it. Everything is a
-// multiple of 8 bytes. Addresses are of literals and of components, which live as long as the process.
+// literal, its length, the kind) and a value word; the bytes of strings and errors follow it. Everything is a
+// multiple of 8 bytes. Addresses are those of literals and components, which live as long as the process.
 
 #pragma once
 
@@ -21,7 +21,7 @@ inline constexpr std::uint8_t has_trace = 0x80;
 inline constexpr std::uint8_t padding = 0x7f;  // In `level`: skip to the beginning of the ring.
 
 struct RecordHeader {
-  std::uint32_t bytes;  // The whole record.
+  std::uint32_t bytes;  // The size of the whole record.
   std::uint16_t message_bytes;
   std::uint8_t level;
   std::uint8_t fields;

@@ -1,4 +1,4 @@
-// What a Retry, a CircuitBreaker or a Bulkhead is given to run: a function that returns a task or an operation.
+// The function that a Retry, a CircuitBreaker or a Bulkhead runs: it returns a task or an operation.
 
 #pragma once
 
@@ -6,11 +6,11 @@
 
 namespace keel::internal {
 
-// What one await of it yields.
+// The type that awaiting its result yields.
 template <class F>
 using AwaitedBy = typename std::remove_cvref_t<std::invoke_result_t<std::remove_reference_t<F>&>>::Value;
 
-// F as a forwarding reference deduces it: one that has a name is kept by reference.
+// F as a forwarding reference deduces it: a named function is kept by reference.
 template <class F>
 constexpr void check_closure() noexcept {
   static_assert(

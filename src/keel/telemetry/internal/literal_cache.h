@@ -1,11 +1,11 @@
-// keel/telemetry/internal/literal_cache.h — what is made once for each literal of the program, found again by its
+// keel/telemetry/internal/literal_cache.h — values that are made once for each literal of the program, and found by its
 // address.
 //
 // A hash of the address selects the first place to look, followed by the next places, so that literals with the same
-// hash do not evict each other. Only when all `size` places are taken does a newcomer get that of another one, in turn.
+// hash do not evict each other. Only when all `size` places are taken does a new literal replace another one, in turn.
 //
-// Threads: one at a time.  Cost: a multiplication and mostly one comparison; `size` comparisons for what is not there
-// when all places are taken. No memory beside the object.
+// Threads: one at a time. Cost: a multiplication and mostly one comparison; `size` comparisons for an unknown literal
+// when all places are taken. It needs no memory besides the object.
 
 #pragma once
 
@@ -18,7 +18,7 @@ namespace keel::telemetry {
 template <class Value, std::size_t size>
 class LiteralCache {
  public:
-  // The value that was placed for `id`, which is not 0, and is the one that is meant; null: there is none.
+  // The value that was placed for `id`, which must not be 0; null: there is none.
   template <class IsMeant>
   [[gnu::always_inline]] Value* find(std::uint64_t id, IsMeant&& is_meant) noexcept {
     const std::size_t first = first_place(id);
@@ -31,7 +31,7 @@ class LiteralCache {
     return nullptr;
   }
 
-  // A place for an `id` that find() has not found, with the value of who had it before.
+  // A place for an `id` that find() has not found, with the value of its previous owner.
   Value& place(std::uint64_t id) noexcept {
     std::size_t place = first_place(id);
     for (std::size_t i = 0; ids_[place] != 0; ++i) {
