@@ -8,11 +8,12 @@
 //   if (result.not_found() != nullptr) …
 //   const api::Product product = co_await products.get_product({.id = 7}).value();       // 200, or an error
 //
-// A client has a function for each operation. It takes the struct that the service's handler takes, and gives one of
-// the responses that the contract declares, read and checked. Calls are those of an http::Client or http::SharedClient
-// (http/client/client.h): its pool, deadlines, retries, redirects and circuit breaker are theirs.
+// A client has a function for each operation. It takes the struct that the service's handler takes, and returns one of
+// the responses that the contract declares, read and checked. Calls go through an http::Client or http::SharedClient
+// (http/client/client.h), and use its pool, deadlines, retries, redirects and circuit breaker.
 //
-// Credentials  of each security scheme are given once, as a text or as what provides it for each call: a token of
+// Credentials of each security scheme are given once: as a text, or as a function that provides the text for each call:
+// a token of
 //              Bearer, OAuth 2 and OpenID Connect, a key, or "user:password" of Basic. The first alternative of an
 //              operation's `security` whose credentials the client has is sent, as secret fields; a client certificate
 //              is the connection's (ClientPoolOptions::https).
@@ -63,7 +64,8 @@ class SharedClient;
 
 namespace keel::contract {
 
-// Who asks: a client of the caller's loop, or one of all workers (http/client/shared_client.h, app.client()).
+// The client that makes the calls: one of the caller's loop, or one shared by all workers (http/client/shared_client.h,
+// app.client()).
 class Transport {
  public:
   Transport(http::Client& client) noexcept : client_(&client) {}
@@ -77,14 +79,14 @@ class Transport {
   http::SharedClient* shared_ = nullptr;
 };
 
-// Of one security scheme. A value, which shares its provider with its copies.
+// The credential of one security scheme. A value; its copies share its provider.
 class Credential {
  public:
-  // Called for each call, with the scopes that the operation asks for; an error is that of the call. It keeps a token
-  // for as long as it is valid.
+  // Called for each call with the scopes that the operation asks for; its error becomes the error of the call. The
+  // provider keeps a token for as long as it is valid.
   using Provider = Function<Task<std::string>(Scopes)>;
 
-  Credential() = default;  // There is none.
+  Credential() = default;  // No credential.
   template <class T>
     requires std::convertible_to<T, std::string>
   Credential(T&& text) : text_(std::forward<T>(text)) {}
@@ -97,27 +99,30 @@ class Credential {
 
  private:
   std::string text_;
-  std::shared_ptr<const Provider> provider_;  // Shared by the clients of all tags, which get a copy each.
+  // Shared by the clients of all tags, each of which gets a copy of the Credential.
+  std::shared_ptr<const Provider> provider_;
 };
 
-// Of one call, for the length of its function. Views.
+// Options of one call, used only while its function runs. The members are views.
 struct CallOptions {
-  // The media type that is wanted, of those that the contract has: "text/csv". Empty: all, JSON first.
+  // The wanted media type, one of those that the contract has: "text/csv". Empty: all of them, JSON first.
   std::string_view accept = {};
-  // A call with one may be tried again whatever its method is (ClientRequest::idempotency_key).
+  // A call with a key may be retried whatever its method is (ClientRequest::idempotency_key).
   std::string_view idempotency_key = {};
-  std::optional<Duration> timeout = {};       // Instead of ClientOptions::timeout.
-  std::span<const http::Field> headers = {};  // Beside those of the contract, as Authorization of this call alone.
+  std::optional<Duration> timeout = {};  // Overrides ClientOptions::timeout.
+  // Sent beside the headers of the contract, such as Authorization for this call alone.
+  std::span<const http::Field> headers = {};
 };
 
-// A body that is streamed: bytes at hand, or what writes them while they are sent (ClientRequest::stream).
+// A body that is streamed: bytes that are already there, or a function that writes them while they are sent
+// (ClientRequest::stream).
 class Upload {
  public:
-  Upload() = default;  // None.
+  Upload() = default;  // No body.
   template <class T>
     requires std::convertible_to<const T&, std::string_view>
   Upload(const T& bytes) : bytes_(std::string_view(bytes)) {}
-  // With a length it writes exactly so many bytes.
+  // With a length, the function must write exactly that many bytes.
   template <class F>
     requires(std::is_invocable_r_v<Task<>, F&, http::ClientBodyWriter&> &&
              !std::same_as<std::remove_cvref_t<F>, Upload>)
@@ -131,18 +136,18 @@ class Upload {
   std::optional<std::uint64_t> length_;
 };
 
-// What a result has beside its responses.
+// What a result has beside its declared responses.
 class Outcome {
  public:
   http::Status status() const noexcept { return status_; }
-  // The value of the field of that name, of several ones with commas between them; or nullopt.
+  // The value of the field with that name, several ones joined by commas; nullopt when there is none.
   std::optional<std::string> header(std::string_view name) const;
-  // Who has answered, after redirects.
+  // The address that answered, after redirects.
   const std::string& url() const noexcept { return url_; }
 
  protected:
   Outcome() = default;
-  // Upstream: it is no success.
+  // The Upstream error for a response that is not a success.
   Error unexpected() const;
 
  private:
@@ -151,16 +156,16 @@ class Outcome {
   http::Status status_ = {};
   std::string head_;
   std::string url_;
-  std::string described_;  // Of what is no success.
+  std::string described_;  // The description of a response that is not a success.
 };
 
-// A response whose body is read piece by piece, where it is no typed JSON; result() has everything else.
+// A response whose body is read piece by piece, unless it is typed JSON; result() has everything else.
 template <class R>
 class Streamed {
  public:
   R& result() noexcept { return result_; }
   const R& result() const noexcept { return result_; }
-  // As ClientStream::read(): empty at the end, and at once where result() has the body.
+  // As ClientStream::read(): empty at the end, and at once when result() already has the body.
   Task<Chunk> read() {
     if (!stream_) co_return Chunk();
     co_return co_await stream_->read();
@@ -172,7 +177,8 @@ class Streamed {
   std::optional<http::ClientStream> stream_;
 };
 
-// co_await client.get_product(request).value(): the body of the one success, or an error. A base of generated code.
+// co_await client.get_product(request).value() gives the body of the one success, or an error. A base of generated
+// code.
 template <class R>
 struct ValueOfCall {
   auto value() && {
@@ -192,8 +198,8 @@ struct ValueOfCall {
   }
 };
 
-// For the compiler's message, in generated code: GCC 12 destroys an aggregate that an awaiting expression makes twice
-// (task/compiler_test.cc).
+// For generated code, because of a compiler bug: GCC 12 destroys an aggregate twice that is made within an awaiting
+// expression (task/compiler_test.cc).
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(std::is_trivially_destructible_v<T>,
@@ -203,25 +209,25 @@ void refuse_made_in_call() noexcept {
 
 // A security scheme of the contract, by its name.
 struct ClientScheme {
-  std::string_view name;  // In the contract.
+  std::string_view name;  // Its name in the contract.
   Scheme scheme;
 };
 
-// What generated clients have in common. A constant of its contract, but for what the application gives.
+// What generated clients have in common. Constant for a contract, except for the values that the application sets.
 struct ClientSettings {
-  std::string base;  // In front of all paths.
+  std::string base;  // Put in front of all paths.
   std::span<const ClientScheme> schemes = {};
-  std::vector<Credential> credentials = {};  // One for each scheme.
+  std::vector<Credential> credentials = {};  // One for each security scheme.
 };
 
-// A call that is being written: for generated code.
+// A call while its request is being written: for generated code.
 class Call {
  public:
   Call(const Transport& transport, const ClientSettings& settings, const Operation& operation,
        const CallOptions& options);
 
   Output& out() noexcept { return out_; }
-  // A body of one of these media types, which may be ranges; there is one, or it is not required.
+  // Sets a body of one of these media types, which may be ranges; the body exists, or is not required.
   void upload(std::span<const std::string_view> media_types, std::string_view media_type, Upload&& body,
               bool is_required);
 
@@ -253,7 +259,7 @@ class Call {
     co_return std::move(streamed);
   }
 
-  // With the operation in front of what they fail with.
+  // Sends the request; errors get the operation's name in front.
   Task<> fetch(Outcome& outcome, void* result, Read read);
   Task<> begin(Outcome& outcome, void* result, Read read, std::optional<http::ClientStream>& stream);
   Task<> send(Outcome& outcome, void* result, Read read);
@@ -273,7 +279,7 @@ class Call {
   std::optional<Duration> timeout_;
   std::string idempotency_key_;
   std::string accept_;
-  std::vector<std::string> own_headers_;  // Names of the call's.
+  std::vector<std::string> own_headers_;  // Names of the headers that the call itself sets.
   std::string problem_;
 };
 

@@ -1,8 +1,8 @@
-// keel/contract/formats.h — the formats of JSON Schema and OpenAPI that a text is checked for.
+// keel/contract/formats.h — the formats of JSON Schema and OpenAPI that texts are checked against.
 //
 //   if (!is_valid(Format::Email, text)) say(expected(Format::Email));    // "expected an email address such as …"
 //
-// A format that is not here is an annotation: it checks nothing (docs/contract.md has the list).
+// Any other format is an annotation, and checks nothing (docs/contract.md has the list).
 //
 // Threads: functions.  Cost: linear in the text, no heap; `regex` compiles nothing.
 
@@ -37,13 +37,13 @@ enum class Format : std::uint8_t {
   Byte,                 // RFC 4648 §4, base64 with padding
 };
 
-// The format of this name, as documents write it ("date-time").
+// The format with this name, as documents write it ("date-time").
 Format format_of(std::string_view name) noexcept;
 
 // Whether `text` has the format.
 bool is_valid(Format format, std::string_view text) noexcept;
 
-// The message for a text that is not valid; a literal.
+// The message for a text that does not have the format; a literal.
 const char* expected(Format format) noexcept;
 
 }  // namespace keel::contract

@@ -1,4 +1,4 @@
-// keel/contract/input.h — what a client has sent, read as a contract says: for generated code.
+// keel/contract/input.h — reads what a client has sent as the contract describes it: for generated code.
 //
 //   constexpr contract::Parameter limit = {.name = "limit", .place = contract::Place::Query};
 //   contract::Input in(request);
@@ -7,23 +7,25 @@
 //   KEEL_TRY_VOID(in.finish());
 //   KEEL_TRY_VOID(in.json<&read_new_order>(to.body));
 //
-// An operation has the same as constants, so that next to nothing is compiled for each, and receive() does it:
+// An operation describes its input by constants that receive() interprets, so that almost nothing is compiled for each
+// operation:
 //
 //   constexpr contract::Received parameters[] = {
 //       {limit, offsetof(ListOrdersRequest, limit), &contract::take_value<int>, &contract::checked<&check_limit>}};
 //   constexpr contract::Asked asked = {parameters};
 //
 // Parameters are serialised as OpenAPI's `style` and `explode` say (3.1.1 §4.8.12). Plain values are read as they are.
-// Others become the JSON that they stand for, and are read, and checked, as JSON is. So do the fields of a form.
-// Numbers are written as in JSON, alone as in a list: 16, 16.0 and 1.6e1 are one integer, 016 and +16 are none. An
-// element of a list in a header may be a quoted-string, which may have commas.
+// Other values are converted to the JSON that they stand for, and then read and checked like JSON. The fields of a form
+// are treated in the same way. Numbers are written as in JSON, in lists and alone: 16, 16.0 and 1.6e1 are the same
+// integer, 016 and +16 are not numbers. An element of a list in a header may be a quoted-string, which may contain
+// commas.
 //
 // Result:   finish(): of all that is wrong, one error. 400 when a parameter is missing or cannot be read; 422 when one
 //           is of its type, and not as its schema says. "errors" have a "parameter": its name, and behind it which
 //           part, "tags[2]" or "filter[color]". json(), form(), text_body(): 400, 415 or 422 as Request::json() and
 //           form() (http/server/input.h).
 // Errors:   a name that the route does not have is a Bug (base/bug.h).
-// Lifetime: of the request; views in what was read live as long as it.
+// Lifetime: that of the request; views in what was read live as long as the request.
 // Threads:  the worker of the request.
 // Cost:     of a plain value what it costs to find and to read it. Of others an array in the request's arena.
 
@@ -50,30 +52,31 @@ namespace keel::contract {
 
 class Input;
 
-// A parameter, and how it comes into what an operation is asked with.
+// A parameter, and how it gets into the struct that the operation takes.
 struct Received {
   Parameter parameter;
-  std::size_t offset;                                               // Of its member.
-  void (*take)(Input& in, const Received& received, void* member);  // Those below.
-  Complaint (*check)(const void* value) = nullptr;                  // Of take_value(): checked<…>.
+  std::size_t offset;                                               // The offset of its member.
+  void (*take)(Input& in, const Received& received, void* member);  // One of the functions below.
+  Complaint (*check)(const void* value) = nullptr;                  // For take_value(): checked<…>.
   Form form =
-      Form::Text;  // Of a text, of an element of a list; of an object that of its members that are not `fields`.
+      // The form of the text, or of a list's elements; for an object, that of its members that are not in `fields`.
+      Form::Text;
   std::span<const Field> fields = {};
 };
 // A body that is JSON.
 struct ReceivedBody {
   std::size_t offset;
   bool (*read)(void* value, std::string_view text, Arena& arena, Violations& wrong);  // body_reader<…>.
-  void* (*room)(void* member) = nullptr;  // room<…> where it need not be sent.
+  void* (*room)(void* member) = nullptr;  // room<…> where the body is optional.
   bool is_required = true;
 };
-// All that an operation is asked with.
+// Everything that an operation takes.
 struct Asked {
   std::span<const Received> parameters = {};
   const ReceivedBody* json = nullptr;
-  Result<> (*body)(Input& in, void* to) = nullptr;  // Reads any other body.
+  Result<> (*body)(Input& in, void* to) = nullptr;  // Reads a body that is not JSON.
 };
-// As Input::finish(), and of the body.
+// Reads everything, and ends as Input::finish() does.
 Result<> receive(http::Request& request, const Asked& asked, void* to);
 
 class Input {
@@ -82,7 +85,7 @@ class Input {
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  // A text, a bool, a number, or what has a parse(); `check` tells why it is not as its schema says.
+  // A text, a bool, a number, or a type that has a parse(); `check` tells why a value does not match its schema.
   template <class To, class T>
   void value(const Parameter& parameter, To& to, Complaint (*check)(const T&)) {
     if (const T* const read = read_value<T>(parameter, to)) {
@@ -93,19 +96,19 @@ class Input {
   void value(const Parameter& parameter, To& to) {
     read_value<typename internal::PlainOf<To>::Type>(parameter, to);
   }
-  // Everything else that is one text.
+  // Any other value that is one text.
   template <auto read, class To>
   void text(const Parameter& parameter, Form form, To& to) {
     if (const auto given = find(parameter))
       read_text(parameter, form, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
-  // `form` is that of an element.
+  // `form` is the form of an element.
   template <auto read, class To>
   void list(const Parameter& parameter, Form form, To& to) {
     if (const auto given = find_list(parameter, form))
       read_json(parameter, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
-  // `fields` are those that it has by name; others are `others`.
+  // `fields` are the members with a known name; the others have the form `others`.
   template <auto read, class To>
   void object(const Parameter& parameter, std::span<const Field> fields, Form others, To& to) {
     if (const auto given = find_object(parameter, fields, others))
@@ -113,7 +116,7 @@ class Input {
   }
   Result<> finish();
 
-  // The body. Absent: it was not sent, and need not be.
+  // The body. Left absent when an optional body was not sent.
   template <auto read, class To>
   Result<> json(To& to, bool is_required = true) {
     if (!is_required && request_.body().empty()) return {};
@@ -131,10 +134,10 @@ class Input {
     internal::room_in<typename internal::PlainOf<To>::Type>(to) = text;
     return {};
   }
-  // That a body which its handler reads has been sent: 400 when the request has neither content nor a Content-Type. A
-  // body of no bytes that has a type, an empty file, is one.
+  // Checks that a body which the handler itself reads has been sent: 400 when the request has neither content nor a
+  // Content-Type. A body of no bytes that has a type, such as an empty file, counts as sent.
   Result<> streamed_body() const;
-  // Whether the body is of this media type: "application/json", "text/*".
+  // Whether the body has this media type: "application/json", "text/*".
   bool is_body(std::string_view media_type) const noexcept;
 
  private:
@@ -143,7 +146,7 @@ class Input {
   friend void take_value(Input& in, const Received& received, void* member);
   using ReadField = internal::ReadField;
 
-  // Null when it was not sent, or cannot be read.
+  // Null when the parameter was not sent, or cannot be read.
   template <class T, class To>
   const T* read_value(const Parameter& parameter, To& to) {
     const auto given = find(parameter);
@@ -184,17 +187,17 @@ class Input {
     return nullptr;
   }
 
-  // As JSON has numbers, in lists and alone: no leading zero, no '+'.
+  // With the grammar of JSON, in lists and alone: no leading zero, no '+'.
   static Complaint read_integer(std::string_view text, std::int64_t& value);
   static Complaint read_integer(std::string_view text, std::uint64_t& value);
   static Complaint read_number(std::string_view text, double& value);
   static Complaint read_number(std::string_view text, float& value);
-  // 422 for one that is out of range, else 400.
+  // 422 for a number that is out of range, else 400.
   [[gnu::cold]] void refuse_number(const Parameter& parameter, Complaint why);
   std::optional<std::string_view> find(const Parameter& parameter);
   std::optional<std::string_view> find_list(const Parameter& parameter, Form element);
   std::optional<std::string_view> find_object(const Parameter& parameter, std::span<const Field> fields, Form others);
-  // What it is behind its style's decoration, not decoded; nullopt when it is not there, which may be wrong.
+  // The value without the decoration of its style, not yet decoded; nullopt when it is absent, which may be an error.
   std::optional<std::string_view> find_raw(const Parameter& parameter);
   std::optional<std::string_view> decode(const Parameter& parameter, std::string_view raw);
   bool take_text(const Parameter& parameter, std::string_view text);
@@ -204,14 +207,14 @@ class Input {
   Result<> receive_body(const ReceivedBody& body, void* member);
   Result<> read_form(std::span<const Field> fields, Form others, ReadField read, void* value);
   Result<std::string_view> read_text_body();
-  // It cannot be read, 400; it is not as its schema says, 422.
+  // 400 when it cannot be read; 422 when it does not match its schema.
   [[gnu::cold]] void refuse(const Parameter& parameter, Complaint why, std::string_view part = {});
   [[gnu::cold]] void reject(const Parameter& parameter, Complaint why, std::string_view part = {});
 
   static constexpr std::size_t pairs_max = 256;
 
   http::Request& request_;
-  bool misfits_ = false;  // Of the value at hand: a text is not what it would have to be.
+  bool misfits_ = false;  // Whether a text of the current value does not have the form that it must have.
   Violations unreadable_;
   Violations wrong_;
 };
@@ -249,14 +252,14 @@ template <auto check>
 Complaint checked(const void* value) {
   return internal::CheckBy<check>::call(value);
 }
-// Of a body.
+// For a body.
 template <auto read>
 inline constexpr auto body_reader = &internal::ReadBy<read>::body;
 template <class To, auto read>
 void* room(void* member) {
   return internal::ReadBy<read>::room(*static_cast<To*>(member));
 }
-// Of a body that its handler reads.
+// For a body that its handler reads.
 inline Result<> take_streamed_body(Input& in, void*) { return in.streamed_body(); }
 
 }  // namespace keel::contract

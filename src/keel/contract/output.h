@@ -1,5 +1,5 @@
-// keel/contract/output.h — what a client sends, written as a contract says: for generated code. The counterpart of
-// Input (input.h), which reads it.
+// keel/contract/output.h — writes what a client sends as the contract describes it: for generated code. The counterpart
+// of Input (input.h), which reads it.
 //
 //   constexpr contract::Parameter limit = {.name = "limit", .place = contract::Place::Query};
 //   contract::Output out(http::Method::Get, "/products/{id}");
@@ -8,8 +8,8 @@
 //   out.json_body("application/json", request.body);
 //   KEEL_TRY(http::ClientRequest asked, std::move(out).finish("/v1"));
 //
-// Parameters are serialised as OpenAPI's `style` and `explode` say (3.1.1 §4.8.12). Text is percent-encoded wherever it
-// stands but in a header.
+// Parameters are serialised as OpenAPI's `style` and `explode` say (3.1.1 §4.8.12). Text is percent-encoded everywhere
+// except in a header.
 //
 // Result:   finish(): the request. InvalidArgument for the first value that its style cannot express, since it would be
 //           read as another one: an empty parameter or label of a path, a '|' in an element of pipeDelimited and a
@@ -19,7 +19,7 @@
 //           multipart, and text that is not UTF-8.
 // Limits:   a text that looks like a number, in a place for either, is read as a number. A list or an object that is
 //           optional and empty is left out where nothing would be sent for it.
-// Threads:  a value, which copies what it is given; the names of parameters and the path are constants.
+// Threads: a value, which copies what it is given; parameter names and the path are constants.
 // Cost:     what is no text is written as JSON first, and taken apart.
 
 #pragma once
@@ -43,10 +43,10 @@ namespace keel::contract {
 
 class Output {
  public:
-  // `path` is the contract's: "/products/{id}".
+  // `path` is the path in the contract: "/products/{id}".
   Output(http::Method method, std::string_view path) noexcept : method_(method), path_(path) {}
 
-  // What is one text, a number, or what a oneOf has.
+  // A value that is one text, a number, or a oneOf of these.
   template <class T>
   void text(const Parameter& parameter, Form form, const T& value) {
     if constexpr (is_optional<T>) {
@@ -58,7 +58,7 @@ class Output {
       put_text(parameter, form, json_of(value));
     }
   }
-  // One with a `content` of JSON.
+  // A parameter whose `content` is JSON.
   template <class T>
   void json(const Parameter& parameter, const T& value) {
     if constexpr (is_optional<T>) {
@@ -68,7 +68,7 @@ class Output {
       put_plain(parameter, json_of(value).view());
     }
   }
-  // `form` is that of an element.
+  // `form` is the form of an element.
   template <class T>
   void list(const Parameter& parameter, Form form, const T& value) {
     if constexpr (is_optional<T>) {
@@ -78,7 +78,7 @@ class Output {
       put_list(parameter, form, json_of(value));
     }
   }
-  // `fields` are those that it has by name; others are `others`.
+  // `fields` are the members with a known name; the others have the form `others`.
   template <class T>
   void object(const Parameter& parameter, std::span<const Field> fields, Form others, const T& value) {
     if constexpr (is_optional<T>) {
@@ -89,7 +89,7 @@ class Output {
     }
   }
 
-  // The body, whole. A std::optional that is empty is no body, or null where one is required.
+  // The whole body. An empty std::optional means no body, or null where a body is required.
   template <class T>
   void json_body(std::string_view media_type, const T& value, bool is_required = true) {
     if constexpr (is_optional<T>) {
@@ -99,7 +99,7 @@ class Output {
       put_body(json_of(value), media_type);
     }
   }
-  // As application/x-www-form-urlencoded, or multipart/form-data, which has files as files.
+  // Writes application/x-www-form-urlencoded, or multipart/form-data, in which files are sent as files.
   template <class T>
   void form_body(std::string_view media_type, std::span<const Field> fields, Form others, const T& value) {
     if constexpr (is_optional<T>) {
@@ -113,12 +113,12 @@ class Output {
   void stream_body(std::string_view media_type, http::ClientRequest::Writer writer,
                    std::optional<std::uint64_t> length);
 
-  // A field of the request; a secret one is not sent on to another origin (http/client/client_request.h).
+  // Adds a header field; a secret one is not sent on to another origin (http/client/client_request.h).
   void header(std::string_view name, std::string_view value, bool is_secret = false);
   void query(std::string_view name, std::string_view value);
   void cookie(std::string_view name, std::string_view value);
 
-  // `base` stands in front of the path.
+  // `base` is put in front of the path.
   Result<http::ClientRequest> finish(std::string_view base) &&;
 
  private:
@@ -147,11 +147,11 @@ class Output {
   void put_object(const Parameter& parameter, std::span<const Field> fields, Form others, const Buffer& json);
   void put_form(std::string_view media_type, std::span<const Field> fields, Form others, const Buffer& json);
   void put_body(Buffer&& bytes, std::string_view media_type);
-  // What the style decorates is complete.
+  // Writes a text that already has the style's decoration.
   void put_whole(const Parameter& parameter, std::string&& text);
   void write_multipart(std::span<const Pair> pairs);
-  // The text as it stands behind the style's decoration: as it is in a header, where it must not have any of
-  // `separators`, and else with escapes.
+  // Writes the text within the style's decoration: unchanged in a header, where it must not contain any of
+  // `separators`, and escaped elsewhere.
   std::string escaped(const Parameter& parameter, std::string_view text, std::string_view separators);
   std::vector<Pair> pairs_of(std::string_view what, std::span<const Field> fields, Form others, std::string_view json,
                              Arena& arena);
@@ -160,7 +160,7 @@ class Output {
 
   http::Method method_;
   std::string_view path_;
-  std::vector<std::pair<std::string_view, std::string>> segments_;  // By the names of their parameters.
+  std::vector<std::pair<std::string_view, std::string>> segments_;  // Keyed by parameter name.
   Buffer query_;
   std::string cookies_;
   std::vector<Header> headers_;

@@ -1,5 +1,5 @@
 // keel/contract/parameter.h — how a contract serialises what is sent (OpenAPI 3.1.1 §4.8.12): for generated code, which
-// reads it by Input (input.h) and writes it by Output (output.h).
+// reads with Input (input.h) and writes with Output (output.h).
 
 #pragma once
 
@@ -23,20 +23,20 @@ struct Parameter {
   Style style = Style::Form;
   bool explodes = true;
   bool is_required = false;
-  std::string_view in_route = {};  // Of Place::Path: its name in the route's pattern.
+  std::string_view in_route = {};  // For Place::Path: its name in the route's pattern.
 };
 
 // What a text stands for in JSON.
 enum class Form : std::uint8_t {
   Text,      // A string.
   Bare,      // A number, true or false; "null" too where it may be null.
-  Either,    // What it looks like: a number, true, false, null, or else a string.
+  Either,    // Whatever it looks like: a number, true, false, null, or else a string.
   File,      // Bytes: a string in base64.
-  TextList,  // Lists of these.
+  TextList,  // Lists of the forms above.
   BareList,
   EitherList,
   FileList,
-  Json,  // It is JSON.
+  Json,  // The text is JSON.
 };
 // A field of a form, or of an object in a parameter.
 struct Field {
@@ -44,7 +44,7 @@ struct Field {
   Form form;
 };
 
-// Of read_json() that for a T, as an argument of the templates here.
+// The type of read_json() for a T, as an argument of the templates here.
 template <class T>
 constexpr auto reader(void (*read)(json::Reader&, T&, Violations&)) noexcept {
   return read;
@@ -52,7 +52,7 @@ constexpr auto reader(void (*read)(json::Reader&, T&, Violations&)) noexcept {
 
 namespace internal {
 
-// Where a T goes that is read: into itself, or into what may be absent.
+// Where a value of type T is put when it is read: into the member itself, or into an optional one.
 template <class T, class To>
 T& room_in(To& to) {
   if constexpr (std::same_as<T, To>) {

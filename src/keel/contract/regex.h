@@ -1,11 +1,11 @@
-// keel/contract/regex.h — regular expressions of ECMA-262, which JSON Schema has, for RE2, which Keel has.
+// keel/contract/regex.h — converts regular expressions of ECMA-262, which JSON Schema uses, for RE2, which Keel uses.
 //
 //   const Regex sku("^\\p{Letter}{3}\\s$");
 //   sku.re2          // "^\\p{L}{3}[\\t-\\r …]$"
 //
-// What means the same in both stays as it is. \s, \S and `.` become the characters of ECMA-262 §22.2.2; \cX, \uXXXX and
+// Whatever means the same in both is kept. \s, \S and `.` become the characters of ECMA-262 §22.2.2; \cX, \uXXXX and
 // \u{…} become \x{…}, (?<name>…) becomes (…), and \p{Letter} or \p{Script=Greek} get RE2's names. Look-around and back
-// references stay, and RE2 rejects them: they need more than linear time.
+// references are kept, and RE2 rejects them, because they need more than linear time.
 //
 // Threads: a value.  Cost: linear.
 
@@ -20,11 +20,11 @@ struct Regex {
   explicit Regex(std::string_view pattern);
 
   std::string re2;
-  bool is_ecma = true;  // It is a Pattern of ECMA-262 §22.2.1 with the flag u.
+  bool is_ecma = true;  // Whether the text is a Pattern of ECMA-262 §22.2.1 with the flag u.
   bool has_look_around = false;
 };
 
-// The same as Regex(text).is_ecma, without the heap.
+// The same as Regex(text).is_ecma, without using the heap.
 bool is_regex(std::string_view text) noexcept;
 
 }  // namespace keel::contract

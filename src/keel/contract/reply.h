@@ -1,14 +1,14 @@
-// keel/contract/reply.h — what a server has answered, read as a contract says: for generated code of clients
+// keel/contract/reply.h — reads a server's response as the contract describes it: for generated code of clients
 // (client.h).
 //
-// A response is the declared one of its status: "200" before "2XX" before "default". Its body is that of its media
-// type: "text/csv" before "text/*" before "*/*"; parameters of the type mean nothing. A response that is declared
-// without a content may have any body, which is passed over. JSON and headers are read by the readers of the contract's
-// types, and checked as a service checks what it is sent.
+// The declared response is chosen by status: "200" before "2XX" before "default". The body is chosen by media type:
+// "text/csv" before "text/*" before "*/*"; parameters of the media type are ignored. A response that is declared
+// without content may have any body, which is ignored. JSON and headers are read with the readers of the contract's
+// types, and checked just as a service checks its input.
 //
 // Errors:   Upstream, from the environment, with what was answered and what is wrong with it: another status, another
 //           media type, a body or a header that is not as its schema says (each violation with its pointer).
-// Lifetime: views; what is read from it owns its text.
+// Lifetime: a Reply holds views; the values read from it own their text.
 
 #pragma once
 
@@ -28,25 +28,26 @@
 
 namespace keel::contract {
 
-// A response of a contract, in one of its media types.
+// A declared response, in one of its media types.
 struct Expected {
-  std::uint16_t least;  // The statuses that it is for.
+  std::uint16_t least;  // The statuses that it is declared for.
   std::uint16_t most;
   std::string_view media_type = {};  // Empty: it has no content.
-  bool is_typed = false;             // JSON that has a schema.
+  bool is_typed = false;             // Whether it is JSON that has a schema.
 };
 
-// An operation of a contract, as its client knows it. A constant.
+// An operation of a contract, as its client sees it. A constant.
 struct Operation {
   std::string_view id;  // "getProduct", or its method and path where it has none.
   http::Method method;
   std::string_view path;  // "/products/{id}"
   std::string_view accept = {};
-  std::span<const Expected> responses = {};  // Those of one status stand side by side.
+  std::span<const Expected> responses = {};  // Responses for the same status are adjacent.
   std::span<const Alternative> security = {};
 };
 
-// How well a media type fits a declared one: 3 exactly, 2 as "text/*", 1 as "*/*", 0 not. Parameters mean nothing.
+// How well a media type matches a declared one: 3 exactly, 2 as "text/*", 1 as "*/*", 0 not at all. Parameters are
+// ignored.
 int fit(std::string_view declared, std::string_view media_type) noexcept;
 
 class Reply {
@@ -54,22 +55,22 @@ class Reply {
   Reply(const Operation& operation, http::Status status, std::string_view head, std::string_view body) noexcept
       : operation_(operation), status_(status), head_(head), body_(body) {}
 
-  // Finds the response that it is: index() from here on.
+  // Finds the declared response that this is; index() is valid afterwards.
   Result<> match();
   std::size_t index() const noexcept { return index_; }
   http::Status status() const noexcept { return status_; }
   const Expected& expected() const noexcept { return operation_.responses[index_]; }
-  // Its value is that of all fields of the name together, with commas between them.
+  // The values of all fields with that name, joined by commas.
   std::optional<std::string> header(std::string_view name) const;
   std::string_view body() const noexcept { return body_; }
 
-  // Of generated code: what the response has, after match().
+  // For generated code, after match(): reads the content of the response.
   template <auto read, class To>
   Result<> json(To& to) const {
     return read_json(&internal::ReadBy<read>::body, internal::ReadBy<read>::room(to));
   }
   void text(std::string& to) const { to = body_; }
-  // `form` is Text, Bare, Either, or a list of these.
+  // `form` is Text, Bare, Either, or a list of one of these.
   template <auto read, class To>
   Result<> header(std::string_view name, Form form, bool is_required, To& to) const {
     const auto given = header(name);
@@ -77,7 +78,7 @@ class Reply {
     return read_header(name, form, *given, &internal::ReadBy<read>::body, internal::ReadBy<read>::room(to));
   }
 
-  // "answered 404 Not Found", with the detail of a problem (RFC 9457) behind a colon, at most 200 bytes of it.
+  // "answered 404 Not Found", followed by a colon and at most 200 bytes of the problem's detail (RFC 9457).
   std::string described() const;
   static constexpr std::size_t detail_bytes_max = 200;
 

@@ -1,4 +1,4 @@
-// keel/contract/routes.h — where the routes of a contract go: for generated code.
+// keel/contract/routes.h — registers the routes of a contract: for generated code.
 //
 //   constexpr keel::contract::Route get_product = {
 //       .method = keel::http::Method::Get,
@@ -37,13 +37,13 @@ class Verifiers;
 
 namespace internal {
 
-// What the coroutine that serves an operation does by its types. The coroutine is the same for all, and what is here
-// does next to nothing: one for each would be most of what a contract takes to compile.
+// The type-dependent work of the coroutine that serves an operation. The coroutine is the same for all operations,
+// because one for each would be most of the compile time of a contract; the functions here do very little.
 struct Call {
-  std::size_t size;  // Of what it is asked with.
+  std::size_t size;  // The size of the request struct.
   std::size_t alignment;
   void (*make)(void* request);
-  void (*end)(void* request) noexcept;  // Null: there is nothing to do.
+  void (*end)(void* request) noexcept;  // Null: there is nothing to destroy.
   keel::internal::AnyTask (*call)(void* handler, http::Request& http, const void* request);
   Answer& (*answer)(PromiseCore& promise) noexcept;
 };
@@ -64,7 +64,7 @@ struct CallOf<operation> {
 
 }  // namespace internal
 
-// Of a member function of a handler, Task<GetProductResponse> (http::Request&, const GetProductRequest&).
+// For a member function of a handler: Task<GetProductResponse> (http::Request&, const GetProductRequest&).
 template <auto operation>
 inline constexpr const internal::Call* call_of = &internal::CallOf<operation>::table;
 
@@ -75,37 +75,37 @@ inline constexpr std::string_view json_only[] = {"application/json"};
 struct Route {
   http::Method method;
   std::string_view pattern;
-  const internal::Call* call;    // Its handler is of the type that this was made for.
-  const Asked* asked = nullptr;  // What its function is given (input.h); null: nothing that is sent.
-  bool streams_body = false;     // As http::RouteOptions has it, and these.
+  const internal::Call* call;    // Fits only a handler of the type that it was made for.
+  const Asked* asked = nullptr;  // What its function takes (input.h); null: nothing that a client sends.
+  bool streams_body = false;     // The options of http::RouteOptions, and these.
   std::span<const std::string_view> consumes = {};
   std::span<const std::string_view> produces = {};
-  std::span<const Alternative> security = {};  // Empty: it is for everybody.
+  std::span<const Alternative> security = {};  // Empty: anybody may call it.
 };
 
 class Routes {
  public:
   Routes(http::Router& router) : group_(router.group("")) {}
   Routes(const http::Group& group) : group_(group) {}
-  // Those below it.
+  // Routes with this prefix.
   Routes below(std::string_view prefix) const {
     Routes routes(*this);
     routes.group_ = routes.group_.group(prefix);
     return routes;
   }
-  // The same routes, with this limit for the bodies that handlers read themselves; without one it is the server's.
+  // The same routes with this limit for bodies that handlers read themselves; without it the server's limit holds.
   Routes streaming(std::optional<std::size_t> bytes_max) const {
     Routes routes(*this);
     routes.streamed_bytes_max_ = bytes_max;
     return routes;
   }
 
-  // Operations of a handler, which outlives the router.
+  // Adds operations of a handler, which outlives the router.
   void serve(std::span<const Route* const> operations, void* handler) const;
-  // Some of which are not for everybody (security.h).
+  // Adds operations some of which need credentials (security.h).
   void serve(std::span<const Route* const> operations, void* handler, std::span<const Scheme> schemes,
              Verifiers& verifiers) const;
-  // The same routes, with this around those that are added.
+  // The same routes, with this middleware around those that are added.
   template <class M>
   Routes with(M middleware) const {
     Routes routes(*this);

@@ -1,4 +1,4 @@
-// keel/contract/schema.h — JSON Schema 2020-12 as constant tables, and whether a value is as they say.
+// keel/contract/schema.h — JSON Schema 2020-12 as constant tables, and the check of values against them.
 //
 //   extern const Schema pet;                     // A constant that a generator writes
 //   (tools/keel/gen/schema_tables.h). Violations wrong; if (!check(value, pet, wrong)) …             // "/name must
@@ -8,7 +8,7 @@
 // Numbers:    Compared exactly as json::Value has them. A multiple is one in decimal: 0.3 is a multiple of 0.1. A
 //             fraction, an exponent or more than 64 bits make a number the shortest decimal that is its double.
 // Text:       Lengths are in code points. A pattern is searched for anywhere in the text, by RE2 (data/pattern.h).
-// Violations: At most Violations::count_max, those of members and elements in the order of the text. For anyOf and
+// Violations: At most Violations::count_max; those of members and elements come in the order of the text. For anyOf and
 //             oneOf they are those of the one alternative that the value is meant for, when its types, constants,
 //             enumerations and required members tell; else a single one.
 // Bounds:     work_max and work_per_value, and 512 schemas within one another. A value that would take more is not
@@ -38,7 +38,7 @@ struct Schema;
 // A list of schemas.
 using Schemas = std::span<const Schema* const>;
 
-// A number of a schema.
+// A number in a schema.
 struct Number {
   enum class Kind : std::uint8_t { Signed, Unsigned, Real };
 
@@ -69,7 +69,7 @@ struct Limit {
 struct NumberRules {
   Limit least = {};
   Limit most = {};
-  Number multiple_of = {};  // 0: of anything.
+  Number multiple_of = {};  // 0: no rule.
 };
 
 // The keywords about strings.
@@ -86,8 +86,8 @@ struct ListRules {
   std::size_t count_min = 0;
   std::size_t count_max = SIZE_MAX;
   bool is_unique = false;
-  Schemas prefix = {};            // A null one takes anything.
-  const Schema* items = nullptr;  // Of the elements after the prefix; null, as below: the keyword is not there.
+  Schemas prefix = {};            // A null schema accepts anything.
+  const Schema* items = nullptr;  // For the elements after the prefix; null here and below: the keyword is absent.
   const Schema* contains = nullptr;
   std::size_t contains_min = 1;
   std::size_t contains_max = SIZE_MAX;
@@ -97,16 +97,16 @@ struct ListRules {
 // The schema of a property, by its name.
 struct Property {
   std::string_view name;
-  const Schema* schema = nullptr;  // Null: of anything.
+  const Schema* schema = nullptr;  // Null: accepts anything.
 };
 
 // The schema of the properties whose names match a pattern.
 struct PatternProperty {
   const Pattern* pattern;
-  const Schema* schema = nullptr;  // Null: of anything.
+  const Schema* schema = nullptr;  // Null: accepts anything.
 };
 
-// What a member of this name asks of its object.
+// What the presence of a member with this name demands of its object.
 struct Dependency {
   std::string_view name;
   std::span<const std::string_view> required = {};
@@ -117,7 +117,7 @@ struct Dependency {
 struct ObjectRules {
   std::size_t count_min = 0;
   std::size_t count_max = SIZE_MAX;
-  std::span<const Property> properties = {};  // By their names, in the order of operator<.
+  std::span<const Property> properties = {};  // Sorted by name with operator<.
   std::span<const std::string_view> required = {};
   std::span<const PatternProperty> patterns = {};
   const Schema* additional = nullptr;
@@ -128,7 +128,7 @@ struct ObjectRules {
 
 // The keywords that combine schemas.
 struct Combination {
-  Schemas all_of = {};  // And the target of a $ref.
+  Schemas all_of = {};  // Also holds the target of a $ref.
   Schemas any_of = {};
   Schemas one_of = {};
   const Schema* none_of = nullptr;  // `not`
@@ -143,7 +143,7 @@ struct Constant {
   bool boolean = false;
   Number number = {};
   std::string_view text = {};
-  const Constant* elements = nullptr;  // Of a list, or the values of an object.
+  const Constant* elements = nullptr;  // Elements of a list, or values of an object.
   const std::string_view* names = nullptr;
   std::size_t size = 0;
 };
@@ -152,15 +152,15 @@ struct Schema {
   static constexpr std::uint8_t null_bit = 1;
   static constexpr std::uint8_t boolean_bit = 2;
   static constexpr std::uint8_t integer_bit = 4;
-  static constexpr std::uint8_t number_bit = 8;  // Of those that are no integers.
+  static constexpr std::uint8_t number_bit = 8;  // For numbers that are not integers.
   static constexpr std::uint8_t string_bit = 16;
   static constexpr std::uint8_t list_bit = 32;
   static constexpr std::uint8_t object_bit = 64;
   static constexpr std::uint8_t all_types = 127;
 
   std::uint8_t types = all_types;  // 0: no value is valid.
-  bool has_values = false;         // One of `values`.
-  bool is_constant = false;        // They are a `const`, not an `enum`.
+  bool has_values = false;         // Whether the value has to be one of `values`.
+  bool is_constant = false;        // Whether they come from `const` and not from `enum`.
   std::span<const Constant> values = {};
   const NumberRules* number = nullptr;
   const TextRules* text = nullptr;
@@ -169,25 +169,25 @@ struct Schema {
   const Combination* combination = nullptr;
 };
 
-// What `true` and {} say, and `false`.
+// The schemas `true` (or {}) and `false`.
 inline constexpr Schema anything{};
 inline constexpr Schema nothing{.types = 0};
 
-// Work that every check may do; a larger value may do `work_per_value` more for each of its values and for each 64
-// bytes of its texts. A schema evaluated with a value, a member and 64 bytes looked at are one each.
+// The work that every check may do; a large value may take `work_per_value` more for each of its values and for each 64
+// bytes of its texts. Evaluating a schema with a value, looking at a member, and looking at 64 bytes each count as one.
 inline constexpr std::size_t work_max = 50'000;
 inline constexpr std::size_t work_per_value = 256;
 
-// Whether the value is valid; false has added a violation, unless there was no room.
+// Whether the value is valid; when it is not, a violation is added if there is room.
 bool check(const json::Value& value, const Schema& schema, Violations& wrong);
 
-// The same for the value that is due in `in`, which is due again afterwards: what reads it then may take it as valid.
-// Violations have the pointer and the place that they have in the whole text. When the text is malformed, or there is
-// no room for a violation, `in` has failed. Cost: the value is read twice, and once into a json::Value, which has
-// allocations of its own.
+// The same for the value that `in` is about to read, which stays unread: code that reads it afterwards may rely on its
+// being valid. Violations have the pointer and the place within the whole text. When the text is malformed, or there is
+// no room for a violation, `in` has failed. Cost: the value is read twice, and once more into a json::Value, which
+// allocates.
 bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong);
-// The first of the schemas that the value fits which is due in `in`, and is due again afterwards; -1 when it fits none,
-// or is malformed.
+// The first of the schemas that matches the value which `in` is about to read, and which stays unread; -1 when none
+// matches or the value is malformed.
 int choose_ahead(json::Reader& in, std::span<const Schema* const> schemas);
 
 }  // namespace keel::contract

@@ -1,8 +1,9 @@
-// keel/contract/security.h — who may use an operation, as its contract says: for generated code.
+// keel/contract/security.h — enforces who may call an operation, as its contract says: for generated code.
 //
 // A contract's `security` lists alternatives, each of which needs one or several schemes. They are tried in order. The
-// first whose credentials are all there decides: what its verifiers say is the answer. When none has them, the answer
-// is 401, with a WWW-Authenticate for each scheme that is missing. One without schemes lets every request pass.
+// first alternative whose credentials are all present decides: the verdict of its verifiers is the answer. When no
+// alternative has all of its credentials, the answer is 401, with a WWW-Authenticate for each missing scheme. An
+// alternative without schemes lets every request pass.
 //
 // Verifiers: functions of the class Security that the contract's code declares. Such a function ends as it should for
 //            who may, and with an error for who may not: Unauthenticated is 401, PermissionDenied 403, and a failure of
@@ -38,10 +39,10 @@ class Verifiers {
   ~Verifiers() = default;
 };
 
-// Middleware around the routes of an operation: it decides when the head has arrived.
+// Middleware around the routes of an operation; it decides as soon as the head has arrived.
 class Authorization {
  public:
-  using KeptAround = void;  // The router may keep it (http/server/middleware.h).
+  using KeptAround = void;  // Lets the router keep it (http/server/middleware.h).
 
   // All three outlive the router.
   Authorization(std::span<const Scheme> schemes, std::span<const Alternative> alternatives, Verifiers& verifiers);
@@ -53,7 +54,7 @@ class Authorization {
   http::Response rejected(std::size_t scheme) const;
 
   std::span<const Scheme> schemes_;
-  std::vector<std::optional<http::ApiKeyScheme>> keys_;  // Of the schemes that are keys.
+  std::vector<std::optional<http::ApiKeyScheme>> keys_;  // For the schemes that are keys.
   std::span<const Alternative> alternatives_;
   Verifiers* verifiers_;
 };

@@ -3,14 +3,14 @@
 //   std::string text = base64::encode(bytes, base64::Form::Url);
 //   KEEL_TRY(std::string bytes, base64::decode(text, base64::Form::Url));
 //
-// Reading is strict, so that each sequence of bytes has one text and no two texts stand for the same: the alphabet of
-// the form and no other, no line breaks or blanks, padding exactly where the form has it, and the bits that the last
-// character has beyond the last byte are zero (RFC 4648 §3.5).
+// Decoding is strict, so that each sequence of bytes has exactly one text: only characters of the form's alphabet, no
+// line breaks or blanks, padding exactly where the form has it, and the bits of the last character that go beyond the
+// last byte are zero (RFC 4648 §3.5).
 //
-// Result:  decode gives the number of bytes, or the bytes.
-// Errors:  InvalidArgument, "base64: byte 17 is not in the alphabet": offsets are in the text and count from 0.
+// Result: decode returns the number of bytes, or the bytes.
+// Errors: InvalidArgument, "base64: byte 17 is not in the alphabet": offsets are in the text, from 0.
 //          ResourceExhausted: `out` is smaller than the bytes; nothing has been written.
-// Threads: functions.  Cost: about 1 ns for three bytes; only those that return a std::string allocate.
+// Threads: functions. Cost: about 1 ns for three bytes; only functions that return a std::string allocate.
 
 #pragma once
 
@@ -33,20 +33,22 @@ enum class Form : std::uint8_t {
   UrlPadded,         // - and _, padded with =.
 };
 
-// The characters of `bytes` bytes.
+// The number of characters for `bytes` bytes.
 std::size_t encoded_size(std::size_t bytes, Form form) noexcept;
-// The bytes of a text that is well-formed; for another one, at least as many as decode() writes before it says so.
+// The number of bytes in a well-formed text; for a malformed one, at least as many as decode() writes before it finds
+// the error.
 std::size_t decoded_size(std::string_view text) noexcept;
 
-// Writes encoded_size() characters; returns what follows them.
+// Writes encoded_size() characters; returns the position after them.
 char* encode(char* to, std::span<const std::byte> bytes, Form form) noexcept;
 void encode(Buffer& to, std::span<const std::byte> bytes, Form form);
 std::string encode(std::span<const std::byte> bytes, Form form);
 std::string encode(std::string_view bytes, Form form);
 
-// The number of bytes written to `out`, which does not overlap `text`; after an error `out` has anything.
+// Returns the number of bytes written to `out`, which must not overlap `text`; after an error the content of `out` is
+// unspecified.
 Result<std::size_t> decode(std::string_view text, std::span<std::byte> out, Form form) noexcept;
-// Appends; after an error nothing has been.
+// Appends; after an error nothing has been appended.
 Result<std::size_t> decode(std::string_view text, Buffer& out, Form form);
 Result<std::string> decode(std::string_view text, Form form);
 

@@ -1,4 +1,4 @@
-// keel/data/binary_reader.h — reads one value of CBOR (RFC 8949) or MessagePack by cursor, without a tree of values.
+// keel/data/binary_reader.h — reads one value of CBOR (RFC 8949) or MessagePack step by step, without a tree of values.
 //
 //   void read_binary(auto& in, Money& money) {       // for cbor::Reader and message_pack::Reader
 //     in.begin_array();
@@ -8,7 +8,7 @@
 //   }
 //
 // Structs need none of this: cbor.h and message_pack.h read them whole. The functions are those of json::Reader
-// (json_reader.h), so that a type may be read from all three by one function.
+// (json_reader.h), so that one function can read a type from all three formats.
 
 #pragma once
 
@@ -35,22 +35,22 @@ struct Head;
 struct Cbor;
 struct MessagePack;
 
-// Other: a tag or an extension that has no meaning here, or a simple value of CBOR that is none of these.
+// Other: a tag or an extension without a meaning here, or a simple value of CBOR that is none of these.
 enum class Kind : std::uint8_t { Object, Array, String, Bytes, Number, Boolean, Null, Other, None };
 
 // How a number is written.
 enum class NumberKind : std::uint8_t { Unsigned, Negative, Real };
 
-// What was wrong first, and where.
+// The first problem, and where it is.
 struct Problem {
   enum class Cause : std::uint8_t {
-    Syntax,  // Not of this format, or nested too deeply: nothing can be said about its content (HTTP: 400).
-    Value,   // Of it, but not what was asked for: kind, range, or the caller's own rule (HTTP: 422).
+    Syntax,  // Not this format, or nested too deeply: nothing can be said about its content (HTTP: 400).
+    Value,   // This format, but not what was asked for: kind, range, or the caller's own rule (HTTP: 422).
   };
   Cause cause;
   const char* message;  // A literal: "expected a string".
   std::size_t offset;   // In bytes, from 0.
-  // Of JSON Schema, which the value breaks: "type", "format"; "" where there is none (violations.h).
+  // The keyword of JSON Schema that the value breaks: "type", "format"; "" where there is none (violations.h).
   const char* keyword = "";
 };
 
@@ -60,8 +60,8 @@ struct ReaderOptions {
   std::size_t bytes_max = std::size_t{256} << 20;  // More is a Syntax problem before any of it is read.
 };
 
-// Reads one value by cursor. The caller asks for what it expects. The first problem sticks: from then on every call
-// returns at once with an empty value, so a reader is written without checks and asks finish() at the end.
+// Reads one value step by step. The caller asks for the kind that it expects. The first problem is kept: every later
+// call returns at once with an empty value, so that a reader can be written without checks and ask finish() at the end.
 //
 // CBOR:        lengths may be indefinite. Bignums (tags 2 and 3) are integers as far as they fit. Tags that only say
 //              how to show or convert what follows (21 to 23, 32 to 36, 55799) are passed over; any other that the
@@ -70,10 +70,11 @@ struct ReaderOptions {
 // Both:        keys are texts; another key is a Value problem of its object. A number is an integer when it is whole,
 //              also as floating point. Texts are UTF-8. A member that occurs twice is shown twice.
 //
-// A value is read or skipped before the next key or element is asked for: anything else is a Bug (base/bug.h). Every
-// length and count is compared with the bytes that are left before anything is done for it.
+// A value must be read or skipped before the next key or element is asked for: anything else is a Bug (base/bug.h).
+// Every length and count is compared with the number of bytes left before it is used.
 //
-// Lifetime: strings are views into the bytes, or into the arena where they came in pieces. Bytes and arena outlive the
+// Lifetime: strings are views into the bytes, or into the arena when they came in pieces. Bytes and arena must outlive
+// the
 //           Reader.
 // Threads:  one at a time.
 // Cost:     O(bytes); about 1 KB on the stack, no heap.
@@ -82,37 +83,38 @@ class Reader {
  public:
   Reader(std::string_view bytes, Arena& arena, ReaderOptions options = {});
 
-  // What the value ahead is; None at the end of the bytes or after a problem. Takes nothing but tags without a meaning.
+  // The kind of the next value; None at the end of the bytes or after a problem. Consumes nothing except tags without a
+  // meaning.
   Kind peek();
 
-  // Enters an object; then next_key() until it gives nothing.
+  // Enters an object; then call next_key() until it returns nullopt.
   bool begin_object();
-  // The key of the next member, whose value is then due; nullopt when the object has ended (and was left).
+  // The key of the next member, whose value must be read next; nullopt when the object has ended, and has been left.
   std::optional<std::string_view> next_key();
   bool begin_array();
-  // True when an element is due; false when the array has ended (and was left).
+  // True when an element follows; false when the array has ended, and has been left.
   bool next_element();
 
   std::string_view string();
   std::span<const std::byte> bytes();
-  // Exact; what does not fit, or is not whole, is a Value problem.
+  // Exact; a number that does not fit, or is not whole, is a Value problem.
   std::int64_t int64();
   std::uint64_t uint64();
-  // The nearest, of an integer too. Also NaN and the infinities.
+  // The nearest double, for an integer too. May be NaN or an infinity.
   double number();
-  // Of the number that is ahead; takes nothing.
+  // How the next number is written; consumes nothing.
   NumberKind number_kind();
   bool boolean();
   void null();
-  // Takes a null if one is due; otherwise nothing happens.
+  // Consumes a null if that is next; otherwise does nothing.
   bool try_null();
-  // Takes the tag of CBOR that is ahead, if one is, and gives its number.
+  // Consumes the CBOR tag that is next, if there is one, and returns its number.
   std::optional<std::uint64_t> try_tag();
   // CBOR: tags 0 and 1; MessagePack: the extension -1. Both: a text of RFC 3339 too.
   Timestamp timestamp();
-  // CBOR: tag 37. Both: 16 bytes, or its text, too.
+  // CBOR: tag 37. Both: 16 bytes, or the text of a UUID, too.
   Uuid uuid();
-  // A string that is a T (base/text_value.h); another one is a Value problem with T::expected as its message.
+  // A string that is a T (base/text_value.h); any other string is a Value problem with T::expected as its message.
   template <TextValue T>
   T value() {
     const std::string_view text = string();
@@ -122,22 +124,22 @@ class Reader {
     fail(T::expected);
     return T();
   }
-  // Passes over one value of any kind, tags included, checking its form; returns its bytes.
+  // Skips one value of any kind, tags included, and checks its form; returns its bytes.
   std::string_view skip();
 
-  // The caller's own verdict on the value taken last: fail("must not be negative"). A literal. Ignored after an earlier
-  // problem.
+  // Reports a problem that the caller found in the value read last: fail("must not be negative"). `message` is a
+  // literal. Ignored after an earlier problem.
   void fail(const char* message) noexcept;
-  // The same for what makes the bytes malformed, such as a member given twice: a Syntax problem.
+  // The same for something that makes the bytes malformed, such as a repeated member: a Syntax problem.
   void fail_malformed(const char* message) noexcept;
 
-  int depth() const noexcept { return depth_; }  // Of the containers that are open.
-  // The bytes have ended after the value and there was no problem; else error().
+  int depth() const noexcept { return depth_; }  // The number of open containers.
+  // Succeeds when the bytes end after the value and there was no problem; else returns error().
   Result<> finish();
   bool failed() const noexcept { return message_ != nullptr; }
-  // The rest only after failed().
+  // Meaningful only after failed().
   Problem problem() const;
-  // Appends the JSON Pointer (RFC 6901) of the value that the problem is about: "/user/tags/2"; "" is the whole.
+  // Appends the JSON Pointer (RFC 6901) of the value that has the problem: "/user/tags/2"; "" is the whole.
   void append_path(Buffer& out) const;
   // Code::InvalidArgument: "expected a string at byte 17 (/user/name)". One allocation.
   Error error() const;
@@ -147,8 +149,8 @@ class Reader {
   static constexpr int depth_limit = 64;
   static constexpr std::uint64_t unknown = ~std::uint64_t{0};
 
-  // Of an open container: what is left in it (unknown: until a break), and the offset of the key read last behind 1, or
-  // the number of elements begun behind 0; the lowest bit.
+  // For each open container: what is left in it (or unknown: until a break), and either the offset of the last key,
+  // with lowest bit 1, or the number of elements begun, with lowest bit 0.
   struct Level {
     std::uint64_t left;
     std::uint64_t place;
@@ -177,8 +179,8 @@ class Reader {
   const char* begin_;
   const char* end_;
   const char* at_;
-  const char* value_;          // Where the value that was taken last begins.
-  const char* due_ = nullptr;  // Where the value of the key that was given, or the element, begins.
+  const char* value_;          // Where the value read last begins.
+  const char* due_ = nullptr;  // Where the value after the last key begins, or the current element.
   Arena& arena_;
   int depth_ = 0;
   int depth_max_;

@@ -1,5 +1,5 @@
-// keel/data/binary_stream.h — reads CBOR or MessagePack by events, from pieces that arrive: a document that is larger
-// than memory.
+// keel/data/binary_stream.h — reads CBOR or MessagePack as events from pieces that arrive: for documents that are
+// larger than memory.
 //
 //   cbor::Stream in;
 //   while (const std::size_t size = read(file, piece)) {
@@ -12,7 +12,7 @@
 //   }
 //   KEEL_TRY_VOID(in.finish());
 //
-// What fits into memory is read by cbor::parse or a Reader (cbor.h, binary_reader.h), which are faster and say more.
+// For what fits into memory use cbor::parse or a Reader (cbor.h, binary_reader.h), which are faster and report more.
 //
 // Events:   begin and end of each object and list, each key, each value. A text or bytes comes in as many events as
 //           pieces arrive or it is written in; `is_last` is true in the last one. A tag of CBOR and an extension of
@@ -20,9 +20,9 @@
 // Errors:   the first sticks: next() gives null from then on, failed() is true and error() says what and where. Texts
 //           are UTF-8 over all their pieces, keys are texts; nesting is at most 64, a key at most key_bytes_max long.
 //           finish() reports a count or a length that did not come true. A key that occurs twice is shown twice.
-// Several:  with is_sequence any number of values may follow one another (RFC 8742), else one.
-// Lifetime: what is fed is borrowed until next() has given null. An event and its text are valid until the next call.
-// Threads:  one at a time.
+// With is_sequence any number of values may follow one another (RFC 8742), else exactly one.
+// Lifetime: the fed bytes are borrowed until next() has returned null. An event and its text are valid until the next
+// call. Threads:  one at a time.
 // Cost:     O(bytes); no heap; about 1 KB, whatever the document says.
 
 #pragma once
@@ -36,7 +36,7 @@
 
 namespace keel::binary {
 
-// Reads a document piece by piece, as its bytes arrive, and says what is next.
+// Reads a document piece by piece, as its bytes arrive, and reports its parts as events.
 template <class Format>
 class Stream {
  public:
@@ -48,38 +48,38 @@ class Stream {
     Key,
     String,
     Bytes,
-    Unsigned,  // `number`.
-    Negative,  // -1 - `number`.
+    Unsigned,  // Its value is `number`.
+    Negative,  // Its value is -1 - `number`.
     Real,
     Boolean,
     Null,
-    Tag,        // `number`.
-    Extension,  // Of MessagePack; its type is `number` as a signed integer.
-    Simple,     // Another simple value of CBOR.
+    Tag,        // The tag is `number`.
+    Extension,  // An extension of MessagePack; its type is `number` as a signed integer.
+    Simple,     // Any other simple value of CBOR.
   };
   struct Event {
     Type type = Type::Null;
-    bool is_last = true;       // Of a String and Bytes: no piece follows.
-    std::uint64_t number = 0;  // Also 1 for true.
+    bool is_last = true;       // For String and Bytes: no further piece follows.
+    std::uint64_t number = 0;  // 1 for true, too.
     double real = 0;
-    std::string_view text;  // Of a Key, a String and Bytes.
+    std::string_view text;  // For Key, String and Bytes.
   };
   static constexpr std::uint64_t unknown_count = ~std::uint64_t{0};
   static constexpr std::size_t key_bytes_max = 255;
 
   explicit Stream(bool is_sequence = false) noexcept : is_sequence_(is_sequence) {}
 
-  // What follows what has been fed before, all of which next() has taken: else a Bug (base/bug.h).
+  // Feeds the bytes that follow those fed before, all of which next() must have consumed: else a Bug (base/bug.h).
   void feed(std::string_view bytes);
   // The next event; null when more bytes are needed, and after a problem.
   const Event* next();
-  // No more bytes come: whether what has been is whole.
+  // Call it when no more bytes come: tells whether the document is complete.
   Result<> finish();
 
   bool failed() const noexcept { return message_ != nullptr; }
-  int depth() const noexcept { return depth_; }              // Of the containers that are open.
-  std::uint64_t offset() const noexcept { return offset_; }  // Bytes that have been taken.
-  // Only after failed(). Code::InvalidArgument: "nested too deeply at byte 70".
+  int depth() const noexcept { return depth_; }              // The number of open containers.
+  std::uint64_t offset() const noexcept { return offset_; }  // The number of bytes consumed.
+  // Meaningful only after failed(). Code::InvalidArgument: "nested too deeply at byte 70".
   Error error() const;
 
  private:
@@ -107,20 +107,20 @@ class Stream {
   std::uint64_t offset_ = 0;
   const char* message_ = nullptr;
   Event event_;
-  // Of each open container what is left in it, keys and values alike; unknown_count: until a break.
+  // For each open container: how many keys and values are left in it; unknown_count: until a break.
   std::uint64_t left_[depth_max];
-  std::uint64_t is_map_ = 0;   // A bit for each of them.
-  std::uint64_t is_odd_ = 0;   // Of those whose end is not known: a value is due behind its key.
-  std::uint64_t in_text_ = 0;  // Bytes of a text or bytes that are left.
+  std::uint64_t is_map_ = 0;   // A bit for each open container.
+  std::uint64_t is_odd_ = 0;   // For containers of unknown length: whether a value must follow a key.
+  std::uint64_t in_text_ = 0;  // How many bytes of a text or of bytes are left.
   int depth_ = 0;
   bool is_sequence_;
-  bool has_value_ = false;     // A whole one has been.
-  bool is_tagged_ = false;     // A value is due behind a tag.
-  bool is_in_text_ = false;    // Also in front of its first piece.
-  bool is_in_pieces_ = false;  // It is written in pieces that a break ends.
-  bool is_text_ = false;       // It is one, and not bytes.
+  bool has_value_ = false;     // Whether a whole value has been read.
+  bool is_tagged_ = false;     // Whether a value must follow a tag.
+  bool is_in_text_ = false;    // True before the first piece, too.
+  bool is_in_pieces_ = false;  // Whether it comes in pieces that end with a break.
+  bool is_text_ = false;       // Whether it is a text, and not bytes.
   bool is_key_ = false;
-  std::uint8_t held_ = 0;  // Of a head that is not whole, or a character.
+  std::uint8_t held_ = 0;  // How many bytes are held of an incomplete head or character.
   std::uint8_t key_size_ = 0;
   char hold_[head_bytes_max];
   char key_[key_bytes_max];
@@ -132,10 +132,10 @@ extern template class Stream<MessagePack>;
 }  // namespace keel::binary
 
 namespace keel::cbor {
-// Of CBOR.
+// For CBOR.
 using Stream = binary::Stream<binary::Cbor>;
 }  // namespace keel::cbor
 namespace keel::message_pack {
-// Of MessagePack.
+// For MessagePack.
 using Stream = binary::Stream<binary::MessagePack>;
 }  // namespace keel::message_pack

@@ -1,4 +1,4 @@
-// keel/data/binary_writer.h — writes one value of CBOR (RFC 8949) or MessagePack, piece by piece.
+// keel/data/binary_writer.h — writes one value of CBOR (RFC 8949) or MessagePack step by step.
 //
 //   void write_binary(auto& out, const Money& money) {       // for cbor::Writer and message_pack::Writer
 //     out.begin_array(2);
@@ -6,13 +6,14 @@
 //     out.string(money.currency);
 //   }
 //
-// Structs need none of this: cbor.h and message_pack.h write them whole. A container says first how many elements or
-// members follow, and each of them is then one value, a member's behind its key.
+// Structs need none of this: cbor.h and message_pack.h write them whole. A container first states how many elements or
+// members follow; each of them is then one value, which for a member follows its key.
 //
-// Result:  numbers, lengths and counts in their shortest form; of a double in CBOR the shortest that is the same.
+// Result: numbers, lengths and counts in their shortest form; in CBOR, doubles in the shortest form that has the same
+// value.
 //          MessagePack keeps double and float apart.
-// Errors:  a text or bytes of 4 GiB or more is a Bug in MessagePack (base/bug.h). Texts are taken to be UTF-8.
-// Threads: one at a time.
+// Errors: a text or bytes of 4 GiB or more is a Bug in MessagePack (base/bug.h). Texts must be UTF-8, which is not
+// checked. Threads: one at a time.
 // Cost:    no heap but to grow the buffer.
 
 #pragma once
@@ -46,11 +47,11 @@ class Writer {
   Writer& single(float value);
   Writer& boolean(bool value);
   Writer& null();
-  // CBOR: tag 1 where it is whole seconds, else tag 0, which is exact; MessagePack: the extension -1.
+  // CBOR: tag 1 for whole seconds, else tag 0, which is exact; MessagePack: the extension -1.
   Writer& timestamp(Timestamp time);
   // CBOR: tag 37; MessagePack: 16 bytes.
   Writer& uuid(const Uuid& id);
-  // `value` is one value, written by somebody who knows that it is well-formed. Copied as it is.
+  // `value` is one complete, well-formed value; this is not checked. It is copied as it is.
   Writer& raw(std::string_view value);
 
  private:

@@ -9,7 +9,7 @@
 // Like a std::optional: a copy copies the value, and two are equal when both are empty or their values are equal. The
 // type may be incomplete where a member is declared. A Box that was moved from is empty.
 //
-// Errors: * and -> of an empty one are a Bug (base/bug.h).
+// Errors: * and -> on an empty Box are a Bug (base/bug.h).
 // Cost:   a pointer; an allocation for a value. Destroying a chain of n takes a stack of depth n.
 
 #pragma once

@@ -1,4 +1,4 @@
-// keel/data/cbor.h — structs as CBOR (RFC 8949) and back, without a line for each field.
+// keel/data/cbor.h — converts structs to CBOR (RFC 8949) and back, without a line for each field.
 //
 //   struct Reading {
 //     Uuid device;
@@ -9,8 +9,8 @@
 //   std::string bytes = cbor::write(reading);                 // or cbor::write(buffer, reading)
 //   KEEL_TRY(Reading reading, cbor::parse<Reading>(bytes));
 //
-// A struct is described once for JSON, CBOR and rows: json_parse.h says which types there are and fields.h how a struct
-// is spelled. What is different in CBOR:
+// A struct is described once for JSON, CBOR and rows: json_parse.h lists the supported types, and fields.h says how a
+// struct is described. What differs in CBOR:
 //
 //   std::vector<std::byte>, std::array<std::byte, n>    a byte string
 //   Timestamp                       tag 1 where it is whole seconds, else tag 0; a text alone is read, too
@@ -20,14 +20,14 @@
 //   your own                        void read_binary(auto& in, Money& money) beside the type reads one value, and
 //                                   void write_binary(auto& out, const Money& money) writes it (binary_reader.h)
 //
-// What is written is deterministic (RFC 8949 §4.2.1): equal values are equal bytes, shorter keys stand before longer
-// ones. Reading takes members in any order, fastest in that one or in the struct's, and lengths that are indefinite.
-// Fields that the struct does not have are passed over, unless it is strict; a field or a key of a map given twice
-// makes the bytes malformed. rules() are asked as for JSON (rules.h).
+// The output is deterministic (RFC 8949 §4.2.1): equal values give equal bytes, and shorter keys stand before longer
+// ones. Reading accepts members in any order (fastest in that one or in the struct's), and indefinite lengths.
+// Fields that the struct does not have are skipped, unless it is strict; a field or a map key that is repeated makes
+// the bytes malformed. rules() are called as for JSON (rules.h).
 //
 // Errors:   all that is wrong, not only the first thing (violations.h); a malformed one says at which byte. Nesting is
 //           bounded by ReaderOptions, and nothing is allocated for a length or count that is not there.
-// Lifetime: views live as the bytes and the arena do.
+// Lifetime: views live as long as the bytes and the arena do.
 // Threads:  functions.
 // Cost:     one pass; no heap but for strings, lists and maps of the struct; writing a map sorts its keys.
 
@@ -49,8 +49,8 @@ using Reader = binary::Reader<binary::Cbor>;
 using Writer = binary::Writer<binary::Cbor>;
 using binary::ReaderOptions;
 
-// Puts what the bytes say into `value`, which is T() before. False when something is wrong, which `wrong` then tells;
-// what is right has been read all the same. `wrong` is cleared first.
+// Reads the bytes into `value`, which must be T() before. False when something is wrong, which `wrong` then tells;
+// everything that is right has been read nevertheless. `wrong` is cleared first.
 template <class T>
 bool read(T& value, std::string_view bytes, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();
@@ -58,7 +58,7 @@ bool read(T& value, std::string_view bytes, Arena& arena, Violations& wrong, Rea
       bytes, arena, options, &binary::internal::read_field<binary::Cbor, T>, &value, wrong);
 }
 
-// The value, or InvalidArgument with all that is wrong (Violations::error).
+// The value, or InvalidArgument with everything that is wrong (Violations::error).
 template <class T>
 Result<T> parse(std::string_view bytes, Arena& arena, ReaderOptions options = {}) {
   T value{};
@@ -75,7 +75,7 @@ Result<T> parse(std::string_view bytes, ReaderOptions options = {}) {
   return parse<T>(bytes, arena, options);
 }
 
-// One value, where one is due.
+// Reads one value within a larger document.
 template <class T>
 void write(Writer& out, const T& value) {
   binary::internal::write_value(out, value);
@@ -92,13 +92,13 @@ std::string write(const T& value) {
   return std::string(out.view());
 }
 
-// The value in the notation of RFC 8949 §8, for people: {"id": 7, "raw": h'00ff', "at": 1(1363896240)}. InvalidArgument
-// when the bytes are not one value.
+// The value in the notation of RFC 8949 §8, which people can read: {"id": 7, "raw": h'00ff', "at": 1(1363896240)}.
+// InvalidArgument when the bytes are not exactly one value.
 Result<std::string> diagnose(std::string_view bytes);
 
-// The bytes of the value at a JSON Pointer (RFC 6901), without reading the rest into anything: "/lines/0/sku".
-// NotFound when there is none; InvalidArgument when what is passed on the way there is malformed, which is all that is
-// looked at. parse<T>() then reads what it gives.
+// The bytes of the value at a JSON Pointer (RFC 6901), without decoding the rest: "/lines/0/sku".
+// NotFound when there is none; InvalidArgument when the part of the document before it is malformed, which is the only
+// part looked at. parse<T>() can then read the returned bytes.
 Result<std::string_view> find(std::string_view bytes, std::string_view pointer);
 
 }  // namespace keel::cbor

@@ -6,15 +6,16 @@
 //   template <>
 //   inline constexpr auto keel::name_case<Status> = keel::Case::Snake;    // "in_transit" from here on (name_case.h)
 //
-// Values from 0 to 127 of an enum class, or of an enum that says its underlying type, are seen; of two names with one
-// value, the first. For others give read_json() and write_json() (json_parse.h).
+// Only values from 0 to 127 are found, of an enum class or of an enum with a declared underlying type; of two names
+// with the same value only the first is found. For other enums write read_json() and write_json() (json_parse.h).
 //
-// An enum whose values have other names outside says them beside it, those of the values 0, 1, … in their order:
+// An enum whose values have different names outside lists them next to it, for the values 0, 1, … in this order:
 //
 //   inline constexpr std::string_view unit_names[] = {"kg", "m/s", "°C"};
 //   constexpr const auto& enum_names(Unit) { return unit_names; }
 //
-// Cost: enum_name is an index, enum_value a comparison for each name. At compile time one function for an enum.
+// Cost: enum_name is an index operation, enum_value one comparison for each name. At compile time, one function for
+// each enum.
 
 #pragma once
 
@@ -33,11 +34,11 @@ namespace internal {
 
 inline constexpr std::size_t enum_values_max = 128;
 
-// The names as they are spelled outside, one behind the other; end[i] is where the name of value i ends.
+// The external names, concatenated; end[i] is where the name of value i ends.
 struct EnumNames {
   const char* text;
   const std::uint16_t* end;
-  std::size_t count;  // Of values, up to the last that has a name.
+  std::size_t count;  // The number of values, up to the last that has a name.
 
   constexpr std::string_view name(std::size_t value) const noexcept {
     if (value >= count) return {};
@@ -52,7 +53,7 @@ struct EnumNameScratch {
   bool fits = true;
 };
 
-// GCC writes "E ...values = {Status::Open, (Status)1}", Clang "values = <Status::Open, (Status)1>".
+// GCC writes "E ...values = {Status::Open, (Status)1}", Clang writes "values = <Status::Open, (Status)1>".
 template <class E, E... values>
 consteval std::string_view enum_text() {
   constexpr std::string_view text = __PRETTY_FUNCTION__;
@@ -65,8 +66,8 @@ constexpr EnumNameScratch names_in(std::string_view text, Case to_case) {
   std::size_t at = 0;
   std::size_t size = 0;
   for (std::size_t value = 0; value < enum_values_max; ++value) {
-    std::size_t last = at;  // Where what is behind the last ':' begins.
-    bool is_name = true;    // Not a number behind a cast.
+    std::size_t last = at;  // Where the text after the last ':' begins.
+    bool is_name = true;    // False for a cast number.
     int depth = 0;          // In a template's arguments, or in "(anonymous namespace)".
     std::size_t i = at;
     for (; depth != 0 || (text[i] != ',' && text[i] != '}' && text[i] != '>' && text[i] != ']'); ++i) {
@@ -143,7 +144,7 @@ std::optional<std::size_t> find_name(const EnumNames& names, std::string_view na
 
 }  // namespace internal
 
-// Empty when the value has no name that is seen.
+// Empty when the value has no name that is found.
 template <class E>
 std::string_view enum_name(E value) noexcept {
   const auto number = static_cast<std::underlying_type_t<E>>(value);

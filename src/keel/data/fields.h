@@ -1,4 +1,4 @@
-// keel/data/fields.h — the fields of a struct: their names, their types and themselves, for whoever reads or writes it.
+// keel/data/fields.h — the fields of a struct (names, types and values) for any code that reads or writes them.
 //
 //   struct Line {
 //     std::string sku;
@@ -7,9 +7,9 @@
 //   Fields<Line>::names                                          // {"sku", "quantity"}
 //   Fields<Line>::visit(line, [](auto&... field) { … });         // line.sku, line.quantity
 //
-// A plain aggregate needs nothing: no constructors, no private members, no base class, no C array (std::array is one
-// member), no reference, no bit-field, at most 40 members. One underscore at the end of a name is left out: class_ is
-// "class". Every other type has one line, which also says under which names, and in which order:
+// A plain aggregate needs no declaration: no constructors, no private members, no base class, no C array (std::array is
+// one member), no reference, no bit-field, at most 40 members. One underscore at the end of a name is dropped: class_
+// becomes "class". Every other type needs one line, which also gives the names and their order:
 //
 //   class Account {
 //     …
@@ -19,7 +19,7 @@
 //   template <>                                                  // of a type that is not yours to change
 //   inline constexpr auto keel::fields_of<Point> = keel::fields("x", &Point::x, "y", &Point::y);
 //
-// What a struct says about its fields, each by one member, and only where it differs:
+// What a struct can declare about its fields, each by one member, where the default does not fit:
 //
 //   static constexpr auto name_case = keel::Case::Camel;         // created_at is "createdAt" (name_case.h)
 //   static constexpr bool strict_fields = true;                  // a field that it does not have is an error
@@ -28,10 +28,10 @@
 //   void rules(keel::Check& check) const { … }                   // rules.h
 //
 // A field is required unless it is a std::optional, a Patch (patch.h) or among optional_fields. An initialiser alone
-// does not make it optional: no compiler tells whether there is one, and its value tells only where it is not 0 or
-// empty, so that a new default would change what clients have to send.
+// does not make a field optional: the compiler does not reveal whether there is one, and its value reveals it only
+// where it is not 0 or empty, so that changing a default would change what clients have to send.
 //
-// Cost: all of it at compile time.
+// Cost: everything happens at compile time.
 
 #pragma once
 
@@ -48,7 +48,7 @@
 
 namespace keel {
 
-// What fields() gives; for Fields.
+// The type that fields() returns; for Fields.
 template <class... Pairs>
 struct FieldList {
   static_assert(sizeof...(Pairs) % 2 == 0, "fields() takes a name and a member for each field: fields(\"id\", &T::id)");
@@ -58,7 +58,7 @@ template <class... Pairs>
 consteval FieldList<Pairs...> fields(Pairs... pairs) {
   return {{pairs...}};
 }
-// The fields of a struct that lists them by itself.
+// The fields of a struct that lists them itself.
 template <class T>
 inline constexpr auto fields_of = std::false_type();
 
@@ -154,7 +154,8 @@ struct TakeAddresses {
 template <class T>
 using FieldTypes = decltype(Fields<T>::visit(std::declval<T&>(), ListTypes()));
 
-// Whether fields are looked for in a T: in every class, so that those without any are told what to do.
+// Whether a T should have fields: true for every class, so that a class without any gets a message that says what to
+// do.
 template <class T>
 concept MayHaveFields = std::is_class_v<T> || std::is_union_v<T>;
 

@@ -1,4 +1,4 @@
-// keel/data/json.h — JSON (RFC 8259) written into a Buffer and read from bytes, each in a single pass.
+// keel/data/json.h — JSON (RFC 8259): writes it into a Buffer and reads it from bytes, each in a single pass.
 //
 //   json::Writer out(buffer);                          json::Reader in(body, arena);
 //   out.begin_object();                                in.begin_object();
@@ -9,8 +9,8 @@
 //                                                      }
 //                                                      KEEL_TRY_VOID(in.finish());
 //
-// Plain structs need neither: json_parse.h and json_write.h read and write them whole. A document that has no struct is
-// a Value (json_value.h).
+// Plain structs need neither: json_parse.h and json_write.h read and write them whole. For a document without a struct
+// use a Value (json_value.h).
 //
 // Neither recurses nor touches the heap; there is no tree of values. Generated readers and writers have this shape.
 

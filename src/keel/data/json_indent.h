@@ -1,4 +1,4 @@
-// keel/data/json_indent.h — JSON for people: one member or element a line, two spaces for each level.
+// keel/data/json_indent.h — JSON for people: one member or element per line, two spaces for each level.
 //
 //   {"a":1,"b":[]}   becomes   {
 //                                "a": 1,
@@ -7,7 +7,7 @@
 //
 // Blanks between the tokens of the text are replaced; the tokens stay as they are.
 //
-// Errors: there are none: of a text that is not JSON, which the caller knows it to be, the result is not JSON either.
+// Errors: none: the caller knows that the text is JSON; if it is not, neither is the result.
 // Cost:   each byte is seen once.
 
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace keel::json {
 
-// Appends `text`, indented. `text` is not a view into `out`.
+// Appends `text`, indented. `text` must not be a view into `out`.
 void indent(Buffer& out, std::string_view text);
 
 }  // namespace keel::json

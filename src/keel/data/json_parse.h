@@ -1,4 +1,4 @@
-// keel/data/json_parse.h — JSON into structs, without a line for each field.
+// keel/data/json_parse.h — reads JSON into structs, without a line for each field.
 //
 //   struct Line {
 //     std::string sku;
@@ -11,7 +11,7 @@
 //   };
 //   KEEL_TRY(Order order, json::parse<Order>(text));
 //
-// What is read:
+// What can be read:
 //
 //   struct                          object (fields.h)
 //   bool, integers, float, double   what does not fit is a violation; 1.0 is an integer, 1.5 none
@@ -30,12 +30,13 @@
 //                                   void write_json(json::Writer& out, const Money& money) writes it (json_write.h);
 //                                   read_json(in, money, wrong) has a keel::Violations& as well, for all that is wrong
 //
-// Fields that the struct does not have are passed over, unless it is strict. A field is required unless it is optional
-// (fields.h). A field or a key of a map given twice makes the text malformed. rules() of a struct is called once it is
-// read (rules.h). Otherwise as json::Reader says (json_reader.h): nothing is more lenient, nor any number less exact.
+// Fields that the struct does not have are skipped, unless it is strict. A field is required unless it is optional
+// (fields.h). A field or a map key that is repeated makes the text malformed. rules() of a struct is called once the
+// struct is read (rules.h). Everything else is as json::Reader says (json_reader.h): nothing is more lenient, and no
+// number less exact.
 //
 // Errors:   all that is wrong, not only the first thing (violations.h).
-// Lifetime: views live as the text and the arena do.
+// Lifetime: views live as long as the text and the arena.
 // Cost:     one pass; no heap but for strings, lists and maps of the struct. Fields in the order of the struct are read
 //           without a search for their names; another order costs a look into a hash table for each.
 
@@ -50,15 +51,15 @@
 
 namespace keel::json {
 
-// Puts what the text says into `value`, which is T() before. False when something is wrong, which `wrong` then tells;
-// what is right has been read all the same. `wrong` is cleared first.
+// Reads the text into `value`, which must be T() before. False when something is wrong, which `wrong` then tells;
+// everything that is right has been read nevertheless. `wrong` is cleared first.
 template <class T>
 bool read(T& value, std::string_view text, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();
   return internal::read_text(text, arena, options, &internal::read_field<T>, &value, wrong);
 }
 
-// The value, or InvalidArgument with all that is wrong (Violations::error).
+// The value, or InvalidArgument with everything that is wrong (Violations::error).
 template <class T>
 Result<T> parse(std::string_view text, Arena& arena, ReaderOptions options = {}) {
   T value{};

@@ -1,20 +1,21 @@
-// keel/data/json_schema.h — the JSON Schema of what json::read() takes and json::write() gives, from the types alone.
+// keel/data/json_schema.h — makes the JSON Schema of what json::read() accepts and json::write() writes, from the types
+// alone.
 //
 //   json::Schemas schemas;
 //   schemas.add<Order>();                    // {"$ref":"#/components/schemas/shop::Order"}
 //   schemas.components().at("shop::Order")   // {"type":"object","required":["lines"],"properties":{"lines":…}}
 //
-// Structs and enums are components under their whole names; other types are said where they are used. A field that
-// may be absent (fields.h) is not required, and has its initialiser as the `default` where that is a number, a text, a
-// boolean or an enum. A std::optional and a Patch may be null. A variant is a `oneOf` with its tag as discriminator; an
-// alternative has the tag as a property. What reads itself by a read_json() of its own may be anything.
+// Structs and enums become components under their full names; other types are described where they are used. A field
+// that may be absent (fields.h) is not required, and has its initialiser as the `default` where that is a number, a
+// text, a boolean or an enum. A std::optional and a Patch may be null. A variant is a `oneOf` with its tag as
+// discriminator; an alternative has the tag as a property. A type with a read_json() of its own may be anything.
 //
-// Rules (rules.h): rules() is called with values that are too small, too large and too many, and what it says of them
-// becomes minimum and maximum, minLength and maxLength, minItems and maxItems, `enum` and `pattern`; words of the
-// author become the description. So a bound above `probe_length` characters or `probe_count` elements is not found, nor
-// is a rule that holds for all these values.
+// Rules (rules.h): rules() is called with values that are too small, too large and too many, and its complaints become
+// minimum and maximum, minLength and maxLength, minItems and maxItems, `enum` and `pattern`; the author's own words
+// become the description. So a bound above `probe_length` characters or `probe_count` elements is not found, and
+// neither is a rule that all these values fulfil.
 //
-// Cost: for tools and tests: strings, and a function for each type.
+// Cost: for tools and tests: it uses strings, and one function for each type.
 
 #pragma once
 
@@ -44,37 +45,37 @@ class Schemas {
   static constexpr std::size_t probe_length = 100'000;
   static constexpr std::size_t probe_count = 2'000;
 
-  // The schema of a T, as JSON. What it refers to is among the components from now on.
+  // The schema of a T, as JSON. Whatever it refers to is then among the components.
   template <class T>
   std::string add() {
     return schema_of<T>({}).text();
   }
-  // By name, as JSON.
+  // The components by name, as JSON.
   const std::map<std::string, std::string>& components() const noexcept { return components_; }
 
-  // A field of a struct that comes as text (text_fields.h).
+  // A field of a struct that is read from text (text_fields.h).
   struct Field {
     std::string name;
-    std::string schema;  // As JSON.
+    std::string schema;  // The schema as JSON.
     bool is_required = false;
   };
-  // The fields of a T, in their order.
+  // The fields of a T, in order.
   template <class T>
   std::vector<Field> fields();
 
  private:
-  // The members of a schema, in their order: keyword and value as JSON.
+  // The members of a schema, in order: keyword and value as JSON.
   struct Keywords {
     std::vector<std::pair<std::string, std::string>> all;
 
     Keywords() = default;
     Keywords(std::initializer_list<std::pair<std::string, std::string>> members) : all(members) {}
     void set(std::string_view keyword, std::string value);
-    // Null, too.
+    // Allows null as well.
     void allow_null();
     std::string text() const;
   };
-  // What rules() has said of a field: of itself and of its elements.
+  // What rules() demands of a field itself and of its elements.
   struct Rules {
     std::vector<std::string> words;
     std::vector<std::string> element_words;
@@ -84,13 +85,13 @@ class Schemas {
 
   static std::string quoted(std::string_view text);
   static Keywords reference(std::string_view name);
-  // By the name of the type: those that have a format bring too many names to be included here.
+  // Found by the name of the type, because the types with a format would bring too many names here.
   static Keywords text(std::string_view type);
   static Keywords integer(bool is_signed, int bits);
   static void apply(Keywords& schema, const std::vector<std::string>& words, std::string_view type);
   static void tell(void* context, std::string_view field, std::string_view words, std::string_view keyword);
   static void describe(Keywords& schema, const Rules& rules);
-  // False when it is there, or being made.
+  // False when it exists already, or is being made.
   bool begin(const std::string& name) { return components_.emplace(name, "{}").second; }
 
   template <class T>
@@ -108,7 +109,7 @@ class Schemas {
 };
 
 namespace internal {
-// Which check() is called, for Schemas.
+// Tells Schemas which check() is called.
 struct Told {
   Check* check = nullptr;
   void* rules = nullptr;
@@ -199,7 +200,7 @@ Schemas::Keywords Schemas::schema_of(const Rules& rules) {
     type = "object";
   } else {
     std::string name = plain_name(type_name<T>());
-    // The same struct as an alternative has its tag as well.
+    // As an alternative of a variant the same struct also has its tag.
     if constexpr (has_tag<T>()) name += "WithoutTag";
     if (begin(name)) components_[name] = struct_of<T>({}).text();
     schema = reference(name);

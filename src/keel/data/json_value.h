@@ -1,4 +1,4 @@
-// keel/data/json_value.h — a JSON document for which there is no struct.
+// keel/data/json_value.h — a JSON document without a struct.
 //
 //   KEEL_TRY(json::Value event, json::parse<json::Value>(text));           // json_parse.h
 //   KEEL_TRY(auto id, event.get<std::int64_t>("/order/lines/0/id"));       // "/order/lines/0/id is missing"
@@ -9,11 +9,11 @@
 //   json::Value reply = json::Value::object({{"id", id}, {"tags", json::Value::array({"a", "b"})}});
 //   std::string text = json::write(reply);                                 // json_write.h
 //
-// A field of a struct may be a Value: it is then read and written like any other, whatever it has in it.
+// A field of a struct may be a Value: it is then read and written like any other field, whatever it contains.
 //
 // Numbers:  whole ones without fraction and exponent are exact from -2^63 to 2^64 - 1, others are the nearest double.
 //           Equality is that of the numbers: Value(1) == Value(1.0).
-// Objects:  members stay in their order, which equality does not ask for. A text with a member twice is malformed.
+// Objects: members keep their order, which equality ignores. A text that repeats a member is malformed.
 // Errors:   reading is as strict as json::Reader (json_reader.h), whose depth_max and bytes_max bound it. get() says
 //           what is not as asked for (InvalidArgument), with its pointer; the others give null or std::nullopt. A
 //           change of what is neither null nor of that kind is a Bug (base/bug.h), as are a string of 2^32 bytes, a
@@ -92,30 +92,32 @@ class Value {
   Kind kind() const noexcept;
   bool is_null() const noexcept { return type() == Type::Null; }
 
-  // What it is, when it is of that kind; an integer when the number is whole and fits.
+  // The value if it has that kind; an integer if the number is whole and fits.
   std::optional<bool> boolean() const noexcept;
   std::optional<std::int64_t> int64() const noexcept;
   std::optional<std::uint64_t> uint64() const noexcept;
-  std::optional<double> number() const noexcept;  // Of any number, the nearest.
+  std::optional<double> number() const noexcept;  // For any number, the nearest double.
   std::optional<std::string_view> string() const noexcept;
 
-  // Elements of a list, or members of an object; else 0.
+  // The number of elements of a list, or of members of an object; else 0.
   std::size_t size() const noexcept;
   bool empty() const noexcept { return size() == 0; }
-  // Of a list; empty when it is none.
+  // The elements of a list; empty when it is no list.
   std::span<const Value> elements() const noexcept;
   std::span<Value> elements() noexcept;
-  // Of an object, as {key, value}; empty when it is none: for (const auto& [key, value] : document.members()).
+  // The members of an object, as {key, value}; empty when it is no object: for (const auto& [key, value] :
+  // document.members()).
   Members members() const noexcept;
 
-  // Null when this is no object, or has no such member.
+  // Null when this is not an object, or has no such member.
   const Value* find(std::string_view key) const noexcept;
   Value* find(std::string_view key) noexcept;
-  // By JSON Pointer (RFC 6901): "" is this, "/lines/0/sku" a member of an element of a member. Null when there is none.
+  // Looks up a JSON Pointer (RFC 6901): "" is this, "/lines/0/sku" a member of an element of a member. Null when there
+  // is no such value.
   const Value* at(std::string_view pointer) const;
 
-  // The same as a T: bool, an integer, double, std::string_view, std::string. InvalidArgument says what is not so:
-  // "/lines/0/sku is missing", "/lines/0/sku: expected a string", "/quantity: number out of range".
+  // The same, converted to T: bool, an integer, double, std::string_view, std::string. InvalidArgument says what is
+  // wrong: "/lines/0/sku is missing", "/lines/0/sku: expected a string", "/quantity: number out of range".
   template <class T>
   Result<T> get(std::string_view pointer = {}) const {
     if constexpr (std::same_as<T, bool>) {
@@ -138,11 +140,11 @@ class Value {
     }
   }
 
-  // The member of an object, which is null and the last one where there was none. A null becomes an object first.
+  // The member of an object; a new member is null and the last one. A null becomes an object first.
   Value& operator[](std::string_view key);
-  // Appends to a list; gives what has been appended. A null becomes a list first.
+  // Appends to a list; returns the new element. A null becomes a list first.
   Value& push_back(Value element);
-  // False when there was none.
+  // False when there was no such member.
   bool erase(std::string_view key);
 
   friend bool operator==(const Value& a, const Value& b) { return are_equal(a, b, 0); }
@@ -170,7 +172,7 @@ class Value {
   }
   Block* block() const noexcept { return payload<Block*>(); }
   void set_string(std::string_view text);
-  std::string_view text() const noexcept;  // Of a string.
+  std::string_view text() const noexcept;  // The text of a string.
   void release() noexcept;
   void grow(Type type);
   void read(Reader& in);
@@ -184,8 +186,8 @@ class Value {
   Result<std::uint64_t> get_uint64(std::string_view pointer, std::uint64_t most) const;
   Result<std::string_view> get_string(std::string_view pointer) const;
 
-  // Type; size of a short string, or at 4 that of a long one; at 2 a short string, or at 8 a number or pointer. Bytes
-  // that are not used are 0.
+  // Layout: type; size of a short string, or at 4 that of a long one; at 2 a short string, or at 8 a number or pointer.
+  // Unused bytes are 0.
   alignas(8) unsigned char bytes_[16];
 };
 
@@ -224,7 +226,7 @@ class Value::Members {
  private:
   friend class Value;
   Members(const Value* first, std::size_t size) noexcept : first_(first), size_(size) {}
-  const Value* first_;  // Key, value, key, value.
+  const Value* first_;  // Keys and values alternate.
   std::size_t size_;
 };
 

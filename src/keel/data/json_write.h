@@ -1,12 +1,13 @@
-// keel/data/json_write.h — structs as JSON, without a line for each field.
+// keel/data/json_write.h — writes structs as JSON, without a line for each field.
 //
 //   json::write(order)                // {"id":"0192f7a8-…","lines":[…],"note":null}
 //   json::write_indented(order)       // for people
 //   json::write(buffer, order)        // appends it
 //
-// json_parse.h says which types, and fields.h how a struct is spelled. Fields come in the order of the struct; an empty
-// std::optional is null, an absent Patch is left out. What is written is read back equal, but for NaN and infinity,
-// which JSON does not have (null), and for strings that are not UTF-8 (json_writer.h).
+// json_parse.h lists the supported types, and fields.h says how a struct is described. Fields come in the order of the
+// struct; an empty std::optional is null, an absent Patch is left out. Reading the output gives an equal value, except
+// for NaN and infinity, which JSON does not have (they become null), and for strings that are not UTF-8
+// (json_writer.h).
 //
 // Errors: an enum's value that has no name is a Bug (base/bug.h).
 // Cost:   write(buffer, …) touches no heap but to grow the buffer.
@@ -21,12 +22,12 @@
 
 namespace keel::json {
 namespace internal {
-// json_writer.h declares write() for those who include no more.
+// json_writer.h declares write() for code that includes only that.
 template <class T>
 struct CanWrite {};
 }  // namespace internal
 
-// One value, where one is due: out.key("order"), then write(out, order).
+// Writes one value within a document: out.key("order"), then write(out, order).
 template <class T>
 void write(Writer& out, const T& value) {
   internal::write_value(out, value);

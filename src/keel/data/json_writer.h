@@ -14,12 +14,13 @@ namespace internal {
 class Pen;
 }
 
-// Appends one JSON text. Strings that are not UTF-8 are written with U+FFFD in place of what is wrong; what is
-// written is always UTF-8. There are no blanks; json_indent.h puts them in for people. Calls must alternate as the
-// grammar says: key() before each value of an object, and an end for each begin; breaking that is a bug (checked in
-// debug builds where it is cheap).
+// Appends one JSON text. In strings that are not UTF-8 every ill-formed part is replaced by U+FFFD; the output is
+// always UTF-8. There are no blanks; json_indent.h adds them for people. Calls must follow the grammar: key() before
+// each value of an object, and an end for each begin; breaking that is a bug (checked in debug builds where it is
+// cheap).
 //
-// Lifetime: the Buffer outlives the Writer.  Cost: a clean string is scanned and copied once, 16 bytes at a time.
+// Lifetime: the Buffer outlives the Writer. Cost: a string without escapes is scanned and copied once, 16 bytes at a
+// time.
 class Writer {
  public:
   explicit Writer(Buffer& out) noexcept : out_(out) {}
@@ -29,10 +30,10 @@ class Writer {
   Writer& begin_array() { return begin('['); }
   Writer& end_array() { return end(']'); }
   Writer& key(std::string_view name);
-  // A key with its quotes and colon, "\"id\":", known to be well-formed. Copied as it is.
+  // A key with its quotes and colon, "\"id\":"; that it is well-formed is not checked. It is copied as it is.
   Writer& quoted_key(std::string_view key);
   Writer& string(std::string_view text);
-  // A string that has them as base64, with + and / and padded (base64.h).
+  // Writes bytes as a string in base64, with + and / and padded (base64.h).
   Writer& base64(std::span<const std::byte> bytes);
   Writer& integer(std::int64_t value);
   Writer& unsigned_integer(std::uint64_t value);
@@ -40,18 +41,18 @@ class Writer {
   Writer& number(double value);
   Writer& boolean(bool value) { return raw(value ? "true" : "false"); }
   Writer& null() { return raw("null"); }
-  // `json` is one value, written by somebody who knows that it is well-formed. Copied as it is.
+  // `json` is one complete, well-formed value; this is not checked. It is copied as it is.
   Writer& raw(std::string_view json);
 
-  // A whole value was written and everything that was begun has ended.
+  // Whether a whole value was written and everything that was begun has ended.
   bool is_complete() const noexcept { return depth_ == 0 && place_ == Place::Next; }
 
  private:
   friend class internal::Pen;
-  enum class Place : std::uint8_t { First, Next, Value };  // First in a container; after something; after a key.
+  enum class Place : std::uint8_t { First, Next, Value };  // First in a container; after another value; after a key.
   Writer& begin(char bracket);
   Writer& end(char bracket);
-  char* open(std::size_t bytes);  // Writes what stands before a value; room for `bytes` more.
+  char* open(std::size_t bytes);  // Writes what stands before a value, and makes room for `bytes` more.
   void close(char* end) noexcept { out_.resize(static_cast<std::size_t>(end - out_.data())); }
   void quote(std::string_view text);
   void quote_slow(std::string_view text, std::size_t clean);
@@ -61,18 +62,18 @@ class Writer {
   Place place_ = Place::First;
 };
 
-// json_write.h, for those who write what they are given and include no more than this.
+// Defined in json_write.h; declared here for code that writes what it is given and includes only this header.
 template <class T>
 void write(Writer& out, const T& value);
 
 namespace internal {
 
 template <class T>
-struct CanWrite;  // There once json_write.h is.
+struct CanWrite;  // Defined once json_write.h is included.
 template <class T>
 concept CanBeWritten = requires { sizeof(CanWrite<T>); };
 
-// By the write_json() beside its type, or by its fields.
+// Uses the write_json() next to its type, or its fields.
 template <class T>
 void write_given(Writer& out, const T& value) {
   if constexpr (requires { write_json(out, value); }) {

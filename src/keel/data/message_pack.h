@@ -1,11 +1,11 @@
-// keel/data/message_pack.h — structs as MessagePack and back, without a line for each field.
+// keel/data/message_pack.h — converts structs to MessagePack and back, without a line for each field.
 //
 //   std::string bytes = message_pack::write(reading);         // or message_pack::write(buffer, reading)
 //   KEEL_TRY(Reading reading, message_pack::parse<Reading>(bytes));
 //
-// All that cbor.h says of CBOR, with the forms of MessagePack: std::vector<std::byte> is bin, Timestamp the extension
-// -1, Uuid a bin of 16 bytes; a double keeps its 8 bytes and a float its 4. Other extensions have no meaning here: a
-// field that is one is a violation, and one that the struct does not have is passed over.
+// Everything that cbor.h says of CBOR also holds here, with the forms of MessagePack: std::vector<std::byte> is bin,
+// Timestamp the extension -1, Uuid a bin of 16 bytes; a double keeps its 8 bytes and a float its 4. Other extensions
+// have no meaning here: in a field of the struct they are a violation, in any other field they are skipped.
 //
 // Source: the MessagePack specification (github.com/msgpack/msgpack/blob/master/spec.md).
 

@@ -1,4 +1,4 @@
-// keel/data/name_case.h — names in another case outside than inside: createdAt for created_at.
+// keel/data/name_case.h — names that are written in another case outside than inside: createdAt for created_at.
 //
 //   struct Order {
 //     static constexpr auto name_case = keel::Case::Camel;
@@ -7,7 +7,7 @@
 //   template <>                                              // of an enum, or of a type that is not yours to change
 //   inline constexpr auto keel::name_case<Status> = keel::Case::Snake;
 //
-// Words end at '_' and in front of a capital letter that follows a small one or a digit: created_at, CreatedAt and
+// A new word begins after '_' and at a capital letter that follows a small one or a digit: created_at, CreatedAt and
 // createdAt are two words, HTTPServer is one. Letters beyond ASCII stay as they are.
 
 #pragma once
@@ -39,12 +39,13 @@ consteval Case case_of() {
 template <class T>
 inline constexpr Case name_case = internal::case_of<T>();
 
-// Writes `name` in that case to `to`, which has room for twice its size; returns how many characters that are.
+// Writes `name` in that case to `to`, which must have room for twice its size; returns the number of characters
+// written.
 constexpr std::size_t change_case(std::string_view name, Case to_case, char* to) noexcept {
   const auto is_lower = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
   const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
   std::size_t size = 0;
-  bool begins = true;  // A word.
+  bool begins = true;  // Whether a word begins here.
   for (std::size_t i = 0; i < name.size(); ++i) {
     char c = name[i];
     if (to_case == Case::AsDeclared) {

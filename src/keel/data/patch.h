@@ -7,7 +7,7 @@
 //   change.name.apply_to(user.name);           // absent: it stays; a value: it is that
 //   change.nickname.apply_to(user.nickname);   // a std::optional; null: it is empty from here on
 //
-// An absent one is left out when its struct is written. Of a field that cannot be null, the rules of the struct say
+// An absent field is left out when its struct is written. For a field that cannot be null, the rules of the struct say
 // check(name).not_null() (rules.h).
 //
 // Errors: * and -> without a value are a Bug (base/bug.h).
@@ -54,7 +54,7 @@ class Patch {
     value_.reset();
     is_null_ = true;
   }
-  // Another value, to be written by who called.
+  // Makes a new value, which the caller then fills.
   constexpr T& emplace() {
     is_null_ = false;
     return value_.emplace();

@@ -1,14 +1,14 @@
-// keel/data/pattern.h — regular expressions that a text matches, as a whole or somewhere.
+// keel/data/pattern.h — regular expressions that match a whole text or a part of it.
 //
 //   check(sku).matches("[A-Z]{3}-[0-9]+");               // in rules() (rules.h)
 //   constexpr Pattern sku_pattern = "[A-Z]{3}-[0-9]+";   // one name for it where several need it
 //   if (!sku_pattern.matches(text)) …
 //
 // The syntax is RE2's (https://github.com/google/re2/wiki/Syntax), without back references and look-around. `.` and
-// character classes are characters of UTF-8, not bytes. Time is linear in the text, whatever the pattern and the text:
-// no client can choose a text for which matching takes long.
+// character classes stand for characters of UTF-8, not bytes. Time is linear in the text, for every pattern and every
+// text: no client can choose a text for which matching takes long.
 //
-// Errors:  a pattern that is no regular expression is a Bug (base/bug.h) at its first use, with its text and its place.
+// Errors: an invalid pattern is a Bug (base/bug.h) at its first use; the message has its text and its place.
 // Threads: any. A pattern is compiled once in the process, at its first use, and kept until the process ends.
 // Cost:    either takes some 100 ns and the time for the text, without the heap. A compiled pattern takes some
 //          kilobytes, at most 8 MB. A program without patterns does not load RE2's library.
@@ -22,18 +22,18 @@ namespace keel {
 
 class Pattern {
  public:
-  // Of a literal: no pattern is made of what a client sends.
+  // Made from a literal, so that no pattern comes from a client.
   template <std::size_t size>
   consteval Pattern(const char (&text)[size], const char* file = __builtin_FILE(), unsigned line = __builtin_LINE())
       : text_(text, size - 1), file_(file), line_(line) {}
 
-  // Of a text that, as what it is compiled to, lives until the process ends: for tools that read schemas, and nothing
-  // that a client sends. That it is a regular expression has been looked at.
+  // Made from a text that, like the compiled pattern, lives until the process ends: for tools that read schemas, and
+  // never for a client's text. The caller has checked that it is a regular expression.
   static Pattern of_lasting(std::string_view text) noexcept { return Pattern(text); }
 
-  // The whole text.
+  // Matches the whole text.
   bool matches(std::string_view text) const;
-  // Some part of it, as `pattern` of JSON Schema says.
+  // Matches some part of it, as `pattern` of JSON Schema does.
   bool is_in(std::string_view text) const;
 
   constexpr std::string_view text() const noexcept { return text_; }

@@ -1,4 +1,4 @@
-// keel/data/record.h — named, typed values for which there is no struct: what a message consists of.
+// keel/data/record.h — named, typed values without a struct: the content of a message.
 //
 //   Record reading;                                             // or Record reading(arena)
 //   KEEL_TRY_VOID(reading.set("device.id", Uuid::v7()));        // makes the record "device"
@@ -9,10 +9,11 @@
 //   std::string bytes = cbor::write(reading);                   // cbor.h, message_pack.h; json::write, json_write.h
 //   KEEL_TRY(Record again, cbor::parse<Record>(bytes));
 //
-// A field of a struct may be a Record. A struct becomes a Record and is made of one by record_fields.h, which is also
-// how a Record is checked against what is expected of it.
+// A field of a struct may be a Record. record_fields.h converts between structs and Records, and thereby also checks a
+// Record against an expected struct.
 //
-// Which one: a struct where the fields are known. A Record for messages whose fields only the application's users know,
+// When to use which: a struct where the fields are known. A Record for messages whose fields only the application's
+// users know,
 //           with bytes, times and integers of a width. A json::Value (json_value.h) for a document of JSON: it has the
 //           types of JSON, changes in place, and is written as it was read.
 // Paths:    "device.samples[2]". A name with '.', '[' or '\' in it is spelled with '\' before them. find() takes a name
@@ -21,12 +22,14 @@
 //           other that holds it exactly, a string also as a Timestamp, a Uuid, 16 bytes also as a Uuid. The formats
 //           have no widths: what is read is an Int64, Uint64 or Double, of MessagePack also a Float. Equality is that
 //           of the numbers: 1 == 1.0.
-// Formats:  CBOR and MessagePack as cbor.h says of structs: deterministic, a field twice is malformed. A tag without a
+// Formats: CBOR and MessagePack as cbor.h describes for structs: deterministic, and a repeated field is malformed. A
+// tag without a
 //           meaning here is passed over. JSON: bytes are base64url, times and UUIDs their text, NaN and the infinities
 //           null; they are read as strings.
 // Errors:   InvalidArgument with the path and both types: "samples[2]: is a string, not a double". A Record is nested
 //           at most 64 deep, more is InvalidArgument. A string of 4 GiB or an array of 2^31 elements is a Bug (bug.h).
-// Lifetime: with an arena all of it lies there and ends with it; a Record that is made or copied without one owns its
+// Lifetime: with an arena all of the Record is in the arena and ends with it; a Record that is made or copied without
+// one owns its
 //           memory. Views and references are valid until the Record is changed, moved or destroyed. Moving into a
 //           Record of another arena copies.
 // Threads:  a value.
@@ -93,7 +96,7 @@ class Record {
     Array,
     Record,
   };
-  // As messages name it: "int64", "record".
+  // The name of the kind in messages: "int64", "record".
   static std::string_view name_of(Kind kind) noexcept;
 
   class Value;
@@ -118,27 +121,28 @@ class Record {
   // The fields in the order in which they came.
   Iterator begin() const noexcept;
   Iterator end() const noexcept;
-  // Null when there is none. find() looks among the fields for a name, at() for a path.
+  // Null when there is none. find() looks for a name among the fields, at() follows a path.
   const Value* find(std::string_view name) const noexcept;
   const Value* at(std::string_view path) const;
   bool contains(std::string_view path) const { return at(path) != nullptr; }
-  // What is there, as a T: bool, an integer, float, double, std::string_view, std::string, std::span<const std::byte>,
-  // Timestamp, Uuid. A number that T does not hold exactly: "age: 300 does not fit a uint8".
+  // The value there, converted to T: bool, an integer, float, double, std::string_view, std::string, std::span<const
+  // std::byte>, Timestamp, Uuid. A number that T cannot hold exactly is an error: "age: 300 does not fit a uint8".
   template <class T>
   Result<T> get(std::string_view path) const;
 
-  // Puts a value there, in place of another. Records on the way are made; an element is one that is there, or the next.
+  // Sets the value there, replacing any other. Missing records on the path are made; an element must exist, or be the
+  // next one.
   Result<> set(std::string_view path, const Input& value);
-  // Behind the elements of an array, which is made when there is none.
+  // Appends to an array, which is made when there is none.
   Result<> append(std::string_view path, const Input& value);
-  // False when there was none. Elements behind it move forward.
+  // False when there was none. Elements after it move forward.
   bool remove(std::string_view path);
-  // Takes all fields of `other`, in place of those of the same name; where both are records, their fields.
+  // Takes all fields of `other`, replacing those with the same name; where both are records, their fields are merged.
   void merge(const Record& other);
   void clear() noexcept;
 
-  // For people: id: 7, raw: h'00ff', at: 2026-11-24T12:00:37Z, address: {city: "London"}. Names that are no plain words
-  // are quoted.
+  // A text for people: id: 7, raw: h'00ff', at: 2026-11-24T12:00:37Z, address: {city: "London"}. Names that are not
+  // plain words are quoted.
   std::string text() const;
 
   friend bool operator==(const Record& a, const Record& b);
@@ -163,18 +167,18 @@ class Record {
   void write(binary::Writer<binary::Cbor>& out) const;
   void write(binary::Writer<binary::MessagePack>& out) const;
 
-  Block* fields_ = nullptr;  // Null while there are none.
+  Block* fields_ = nullptr;  // Null while there are no fields.
   Arena* arena_ = nullptr;   // Null: the heap.
 };
 
-// A value of a Record, and what is in it. It is changed through its Record.
+// A value of a Record, and its content. It can be changed only through its Record.
 class Record::Value {
  public:
   Kind kind() const noexcept { return static_cast<Kind>(bytes_[0]); }
   bool is_null() const noexcept { return kind() == Kind::Null; }
-  // Elements of an array, fields of a record; else 0.
+  // The number of elements of an array, or of fields of a record; else 0.
   std::size_t size() const noexcept;
-  // Of an array; else empty.
+  // The elements of an array; else empty.
   std::span<const Value> elements() const noexcept;
   // The fields of a record; else none.
   Iterator begin() const noexcept;
@@ -204,7 +208,7 @@ class Record::Value {
     std::memcpy(&value, bytes_ + 8, sizeof value);
     return value;
   }
-  std::string_view text() const noexcept {  // Of a name, a string and bytes.
+  std::string_view text() const noexcept {  // The text of a name or a string, or bytes.
     if (bytes_[1] <= short_max) return {reinterpret_cast<const char*>(bytes_ + 2), bytes_[1]};
     std::uint32_t size = 0;
     std::memcpy(&size, bytes_ + 4, sizeof size);
@@ -215,7 +219,7 @@ class Record::Value {
   static const Value* resolve(const Block* fields, const Value* whole, std::string_view path);
 
   static Result<const Value*> expect(const Block* fields, const Value* whole, std::string_view path);
-  // Of what expect() has found; `path` is for the message.
+  // From the value that expect() has found; `path` is for the message.
   Result<bool> get_boolean(std::string_view path) const;
   Result<std::int64_t> get_int64(std::string_view path, Kind kind, std::int64_t least, std::int64_t most) const;
   Result<std::uint64_t> get_uint64(std::string_view path, Kind kind, std::uint64_t most) const;
@@ -230,7 +234,8 @@ class Record::Value {
   static constexpr std::size_t short_max = 22;
   static constexpr unsigned char is_long = 0xFF;
 
-  // Kind; size of a short text, or is_long and at 4 that of a long one; at 2 a short text, or at 8 the rest.
+  // Layout: kind; size of a short text, or is_long and at 4 the size of a long one; at 2 a short text, or at 8 the
+  // rest.
   alignas(8) unsigned char bytes_[24];
 };
 
@@ -251,10 +256,10 @@ class Record::Iterator {
  private:
   friend class Record;
   explicit Iterator(const Value* at) noexcept : at_(at) {}
-  const Value* at_;  // Name, value, name, value.
+  const Value* at_;  // Names and values alternate.
 };
 
-// What a value is set to; for arguments. Refers to what it is made of.
+// A value for set(); used only as an argument. Refers to what it is made from.
 class Record::Input {
  public:
   Input(std::nullptr_t) noexcept {}

@@ -1,4 +1,4 @@
-// keel/data/record_fields.h — a Record of a struct's fields, and a struct of a Record's: its schema at the boundary.
+// keel/data/record_fields.h — converts a struct to a Record and back: the struct is the schema at the boundary.
 //
 //   const Record record = to_record(reading);
 //   Violations wrong;
@@ -6,12 +6,12 @@
 //   if (!from_record(reading, record, arena, wrong)) return wrong.error();    // "/celsius must be from -90 to 60"
 //   KEEL_TRY(Reading reading, from_record<Reading>(record));
 //
-// The struct is described once (fields.h), with the names, optional fields and rules() that JSON and CBOR know of it: a
-// Record that is taken is one that the same bytes would have been taken for. All that is wrong is told, with its JSON
-// Pointer (violations.h).
+// The struct is described once (fields.h), with the names, optional fields and rules() that hold for JSON and CBOR: a
+// Record is accepted exactly if the same bytes would be. Everything that is wrong is reported, with its JSON Pointer
+// (violations.h).
 //
 // Errors:   as cbor::read and cbor::parse.
-// Lifetime: a struct with a std::string_view is made with an arena that lives as long.
+// Lifetime: a struct with a std::string_view needs an arena that lives as long as the struct.
 // Threads:  functions.
 // Cost:     one pass of CBOR for each direction (cbor.h), in memory of the thread's pool.
 
@@ -29,7 +29,7 @@
 namespace keel {
 namespace internal {
 
-// What has just been written of a struct, whose names are those of fields.
+// Reads CBOR that has just been written from a struct, whose names are those of its fields.
 inline void read_own_cbor(Record& record, std::string_view bytes) {
   Arena arena;
   Violations wrong;
@@ -39,7 +39,7 @@ inline void read_own_cbor(Record& record, std::string_view bytes) {
 
 }  // namespace internal
 
-// On the arena, or on the heap. Integers become Int64 or Uint64, floating-point numbers Double.
+// The Record is on the arena, or on the heap. Integers become Int64 or Uint64, floating-point numbers Double.
 template <class T>
 Record to_record(const T& value, Arena& arena) {
   Buffer bytes;
@@ -57,7 +57,7 @@ Record to_record(const T& value) {
   return record;
 }
 
-// Puts what the Record says into `value`, which is T() before. False when something is wrong, which `wrong` then tells.
+// Converts the Record into `value`, which must be T() before. False when something is wrong, which `wrong` then tells.
 template <class T>
 bool from_record(T& value, const Record& record, Arena& arena, Violations& wrong) {
   Buffer bytes;

@@ -1,4 +1,4 @@
-// keel/data/rules.h — what the fields of a struct have to be like, said beside them.
+// keel/data/rules.h — rules for the fields of a struct, written next to them.
 //
 //   struct Line {
 //     std::string sku;
@@ -18,12 +18,12 @@
 //     }
 //   };
 //
-// json::parse and json::read (json_parse.h) call rules() of a struct once all of it is read, nested structs first. What
-// does not hold is a Violation with the pointer of the field or of the element. A field that is absent, empty
-// (std::optional, Patch) or wrong already is not judged; nor is the struct as a whole when one of its fields is wrong
-// or missing.
+// json::parse and json::read (json_parse.h) call rules() of a struct once the whole struct is read, nested structs
+// first. A broken rule is a Violation with the pointer of the field or of the element. A field that is absent, empty
+// (std::optional, Patch) or already wrong is not judged; neither is the struct as a whole when one of its fields is
+// wrong or missing.
 //
-// Errors: checking what is not a field of the struct is a Bug (base/bug.h), once it does not hold.
+// Errors: checking something that is not a field of the struct is a Bug (base/bug.h), detected when the rule is broken.
 // Cost:   the comparisons; a length is counted in characters (code points) where the bytes do not decide.
 
 #pragma once
@@ -42,7 +42,7 @@
 namespace keel {
 namespace internal {
 
-// A bound, for the message.
+// A bound, for use in the message.
 struct Bound {
   template <class T>
   constexpr Bound(T value) noexcept
@@ -53,7 +53,7 @@ struct Bound {
         whole(whole_of(value)) {}
   enum class Kind : std::uint8_t { Signed, Unsigned, Real } kind;
   double real;
-  std::uint64_t whole;  // 0 of a Real.
+  std::uint64_t whole;  // 0 for a Real.
 
   template <class T>
   static constexpr std::uint64_t whole_of(T value) noexcept {
@@ -65,7 +65,7 @@ struct Bound {
   }
 };
 
-// How the value within an optional or a Patch is looked at; null when there is none.
+// Gives access to the value within an optional or a Patch; null when there is none.
 template <class T>
 const T* judged(const T& field) noexcept {
   return &field;
@@ -89,34 +89,35 @@ class CheckedElements;
 // Collects the violations of a struct in its rules().
 class Check {
  public:
-  // What a rule is about within a field: nothing, the element at an index, or the value of a key.
+  // Which part of a field a rule is about: all of it, the element at an index, or the value of a key.
   struct Element {
     enum class Kind : std::uint8_t { None, Index, Key } kind = Kind::None;
     std::size_t index = 0;
     std::string_view key;
   };
 
-  // A field of the struct; then what it has to be like.
+  // A field of the struct; the rules for it follow.
   template <class T>
   auto operator()(const T& field) noexcept {
     bool is_null = false;
     if constexpr (requires { field.is_null(); }) is_null = field.is_null();
     return CheckedField(*this, &field, internal::judged(field), is_null);
   }
-  // A field that is a list or a map of scalars: what each element has to be like. Structs have rules() of their own.
+  // A field that is a list or a map of scalars; the rules for each element follow. For lists of structs, use the
+  // structs' own rules().
   template <class T>
   auto each(const T& field) noexcept {
     return CheckedElements(*this, &field, internal::judged(field));
   }
-  // `words` go on from the pointer of the struct, or of the whole text: "from must not be after to".
+  // `words` continue the pointer of the struct, or of the whole text: "from must not be after to".
   void that(bool holds, std::string_view words) {
     if (!holds && is_whole_) [[unlikely]]
       tell_(context_, {}, words, {});
   }
 
-  // For whoever reads a struct: its fields' addresses and names, a bit for each that is to be judged, whether all are
-  // well; and who is told, with the field's name ("" for the struct), the words, and the keyword of JSON Schema or "";
-  // element() says which one it is.
+  // For code that reads a struct: the addresses and names of its fields, a bit for each field that is to be judged, and
+  // whether all fields are right; and the function that gets each violation, with the field's name ("" for the struct),
+  // the words, and the keyword of JSON Schema or "". element() says which element it is.
   using Tell = void (*)(void* context, std::string_view field, std::string_view words, std::string_view keyword);
   Check(const void* const* fields, std::span<const std::string_view> names, std::uint64_t judged, bool is_whole,
         Tell tell, void* context) noexcept
@@ -131,7 +132,7 @@ class Check {
   template <class List>
   friend class CheckedElements;
 
-  // `keyword` is that of JSON Schema; each is a literal.
+  // `keyword` is a keyword of JSON Schema; both are literals.
   [[gnu::cold]] void violated(const void* field, std::string_view words, std::string_view keyword = {});
   [[gnu::cold]] void out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most,
                                   bool is_above);
@@ -151,7 +152,7 @@ class Check {
   Element element_;
 };
 
-// What Check gives for a field; each may follow another.
+// The result of Check for a field; rules can be chained.
 template <class T>
 class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)")]] CheckedField {
   static constexpr bool is_text = std::convertible_to<const T&, std::string_view>;
@@ -163,7 +164,7 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
   CheckedField(Check& check, const void* field, const T* value, bool is_null) noexcept
       : check_(check), field_(field), value_(value), is_null_(is_null) {}
 
-  // Of a text, in characters.
+  // The length of a text, in characters.
   const CheckedField& length(std::size_t least, std::size_t most) const {
     static_assert(is_text, "length() is for text; for lists and maps it is count()");
     if (value_ != nullptr) check_.judge_length(field_, *value_, least, most);
@@ -172,7 +173,7 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
   const CheckedField& length_at_least(std::size_t least) const { return length(least, no_limit); }
   const CheckedField& length_at_most(std::size_t most) const { return length(0, most); }
 
-  // Of a list or a map, in elements.
+  // The number of elements of a list or a map.
   const CheckedField& count(std::size_t least, std::size_t most) const {
     static_assert(
         !is_text && requires(const T& list) { list.size(); }, "count() is for lists and maps; for text it is length()");
@@ -185,7 +186,7 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
   const CheckedField& count_at_least(std::size_t least) const { return count(least, no_limit); }
   const CheckedField& count_at_most(std::size_t most) const { return count(0, most); }
 
-  // Both ends are within.
+  // Both ends are included.
   const CheckedField& range(std::type_identity_t<T> least, std::type_identity_t<T> most) const {
     static_assert(is_number,
                   "range() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
@@ -226,8 +227,8 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
     return *this;
   }
 
-  // The whole text (pattern.h): matches("[A-Z]{2}-[0-9]+"). `words` go on from the field's name: "must be a SKU such as
-  // AB-1234"; without them it is "must match" and the pattern.
+  // Matches the whole text (pattern.h): matches("[A-Z]{2}-[0-9]+"). `words` continue the field's name: "must be a SKU
+  // such as AB-1234"; without them the message is "must match" and the pattern.
   const CheckedField& matches(Pattern pattern, std::string_view words = {}) const {
     static_assert(is_text, "matches() is for text; for other types write the condition: check(field).satisfies(…)");
     if (value_ == nullptr) {
@@ -239,13 +240,13 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
     return *this;
   }
 
-  // Of a Patch: absent, or a value.
+  // For a Patch: it must be absent, or have a value.
   const CheckedField& not_null() const {
     if (is_null_) check_.violated(field_, "must not be null", "type");
     return *this;
   }
 
-  // `holds(value)` is true; `words` go on from the field's name: "must be a SKU such as AB-1234".
+  // `holds(value)` must be true; `words` continue the field's name: "must be a SKU such as AB-1234".
   template <class F>
   const CheckedField& satisfies(F&& holds, std::string_view words) const {
     if (value_ != nullptr && !holds(*value_)) check_.violated(field_, words);
@@ -259,7 +260,7 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
   bool is_null_;
 };
 
-// What Check::each() gives: the same of each element.
+// The result of Check::each(): the same rules for each element.
 template <class List>
 class [[nodiscard("add what each element has to satisfy: check.each(field).length(1, 40)")]] CheckedElements {
   static constexpr bool is_text = std::convertible_to<const List&, std::string_view>;

@@ -1,4 +1,4 @@
-// keel/data/tag.h — by which member a text says which alternative of a std::variant it is.
+// keel/data/tag.h — names the member whose value says which alternative of a std::variant a text has.
 //
 //   struct Card {
 //     std::string number;
@@ -14,10 +14,12 @@
 //   template <>                                    // of a type that is not yours to change
 //   inline constexpr keel::Tag keel::tag_of<Cash> = {"type", "cash"};
 //
-// Every alternative is a struct with a tag; all of a variant have the same name and different values. The tag is
-// written first, and read wherever it stands in its object. A struct that is no alternative has none in JSON.
+// Every alternative is a struct with a tag; all alternatives of a variant have the same tag name and different values.
+// The tag is written first, and found wherever it stands in its object. A struct that is not used as an alternative is
+// written without a tag.
 //
-// Errors: no tag, one that is no string, and a value that no alternative has, are violations (violations.h).
+// Errors: a missing tag, a tag that is not a string, and a value that no alternative has, are violations
+// (violations.h).
 // Cost:   of a tag that stands first, that of another field. What stands before a tag is read twice. A text of which
 //         more than 1 MiB and eight times its size would be read again is malformed.
 
@@ -33,7 +35,7 @@ struct Tag {
   std::string_view value;
 };
 
-// The tag of a type: its member and value.
+// The tag of a type: the name of the member, and its value.
 template <class T>
 inline constexpr Tag tag_of = {};
 template <class T>

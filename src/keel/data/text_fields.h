@@ -1,4 +1,4 @@
-// keel/data/text_fields.h — texts with names into structs, without a line for each field: a query, a form.
+// keel/data/text_fields.h — reads named texts, as of a query or a form, into structs, without a line for each field.
 //
 //   struct Filter {
 //     std::optional<std::string> state;
@@ -11,7 +11,7 @@
 //   Violations wrong;
 //   if (!read_texts(filter, texts, wrong)) …                 // the pointer of a violation is the name
 //
-// What is read, as fields.h and rules.h say of the struct:
+// What can be read; fields.h and rules.h hold for the struct:
 //   std::string, std::string_view   UTF-8; a view of the text itself
 //   bool                            "true", "1", "on" or "false", "0", "off"
 //   integers, float, double         decimal; what does not fit, and NaN and infinity, are violations
@@ -22,12 +22,12 @@
 //   your own                        const char* read_text(const NamedText& in, T& value) beside the type; it returns
 //                                   what is wrong, a literal, or null
 //
-// A text that is empty is as one that is absent, except for a std::string, a std::string_view and a type of your own: a
-// page sends every input, filled in or not. A name that comes twice where one is expected is a violation. Names that
-// the struct does not have are passed over, unless it is strict.
+// An empty text counts as absent, except for a std::string, a std::string_view and a type of your own: a web page sends
+// every input, filled in or not. A repeated name where one value is expected is a violation. Names that the struct does
+// not have are skipped, unless it is strict.
 //
 // Errors:   all that is wrong (violations.h); never is_malformed().
-// Lifetime: views live as the texts do.
+// Lifetime: views live as long as the texts.
 // Cost:     one pass; the heap for strings and lists of the struct alone.
 
 #pragma once
@@ -51,8 +51,8 @@ namespace keel {
 struct NamedText {
   std::string_view name;
   std::string_view text;
-  const void* source = nullptr;  // For a read_text() that knows where the text comes from.
-  bool is_file = false;          // A file that was sent, which is no text for any other type.
+  const void* source = nullptr;  // For a read_text() that needs to know where the text comes from.
+  bool is_file = false;          // Whether it is a file that was sent; types that expect a text refuse it.
 };
 
 namespace internal {
@@ -62,7 +62,7 @@ concept ReadsText = requires(const NamedText& in, T& value) {
   { read_text(in, value) } -> std::same_as<const char*>;
 };
 
-// Why a text is none of its type.
+// Why a text does not have the form of its type.
 struct TextFault {
   std::string words;
   std::string_view keyword = {};
@@ -72,14 +72,14 @@ struct TextFault {
     return false;
   }
 };
-// Puts the text into the field. False when it is none of its type.
+// Reads the text into the field. False when it does not have the form of the type.
 using ReadText = bool (*)(const NamedText& in, void* field, TextFault& fault);
 
 struct TextTable {
   const std::string_view* names;
   const std::uint8_t* slots;
   const ReadText* read;
-  void (*rules)(const void* object, Check& check);  // Or null.
+  void (*rules)(const void* object, Check& check);  // May be null.
   std::uint64_t required;                           // A bit for each field, here and below.
   std::uint64_t lists;
   std::uint64_t takes_empty;
@@ -205,8 +205,8 @@ struct TextReaders<T, TypeList<Field...>> {
 
 }  // namespace internal
 
-// Puts the texts into `value`, which is T() before. False when something is wrong, which `wrong` then tells; what is
-// right has been read all the same. `wrong` is cleared first.
+// Reads the texts into `value`, which must be T() before. False when something is wrong, which `wrong` then tells;
+// everything that is right has been read nevertheless. `wrong` is cleared first.
 template <class T>
 bool read_texts(T& value, std::span<const NamedText> texts, Violations& wrong) {
   value = T();

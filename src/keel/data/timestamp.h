@@ -1,4 +1,4 @@
-// keel/data/timestamp.h — a time of the calendar, for people and for other programs (RFC 3339).
+// keel/data/timestamp.h — a point in time of the calendar, for people and for other programs (RFC 3339).
 //
 //   const Timestamp created = Timestamp::now();
 //   out.key("created").string(created.text());                    // "2026-11-24T12:00:37.250Z"
@@ -12,15 +12,15 @@
 // parse() takes date-time of RFC 3339 §5.6 and nothing else:
 // - four digits of the year, 'T' between date and time, and an offset are needed; 't' and 'z' stand for 'T' and 'Z'.
 //   A blank instead of the 'T' is not taken, nor is a comma before a fraction.
-// - an offset up to ±23:59 is applied and not kept: the result is in UTC. "-00:00" is UTC.
-// - a fraction has any number of digits; what is less than a nanosecond is cut off.
-// - second 60 is taken where a leap second can be: 23:59:60 UTC on the last day of a month. It becomes the first second
+// - an offset up to ±23:59 is applied and not kept: the result is in UTC. "-00:00" is UTC. - a fraction has any number
+// of digits; digits beyond nanoseconds are cut off. - second 60 is accepted where a leap second can be: 23:59:60 UTC on
+// the last day of a month. It becomes the first second
 //   of the next day, as POSIX has it.
 // - a day that the month does not have, and a time that its offset takes out of the years 0000 to 9999, are none.
 //
-// text() has a fraction of as many digits as are needed, none, 3, 6 or 9. Texts of one length are ordered as the times
-// are; those of different lengths are not, and so a statement gets ordered_text(), with nine digits: it is what `order
-// by`, `<` and an index of the database compare, and SQLite's date functions read it.
+// text() has a fraction of as many digits as are needed, none, 3, 6 or 9. Texts of the same length sort like the times;
+// texts of different lengths do not. SQL statements therefore get ordered_text(), with nine digits: `order by`, `<` and
+// an index of the database compare it correctly, and SQLite's date functions can read it.
 //
 // Arithmetic saturates at first() and last(), a difference at Duration's bounds (±292 years).
 // Errors:  parse gives InvalidArgument.
@@ -47,7 +47,7 @@ class Timestamp {
 
   // 1970-01-01T00:00:00Z.
   constexpr Timestamp() = default;
-  // Beyond first() and last(): those.
+  // A time beyond first() or last() becomes first() or last().
   static Timestamp from_unix_seconds(std::int64_t seconds) noexcept { return at(seconds, 0); }
   static Timestamp from_unix_ns(std::int64_t ns) noexcept { return Timestamp() + Duration::nanoseconds(ns); }
   static constexpr Timestamp first() noexcept { return Timestamp(-62'167'219'200, 0); }  // 0000-01-01T00:00:00Z
@@ -55,19 +55,19 @@ class Timestamp {
     return Timestamp(253'402'300'799, 999'999'999);
   }  // 9999-12-31T23:59:59…
 
-  // By the current Host's calendar, which is virtual in a simulation; on a worker as of the beginning of the event-loop
-  // iteration.
+  // From the current Host's calendar, which is virtual in a simulation; on a worker, the time at which the current
+  // event-loop iteration began.
   static Timestamp now() noexcept;
   static Timestamp now(Host& host) noexcept;
 
   static Result<Timestamp> parse(std::string_view text) noexcept;
 
-  // In UTC, with 'Z'.
+  // The text in UTC, with 'Z'.
   Text text() const noexcept;
-  // With nine digits of the fraction, always 30 characters.
+  // With nine digits of fraction: always 30 characters.
   Text ordered_text() const noexcept;
 
-  // Rounded down: those of 1969-12-31T23:59:59.9Z are -1, and 900'000'000 the nanoseconds within.
+  // Rounded down: for 1969-12-31T23:59:59.9Z the seconds are -1, and the nanoseconds within 900'000'000.
   constexpr std::int64_t unix_seconds() const noexcept { return seconds_; }
   constexpr std::uint32_t nanosecond() const noexcept { return ns_; }
 

@@ -6,10 +6,11 @@
 //   }
 //   KEEL_TRY_VOID(pairs.finish());
 //
-// Decoded text is bytes: it need not be UTF-8 (utf8::is_valid tells). A '%' without two hexadecimal digits and "%00"
-// are refused with Code::InvalidArgument, because whatever reads the text next may take it differently.
+// Decoded text may be any bytes, not only UTF-8 (utf8::is_valid checks). A '%' without two hexadecimal digits and "%00"
+// are refused with Code::InvalidArgument, because other programs may read such text differently.
 //
-// Lifetime: what had nothing to decode is a view into the argument, else into the arena; both must live as long.
+// Lifetime: text without escapes is returned as a view into the argument, other text as a view into the arena; both
+// must outlive the result.
 // Cost:     O(bytes), no heap.
 
 #pragma once
@@ -25,17 +26,18 @@
 namespace keel::uri {
 
 enum class Plus : bool { Literal, Space };  // In a path '+' is itself; in a query it is a space.
-enum class Nul : bool { Refused, Taken };   // "%00": taken by those who give a string with its length on.
+enum class Nul : bool { Refused, Taken };   // "%00": accepted by callers that pass the string on with its length.
 
 // Decodes once. "a%2Fb" becomes "a/b": split a path into segments first.
 Result<std::string_view> percent_decode(std::string_view text, Arena& arena, Plus plus = Plus::Literal,
                                         Nul nul = Nul::Refused);
-// The same over the bytes themselves; returns the new size, which is not larger. On failure the bytes are unspecified.
+// The same in place, over the bytes themselves; returns the new size, which is never larger. After an error the bytes
+// are unspecified.
 Result<std::size_t> percent_decode_in_place(char* text, std::size_t size, Plus plus = Plus::Literal);
-// Appends `text` with everything escaped but the unreserved characters: letters, digits, '-', '.', '_', '~'.
+// Appends `text` with every character escaped except the unreserved ones: letters, digits, '-', '.', '_', '~'.
 void percent_encode(Buffer& out, std::string_view text);
 
-// The pairs of a query string ("a=1&b=x+y&flag"), in order and decoded. Empty parts ("a=1&&b=2") are passed over.
+// The pairs of a query string ("a=1&b=x+y&flag"), in order and decoded. Empty parts ("a=1&&b=2") are skipped.
 class QueryPairs {
  public:
   struct Pair {
@@ -47,7 +49,7 @@ class QueryPairs {
   QueryPairs(std::string_view query, Arena& arena, int pairs_max = 256, Nul nul = Nul::Refused) noexcept
       : rest_(query), arena_(arena), left_(pairs_max), nul_(nul) {}
 
-  // The next pair; nullopt at the end and at the first error, which sticks.
+  // The next pair; nullopt at the end and from the first error on.
   std::optional<Pair> next();
   // Code::InvalidArgument when a pair was refused.
   Result<> finish() const;

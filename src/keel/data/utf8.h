@@ -1,9 +1,9 @@
-// keel/data/utf8.h — well-formed UTF-8 as Unicode defines it (Table 3-7; RFC 3629).
+// keel/data/utf8.h — checks UTF-8 by Unicode's definition of well-formed (Table 3-7; RFC 3629).
 //
 // Overlong forms, surrogates (U+D800..U+DFFF) and code points above U+10FFFF are not well-formed; U+0000 and
 // noncharacters are.
 //
-// Cost: ASCII is passed over 16 bytes at a time; no allocation.
+// Cost: ASCII is checked 16 bytes at a time; no allocation.
 
 #pragma once
 
@@ -15,11 +15,11 @@ namespace keel::utf8 {
 
 inline constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// The bytes in front of the first ill-formed or cut-off sequence; text.size() when all of it is well-formed.
+// The number of bytes before the first ill-formed or cut-off sequence; text.size() when there is none.
 std::size_t valid_prefix(std::string_view text) noexcept;
 inline bool is_valid(std::string_view text) noexcept { return valid_prefix(text) == text.size(); }
 
-// The length (1..4) of the well-formed sequence at `at`, or 0 when there is none. Needs at < end.
+// The length (1..4) of the well-formed sequence at `at`, or 0 when there is none. Requires at < end.
 inline int sequence_length(const char* at, const char* end) noexcept {
   const auto byte = [at](int i) { return static_cast<std::uint8_t>(at[i]); };
   const auto follows = [&](int i) { return (byte(i) & 0xC0) == 0x80; };
@@ -40,7 +40,7 @@ inline int sequence_length(const char* at, const char* end) noexcept {
   return 4;
 }
 
-// Writes `point` (a Unicode scalar value) to `to`, which has room for 4 bytes; returns how many were written.
+// Writes `point` (a Unicode scalar value) to `to`, which must have room for 4 bytes; returns how many were written.
 int encode(char32_t point, char* to) noexcept;
 
 }  // namespace keel::utf8

@@ -1,4 +1,4 @@
-// keel/data/uuid.h — ids that nobody has to hand out: UUIDs (RFC 9562).
+// keel/data/uuid.h — ids that need no central place to assign them: UUIDs (RFC 9562).
 //
 //   const Uuid id = Uuid::v7();                                   // in the order in which they were made
 //   out.key("id").string(id.text());                              // "0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f50"
@@ -12,7 +12,7 @@
 //      as bytes and as text, also within one nanosecond and while the calendar is set back: new rows go to the end of
 //      an index. It tells when it was made; for tokens use v4, or data/token.h.
 //
-// In a simulation both come from its clock and seed, and a run repeats exactly.
+// In a simulation both come from its clock and seed, so that a run repeats exactly.
 //
 // Text:    8-4-4-4-12 hexadecimal digits, lower case when written, either case when read; no braces, no "urn:uuid:".
 //          Every version is read, also nil and max, and bits of variant and version are not looked at.
@@ -44,7 +44,7 @@ class Uuid {
 
   // The nil UUID: all zeros.
   constexpr Uuid() = default;
-  // Its bytes in the order of the text.
+  // The bytes in the order of the text.
   explicit constexpr Uuid(const std::array<std::byte, 16>& bytes) noexcept : bytes_(bytes) {}
 
   static Uuid v4();
@@ -55,15 +55,15 @@ class Uuid {
   static Result<Uuid> parse(std::string_view text) noexcept;
 
   Text text() const noexcept;
-  // Writes text_size characters; returns what follows them.
+  // Writes text_size characters; returns the position after them.
   char* write(char* to) const noexcept;
 
   constexpr const std::array<std::byte, 16>& bytes() const noexcept { return bytes_; }
   constexpr bool is_nil() const noexcept { return *this == Uuid(); }
-  // 1 to 8 where it was made by RFC 9562; of others whatever stands there.
+  // 1 to 8 for a UUID made by RFC 9562; for others whatever the bits say.
   constexpr int version() const noexcept { return static_cast<int>(bytes_[6] >> 4); }
 
-  // In the order of their text.
+  // Ordered like their texts.
   constexpr auto operator<=>(const Uuid&) const noexcept = default;
 
  private:
@@ -72,7 +72,7 @@ class Uuid {
 
 }  // namespace keel
 
-// Not keyed: a table that strangers fill with ids of their own takes siphash() of bytes() (base/siphash.h).
+// Not keyed: for a table whose ids strangers choose, use siphash() of bytes() (base/siphash.h).
 template <>
 struct std::hash<keel::Uuid> {
   std::size_t operator()(const keel::Uuid& id) const noexcept {

@@ -1,16 +1,16 @@
-// keel/data/violations.h — all that is wrong with what somebody has sent.
+// keel/data/violations.h — collects everything that is wrong with an input.
 //
 //   Violations wrong;
 //   if (!json::read(order, body, arena, wrong)) {
 //     for (const Violation& one : wrong) out.key(one.pointer).string(one.message);
 //   }
 //
-// Either the text is no JSON, or gives a field twice: is_malformed() (HTTP: 400), and that is the only violation. Or it
-// is, and each thing that is not as its type and its rules say is a violation (HTTP: 422), in the order of the text, at
-// most count_max of them; has_more() when reading ended there.
+// Either the text is not JSON, or repeats a field: then is_malformed() is true (HTTP: 400), and that is the only
+// violation. Or it is JSON, and each value that breaks its type or its rules is a violation (HTTP: 422), in the order
+// of the text, at most count_max of them; has_more() when reading stopped there.
 //
-// Threads: a value.  Cost: nothing while it is empty; else an allocation or more for each, and a look at the text in
-// front of it for its line.
+// Threads: a value. Cost: nothing while it is empty; else one or more allocations for each violation, and a scan of the
+// text before it to find its line.
 
 #pragma once
 
@@ -25,23 +25,23 @@ namespace keel {
 
 // One thing that is wrong with a value: its place and a sentence.
 struct Violation {
-  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. Of a query or a form (text_fields.h) the name.
+  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. For a query or a form (text_fields.h) the name.
   std::string pointer;
   std::string message;  // "must be from 1 to 100", "is required", "expected a string".
-  // From 1, and 0 for what stood in no JSON (the message of a malformed CBOR says at which byte); the column counts
-  // bytes. Those of the value, or of the end of its object for a field that is missing or not as rules() say, and of
-  // its end for an array with another number of elements.
+  // From 1, and 0 where the input was not JSON (the message for malformed CBOR names the byte); the column counts
+  // bytes. It is the place of the value; for a field that is missing or breaks rules(), the end of its object; for an
+  // array with the wrong number of elements, its end.
   std::size_t line = 0;
   std::size_t column = 0;
   // The keyword of JSON Schema that the value breaks, a literal: "required", "minimum", "type", "additionalProperties".
-  // Empty where there is none: of Check::that() and satisfies(), and of what is no value.
+  // Empty where there is none: for Check::that() and satisfies(), and for input that is no value at all.
   std::string_view keyword = {};
 };
 
-// What one check of a value says: nothing, which is false, or why the value is not right. Both are literals.
+// The result of one check of a value: nothing (false), or why the value is wrong. Both members are literals.
 struct Complaint {
   const char* message = nullptr;
-  const char* keyword = "";  // As of a Violation.
+  const char* keyword = "";  // As in Violation.
 
   constexpr explicit operator bool() const noexcept { return message != nullptr; }
 };
@@ -49,7 +49,7 @@ struct Complaint {
 class Violations {
  public:
   static constexpr std::size_t count_max = 32;
-  // A pointer has names that somebody has sent: what is longer is shortened, and ends in "…".
+  // A pointer contains names that a client has sent: a longer one is shortened, and ends in "…".
   static constexpr std::size_t pointer_bytes_max = 256;
 
   bool empty() const noexcept { return list_.empty(); }
@@ -60,16 +60,16 @@ class Violations {
   bool is_malformed() const noexcept { return is_malformed_; }
   bool has_more() const noexcept { return has_more_; }
 
-  // False when there is no room for it, which has_more() tells from here on.
+  // False when there is no room for it, which has_more() then reports.
   bool add(Violation violation);
   bool add(std::string_view pointer, std::string_view message, std::string_view keyword = {});
-  // Takes the place of all others.
+  // Replaces all other violations.
   void set_malformed(Violation violation);
   void clear() noexcept;
 
-  // InvalidArgument, with each in one line: "/sku is required; /quantity must be from 1 to 100"; of a malformed text
-  // "expected ',' or '}' at line 1 column 17 (/user/name)". One that speaks of its value begins behind a colon:
-  // "/sku: expected a string". Not called when it is empty.
+  // InvalidArgument, with all violations in one line: "/sku is required; /quantity must be from 1 to 100"; for a
+  // malformed text "expected ',' or '}' at line 1 column 17 (/user/name)". A message about the value itself follows a
+  // colon: "/sku: expected a string". Must not be called when it is empty.
   Error error() const;
 
  private:

@@ -1,4 +1,5 @@
-// keel/db/database.h — a Session that is opened, watched and closed by its owner; handlers take the Session.
+// keel/db/database.h — a Session together with the functions by which its owner opens, watches and closes it; handlers
+// take only the Session.
 //
 // A back end makes a Database; an App makes the one that its settings name.
 //
@@ -27,54 +28,55 @@ class Registry;
 
 namespace keel::db {
 
-// How full the connections are. SQLite: those of workers, of the pool and of the writer; what waits for the writer, or
-// for the pool.
+// How many connections are in use. SQLite: the connections of workers, of the pool and of the writer; calls wait for
+// the writer or for the pool.
 struct PoolStats {
   std::uint64_t connections = 0;
-  std::uint64_t in_use = 0;    // Of these: a statement or a transaction is under way.
-  std::uint64_t waiting = 0;   // Statements that wait for one now.
-  std::uint64_t waits = 0;     // Statements that found none free,
-  Duration wait_time;          // and for how long they waited, together.
-  std::uint64_t timeouts = 0;  // Statements that failed because none was free in time.
+  std::uint64_t in_use = 0;    // How many of these run a statement or a transaction.
+  std::uint64_t waiting = 0;   // Statements that wait for a connection now.
+  std::uint64_t waits = 0;     // Statements that had to wait for a connection,
+  Duration wait_time;          // and the total time that they waited.
+  std::uint64_t timeouts = 0;  // Statements that failed because no connection became free in time.
 };
 
 class Database : public Session {
  public:
-  // `on_change` is called, on any thread, when the database cannot be reached any more, and when it is again: ask
-  // check_reads() then. Before attach(); until the last loop is detached. Of a database that is a file: when writes
-  // begin to fail.
+  // `on_change` is called, on any thread, when the database becomes unreachable and when it is reachable again: then
+  // ask check_reads(). Call it before attach(); it stays set until the last loop is detached. For a database that is a
+  // file: called when writes begin to fail.
   virtual void watch(Function<void()> on_change) = 0;
   virtual PoolStats pool() const = 0;
 
-  // Opens the connections that `loop` needs now, instead of at its first statement. On the loop's thread.
+  // Opens the connections of `loop` now, instead of at its first statement. Call it on the loop's thread.
   virtual Result<> attach(io::Loop& loop) = 0;
-  // Completes what `loop` has asked for and ends what attach() has opened, while the loop turns: before the loop ends.
-  // On the loop's thread. Nothing to do where connections are no work of the loop's.
+  // Completes the statements of `loop` and closes the connections that attach() has opened; the loop must turn
+  // meanwhile, and end afterwards. Call it on the loop's thread. Does nothing for a database whose connections do not
+  // use the loop.
   virtual void detach(io::Loop&) noexcept {}
-  // What detach() has begun has come to its end, on every loop.
+  // Whether detach() has completed on every loop.
   virtual bool is_detached() const { return true; }
-  // Completes the statements that are queued and ends threads and connections. Later statements fail with Unavailable.
-  // Idempotent. One thread.
+  // Completes the queued statements and ends threads and connections. Later statements fail with Unavailable.
+  // Idempotent. Call it on one thread.
   virtual void close() noexcept = 0;
 
-  // No statement waits or runs.
+  // Whether no statement waits or runs.
   virtual bool is_idle() const = 0;
 
-  // For health checks: reads something that is stored.
+  // For health checks: reads some stored data.
   virtual Task<> check_reads() = 0;
-  // For health checks: success unless the last write failed because the database takes none; then the result of a write
-  // that changes nothing.
+  // For health checks: succeeds unless the last write failed because the database accepts none; then it returns the
+  // result of a write that changes nothing.
   virtual Task<> check_writes() = 0;
 
-  // Copies the database, as it is when this begins, into the file `path`, while it is read and written. A file that is
-  // there is replaced when the copy is whole and on the disk; after an error or a cancellation it is as it was. The
-  // copy is a database: to go back to it, stop the service, put it in the place of the database, and remove the -wal
-  // and -shm files of that. InvalidArgument: the path is the database's own. Unsupported: the database is none of this
-  // process; a server is backed up by its own means (pg_dump, pg_basebackup).
+  // Copies the database, as it is when this begins, into the file `path`; reads and writes continue meanwhile. An
+  // existing file is replaced once the copy is whole and on the disk; after an error or a cancellation it is unchanged.
+  // The copy is a database: to return to it, stop the service, put the copy in place of the database, and remove the
+  // database's -wal and -shm files. InvalidArgument: the path is that of the database itself. Unsupported: the database
+  // is not part of this process; back up a server with its own tools (pg_dump, pg_basebackup).
   virtual Task<> backup(std::string path);
 
-  // Registers the counters and gauges of the database, db_…, for as long as the returned handles live. `registry`
-  // outlives them.
+  // Registers the counters and gauges of the database, named db_…, for as long as the returned handles live. `registry`
+  // must outlive them.
   virtual std::vector<metrics::GaugeFunction> expose(metrics::Registry& registry) = 0;
 };
 

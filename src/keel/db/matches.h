@@ -1,15 +1,15 @@
-// keel/db/matches.h — whether a struct matches a statement, at compile time.
+// keel/db/matches.h — checks at compile time whether a struct matches a statement.
 //
 // For the code that `keel gen sql` writes: a struct that the program declares, such as one of a contract, is compared
-// with the columns and parameters that the database has told when the code was generated.
+// with the columns and parameters that the database reported when the code was generated.
 //
 //   static_assert(db::has_columns<User>("id, name"), "a field of User is no column of the statement");
 //   static_assert(db::reads_column<User, std::string, true>("name"), "User::name is no std::optional<std::string>");
 //
 // The types of columns and parameters are std::int64_t, double, bool, std::string, std::vector<std::byte>, or a type of
-// the program's own, which only the same type or a text matches.
+// the program's own, which matches only the same type or a text.
 //
-// Cost: all of it at compile time.
+// Cost: everything happens at compile time.
 
 #pragma once
 
@@ -51,7 +51,7 @@ concept Bytes = std::same_as<T, std::vector<std::byte>> || std::same_as<T, std::
 template <class T>
 concept TextLike = TextValue<T> || std::is_enum_v<T> || std::convertible_to<const T&, std::string_view>;
 
-// Whether a `Field` and a value of the database, which is a `Value`, are one another.
+// Whether a `Field` and a database value of type `Value` can be converted to each other.
 template <class Field, class Value>
 consteval bool are_alike() {
   if constexpr (std::same_as<Field, Value>) {
@@ -73,12 +73,13 @@ template <class Field, class Column, bool may_be_null>
 consteval bool reads() {
   using Own = Inside<std::remove_const_t<Field>>;
   if (may_be_null && !Own::may_be_null) return false;
-  // An integer is a real number too.
+  // An integer column may be read into a real number too.
   if constexpr (std::integral<Column> && std::floating_point<typename Own::Type>) return true;
   return is_column<std::remove_const_t<Field>> && are_alike<typename Own::Type, Column>();
 }
 
-// `may_be_null`: the statement takes NULL, or has a block for the value; then the field says whether there is one.
+// `may_be_null`: the statement accepts NULL, or has a block for the value; then the field says whether there is a
+// value.
 template <class Field, class Parameter, bool may_be_null, bool is_optional>
 consteval bool gives() {
   using Own = Inside<std::remove_const_t<Field>>;
@@ -109,8 +110,8 @@ using MatchesOf = Matches<T, keel::internal::FieldTypes<T>>;
 
 }  // namespace internal
 
-// Each field of T that is read from a column is one of `columns`, "id, name". A T that is read in another way than by
-// its fields (row.h) matches.
+// Checks that each field of T that is read from a column is one of `columns`, "id, name". A T that is read in another
+// way than field by field (row.h) always matches.
 template <class T>
 consteval bool has_columns(std::string_view columns) {
   if constexpr (internal::ReadByFields<T>) {
@@ -127,8 +128,8 @@ consteval bool has_columns(std::string_view columns) {
   return true;
 }
 
-// A column called `name`, whose values are a Column or, when it `may_be_null`, NULL, is read into the field of that
-// name; so is one for which there is no field. A T that is no struct is the column itself.
+// Checks that a column called `name`, whose values are a Column or, when `may_be_null`, NULL, can be read into the
+// field of that name; a column without such a field matches. A T that is not a struct is the column itself.
 template <class T, class Column, bool may_be_null>
 consteval bool reads_column(std::string_view name) {
   if constexpr (internal::is_column<T>) {
@@ -141,8 +142,8 @@ consteval bool reads_column(std::string_view name) {
   }
 }
 
-// T has a field `name` that gives a parameter which is a Parameter, and takes NULL when it `may_be_null`.
-// `is_optional`: the field says whether there is a value.
+// Checks that T has a field `name` that can be passed for a parameter of type Parameter, which accepts NULL when
+// `may_be_null`. `is_optional`: the field says whether there is a value.
 template <class T, class Parameter, bool may_be_null, bool is_optional = false>
 consteval bool gives_parameter(std::string_view name) {
   using Of = internal::MatchesOf<T>;

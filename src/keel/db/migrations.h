@@ -1,23 +1,23 @@
-// keel/db/migrations.h — the schema's history: `NNNN_name.sql` files, applied in order, each once.
+// keel/db/migrations.h — applies the history of the schema: `NNNN_name.sql` files, applied in order, each once.
 //
-// A folder holds 0001_users.sql, 0002_orders.sql, …, numbered from 1 without gaps. Each is applied in a transaction of
-// its own under the database's write lock, so that processes that start together do not meet, and is remembered with
-// its checksum in the table keel_migrations(version, name, checksum, applied_at). A file that was applied is never
-// edited: write the next one. A back end takes files by implementing MigrationTarget.
+// A folder holds 0001_users.sql, 0002_orders.sql, …, numbered from 1 without gaps. Each is applied in its own
+// transaction under the database's write lock, so that processes that start together do not collide, and is recorded
+// with its checksum in the table keel_migrations(version, name, checksum, applied_at). Never edit a file that was
+// applied: write the next one. A back end supports migrations by implementing MigrationTarget.
 //
-// Beside 0002_orders.sql there may be 0002_orders.down.sql, which undoes it, in one transaction too. It has no
-// checksum: it may be written and mended later.
+// Next to 0002_orders.sql there may be 0002_orders.down.sql, which undoes it, also in one transaction. It has no
+// checksum: it may be added and corrected later.
 //
-// Where databases differ, 0001_users.postgres.sql is applied to PostgreSQL in the place of 0001_users.sql, and
-// 0001_users.sqlite.sql to SQLite; 0001_users.postgres.down.sql undoes it. The number is there for each of them.
+// Where databases differ, PostgreSQL gets 0001_users.postgres.sql instead of 0001_users.sql, and SQLite gets
+// 0001_users.sqlite.sql; 0001_users.postgres.down.sql undoes it. Every number must exist for each database.
 //
-// A file whose first line is `-- keel: no transaction` runs one statement after the other, each in a transaction of its
-// own with the note that it has run; one that takes none (`vacuum`) is noted behind it, and may run twice. A process
-// that was killed leaves it half applied, and the next migrate() continues with the statement that is missing. Edited
-// in between, it is rejected.
+// A file whose first line is `-- keel: no transaction` runs its statements one after the other, each in its own
+// transaction together with the record that it has run; a statement that cannot be in a transaction (`vacuum`) is
+// recorded after it, and may run twice. If the process is killed, the file is half applied, and the next migrate()
+// continues with the next missing statement. If the file was edited in between, it is rejected.
 //
-// The checksum is SHA-256 in 64 hexadecimal digits. One of 16 digits is of an earlier version of this library (64-bit
-// FNV-1a): a file that still has it is one that has not changed, and its row gets the new checksum.
+// The checksum is SHA-256 in 64 hexadecimal digits. A checksum of 16 digits comes from an earlier version of this
+// library (64-bit FNV-1a): if the file still has it, the file is unchanged, and its row gets the new checksum.
 //
 // Result:   how many were applied or undone now, and the version reached.
 // Errors:   FailedPrecondition: a file that was applied is missing or has changed, or the database is newer than the
@@ -25,7 +25,7 @@
 //           used twice, wrong SQL ("0002_orders.sql:7: near …"), transaction control or a pragma in a file. NotFound:
 //           no folder. Unavailable: another process holds the lock for too long. Unsupported: what a back end has not.
 //           Each names the files and what mends them. What was committed before an error stays.
-// Threads:  the target's. Blocks: call it before serving.
+// Threads: those of the target. Blocks: call it before serving.
 
 #pragma once
 
@@ -39,16 +39,16 @@
 
 namespace keel::db {
 
-// What a call has done: the number of files, and the version that is reached.
+// The result of a call: the number of files, and the version reached.
 struct Migrated {
-  int applied = 0;  // By this call, or undone.
-  int version = 0;  // Reached.
+  int applied = 0;  // Files applied, or undone, by this call.
+  int version = 0;  // The version reached.
 };
 
 // A file of the folder: its number, name and text.
 struct Migration {
   int version = 0;
-  std::string name;  // The file's.
+  std::string name;  // The name in the file's name.
   std::string text;
   std::string checksum;         // SHA-256, in lower-case hexadecimal digits.
   std::string down_name;        // "0002_orders.down.sql"; empty: there is none.
@@ -56,67 +56,68 @@ struct Migration {
   bool has_transaction = true;  // False: it begins with `-- keel: no transaction`.
 };
 
-// A file, and whether it is applied.
+// A file, and whether it has been applied.
 struct MigrationStatus {
   int version = 0;
   std::string name;
   bool is_applied = false;
   std::int64_t applied_at = 0;  // In seconds since 1970; 0: not applied.
   bool has_down = false;
-  int steps_done = 0;  // Of one without a transaction that is not applied: statements that have run.
+  // For a file without a transaction that is not fully applied: how many of its statements have run.
+  int steps_done = 0;
 };
 
-// A database that files are applied to, on one connection. migrate() calls prepare(), then for each file begin(),
-// for_each_applied(), set_checksum() for rows that have an old one, run(), record(), commit() and roll_back(), and at
-// last finish(). After an error of begin() to
-// commit() it goes on with roll_back() and finish(). Of a file without a transaction run_step() is called until it
-// gives false, outside of a transaction, instead of run().
+// A database to which files are applied, on one connection. migrate() calls prepare(), then for each file begin(),
+// for_each_applied(), set_checksum() for rows with an old one, run(), record(), commit() and roll_back(), and finally
+// finish(). After an error in begin() to commit() it continues with roll_back() and finish(). For a file without a
+// transaction it calls run_step() outside of a transaction, instead of run(), until that returns false.
 class MigrationTarget {
  public:
   virtual ~MigrationTarget();
 
-  // "sqlite", "postgres": takes the files that are for this database alone. Empty: none of them.
+  // "sqlite", "postgres": also uses the files that are only for this database. Empty: none of them.
   virtual std::string_view database() const;
 
   virtual Result<> prepare() = 0;
   virtual Result<> finish() = 0;
 
-  // Begins a transaction that keeps other writers out, and makes the table keel_migrations when it is not there.
+  // Begins a transaction that keeps other writers out, and creates the table keel_migrations if it does not exist.
   virtual Result<> begin() = 0;
   virtual Result<> commit() = 0;
-  // Success when there is no transaction.
+  // Succeeds when there is no transaction.
   virtual Result<> roll_back() = 0;
 
-  // What the table holds, in order of version.
+  // Reports the rows of the table, in order of version.
   using OnApplied = FunctionRef<void(int version, std::string_view name, std::string_view checksum)>;
   virtual Result<> for_each_applied(OnApplied on_applied) = 0;
-  // Replaces the checksum in the row of `migration`, which is in the table, by migration.checksum.
+  // Sets the checksum in the existing row of `migration` to migration.checksum.
   virtual Result<> set_checksum(const Migration& migration) = 0;
-  // Runs the file's statements. On an error `line` becomes the line, from 1, of the mistake; 0: the file's as a whole.
+  // Runs the file's statements. After an error `line` is the line, from 1, of the mistake; 0: it is about the file as a
+  // whole.
   virtual Result<> run(const Migration& migration, int& line) = 0;
-  // Adds it to the table; `applied_at` is in seconds since 1970. Forgets its steps.
+  // Adds it to the table; `applied_at` is in seconds since 1970. Removes the record of its steps.
   virtual Result<> record(const Migration& migration, std::int64_t applied_at) = 0;
 
-  // What follows may be missing in a back end: Unsupported.
+  // A back end may leave out the functions below: Unsupported.
 
-  // Takes it out of the table.
+  // Removes it from the table.
   virtual Result<> forget(const Migration& migration);
-  // 0: it is not known.
+  // 0: the time is unknown.
   virtual Result<std::int64_t> applied_at(const Migration& migration);
-  // Runs the next statement of a file without a transaction, and notes that. False: all have run, or another process
-  // has applied it. FailedPrecondition: the file has changed since its first statement ran.
+  // Runs the next statement of a file without a transaction, and records that. False: all statements have run, or
+  // another process has applied the file. FailedPrecondition: the file has changed since its first statement ran.
   virtual Result<bool> run_step(const Migration& migration, int& line);
-  // Within begin() and commit(): how many have run.
+  // Between begin() and commit(): how many statements have run.
   virtual Result<int> steps_done(const Migration& migration);
 };
 
 // Applies the files up to number `last`; 0: all.
 Result<Migrated> migrate(MigrationTarget& target, const std::string& folder, int last = 0);
 
-// Undoes the last `count` files that were applied, the latest first; fewer when there are not so many.
+// Undoes the last `count` files that were applied, the latest first; fewer if there are fewer.
 Result<Migrated> migrate_down(MigrationTarget& target, const std::string& folder, int count = 1);
 
-// Undoes the last file that was applied and applies it again; it may have changed meanwhile.
+// Undoes the last file that was applied and applies it again; it may have changed in the meantime.
 Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder);
 
 // All files, in order. The database is not changed.
@@ -128,8 +129,8 @@ Result<std::vector<Migration>> read_migrations(const std::string& folder, std::s
 // The files of the folder, without a database: how many there are, or what is wrong with their names.
 Result<int> count_migrations(const std::string& folder);
 
-// Makes the next file, NNNN_name.sql, and where `has_down` NNNN_name.down.sql, and gives its path. The folder is made
-// when it is not there. InvalidArgument: a name that is not of a-z, 0-9 and '_'.
+// Creates the next file, NNNN_name.sql, and with `has_down` NNNN_name.down.sql, and returns its path. The folder is
+// created if it does not exist. InvalidArgument: the name has other characters than a-z, 0-9 and '_'.
 Result<std::string> new_migration(const std::string& folder, std::string_view name, bool has_down);
 
 }  // namespace keel::db

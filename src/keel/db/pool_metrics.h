@@ -1,6 +1,7 @@
-// keel/db/pool_metrics.h — how full a database's connections are, under the same names for every database.
+// keel/db/pool_metrics.h — how many connections of a database are in use, with the same metric names for every
+// database.
 //
-// Lifetime: `database` and `registry` outlive what is returned.
+// Lifetime: `database` and `registry` must outlive the returned handles.
 
 #pragma once
 

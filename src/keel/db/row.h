@@ -1,16 +1,16 @@
 // keel/db/row.h — a row of a result, and all rows of one.
 //
-// Rows are captured before any of them is handed out: a statement that is interrupted half-way has given nothing
-// away. A Row is a view into that capture.
+// All rows are captured before the first is passed on: so an interrupted statement has passed on nothing. A Row is a
+// view into that capture.
 //
-// Typed access never gives a value that is not there. A value of another kind, NULL where the type is no
-// std::optional, a number that its type cannot hold and a text that is none of a type that is written as text
-// (base/text_value.h, such as Uuid or Timestamp) end the callback where they are read, and the query fails with
-// Internal: "column 'id': 4294967297 does not fit int", "column 'age' is NULL: …", "column 'id': expected a UUID such
-// as …". Integers and reals are converted where nothing is lost. kind() and is_null() tell what is there. Columns are
-// counted from 0; one beyond the last is a Bug (base/bug.h).
+// Typed access never invents a value. A value of another kind, NULL where the type is not a std::optional, a number
+// that its type cannot hold, and a text that is not valid for a type written as text (base/text_value.h, such as Uuid
+// or Timestamp) end the callback where they are read, and the query fails with Internal: "column 'id': 4294967297 does
+// not fit int", "column 'age' is NULL: …", "column 'id': expected a UUID such as …". Integers and reals are converted
+// when nothing is lost. kind() and is_null() tell which kind of value there is. Columns count from 0; an index beyond
+// the last is a Bug (base/bug.h).
 //
-// A struct is filled by the names of the columns:
+// A struct is filled by column names:
 //
 //   struct Order {
 //     std::int64_t id;
@@ -22,11 +22,11 @@
 //   };
 //   auto orders = co_await session.query_many<Order>("select id, customer, … from orders where state = $1", state);
 //
-// data/fields.h says which structs. A column is called as the field is declared, whatever name_case says of JSON. The
-// order of the columns does not matter, nor do columns that the struct does not have. A field without a column fails
-// the query with Internal at the first row, one in optional_fields too: "Order: no column 'note' for the field of that
-// name; the columns are id, customer, …". So does one that two columns are called like. An expression gets its name by
-// `as`: select count(*) as total.
+// data/fields.h says which structs are supported. The column must have the declared name of the field, whatever
+// name_case says for JSON. The order of the columns does not matter, and columns without a field are ignored. A field
+// without a column makes the query fail with Internal at the first row, even if it is in optional_fields: "Order: no
+// column 'note' for the field of that name; the columns are id, customer, …". The same holds for a field for which
+// there are two columns. An expression gets its name by `as`: select count(*) as total.
 //
 // Lifetime: a Row and its views are valid during the call that received it.
 // Threads:  a value.  Cost: access is a load; capturing a row is one copy into a buffer from the thread's pool. The
@@ -69,7 +69,7 @@ using ReadField = void (*)(const Row& row, int column, void* field);
 struct FieldTable {
   std::string_view type;
   const std::string_view* names;
-  const ReadField* read;  // Null: no column.
+  const ReadField* read;  // Null: there is no column.
   std::size_t count;
 };
 inline constexpr std::size_t fields_max = 64;
@@ -78,7 +78,7 @@ inline constexpr std::size_t fields_max = 64;
 
 class Row {
  public:
-  // The caller's place, which a Bug names.
+  // The caller's place in the source, which a Bug names.
   using Place = std::source_location;
 
   int columns() const noexcept { return columns_; }
@@ -96,9 +96,9 @@ class Row {
       return value.real;
     return real_of(column, value);
   }
-  // Integers: 0 is false, all others are true.
+  // For integers: 0 is false, all others are true.
   bool boolean(int column, Place place = Place::current()) const { return integer(column, place) != 0; }
-  // Of a text or a blob.
+  // For a text or a blob.
   std::string_view text(int column, Place place = Place::current()) const {
     const Value& value = cell(column, place);
     if (value.kind < ValueKind::Text) [[unlikely]]
@@ -109,27 +109,27 @@ class Row {
     const std::string_view bytes = text(column, place);
     return {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
   }
-  // The column's name as the statement gives it.
+  // The name of the column in the statement's result.
   std::string_view name(int column, Place place = Place::current()) const;
 
   // Typed: row.get<std::string>(1), row.get<std::optional<std::int64_t>>(2).
   template <class T>
   T get(int column, Place place = Place::current()) const;
-  // A struct, by the names of the columns: row.as<Order>(). Its views live as long as the row's.
+  // A struct, filled by column names: row.as<Order>(). Its views live as long as the views of the row.
   template <class T>
   T as() const;
-  // Used by get() and as(): the query fails.
+  // Called by get() and as(): makes the query fail.
   [[noreturn]] void does_not_fit(int column, std::string_view type) const;
   [[noreturn]] void is_no(int column, std::string_view expected) const;
   [[noreturn]] void is_none_of(int column, const keel::internal::EnumNames& names) const;
-  // Fills the `fields` of a struct, which are given by their addresses.
+  // Fills the `fields` of a struct, given by their addresses.
   void read(const internal::FieldTable& table, void* const* fields) const;
 
  private:
   friend class NewRow;
   friend class Rows;
   Row(const char* record, int columns, class Rows& rows) : record_(record), columns_(columns), rows_(rows) {}
-  // Text and blobs: `integer` is their offset in the record.
+  // For text and blobs: `integer` is their offset in the record.
   const Value& cell(int column, Place place) const {
     if (column < 0 || column >= columns_) [[unlikely]]
       is_beyond(column, place);
@@ -155,19 +155,19 @@ class Rows {
  public:
   std::size_t count() const noexcept { return count_; }
   std::size_t bytes() const noexcept { return data_.size(); }
-  std::size_t capacity() const noexcept { return data_.capacity(); }  // Bytes of memory that it has.
+  std::size_t capacity() const noexcept { return data_.capacity(); }  // How many bytes of memory it holds.
 
-  // Calls f with each row in order. Internal: f has read a value as what it is not, and has ended there.
+  // Calls f with each row in order. Internal: f has read a value as the wrong type, and has ended there.
   Result<> for_each(FunctionRef<void(const Row&)> f);
 
   // Drops the rows and keeps the memory.
   void clear() noexcept;
-  // Gives the memory back when it is more than `bytes`.
+  // Frees the memory if it is more than `bytes`.
   void shrink(std::size_t bytes) noexcept {
     if (data_.capacity() > bytes) data_.release();
   }
 
-  // For back ends, after the last row: the columns' names, each ended by a zero byte.
+  // For back ends, after the last row: sets the names of the columns, each ended by a zero byte.
   void set_names(std::string_view names) {
     names_.clear();
     names_.append(names);
@@ -177,16 +177,17 @@ class Rows {
  private:
   friend class Row;
   friend class NewRow;
-  Buffer data_;   // Records: their size (8 bytes), the Values, the bytes; each a multiple of 8.
+  // Each record consists of its size (8 bytes), the Values, and the bytes; each part is a multiple of 8 bytes long.
+  Buffer data_;
   Buffer names_;  // Each ended by a zero byte.
   std::size_t count_ = 0;
   int columns_ = 0;
-  const internal::FieldTable* found_for_ = nullptr;  // Whose columns these are.
+  const internal::FieldTable* found_for_ = nullptr;  // The struct that the found columns belong to.
   std::array<std::uint16_t, internal::fields_max> found_ = {};
 };
 
-// For back ends: a row that is added to `rows`, with as many columns as those before it. append() copies a value for
-// each column, in order; end() makes it one of the rows. After std::bad_alloc the rows are to be thrown away.
+// For back ends: a new row of `rows`, with as many columns as the rows before it. append() copies the value of the next
+// column; end() adds the row. After std::bad_alloc the rows must be discarded.
 class NewRow {
  public:
   NewRow(Rows& rows, int columns) : rows_(rows), start_(rows.data_.size()), cell_(start_ + Row::record_head) {
@@ -289,7 +290,7 @@ struct Get<std::optional<T>> {
   }
 };
 
-// What one column holds.
+// The types that one column can hold.
 template <class T>
 inline constexpr bool is_column = requires { sizeof(Get<T>); };
 template <class T>
@@ -302,7 +303,7 @@ template <class T>
 inline constexpr bool is_optional = false;
 template <class T>
 inline constexpr bool is_optional<std::optional<T>> = is_column<T>;
-// A list or a map, which is no column, and which another query fills.
+// A list or a map, which is not a column: another query has to fill it.
 template <class T>
 concept Many = !is_column<T> && requires(const T& list) {
   typename T::value_type;
@@ -358,7 +359,7 @@ void read_fields(const Row& row, T& value) {
   row.read(ColumnsOf<T>::table, fields);
 }
 
-// Whether rows are read as a T by its fields, and not in one of the other ways.
+// Whether rows are read as a T field by field, and not in one of the other ways.
 template <class T>
 concept ReadByFields = !is_column<T> && !requires(const Row& row) {
   { T::from_row(row) } -> std::same_as<T>;
@@ -366,7 +367,7 @@ concept ReadByFields = !is_column<T> && !requires(const Row& row) {
   { read_row(row, static_cast<T*>(nullptr)) } -> std::same_as<T>;
 };
 
-// What outlives the row: the same sentence for a column and for a struct.
+// A type that may outlive the row: the same message for a column and for a struct.
 template <class T>
 consteval void require_no_views() {
   if constexpr (ReadByFields<T>) {
@@ -388,8 +389,8 @@ T Row::as() const {
   return value;
 }
 
-// What a row is read as: a type with `static T from_row(const db::Row&)`, or with a free `T read_row(const db::Row&,
-// T*)` found by its argument; a plain value for results of one column; or a struct, by the names of the columns.
+// What a row can be read as: a type with `static T from_row(const db::Row&)`, or with a free `T read_row(const
+// db::Row&, T*)` found by its argument; a plain value for results of one column; or a struct, by column names.
 template <class T>
 T read_as(const Row& row) {
   if constexpr (requires {

@@ -1,4 +1,4 @@
-// keel/db/session.h — what every database takes: statements, and transactions of several.
+// keel/db/session.h — what works with every database: statements, and transactions of several statements.
 //
 //   Task<User> find(db::Session& session, std::int64_t id) {
 //     co_return co_await session.query_one<User>("select id, name from users where id = $1", id);
@@ -12,25 +12,24 @@
 //     co_await transaction.commit();                 // destroyed without it: rolled back
 //   }
 //
-// Rows are read as structs by the names of the columns (row.h), and a struct that is the only argument gives its fields
-// by theirs (sql.h):
+// Rows are read into structs by column names (row.h), and a struct that is the only argument supplies its fields by
+// their names (sql.h):
 //
 //   const auto orders = co_await session.query_many<Order>("select id, customer from orders where state = $1", state);
 //   co_await session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
 //
-// A result that is larger than memory comes some rows at a time, and the next ones are read when the callback has
-// completed:
+// A result larger than memory comes in parts; the next rows are read when the callback has completed:
 //
 //   Task<> write(std::span<const Order> orders);
 //   co_await session.stream<Order>("select id, customer from orders order by id", write);
 //
-// A part of a transaction that may fail without the rest:
+// A part of a transaction that may fail while the rest continues:
 //
 //   db::Savepoint point = co_await transaction.savepoint();
 //   const auto booked = co_await attempt(book(transaction, seat));
 //   if (booked) co_await point.release();            // destroyed without it: what was done since is undone
 //
-// Isolation, and transactions that only read. Where the database gives up a transaction because of another one,
+// Isolation levels, and transactions that only read. When the database aborts a transaction because of another one,
 // transact() runs the body again from its beginning:
 //
 //   auto move = [&](db::Transaction& transaction) -> Task<> { co_await transaction.execute(…); };
@@ -39,7 +38,7 @@
 //   auto report = co_await session.begin({.isolation = db::Isolation::RepeatableRead, .read_only = true});
 //
 // A back end derives from Session and implements its virtual functions; the typed calls pack their arguments into one
-// flat array and stand on those. Each back end has a folder below db/ and a header that says what it adds.
+// flat array and call these. Each back end has a folder below db/ and a header that documents what it adds.
 //
 // Result:    query: the number of rows, which are handed out on the awaiting executor, only when all are there.
 //            execute: what was changed, once it is as durable as the database promises.
@@ -85,7 +84,7 @@ class Session;
 class Transaction;
 
 namespace internal {
-// GCC 12 destroys an aggregate that an awaiting expression makes twice (task/compiler_test.cc).
+// GCC 12 destroys an aggregate twice that is made within an awaiting expression (task/compiler_test.cc).
 template <class T>
 concept MadeInCall =
     !std::is_reference_v<T> && StructArgument<std::remove_const_t<T>> && !std::is_trivially_destructible_v<T>;
@@ -98,55 +97,59 @@ template <class T>
 }
 }  // namespace internal
 
-// The outcome of execute(): changed rows, and the last inserted id.
+// The result of execute(): the number of changed rows, and the last inserted id.
 struct Written {
   std::int64_t changes = 0;         // Rows inserted, updated or deleted by the statement itself.
   std::int64_t last_insert_id = 0;  // 0 when it inserted nothing.
 };
 
-// What a transaction sees of others. A database may give a stronger one than was asked for: SQLite has Serializable.
+// What a transaction sees of other transactions. A database may use a stronger level than was asked for: SQLite always
+// uses Serializable.
 enum class Isolation : std::uint8_t {
-  Default,         // What the database is set to.
-  ReadCommitted,   // Each statement sees what was committed when it began.
-  RepeatableRead,  // All see what was committed when the first one began. Conflict: a row to be changed was changed.
-  Serializable,    // As if transactions ran one after another. Conflict: there is no such order.
+  Default,        // The database's own default.
+  ReadCommitted,  // Each statement sees what was committed when it began.
+  // All statements see what was committed when the first one began. Conflict: a row to be changed was changed by
+  // another transaction.
+  RepeatableRead,
+  Serializable,  // As if transactions ran one after another. Conflict: no such order exists.
 };
 
-// How a transaction runs beside others.
+// How a transaction behaves towards others.
 struct TransactionOptions {
   Isolation isolation = Isolation::Default;
-  // It changes nothing: a statement that would fails with FailedPrecondition. It waits for no writer, and no writer
-  // waits for it.
+  // It only reads: a statement that would change something fails with FailedPrecondition. It never waits for a writer,
+  // and no writer waits for it.
   bool read_only = false;
-  // With Serializable and read_only: its first statement may wait until no Conflict is possible any more.
+  // With Serializable and read_only: the first statement may wait until no Conflict is possible any more.
   bool deferrable = false;
 };
 
-// Of transact(): how often it tries, and the longest pause between two tries, which is random and grows from pause_min.
+// For transact(): the number of attempts, and the longest pause between two attempts, which is random and grows from
+// pause_min.
 struct RetryOptions {
   int attempts_max = 10;
   Duration pause_min = 2_ms;
   Duration pause_max = 200_ms;
 };
 
-// The typed calls, of a Session and of a Transaction alike: a function that takes Queries& runs in either.
+// The typed calls of both Session and Transaction: a function that takes Queries& can run in either.
 class Queries {
  public:
-  // Calls `on_row`, void(const Row&), with each row, and gives the number of rows.
+  // Calls `on_row`, void(const Row&), with each row, and returns the number of rows.
   template <class F, class... A>
   Task<std::size_t> query(SqlOf<A...> sql, F&& on_row, const A&... arguments);
-  // The first row, mapped by read_as<T> (row.h). NotFound when there is none: to a client "not found", 404.
+  // The first row, converted by read_as<T> (row.h). NotFound when there is none: a client gets "not found", 404.
   template <class T, class... A>
   Task<T> query_one(SqlOf<A...> sql, const A&... arguments);
   template <class T, class... A>
   Task<std::optional<T>> query_optional(SqlOf<A...> sql, const A&... arguments);
   template <class T, class... A>
   Task<std::vector<T>> query_many(SqlOf<A...> sql, const A&... arguments);
-  // Runs the statement and drops its rows.
+  // Runs the statement and discards its rows.
   template <class... A>
   Task<Written> execute(SqlOf<A...> sql, const A&... arguments);
 
-  // For the compiler's message about a struct that is made in the call.
+  // Only for the compiler's message about a struct that is made in the call.
   template <class F, internal::MadeInCall A>
   Task<std::size_t> query(const auto&, F&&, A&&) {
     internal::refuse_made_in_call<A>();
@@ -169,7 +172,7 @@ class Queries {
   }
 
  protected:
-  // `transaction` is 0, or the number of the one that the statements belong to.
+  // `transaction` is 0, or the number of the transaction that the statements belong to.
   Queries(Session& session, std::uint64_t transaction) noexcept : session_(&session), transaction_(transaction) {}
   Queries(const Queries&) = delete;
   Queries& operator=(const Queries&) = delete;
@@ -199,17 +202,18 @@ class Queries {
   std::uint64_t transaction_;
 };
 
-// A transaction that is destroyed without commit() is rolled back. Its statements run one at a time, and it is not
-// moved while one of them is awaited. A statement that fails leaves nothing, and the transaction goes on. Errors beside
+// A transaction that is destroyed without commit() is rolled back. Its statements run one at a time, and it must not be
+// moved while one of them is awaited. A failing statement has no effect, and the transaction continues. Errors besides
 // those of statements: Conflict when the transaction is over, or when an error in it has ended it; DeadlineExceeded
 // when the back end has rolled it back because it took too long.
 //
-// Between begin() and the end, the task that called begin() writes through the transaction. Where a back end takes one
-// writer at a time (SQLite), a write of the session by that task, by a task that it awaits, or by one in its
-// with_timeout, all or any would wait for itself: it fails immediately with Internal. Tasks of a Scope wait their turn.
+// Between begin() and the end, the task that called begin() writes through the transaction. In a back end with one
+// writer at a time (SQLite), a write through the session by that task, by a task that it awaits, or by one in its
+// with_timeout, all or any would wait for itself: it fails immediately with Internal. Tasks of a Scope wait for their
+// turn.
 class [[nodiscard]] Transaction : public Queries {
  public:
-  // For back ends: `number` names the transaction within `session` and is not 0.
+  // For back ends: `number` identifies the transaction within `session` and is not 0.
   Transaction(Session& session, std::uint64_t number) noexcept : Queries(session, number) {}
   Transaction(Transaction&& other) noexcept : Queries(*std::exchange(other.session_, nullptr), other.transaction_) {}
   Transaction& operator=(Transaction&&) = delete;
@@ -218,19 +222,19 @@ class [[nodiscard]] Transaction : public Queries {
   // Success: the changes are as durable as the database promises. The transaction is over afterwards, whatever the
   // result, unless commit() was cancelled before it began.
   Task<> commit(std::source_location place = std::source_location::current());
-  // Undoes the changes. Returns immediately. No effect when the transaction is over, or was moved from.
+  // Undoes the changes. Returns immediately. Does nothing when the transaction is over, or was moved from.
   void roll_back() noexcept;
 
-  // Marks where the transaction is, to be able to undo from here on. Savepoints nest.
+  // Marks the current state of the transaction, so that everything after it can be undone. Savepoints can be nested.
   Task<Savepoint> savepoint(std::source_location place = std::source_location::current());
 };
 
-// A savepoint that is destroyed without release() undoes what its transaction has done since, and the transaction goes
-// on. The end of a savepoint ends those that were made after it; the end of the transaction ends all. A savepoint may
-// be moved, and does not outlive the session.
+// A savepoint that is destroyed without release() undoes what its transaction has done since, and the transaction
+// continues. Ending a savepoint ends those that were made after it; ending the transaction ends all. A savepoint may be
+// moved, and must not outlive the session.
 class [[nodiscard]] Savepoint {
  public:
-  // For back ends: `number` names the savepoint within the transaction and is not 0.
+  // For back ends: `number` identifies the savepoint within the transaction and is not 0.
   Savepoint(Session& session, std::uint64_t transaction, std::uint64_t number) noexcept
       : session_(&session), transaction_(transaction), number_(number) {}
   Savepoint(Savepoint&& other) noexcept
@@ -240,11 +244,11 @@ class [[nodiscard]] Savepoint {
     if (session_ != nullptr) roll_back();
   }
 
-  // Keeps what was done since, as a part of the transaction, which commits it or not. Conflict: the savepoint or its
-  // transaction is over. Cancelled before it began: the savepoint stays open.
+  // Keeps what was done since as part of the transaction, which may still commit it or not. Conflict: the savepoint or
+  // its transaction is over. Cancelled before it began: the savepoint stays open.
   Task<> release();
   // Undoes what was done since, before the next statement of the transaction, and ends the savepoint. Returns
-  // immediately. No effect when the savepoint is over.
+  // immediately. Does nothing when the savepoint is over.
   void roll_back() noexcept;
 
  private:
@@ -257,17 +261,17 @@ class Session : public Queries {
  public:
   virtual ~Session();
 
-  // `place` is for what is logged about the transaction.
+  // `place` is used for log entries about the transaction.
   Task<Transaction> begin(TransactionOptions options = {},
                           std::source_location place = std::source_location::current()) {
     return begin_transaction(options, place);
   }
 
-  // Awaits `body`, Task<T>(Transaction&), commits what it has done, and gives its T; its error rolls back. When the
-  // database has given up the transaction because of another one (a serialisation failure, a deadlock), at the commit
-  // as well, `body` is called again from its beginning, with a new transaction: what it does beside it happens again.
-  // After attempts_max calls that Conflict is the result. A commit whose outcome is unknown is not repeated. SQLite
-  // never gives one up.
+  // Awaits `body`, Task<T>(Transaction&), commits what it has done, and returns its T; if it fails, the transaction is
+  // rolled back. When the database has aborted the transaction because of another one (a serialisation failure, a
+  // deadlock), even at the commit, `body` is called again from its beginning with a new transaction: its other effects
+  // happen again, too. After attempts_max calls the result is that Conflict. A commit whose outcome is unknown is
+  // not repeated. SQLite never aborts one.
   template <class F>
     requires std::is_invocable_v<F&, Transaction&>
   std::invoke_result_t<F&, Transaction&> transact(TransactionOptions options, F&& body, RetryOptions retry = {},
@@ -279,15 +283,15 @@ class Session : public Queries {
     return transact(TransactionOptions(), body, {}, place);
   }
 
-  // Awaits `on_rows`, Task<>(std::span<const T>), with the next rows, mapped by read_as<T> (row.h), until there are
-  // none, and gives their number. The rows are valid until `on_rows` completes; its error ends the stream. A database
-  // holds a connection and a snapshot meanwhile: give the task a deadline.
+  // Reads the rows in parts, converted by read_as<T> (row.h): awaits `on_rows`, Task<>(std::span<const T>), for each
+  // part until there are none, and returns the number of rows. The rows are valid until `on_rows` completes; its error
+  // ends the stream. The database holds a connection and a snapshot meanwhile: give the task a deadline.
   template <class T, class F, class... A>
   Task<std::size_t> stream(SqlOf<A...> sql, F&& on_rows, const A&... arguments);
 
  protected:
   Session() noexcept : Queries(*this, 0) {}
-  // For what a back end adds to transactions: the number that its begin() gave.
+  // For functions that a back end adds to transactions: the number that its begin() returned.
   static std::uint64_t number_of(const Transaction& transaction) noexcept { return transaction.transaction_; }
 
  private:
@@ -303,22 +307,23 @@ class Session : public Queries {
   friend class Queries;
   friend class Savepoint;
   friend class Transaction;
-  // A back end implements these. `transaction` is 0, or the number of one that begin() gave; `savepoint` is the number
-  // of one that savepoint() gave; `place` is the call that began it, for what is logged about it.
+  // Each back end implements the functions below. `transaction` is 0, or a number that begin() returned; `savepoint` is
+  // a number that savepoint() returned; `place` is the call that began it, for log entries about it.
   virtual Task<Transaction> begin_transaction(TransactionOptions options, std::source_location place) = 0;
-  // Whether all of a transaction that failed with it may succeed when it is done again.
+  // Whether a transaction that failed with this error may succeed if all of it is repeated.
   virtual bool may_retry(const Error& error) const noexcept;
   virtual Task<std::size_t> query_rows(Sql sql, Arguments arguments, FunctionRef<void(const Row&)> on_row,
                                        std::uint64_t transaction) = 0;
   virtual Task<Written> execute_values(Sql sql, Arguments arguments, std::uint64_t transaction) = 0;
-  // Awaits `on_rows` with at least one row at a time, and reads no further until it has completed.
+  // Awaits `on_rows` with at least one row at a time, and reads the next rows only after it has completed.
   virtual Task<std::size_t> stream_rows(Sql sql, Arguments arguments, FunctionRef<Task<>(Rows&)> on_rows);
   virtual Task<> commit(std::uint64_t transaction) = 0;
-  // Returns immediately. No effect on a transaction that has ended.
+  // Returns immediately. Does nothing for a transaction that has ended.
   virtual void roll_back(std::uint64_t transaction) noexcept = 0;
   virtual Task<Savepoint> savepoint(std::uint64_t transaction) = 0;
   virtual Task<> release(std::uint64_t transaction, std::uint64_t savepoint) = 0;
-  // Returns immediately; done before the transaction's next statement. No effect on a savepoint that has ended.
+  // Returns immediately; the change is done before the transaction's next statement. Does nothing for a savepoint that
+  // has ended.
   virtual void roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept = 0;
 };
 

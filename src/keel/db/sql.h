@@ -1,24 +1,24 @@
 // keel/db/sql.h — SQL text that is known when the program is compiled, and its arguments.
 //
-// Sql is made from a string literal and from nothing else, so text made from input can never become SQL. `$1`, `$2`, …
-// are the placeholders on every database; literals, quoted names and comments are left alone. SqlFor<N> is an Sql with
-// exactly the parameters $1 to $N: a wrong number of arguments does not compile.
+// Sql can be made only from a string literal, so that input text can never become SQL. `$1`, `$2`, … are the
+// placeholders for every database; those in literals, quoted names and comments are left alone. SqlFor<N> is an Sql
+// with exactly the parameters $1 to $N: a wrong number of arguments does not compile.
 //
 //   database.query_one<User>("select id, name from users where id = $1", id);
 //
-// One struct as the only argument gives its fields by their names (data/fields.h). NamedSql<T> is an Sql whose
-// parameters are fields of a T: a name that is none does not compile, nor does a number beside names. Fields that the
-// text does not name may have any type; the others have one that a statement takes (value.h).
+// A struct that is the only argument supplies its fields by their names (data/fields.h). NamedSql<T> is an Sql whose
+// parameters are fields of a T: a name without a field does not compile, and neither does a mix of numbers and names.
+// Fields that the text does not use may have any type; the others must have a type that a statement accepts (value.h).
 //
 //   session.execute("insert into lines (sku, quantity) values ($sku, $quantity)", line);
 //
-// An Sql knows the place in the source where its literal became one: the call, in the example above. An error of the
-// statement names both.
+// An Sql knows where in the source its literal was converted: the call, in the example above. An error of the statement
+// names both.
 //
-// For back ends: parameters with names are numbered from 1 in the order in which each comes first, and their values
-// arrive in that order. for_each_placeholder() finds them, for a database that has numbers only.
+// For back ends: named parameters are numbered from 1 in the order of their first use, and their values arrive in that
+// order. for_each_placeholder() finds them, for a database that supports only numbers.
 //
-// Lifetime: the text lives as long as the process, so its address is its name in statement caches.
+// Lifetime: the text lives as long as the process, so that its address identifies it in statement caches.
 // Threads:  values.  Cost: counted by the compiler.
 
 #pragma once
@@ -38,14 +38,14 @@
 
 namespace keel::db {
 
-// The largest number of parameters of a statement.
+// The largest number of parameters in a statement.
 inline constexpr int parameters_max = 99;
 
 // A parameter in the text of a statement: its number or its name.
 struct Placeholder {
-  std::size_t offset;     // Of its `$`.
-  std::string_view name;  // What stands behind that: "1", "sku".
-  int number;             // 0: it is no number from 1.
+  std::size_t offset;     // The offset of its `$`.
+  std::string_view name;  // The text after the `$`: "1", "sku".
+  int number;             // 0: it is not a number from 1.
 
   constexpr bool is_named() const noexcept { return !name.empty() && !ascii::is_digit(name[0]); }
 };
@@ -60,7 +60,7 @@ constexpr void for_each_placeholder(std::string_view text, F&& f) {
   while (at < text.size()) {
     const char c = text[at];
     if (c == '\'' || c == '"' || c == '`' || c == '[') {
-      // A doubled quote inside ends one literal and begins the next, which comes to the same.
+      // A doubled quote ends one literal and begins the next, which has the same effect.
       const char end = c == '[' ? ']' : c;
       for (++at; at < text.size() && text[at] != end; ++at) {
       }
@@ -89,8 +89,8 @@ constexpr void for_each_placeholder(std::string_view text, F&& f) {
   }
 }
 
-// How many parameters `text` has: the highest $n. -1 when a number up to it is missing, above parameters_max, or a
-// placeholder is not a number.
+// How many parameters `text` has: the highest $n. -1 when a lower number is missing, when there are more than
+// parameters_max, or when a placeholder is not a number.
 constexpr int count_parameters(std::string_view text) {
   bool seen[parameters_max + 1] = {};
   int highest = 0;
@@ -108,7 +108,7 @@ constexpr int count_parameters(std::string_view text) {
   return good ? highest : -1;
 }
 
-// How many different names its parameters have. -1 when a placeholder is no name, or there are more than
+// How many different names its parameters have. -1 when a placeholder is not a name, or there are more than
 // parameters_max.
 constexpr int count_names(std::string_view text) {
   std::string_view seen[parameters_max];
@@ -127,7 +127,7 @@ constexpr int count_names(std::string_view text) {
 }
 
 namespace internal {
-// Not constexpr on purpose: the compiler names them when they would be called.
+// Not constexpr on purpose: the compiler's message names the function that would be called.
 void sql_parameters_are_numbered_from_1_without_gaps();
 void sql_has_another_number_of_parameters_than_arguments_were_given();
 void sql_has_parameters_with_names_and_its_only_argument_is_no_struct_with_these_fields();
@@ -136,7 +136,7 @@ void sql_has_no_parameters_with_the_names_of_fields_of_the_struct_that_is_its_ar
 void sql_has_a_parameter_whose_name_is_no_field_of_the_struct();
 void sql_has_a_parameter_whose_field_is_nothing_that_a_column_holds();
 
-// Text that count_parameters() does not count.
+// Text whose parameters count_parameters() cannot count.
 consteval void refuse_parameters(std::string_view text) {
   bool has_names = false;
   bool has_others = false;
@@ -147,7 +147,7 @@ consteval void refuse_parameters(std::string_view text) {
   if (!has_names) sql_parameters_are_numbered_from_1_without_gaps();
 }
 
-// The field of each parameter of `text`, in the order of the parameters; gives their number.
+// The field of each parameter of `text`, in the order of the parameters; returns how many there are.
 consteval int find_named_fields(std::string_view text, std::span<const std::string_view> names,
                                 const bool* are_arguments, std::uint8_t* fields) {
   int count = 0;
@@ -197,15 +197,15 @@ template <class T>
 concept Text = !std::is_array_v<T> && std::is_convertible_v<const T&, std::string_view>;
 }  // namespace internal
 
-// The place of a call, as a default argument of a consteval constructor in an awaited expression: GCC 14 takes no
-// object there, and Clang gives the bare pointer to std::source_location alone.
+// The place of a call, as a default argument of a consteval constructor within an awaited expression: GCC 14 does not
+// accept an object there, and Clang passes the bare pointer only to std::source_location.
 #ifdef __clang__
 // The type of a place in the source.
 #define KEEL_PLACE std::source_location
 // A last parameter that gets the place of the caller.
 #define KEEL_CALLER std::source_location place = std::source_location::current()
 #else
-#define KEEL_PLACE const void*  // All that a std::source_location holds.
+#define KEEL_PLACE const void*  // The whole content of a std::source_location.
 #define KEEL_CALLER const void* place = __builtin_source_location()
 #endif
 
@@ -244,7 +244,7 @@ class SqlFor : public Sql {
       internal::sql_has_another_number_of_parameters_than_arguments_were_given();
     }
   }
-  // For the compiler's message about text that is made at run time.
+  // Only for the compiler's message about text that is made at run time.
   template <internal::Text T>
     requires internal::NotLiteral<T>::is_allowed
   SqlFor(const T& text);
@@ -261,12 +261,12 @@ class NamedSql : public Sql {
  public:
   template <std::size_t Size>
   consteval NamedSql(const char (&literal)[Size], KEEL_CALLER) : NamedSql(std::string_view(literal, Size - 1), place) {}
-  // For the compiler's message about text that is made at run time.
+  // Only for the compiler's message about text that is made at run time.
   template <internal::Text Made>
     requires internal::NotLiteral<Made>::is_allowed
   NamedSql(const Made& text);
 
-  // Of each parameter: the place of its field in Fields<T>.
+  // For each parameter: the index of its field in Fields<T>.
   std::span<const std::uint8_t> fields() const noexcept {
     return {parameters_.field, static_cast<std::size_t>(parameters())};
   }
@@ -312,11 +312,11 @@ decltype(auto) as_sql_or_null(const T& field) {
 }
 }  // namespace internal
 
-// The Sql for these arguments.
+// The Sql type for these arguments.
 template <class... A>
 using SqlOf = typename internal::SqlType<A...>::Type;
 
-// Calls f with the arguments as Values in the order of the parameters, which are valid during the call.
+// Calls f with the arguments as Values in the order of the parameters; they are valid during the call.
 template <class F, class... A>
 decltype(auto) with_arguments(const SqlFor<sizeof...(A)>&, F&& f, const A&... arguments) {
   static_assert((StatementArgument<A> && ...),

@@ -4,11 +4,10 @@
 // in one pool block; it is what a statement owns while it waits for its turn.
 //
 // bool becomes 0 or 1; integers are signed 64-bit (an unsigned 64-bit value above that range does not compile); an
-// empty std::optional, a Patch without a value and nullptr are NULL. An argument of a type that is written as text
-// (base/text_value.h), such as
-// Uuid, is that text; the text of a Timestamp is the one whose order is that of the times (data/timestamp.h). An enum
-// is the name of its value (data/enum_names.h); one without a name is a Bug (base/bug.h). std::vector<std::byte> is a
-// blob.
+// empty std::optional, a Patch without a value and nullptr are NULL. An argument of a type written as text
+// (base/text_value.h), such as Uuid, becomes that text; a Timestamp becomes the text that sorts like the times
+// (data/timestamp.h). An enum becomes the name of its value (data/enum_names.h); a value without a name is a Bug
+// (base/bug.h). std::vector<std::byte> is a blob.
 //
 // Threads: values; Arguments may be moved to another thread.  Cost: Arguments is one pool block, no heap.
 
@@ -55,7 +54,8 @@ struct Value {
   constexpr Value(const std::optional<T>& value) noexcept : Value(value ? Value(*value) : Value()) {}
 
   ValueKind kind = ValueKind::Null;
-  std::uint32_t size = 0;  // Bytes of text or blob. What is longer than the database takes is ResourceExhausted.
+  // The size in bytes of a text or blob. A larger one than the database accepts is ResourceExhausted.
+  std::uint32_t size = 0;
   union {
     std::int64_t integer;
     double real;
@@ -115,7 +115,7 @@ auto as_sql(const std::optional<T>& value) {
   using Text = decltype(as_sql(*value));
   return value ? std::optional<Text>(as_sql(*value)) : std::optional<Text>();
 }
-// Absent or null is NULL: a statement that has to tell them apart is given is_absent() as well.
+// Absent and null both become NULL: a statement that must distinguish them also gets is_absent() as an argument.
 template <class T>
 auto as_sql(const Patch<T>& value) {
   using Text = std::remove_cvref_t<decltype(as_sql(*value))>;

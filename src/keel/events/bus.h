@@ -1,4 +1,4 @@
-// keel/events/bus.h — typed publish and subscribe inside a process: who does something does not know who cares.
+// keel/events/bus.h — typed publish and subscribe within a process: publishers do not know their subscribers.
 //
 //   struct OrderPlaced { std::int64_t order; std::int64_t cents; };
 //
@@ -11,9 +11,9 @@
 //   bus.publish(OrderPlaced{1, 990});                                             // `all` has been called
 //   events::Delivery became = co_await bus.publish_and_wait(OrderPlaced{2, 250'000});  // `large`, too, has ended
 //
-// The type of an event is its topic, exactly: no base classes, no names. What handlers and filters are, in which order
-// they are called, what they may do, how they fail and what it costs stands in events/topic.h; Subscription and its
-// options are in events/subscription.h. There is no global Bus: it is an object, made in main or by the container
+// The exact type of an event is its topic: no base classes, no names. events/topic.h says what handlers and filters
+// are, in which order they are called, what they may do, how they fail and what they cost; Subscription and its options
+// are in events/subscription.h. There is no global Bus: it is an object, made in main or by the container
 // (app/container.h):
 //
 //   container.value(app.metrics()).singleton<events::Bus>();   // whoever takes an events::Bus& gets it
@@ -23,7 +23,7 @@
 //
 // Errors:    none of publish(); a handler's are counted and told to on_failure. A program with more than 1023 types of
 //            events, or 1024 topics at a time in all its buses, aborts.
-// Lifetime:  outlives its subscriptions and every publish() (both checked); `metrics` outlives it.
+// Lifetime: outlives its subscriptions and every publish() (both are checked); `metrics` outlives it.
 // Threads:   all on any.
 // Cost:      a look-up of the topic by its type is two loads; Bus::topic() spares them. 8 KB each.
 
@@ -51,23 +51,23 @@ class Registry;
 
 namespace keel::events {
 
-// A handler that did not do what it should.
+// A handler that failed.
 struct Failure {
   std::string_view event;  // The type: "shop::OrderPlaced".
-  const Error& error;      // For the length of the call.
+  const Error& error;      // Valid only during the call.
 };
 
 // Metrics of a bus, and what happens when a handler fails.
 struct BusOptions {
-  // Called on the thread where the handler failed, from several at once; must not throw. Without it the failure is
-  // logged, as component "events", at the level of its code.
+  // Called on the thread where the handler failed, possibly on several threads at once; must not throw. Without it the
+  // failure is logged as component "events", at the level of its code.
   Function<void(const Failure&)> on_failure = {};
-  metrics::Registry* metrics = nullptr;  // Has the numbers of every topic.
+  metrics::Registry* metrics = nullptr;  // Gets the metrics of every topic.
 };
 
 class Bus {
  public:
-  using Needs = void(metrics::Registry&);  // In a container.
+  using Needs = void(metrics::Registry&);  // Dependencies in a container.
 
   explicit Bus(BusOptions options = {});
   explicit Bus(metrics::Registry& registry);
@@ -75,7 +75,7 @@ class Bus {
   Bus(const Bus&) = delete;
   Bus& operator=(const Bus&) = delete;
 
-  // The topic of E; made now when it was not there.
+  // The topic of E; made if it does not exist yet.
   template <class E>
   Topic<E> topic() {
     internal::EventType& type = internal::event_type<E>();
@@ -84,7 +84,7 @@ class Bus {
     return Topic<E>(core != nullptr ? *core : make_topic(type));
   }
 
-  // As of Topic<E>.
+  // As in Topic<E>.
   template <class E, class F>
   Subscription subscribe(F handler, const SubscribeOptions& options = {}) {
     return topic<E>().subscribe(std::move(handler), options);
@@ -118,7 +118,7 @@ class Bus {
   Task<Delivery> publish_and_wait(E event) {
     return topic<E>().publish_and_wait(std::move(event));
   }
-  // bus.keep<Temperature>(): a sticky topic; bus.keep<Temperature>(16): the last ones.
+  // bus.keep<Temperature>() makes a sticky topic; bus.keep<Temperature>(16) keeps the last 16 events.
   template <class E>
   void keep(std::size_t last = 1) {
     topic<E>().keep(last);
@@ -132,7 +132,8 @@ class Bus {
   struct State;
   internal::TopicCore& make_topic(internal::EventType& type);
 
-  std::atomic<internal::TopicCore*> topics_[internal::event_types_max] = {};  // By EventType::index; 0 is nobody's.
+  // Indexed by EventType::index; index 0 is unused.
+  std::atomic<internal::TopicCore*> topics_[internal::event_types_max] = {};
   Owned<State> state_;
 };
 

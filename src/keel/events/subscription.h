@@ -9,12 +9,13 @@
 //   };
 //
 // When end() or the destructor has returned, the handler is not running on any thread and will not be called again, and
-// it, its filter and what they hold have been destroyed. From inside the handler, end() returns at once: the call that
-// is under way goes on to its end, nothing begins any more, and the handler is destroyed afterwards. A call on another
-// thread at that time is not waited for.
+// it, its filter and what they hold have been destroyed. From inside the handler, end() returns at once: the running
+// call completes, no new one begins, and the handler is destroyed afterwards. A call that runs on another thread at
+// that time is not waited for.
 //
 // Ownership: movable; an empty one (moved from, ended) holds nothing.
-// Lifetime:  ends before its Bus does. What the handler refers to outlives it; a handler does not own its subscription.
+// Lifetime: ends before its Bus does. Everything that the handler refers to must outlive it; a handler does not own its
+// subscription.
 // Threads:   any; one at a time for each Subscription, and its own handler. Two handlers that end each other's
 //            subscription at the same time wait for each other for ever.
 // Tasks:     a handler that gives a Task may be about to begin, or in the middle of it: finish() waits for that, and to
@@ -40,10 +41,10 @@ class Subscriber;
 class TopicCore;
 }  // namespace internal
 
-// What becomes of an event for which there is no room; either way it is counted.
+// What happens to an event for which there is no room; either way it is counted.
 enum class WhenFull : std::uint8_t {
-  DropNewest,  // That one: what was published first arrives.
-  DropOldest,  // The one that has waited longest: what was published last arrives.
+  DropNewest,  // The new one is dropped: events published first arrive.
+  DropOldest,  // The one that has waited longest is dropped: events published last arrive.
 };
 
 // Executor, queue and filter of a subscription.
@@ -56,7 +57,7 @@ struct SubscribeOptions {
   // With an executor: the maximum number of waiting events. Memory for them is allocated at the subscription.
   std::size_t queue_max = 256;
   WhenFull when_full = WhenFull::DropNewest;
-  // Of a topic that keeps events (Topic::keep): how many of them it gets, the newest ones; all by default.
+  // For a topic that keeps events (Topic::keep): how many of them it gets, the newest ones; all by default.
   std::size_t replay_max = static_cast<std::size_t>(-1);
 };
 
@@ -75,13 +76,13 @@ class [[nodiscard]] Subscription {
 
   // Idempotent. Events that wait for an executor are dropped, and counted.
   void end() noexcept;
-  // end(), and before it waits for Tasks of the handler that have begun. The Subscription stays where it is until then.
-  // Errors: none. Cancel: it waits all the same, for the tasks are those of publishers. Not from the handler itself,
-  // which would wait for itself.
+  // As end(), but first waits for Tasks of the handler that have begun. The Subscription must not be moved until then.
+  // Errors: none. Cancel: it waits nevertheless, because the tasks belong to publishers. Must not be called from the
+  // handler itself, which would then wait for itself.
   Task<> finish();
 
   explicit operator bool() const noexcept { return subscriber_ != nullptr; }
-  // With an executor: events that wait now, and those that were dropped since the beginning. Else 0.
+  // With an executor: events that wait now, and events dropped since the beginning. Else 0.
   std::size_t queued() const noexcept;
   std::uint64_t dropped() const noexcept;
 

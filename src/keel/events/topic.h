@@ -1,17 +1,18 @@
-// keel/events/topic.h — the events of one type on one Bus: who wants them, and who has them.
+// keel/events/topic.h — the events of one type on one Bus: subscribing to them and publishing them.
 //
 //   events::Topic<OrderPlaced> orders = bus.topic<OrderPlaced>();          // once; then without a look-up
 //   events::Subscription mail = orders.subscribe([&](const OrderPlaced& order) { outbox.add(order); });
 //   orders.publish(OrderPlaced{7, 1990});
 //
-// An event is any value; one that an executor delivers can be copied, and one of 64 bytes or a shared pointer is copied
-// quickly. A handler is a function, a lambda, or an object with a member function, that takes const E& and gives
+// An event is any value; to be delivered by an executor it must be copyable, and copying is fast up to 64 bytes or with
+// a shared pointer. A handler is a function, a lambda, or an object with a member function, that takes const E& and
+// gives
 //   nothing, or Result<>   called by publish(), in the publisher's thread; or on its executor, see SubscribeOptions
 //   Task<>                 awaited by publish_and_wait(), in the publisher's task. publish() cannot wait, so it passes
 //                          such a handler over, and counts that as dropped. A lambda that captures and gives a Task
 //                          does not compile, as everywhere in Keel.
-// A filter takes const E& and gives whether the handler is to be called; it runs in the publisher's thread, so that
-// what nobody wants is not copied.
+// A filter takes const E& and returns whether the handler is to be called; it runs in the publisher's thread, so that
+// unwanted events are not copied.
 //
 // Order:     handlers in the publisher's thread are called by priority, each before the next one; so are Tasks, after
 //            them. What one thread publishes reaches each subscription in that order, and an executor runs the handler
@@ -23,7 +24,7 @@
 // Errors:    an exception or an error of a handler, or of a filter, ends only that call: it is counted, and told to
 //            BusOptions::on_failure. Copying an event for an executor may fail in the same way.
 // Ownership: a Topic is a small value, copied freely. The event belongs to the publisher: handlers keep copies.
-// Lifetime:  the Bus outlives its topics' use.
+// Lifetime: the Bus must outlive every use of its topics.
 // Threads:   any, at once. A publisher waits for no lock but that of a queue that it puts an event into, also while
 //            others subscribe and end subscriptions; a thread's first event takes one more.
 // Cost:      publish() to one handler is about fifty instructions with it, each further one less than twenty, and
@@ -65,7 +66,7 @@ class Topic {
     static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter takes const E& and returns bool");
     return add(std::move(filter), std::move(handler), options);
   }
-  // `object` outlives the subscription.
+  // `object` must outlive the subscription.
   template <class C, class M>
     requires std::is_member_function_pointer_v<M>
   Subscription subscribe(C& object, M method, const SubscribeOptions& options = {}) const {
@@ -79,16 +80,18 @@ class Topic {
   }
 
   void publish(const E& event) const noexcept { core_->publish(std::addressof(event)); }
-  // Each in its turn, all to those who are subscribed now.
+  // One event after the other, all to those who are subscribed now.
   void publish_all(std::span<const E> events) const noexcept { core_->publish_all(events.data(), events.size()); }
-  // What publish() does, then the Tasks of handlers, one after the other, then waits until every executor has handled
-  // this event or dropped it. With handlers on executors it is awaited on a loop.
-  // Errors: none of a handler. Cancel: Cancelled or DeadlineExceeded; the Task that runs is stopped, those that have
-  // not begun are not run, and what waits for an executor is handled there all the same.
+  // Does what publish() does, then runs the Tasks of handlers one after the other, then waits until every executor has
+  // handled this event or dropped it. When handlers have executors, it must be awaited on a loop.
+  // Errors: none; a handler's error is not passed on. Cancel: Cancelled or DeadlineExceeded; the running Task is
+  // stopped, Tasks that have not begun are not run, and events that wait for an executor are handled there
+  // nevertheless.
   Task<Delivery> publish_and_wait(E event) const { return wait(*core_, std::move(event)); }
 
-  // Keeps the last events, one for a sticky topic: whoever subscribes gets these first, oldest first, in subscribe() or
-  // on its executor, and then the others, each once. Once, before anybody subscribes; else a Bug (base/bug.h).
+  // Keeps the last events (one makes a sticky topic): a new subscriber gets these first, oldest first, in subscribe()
+  // or on its executor, and then later events, each exactly once. Call it once, before anybody subscribes; else it is a
+  // Bug (base/bug.h).
   void keep(std::size_t last = 1) const {
     static_assert(std::is_copy_constructible_v<E>, "an event that is kept is copyable");
     core_->keep(last);

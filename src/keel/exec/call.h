@@ -1,11 +1,11 @@
-// keel/exec/call.h — a callable as a job: run it without waiting for its result.
+// keel/exec/call.h — a callable as a job: runs it without waiting for its result.
 //
 //   KEEL_TRY_VOID(execute(pool, [&cache] { cache.sweep(); }));        // ResourceExhausted: the queue is full
 //   KEEL_TRY_VOID(execute(pool, report, Priority::Low));              // what offer() of a ThreadPool also takes
 //   KEEL_TRY_VOID(execute_all(pool, callables));                      // all or none: one lock, one wake-up
 //   KEEL_TRY_VOID(execute_after(pool, 50_ms, [this] { retry(); }));   // on any executor that has a clock
 //
-// Whoever needs the result, or wants to take the work back, uses submit() (exec/submitted.h).
+// To get the result, or to be able to cancel the work, use submit() (exec/submitted.h).
 //
 // Result:    that it was taken, not that it has run: an executor that is stopped with a deadline discards what it does
 //            not reach then, and what the callable holds is let go.
@@ -14,7 +14,8 @@
 //            to tell: what it threw is a line of the log and counted (observe/unhandled.h), and the executor continues.
 //            submit() passes the exception to its caller. std::bad_alloc, from here, when there is no memory for the
 //            job.
-// Ownership: the callable is moved into the job and destroyed on the thread that has run it. What it refers to outlives
+// Ownership: the callable is moved into the job and destroyed on the thread that has run it. Everything it refers to
+// must outlive
 //            that.
 // Threads:   any.
 // Cost:      a callable of at most 48 bytes costs no allocation once as many jobs have been on their way together
@@ -36,7 +37,7 @@ namespace keel {
 
 namespace internal {
 
-// In a catch block.
+// Called in a catch block.
 [[gnu::cold]] void executed_callable_threw() noexcept;
 Error executor_refused() noexcept;
 Error executor_refused_delayed(const Executor& executor) noexcept;
@@ -72,7 +73,7 @@ class Call final : public Job {
     block.release();
     return call;
   }
-  // Instead of running it.
+  // Called instead of running it.
   void drop() noexcept {
     this->~Call();
     job_free(this, sizeof(Call));
@@ -100,7 +101,7 @@ class Call final : public Job {
   [[no_unique_address]] F callable_;
 };
 
-// All of them are a C.
+// All callables have the type C.
 template <class C>
 void drop_all(Job* first) noexcept {
   while (first != nullptr) static_cast<C*>(std::exchange(first, first->next))->drop();
@@ -108,7 +109,7 @@ void drop_all(Job* first) noexcept {
 
 }  // namespace internal
 
-// `how` is what the executor's offer() takes beside the job: a Priority for a ThreadPool.
+// `how` is what the executor's offer() takes besides the job: a Priority for a ThreadPool.
 template <class E, class F, class... How>
   requires std::is_base_of_v<Executor, E>
 Result<> execute(E& executor, F&& callable, How... how) {
@@ -146,7 +147,7 @@ Result<> execute_all(E& executor, Callables&& callables, How... how) {
   return internal::executor_refused();
 }
 
-// Not before `delay` has passed (Executor::offer_after).
+// Runs not before `delay` has passed (Executor::offer_after).
 template <class F>
 Result<> execute_after(Executor& executor, Duration delay, F&& callable) {
   auto* const call = internal::Call<std::decay_t<F>>::make(std::forward<F>(callable));

@@ -1,4 +1,4 @@
-// keel/exec/delayed_jobs.h — the jobs that wait for their time, for an executor of one thread with a timer wheel.
+// keel/exec/delayed_jobs.h — the jobs that wait for their due time, for an executor of one thread with a timer wheel.
 //
 //   bool Loop::offer_after(Job& job, Duration delay) noexcept {
 //     return is_mine() ? delayed_.start(job, now() + delay) : delayed_.send(job, now() + delay);
@@ -6,7 +6,8 @@
 //
 // A job runs when its timer fires, inside TimerWheel::advance().
 //
-// Lifetime: executor and wheel outlive it. Its end discards what is not due (Executor::discards), on the thread that
+// Lifetime: executor and wheel outlive it. Its destructor discards jobs that are not due (Executor::discards), on the
+// thread that
 //           ends it, and takes no more; a job that does not ask runs there.
 // Threads:  send() on any; everything else on the executor's.
 // Cost:     a block of job memory (exec/job_memory.h) and a timer for each. Those that are sent while the executor has
@@ -30,7 +31,7 @@ class DelayedJobs {
   DelayedJobs(const DelayedJobs&) = delete;
   DelayedJobs& operator=(const DelayedJobs&) = delete;
 
-  // Runs `job` at `due` or later. False: there is no memory for that, or this ends.
+  // Runs `job` at `due` or later. False: there is no memory for it, or this object is being destroyed.
   bool start(Job& job, Instant due) noexcept;
   // start() from another thread.
   bool send(Job& job, Instant due) noexcept;
@@ -53,7 +54,7 @@ class DelayedJobs {
   List<Kept> kept_;
   MpscQueue<Job> sent_;
   Bring bring_{*this};
-  std::atomic<bool> is_posted_{false};  // `bring_` is posted.
+  std::atomic<bool> is_posted_{false};  // Whether `bring_` is posted.
   bool is_ending_ = false;
 };
 

@@ -1,12 +1,12 @@
 // keel/exec/executor.h — the interface of everything that runs jobs.
 //
-// A Job is intrusive: it lives in its owner until it has run, so posting never allocates. An Executor runs jobs: a
+// A Job is intrusive: it lives in its owner until it has run, so that posting never allocates. An Executor runs jobs: a
 // worker's loop (io/loop.h), a ThreadPool, a SerialExecutor, an InlineExecutor, or the simulation. Each thread that
 // runs jobs has a current executor. Callables become jobs by execute() (exec/call.h) and submit() (exec/submitted.h).
 //
 // Threads: post() may be called on any thread; jobs posted by one thread to one executor run in that order on
 //          executors with one thread.
-// Lifetime: a Job stays where it is until its run() is called; run() may destroy it.
+// Lifetime: a Job must not move until its run() is called; run() may destroy it.
 
 #pragma once
 
@@ -24,7 +24,7 @@ struct Job {
   Job& operator=(const Job&) = delete;
 
   Run run;
-  Job* next = nullptr;  // The executor's.
+  Job* next = nullptr;  // Used by the executor.
 };
 
 // Which of the waiting jobs starts first, on executors that have priorities (ThreadPool).
@@ -44,27 +44,27 @@ class Executor {
   // post() for several jobs of one sender, linked by `next` from `first` to `last`: one wake-up for all.
   virtual void post_all(Job& first, Job& last) noexcept;
 
-  // As post(), for work that may be rejected. False: `job` will not run. An executor with a bounded queue says what it
-  // does when that is full; the others take everything.
+  // As post(), for a job that may be rejected. False: `job` will not run. An executor with a bounded queue documents
+  // what it does when that is full; the others accept every job.
   virtual bool offer(Job& job) noexcept;
   // The same for `count` linked jobs: all of them or none.
   virtual bool offer_all(Job& first, Job& last, std::size_t count) noexcept;
 
   // As offer(), for a job that runs when `delay` has passed, or as soon as possible afterwards. False: `job` will not
-  // run: as many wait for their time as may, the executor has been stopped, there is no memory to remember it, or no
-  // clock, as here. A job that is not due when the executor ends is discarded; draining does not wait for it. Any
-  // thread.
+  // run: the limit of delayed jobs is reached, the executor has been stopped, there is no memory for it, or there is no
+  // clock, as in this class. A job that is not due when the executor ends is discarded; draining does not wait for it.
+  // May be called on any thread.
   virtual bool offer_after(Job& job, Duration delay) noexcept;
-  // False: offer_after() never takes a job.
+  // False: offer_after() never accepts a job.
   virtual bool has_clock() const noexcept { return false; }
 
-  // True: one job at a time, and a job posted while another runs starts after it has returned. Tasks that are resumed
-  // by several threads need a handshake that serial executors spare them.
+  // True: one job at a time, and a job posted while another runs starts after it has returned. Tasks that several
+  // threads resume need a handshake, which serial executors make unnecessary.
   virtual bool is_serial() const noexcept { return true; }
 
   // The executor whose job is running on this thread; null on others.
   static Executor* current() noexcept;
-  // Returns what was current.
+  // Returns the previous one.
   static Executor* set_current(Executor* executor) noexcept;
 
   // Call it from a job that has begun to run. True: the executor is being stopped and has no time left for the job,
@@ -72,9 +72,10 @@ class Executor {
   // normally.
   static bool discards() noexcept;
 
-  // The time of its present turn; Instant() for an executor without a clock. On its own thread.
+  // The time of its current turn; Instant() for an executor without a clock. Call it on the executor's own thread.
   Instant turn_time() const noexcept { return turn_time_; }
-  // The task module's: what was begun here by plain code and waits (task/live_task.h). On its own thread.
+  // For the task module: operations that plain code began here and that still wait (task/live_task.h). Call it on the
+  // executor's own thread.
   List<Link>& waiting() noexcept { return waiting_; }
 
  protected:

@@ -4,11 +4,11 @@
 //   InlineExecutor here;
 //   Submitted<int> sum = submit(here, [&] { return add(); });       // has run already
 //
-// A job that is posted by a running one waits until that has returned: nothing recurses.
+// A job that is posted by a running one waits until that one has returned, so that nothing recurses.
 //
 // It has no clock and no thread of its own: execute_after() and submit_after() are Unsupported.
 //
-// Not a home for tasks: they are promised that post() never runs a job inside the call.
+// Not a home for tasks, because they rely on post() never running a job within the call.
 //
 // Threads: one.  Cost: an indirect call; no allocation.
 
@@ -27,7 +27,7 @@ class InlineExecutor final : public Executor {
   void post(Job& job) noexcept override;
 
  private:
-  Job* first_ = nullptr;  // Posted by the one that runs.
+  Job* first_ = nullptr;  // Jobs posted by the running one.
   Job** last_ = &first_;
   bool runs_ = false;
 };

@@ -4,16 +4,17 @@
 //   execute(account, [this] { balance_ += 5; });             // no lock: nothing else of this account runs meanwhile
 //   co_await resume_on(account);                             // the same for a task
 //
-// While one of its jobs runs, it is the current executor. Many may share one executor; each takes at most 64 turns and
-// then goes to the end of the queue below.
+// While one of its jobs runs, it is the current executor. Many of them may share one executor; each takes at most 64
+// turns and then goes to the end of that executor's queue.
 //
-// A delayed job waits for its time in the executor below and is then posted here.
+// A delayed job waits for its due time in the executor below and is then posted here.
 //
 // Errors:   offer(), and with it execute() and submit(), rejects when `queue_max` jobs wait; offer_after(), and with it
 //           execute_after() and submit_after(), when as many wait for their time, or the executor below refuses. post()
 //           never rejects.
 // Threads:  post(), offer(), offer_after() and queued() on any; jobs run on the threads of the executor below.
-// Lifetime: the executor below outlives it. Its end discards what is not due (Executor::discards) and waits until
+// Lifetime: the executor below outlives it. Its destructor discards jobs that are not due (Executor::discards) and
+// waits until
 //           everything else that was posted has run, so it does not end inside one of its own jobs (checked). When the
 //           executor below is stopped, that discards what is not due there: still one job at a time.
 // Cost:     a short lock to post and one to run; one job below for each burst; no allocation. A delayed job takes a
@@ -32,7 +33,7 @@ namespace keel {
 
 // Name and bounds of a SerialExecutor.
 struct SerialExecutorOptions {
-  std::size_t queue_max = 1024;  // Jobs that may wait before offer() rejects; a longer queue is a longer wait.
+  std::size_t queue_max = 1024;  // How many jobs may wait before offer() rejects; a longer queue means a longer wait.
 };
 
 class SerialExecutor final : public Executor {
@@ -71,8 +72,8 @@ class SerialExecutor final : public Executor {
   Job* first_ = nullptr;
   Job** last_ = &first_;
   std::size_t queued_ = 0;
-  bool has_turn_ = false;  // The turn is posted below, or runs.
-  List<Link> delayed_;     // In the executor below.
+  bool has_turn_ = false;  // Whether the turn is posted below, or runs.
+  List<Link> delayed_;     // Delayed jobs in the executor below.
   std::size_t delayed_count_ = 0;
   bool is_ending_ = false;
 };

@@ -12,7 +12,8 @@
 // Errors:    Cancelled: cancel() came before it began, or its executor was stopped and discarded it. ResourceExhausted:
 //            the executor rejected it (Executor::offer). Unsupported: it has no clock for submit_after().
 //            std::bad_alloc, from submit(), without memory for the job.
-// Ownership: the handle owns the result. One that is destroyed cancels what has not begun; what runs continues, and its
+// Ownership: the handle owns the result. Destroying it cancels a job that has not begun; a running job continues, and
+// its
 //            result is dropped: what the callable refers to outlives the run, which wait() tells. The callable is
 //            destroyed when it has run or is cancelled.
 // Threads:   a handle belongs to one at a time. A worker's loop must not wait (checked): tasks await completion(). A
@@ -39,11 +40,11 @@ namespace keel {
 
 namespace internal {
 
-// The argument is given by a test of every order of its operations alone.
+// Only a test of every order of the operations passes another argument.
 template <class Atomics = StandardAtomics>
 class BasicSubmission : public Job {
  public:
-  // Told once, on the thread that ends the job.
+  // Notified once, on the thread that ends the job.
   struct Listener {
     void (*done)(Listener&) noexcept;
   };
@@ -52,25 +53,26 @@ class BasicSubmission : public Job {
   bool has_value() const noexcept { return has_value_; }  // Valid when it is done.
   Error& error() noexcept { return error_; }              // Valid when it is done and has no value.
 
-  // It will not run, and is done with Cancelled. False: it has begun, or was cancelled before.
+  // Prevents the job from running; it is then done with Cancelled. False: it has already begun, or was cancelled
+  // before.
   bool cancel() noexcept;
-  // `listener` will be notified. False: it is done already.
+  // `listener` will be notified. False: it is already done.
   bool listen(Listener& listener) noexcept;
   // The listener will not be notified. False: it was notified already, or is being notified at this moment.
   bool forget(Listener& listener) noexcept;
-  // On a thread of its executor: runs the job here if it has not begun and is due. True: it has.
+  // On a thread of its executor: runs the job here if it has not begun and is due. True: it has run here.
   bool help() noexcept;
-  // Before then help() does not run it here; never() when that is not for this thread to do.
+  // The time before which help() does not run it here; never() when this thread must not run it at all.
   Instant helps_at() const noexcept;
-  // The part that the handle uses.
+  // Releases the handle's share.
   void release() noexcept;
 
-  // For submit(): the executor did not take it, and why.
+  // For submit(): the executor rejected it for this reason.
   void refuse(Error&& reason) noexcept;
 
  protected:
-  // Run: calls the callable and keeps the value or the error. Drop: destroys the callable. Free: the end of it all.
-  // Due: says when it may begin.
+  // Run: calls the callable and keeps the value or the error. Drop: destroys the callable. Free: frees the block.
+  // Due: returns when it may begin.
   enum class Step : unsigned char { Run, Drop, Free, Due };
   using Take = Instant (*)(BasicSubmission&, Step) noexcept;
   BasicSubmission(Executor& executor, Take take) noexcept : Job(&run_it), executor_(&executor), take_(take) {}
@@ -87,12 +89,12 @@ class BasicSubmission : public Job {
 
   template <class U>
   using Atomic = typename Atomics::template Atomic<U>;
-  static Listener nobody;  // Is notified when it is done.
+  static Listener nobody;  // The listener that stands for "is done".
   Atomic<Listener*> listener_{nullptr};
   Executor* executor_;
   Take take_;
   Error error_{Code::Cancelled, "the job was cancelled before it began"};
-  Atomic<bool> is_claimed_{false};  // Somebody runs or cancels it.
+  Atomic<bool> is_claimed_{false};  // Whether a thread runs or cancels it.
   bool has_value_ = false;
   Atomic<unsigned char> owners_{2};  // The executor and the handle.
 };
@@ -229,9 +231,9 @@ struct SubmittedValue<Result<T>> {
   using Type = T;
 };
 
-// False: it is not done at `until`.
+// False: it is not yet done at `until`.
 bool wait(Submission& submission, Instant until) noexcept;
-// The index of one that is done; `count` when none is at `until`.
+// The index of a submission that is done; `count` when none is done at `until`.
 std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until) noexcept;
 Instant after(Duration delay) noexcept;
 Error none_is_done() noexcept;
@@ -258,13 +260,13 @@ class [[nodiscard]] Submitted {
 
   // True unless the handle is empty: moved from, or its result taken.
   explicit operator bool() const noexcept { return submission_ != nullptr; }
-  // It has run, was cancelled or rejected: get() does not wait.
+  // It has run, or was cancelled or rejected: get() does not wait.
   bool is_done() const noexcept { return submission().is_done(); }
-  // True: it had not begun and will not; get() is Cancelled, and its callable is gone. In the queue it keeps its place
-  // until that comes up. False: it runs or is done.
+  // True: it had not begun, and never will; get() returns Cancelled, and its callable is destroyed. The job keeps its
+  // place in the queue until its turn comes. False: it is running or done.
   bool cancel() noexcept { return submission().cancel(); }
 
-  // Until it is done.
+  // Waits until it is done.
   void wait() noexcept { internal::wait(submission(), Instant::never()); }
   // False: it was not done in time, and continues.
   bool wait_for(Duration limit) noexcept { return internal::wait(submission(), internal::after(limit)); }
@@ -278,7 +280,7 @@ class [[nodiscard]] Submitted {
     return result;
   }
 
-  // For wait_any and the awaiting side.
+  // For wait_any and awaiting code.
   Submission& submission() const noexcept {
     KEEL_CHECK(submission_ != nullptr, "a handle is used after its result was taken, or after it was moved from");
     return *submission_;
@@ -293,7 +295,8 @@ class [[nodiscard]] Submitted {
   SubmissionOf<T>* submission_ = nullptr;
 };
 
-// `how` is what the executor's offer() takes beside the job: a Priority for a ThreadPool. Rejected: the handle is done.
+// `how` is what the executor's offer() takes besides the job: a Priority for a ThreadPool. Rejected: the handle is
+// done.
 template <class E, class F, class... How>
   requires std::is_base_of_v<Executor, E>
 auto submit(E& executor, F&& callable, How... how) {
@@ -305,7 +308,7 @@ auto submit(E& executor, F&& callable, How... how) {
   return handle;
 }
 
-// Not before `delay` has passed (Executor::offer_after).
+// Runs not before `delay` has passed (Executor::offer_after).
 template <class F>
 auto submit_after(Executor& executor, Duration delay, F&& callable) {
   using D = std::decay_t<F>;
@@ -317,7 +320,8 @@ auto submit_after(Executor& executor, Duration delay, F&& callable) {
   return handle;
 }
 
-// Moves from each of `callables`, a range of one type. All or none: where the executor rejects, every handle is done.
+// Moves from each of `callables`, a range of one type. All or none: when the executor rejects them, every handle is
+// done.
 template <class E, class Callables, class... How>
   requires std::is_base_of_v<Executor, E>
 auto submit_all(E& executor, Callables&& callables, How... how) {
@@ -349,7 +353,7 @@ auto submit_all(E& executor, Callables&& callables, How... how) {
   return handles;
 }
 
-// Until all of `handles`, a range, are done. False: not at `deadline`.
+// Waits until all of `handles`, a range, are done. False: they are not all done at `deadline`.
 template <class Handles>
 bool wait_all(Handles&& handles, Instant deadline = Instant::never()) noexcept {
   for (auto& handle : handles) {
@@ -358,7 +362,8 @@ bool wait_all(Handles&& handles, Instant deadline = Instant::never()) noexcept {
   return true;
 }
 
-// The index of one of `handles` (a vector, span or array, not empty) that is done. DeadlineExceeded: none was in time.
+// The index of one of `handles` (a vector, span or array, not empty) that is done. DeadlineExceeded: none was done in
+// time.
 template <class Handles>
 Result<std::size_t> wait_any(Handles&& handles, Instant deadline = Instant::never()) noexcept {
   const std::size_t count = std::size(handles);

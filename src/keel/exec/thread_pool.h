@@ -1,4 +1,4 @@
-// keel/exec/thread_pool.h — threads for work that blocks or computes: a fixed number, or as many as it takes.
+// keel/exec/thread_pool.h — threads for work that blocks or computes: a fixed number of them, or as many as are needed.
 //
 //   ThreadPool pool({.name = "database", .threads = 4, .queue_max = 256});
 //   ThreadPool elastic({.name = "images", .threads = 2, .threads_max = 16});
@@ -14,8 +14,8 @@
 // order of posting.
 //
 // An elastic pool has at least `threads` and at most `threads_max`. Utilisation is the share of its threads' time in
-// which they do not sleep. Each `scale_interval` one thread comes when it was above `grow_above` and jobs wait, and one
-// ends when it was below `shrink_below` for 16 intervals in a row.
+// which they do not sleep. After each `scale_interval` a thread is added when utilisation was above `grow_above` and
+// jobs wait, and one ends when it was below `shrink_below` for 16 intervals in a row.
 //
 // On its threads the pool is the current Executor. A thread without work polls for at most about 20 us, less when
 // polling found nothing before, and then sleeps until it is woken: an idle pool uses no processor time.
@@ -25,7 +25,7 @@
 //           and is not bounded.
 // Threads:  post(), offer(), try_post(), drain() and the getters on any; construction and stop() on one. Threads come
 //           from the constructing thread's Host.
-// Lifetime: outlives every task that is on it, and every call. A Job stays where it is until it runs.
+// Lifetime: outlives every task that is on it, and every call. A Job must not move until it runs.
 // Cost:     a short lock to post; one to take a job, or several. No allocation per job; offer_after() has one.
 
 #pragma once
@@ -59,24 +59,26 @@ struct ThreadPoolOptions {
   std::string name = "pool";  // Prefix of the thread names ("name-0", …); the system shows 15 characters.
   // How many jobs run at the same time; for an elastic pool, the number of threads that it keeps.
   int threads = 1;
-  int threads_max = 0;           // Above `threads`: elastic, and how many it may have. Each costs its stack.
-  std::size_t queue_max = 1024;  // Jobs that may wait; a longer queue is a longer wait.
+  // More than `threads` makes the pool elastic, up to this number of threads. Each costs its stack.
+  int threads_max = 0;
+  std::size_t queue_max = 1024;  // How many jobs may wait; a longer queue means a longer wait.
   WhenFull when_full = WhenFull::Refuse;
   double grow_above = 0.8;  // Utilisation from 0 to 1 above which a thread is added.
   // Utilisation below which a thread ends; smaller than grow_above, so that a load between the two changes nothing.
   double shrink_below = 0.2;
-  Duration scale_interval = 20_ms;  // Over which it is measured; longer reacts later and to less.
-  // Thread i runs on CPU cpus[i % size] alone; none: wherever the system likes. A CPU that the process may not use
+  // The time over which it is measured; a longer one reacts later and to fewer changes.
+  Duration scale_interval = 20_ms;
+  // Thread i runs only on CPU cpus[i % size]; empty: wherever the system likes. A CPU that the process may not use
   // leaves its threads unpinned.
   std::vector<int> cpus = {};
-  // Called with the time that a job has waited and run, on the thread that ran it. Jobs are sampled: one at a time is
+  // Called with the times that a job has waited and run, on the thread that ran it. Jobs are sampled: one at a time is
   // followed through the queue, every job while they are long, one in 64 while they take less than 10 us. Jobs that ran
   // in the caller, which did not wait, are sampled alike. Several threads may call it concurrently. Null: nothing is
   // measured.
   Function<void(Duration wait, Duration run)> measured = {};
-  // Runs the jobs instead of threads, one after the other: the pool of a simulation. Then `threads` and `cpus` mean
-  // nothing, nothing is measured, drain() does not wait, and stop() runs on its caller's thread what has not run yet.
-  // All calls are on the executor's thread; it outlives the pool.
+  // Runs the jobs instead of threads, one after the other: the pool of a simulation. Then `threads` and `cpus` are
+  // ignored, nothing is measured, drain() does not wait, and stop() runs the jobs that have not run yet on its caller's
+  // thread. All calls are on the executor's thread; it outlives the pool.
   Executor* executor = nullptr;
 };
 
@@ -108,23 +110,23 @@ class ThreadPool final : public Executor {
   // Waits until no job is queued or running; delayed jobs that are not due do not count. False: not within `limit`. The
   // pool stays open, and jobs that are posted in the meantime are waited for as well.
   bool drain(Duration limit) noexcept;
-  // Takes no more offers, runs what waits, then ends and joins the threads. Delayed jobs that are not due are discarded
-  // immediately (Executor::discards), the others if they have not begun after `limit`. One that runs cannot be ended:
-  // it is waited for. How many were discarded: submitted handles fail with Cancelled, tasks on their way here by
-  // resume_on as well, callables of execute() are dropped; what was posted otherwise runs. Idempotent. Not on a thread
-  // of the pool. Posting afterwards is a bug.
+  // Accepts no more jobs, runs the waiting ones, then ends and joins the threads. Delayed jobs that are not due are
+  // discarded immediately (Executor::discards), the others if they have not begun after `limit`. A running job cannot
+  // be ended: it is waited for. Returns how many were discarded: for submitted handles the result is Cancelled, also
+  // for tasks on their way here by resume_on; callables of execute() are dropped; jobs posted in other ways run.
+  // Idempotent. Must not be called on a thread of the pool. Posting afterwards is a bug.
   std::size_t stop(Duration limit = Duration::forever()) noexcept;
 
   const std::string& name() const noexcept;
-  int threads() const noexcept;  // Now.
+  int threads() const noexcept;  // The number now.
   std::size_t queue_max() const noexcept;
   std::size_t queued() const noexcept;           // Jobs that wait.
-  int running() const noexcept;                  // Its threads that run jobs.
+  int running() const noexcept;                  // How many of its threads run jobs.
   std::uint64_t executed() const noexcept;       // Jobs that have returned, since the beginning.
   std::uint64_t ran_in_caller() const noexcept;  // The number of these that the caller ran (WhenFull::RunInCaller).
   std::uint64_t refused() const noexcept;        // Jobs that were rejected.
   std::uint64_t discarded() const noexcept;      // Jobs that were discarded by stop().
-  double busy_seconds() const noexcept;          // Time in which threads did not sleep, of all together.
+  double busy_seconds() const noexcept;          // The time in which threads did not sleep, summed over all of them.
 
  private:
   struct State;

@@ -1,4 +1,4 @@
-// For tests: schemas and values that are made at random, or of the input of a fuzzer.
+// For tests: makes schemas and values at random, or from the input of a fuzzer.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace keel::contract::testing {
 
-// Makes schemas and values of what `next` gives: a number below its argument.
+// Makes schemas and values from the numbers that `next` gives, each below its argument.
 template <class Next>
 class Maker {
  public:
@@ -111,7 +111,7 @@ class Maker {
     return made;
   }
 
-  // A reference may stand where it does not lead back to the same value: below a step, or not in a definition.
+  // A reference may be made only where it does not lead back to the same value: below a step, or outside a definition.
   Value schema(int depth, bool may_refer) {
     if (depth > 3 || next_(12) == 0) return Value(next_(4) != 0);
     Value made = Value::object();

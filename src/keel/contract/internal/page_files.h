@@ -1,4 +1,4 @@
-// keel/contract/internal/page_files.h — the files of the page, which embed.cmake makes a source of.
+// keel/contract/internal/page_files.h — the files of the page, which embed.cmake turns into a source.
 
 #pragma once
 
@@ -12,7 +12,7 @@ struct PageFile {
   std::string_view gzip;
 };
 
-// With {{script}}, {{style}} and {{document}} where the addresses stand.
+// With {{script}}, {{style}} and {{document}} in place of the addresses.
 std::string_view page_html() noexcept;
 const PageFile& page_script() noexcept;
 const PageFile& page_style() noexcept;

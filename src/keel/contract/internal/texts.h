@@ -1,4 +1,4 @@
-// The JSON that the texts of a parameter, a form or a header stand for.
+// Makes the JSON that the texts of a parameter, a form or a header stand for.
 
 #pragma once
 
@@ -12,16 +12,16 @@ namespace keel::contract::internal {
 
 inline constexpr const char* not_utf8 = "expected UTF-8";
 
-// RFC 8259 §6.
+// By RFC 8259 §6.
 bool is_number(std::string_view text) noexcept;
-// A number of JSON, true, false or null.
+// Whether it is a number of JSON, true, false or null.
 bool is_bare(std::string_view text) noexcept;
 
 bool is_list(Form form) noexcept;
-// Of a list; that of anything else is itself.
+// The form of a list's elements; a form that is no list is returned as it is.
 Form element_of(Form form) noexcept;
 
-// Writes JSON; remembers what could not be what it stands for.
+// Writes JSON, and remembers whether a text could not be what it should stand for.
 class Texts {
  public:
   Texts() : out_(text_) {}

@@ -1,4 +1,5 @@
-// Numbers and constants of schemas beside values: exact, and in decimal where a double would lie.
+// Numbers and constants of schemas, and how they compare with values: exactly, and in decimal where a double would be
+// imprecise.
 
 #pragma once
 
@@ -8,9 +9,9 @@
 
 namespace keel::contract::internal {
 
-// Of a value that is a number.
+// The number that a value is, which must be a number.
 Number number_of(const json::Value& value) noexcept;
-// -1, 0, 1.
+// Returns -1, 0 or 1.
 int compare(const Number& a, const Number& b) noexcept;
 bool is_integer(const Number& number) noexcept;
 // Whether `number` is a whole multiple of `step`, which is not 0.
@@ -18,7 +19,7 @@ bool is_multiple(const Number& number, const Number& step) noexcept;
 
 bool is_equal(const Constant& constant, const json::Value& value) noexcept;
 
-// Equal for equal values; adds to `work` what it has looked at.
+// Equal values have equal hashes; adds to `work` the work it has done.
 std::uint64_t hash(const json::Value& value, std::size_t& work) noexcept;
 
 std::uint8_t type_of(const json::Value& value) noexcept;

@@ -1,4 +1,4 @@
-// What a client is told that has sent a value that its schema does not take, in the words of data/rules.h.
+// The messages that a client gets for a value that does not match its schema, in the wording of data/rules.h.
 
 #pragma once
 

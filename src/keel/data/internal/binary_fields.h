@@ -1,6 +1,6 @@
-// How a type is read from CBOR and MessagePack and written as them by its Fields. As of JSON (json_fields.h, which says
-// what each type is): what is the same for all structs is compiled once (binary_fields.cc) and goes by a table for
-// each.
+// How a type is read from and written as CBOR and MessagePack, based on its Fields. As for JSON (json_fields.h explains
+// each type): what is the same for all structs is compiled once (binary_fields.cc) and works from a table for each
+// struct.
 
 #pragma once
 
@@ -59,9 +59,9 @@ consteval bool are_names_short(const std::string_view* names, std::size_t count,
   }
   return true;
 }
-// What can be read behind each key.
+// How many bytes can be read after each key.
 inline constexpr std::size_t key_slack = 16;
-// Of all keys with their heads, or a few more.
+// The size of all keys with their heads, or slightly more.
 consteval std::size_t key_bytes(const std::string_view* names, std::size_t count) {
   std::size_t bytes = key_slack;
   for (std::size_t i = 0; i < count; ++i) bytes += names[i].size() + 2;
@@ -74,16 +74,16 @@ constexpr std::size_t key_size(std::string_view name) {
   return Format::put_name(name.size(), head) + name.size();
 }
 
-// A key with its head, behind which key_slack more bytes can be read.
+// A key with its head, after which key_slack more bytes can be read.
 struct Step {
   const char* key = nullptr;
   std::uint16_t size = 0;
-  std::uint8_t shift = 0;  // By how many bits the first eight bytes are more than the key.
+  std::uint8_t shift = 0;  // How many bits the first eight bytes extend beyond the key.
   std::uint8_t field = 0;
 };
-inline constexpr char no_key[key_slack + 1] = {'\xC1'};  // Is no text in any format.
+inline constexpr char no_key[key_slack + 1] = {'\xC1'};  // Is not a text in any format.
 
-// The keys of a struct with their heads, and the order in which they are written: shorter ones first, those of one
+// The keys of a struct with their heads, and the order in which they are written: shorter ones first, keys of the same
 // length by their bytes (RFC 8949 §4.2.1).
 template <class T, class Format>
 struct Keys {
@@ -101,7 +101,7 @@ struct Keys {
     }
     return made;
   }();
-  // In the order in which they are written; behind them one that no bytes begin with.
+  // In the order of writing, followed by an entry that no bytes begin with.
   static constexpr std::array<Step, count + 1> steps = [] {
     std::array<Step, count + 1> made{};
     const char* key = text.data();
@@ -119,7 +119,7 @@ struct Keys {
     made[count] = {no_key, 1, 56, static_cast<std::uint8_t>(count)};
     return made;
   }();
-  // Where the step of a field is.
+  // The position of each field's step.
   static constexpr std::array<std::uint8_t, count + 1> places = [] {
     std::array<std::uint8_t, count + 1> made{};
     for (std::size_t place = 0; place < count; ++place) made[steps[place].field] = static_cast<std::uint8_t>(place);
@@ -149,7 +149,7 @@ struct ReadTable {
 };
 template <class Format>
 struct ListTable {
-  void* (*add)(void* list);  // A new element at its end.
+  void* (*add)(void* list);  // Adds an element at the end.
   ReadField<Format> read;
   Form form;
 };
@@ -162,14 +162,14 @@ struct ArrayTable {
 };
 template <class Format>
 struct MapTable {
-  void* (*add)(void* map, std::string_view key);  // Null when it has that key.
+  void* (*add)(void* map, std::string_view key);  // Null when the map already has that key.
   ReadField<Format> read;
 };
 template <class Format>
 struct VariantTable {
-  std::string_view name;                 // Of the tag.
-  const std::string_view* alternatives;  // Its values.
-  const ReadField<Format>* read;         // An alternative, into the variant.
+  std::string_view name;                 // The name of the tag.
+  const std::string_view* alternatives;  // The values of the tag.
+  const ReadField<Format>* read;         // Reads an alternative into the variant.
   std::size_t count;
 };
 template <class Format>
@@ -178,7 +178,8 @@ struct WriteTable {
   const std::string_view* names;
   const WriteField<Format>* write;
   const Form* forms;
-  bool (*const* is_absent)(const void* field);  // Null where none can be; else null or a function for each field.
+  // Null where no field can be absent; else null or a function for each field.
+  bool (*const* is_absent)(const void* field);
   std::size_t count;
 };
 template <class Format>
@@ -188,14 +189,14 @@ struct ElementTable {
   Form form;
 };
 
-// What reads and writes by tables; a friend of Reader and Writer.
+// Reads and writes with tables; a friend of Reader and Writer.
 template <class Format>
 class Access {
  public:
   using In = Reader<Format>;
   using Out = Writer<Format>;
 
-  // `fields` are the addresses of the fields of `object`. A member `tag` is known.
+  // `fields` are the addresses of the fields of `object`. A member `tag` is already known.
   static void read_object(In& in, const ReadTable<Format>& table, void* const* fields, const void* object,
                           Violations& wrong, std::string_view tag = {});
   static void read_list(In& in, const ListTable<Format>& table, void* list, Violations& wrong);
@@ -206,11 +207,11 @@ class Access {
   static void read_float(In& in, float& value);
   static void refuse_range(In& in) { in.mismatch("number out of range", "format"); }
   static void wrong_enum_name(In& in, const keel::internal::EnumNames& names, Violations& wrong);
-  // The whole: `read` of `value`, then nothing behind it. True when nothing is wrong.
+  // Reads the whole document: `read` of `value`, then nothing behind it. True when nothing is wrong.
   static bool read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
                          void* value, Violations& wrong);
 
-  // For what reads and writes without a table: a Record.
+  // For code that reads and writes without a table, such as that of Record.
   static const char*& position(In& in) noexcept { return in.at_; }
   static const char* end(const In& in) noexcept { return in.end_; }
   static int& depth(In& in) noexcept { return in.depth_; }
@@ -224,7 +225,7 @@ class Access {
     in.due_ = nullptr;
   }
   static Buffer& buffer(Out& out) noexcept { return out.out_; }
-  // Of a problem, which is forgotten: tells it again, of the value that is found there from `begin`.
+  // Repeats a problem, which is then forgotten, for the value found there from `begin` on.
   static void tell_at(In& in, const char* begin, const char* where);
 
   static void write_object(Out& out, const WriteTable<Format>& table, void* const* fields, Tag tag = {});
@@ -393,7 +394,7 @@ void read_value(Reader<Format>& in, T& value, Violations& wrong) {
                                                &read_field<Format, Element>};
     Core::read_map(in, table, &value, wrong);
   } else if constexpr (json::internal::BoolList<T>) {
-    std::vector<unsigned char> flags;  // std::vector<bool> has no addresses.
+    std::vector<unsigned char> flags;  // Elements of std::vector<bool> have no addresses.
     static constexpr ListTable<Format> table = {
         [](void* list) -> void* { return &static_cast<std::vector<unsigned char>*>(list)->emplace_back(); },
         [](Reader<Format>& reader, void* flag, Violations&) {

@@ -1,4 +1,4 @@
-// The first bytes of a value of CBOR and of MessagePack: what it is, and its number, length or count.
+// The first bytes of a value of CBOR or MessagePack: its kind, and its number, length or count.
 
 #pragma once
 
@@ -15,17 +15,17 @@ namespace internal {
 
 enum class Token : std::uint8_t {
   Unsigned,
-  Negative,  // -1 - number.
-  Bytes,     // That many follow, as of Text and Extension.
+  Negative,  // Its value is -1 - number.
+  Bytes,     // `number` bytes follow, as for Text and Extension.
   Text,
-  Array,  // So many elements follow.
-  Map,    // So many pairs.
+  Array,  // `number` elements follow.
+  Map,    // `number` pairs follow.
   Tag,
-  Extension,  // Of MessagePack; the type is in `extension`.
+  Extension,  // An extension of MessagePack; its type is in `extension`.
   Boolean,
   Null,
-  Real,    // The bits of a double.
-  Simple,  // Another simple value of CBOR.
+  Real,    // `number` has the bits of a double.
+  Simple,  // Any other simple value of CBOR.
   Break,
 };
 
@@ -71,8 +71,8 @@ inline double half(std::uint16_t bits) noexcept {
 
 }  // namespace internal
 
-// `take` gives where the head that begins at `at` ends; null when the bytes end within it or it has none of the forms
-// that there are. `at` is before `end`. `put` writes one, in the shortest form, and gives its end; 9 bytes at most.
+// `take` returns where the head that begins at `at` ends; null when the bytes end within it or it has no valid form.
+// `at` must be before `end`. `put` writes a head in the shortest form, and returns its end; 9 bytes at most.
 struct Cbor {
   static constexpr std::string_view name = "CBOR";
   static constexpr bool has_indefinite = true;
@@ -89,7 +89,7 @@ struct Cbor {
     return head.number == internal::unknown_count ? take_long(at, end, head) : at + 1 + (1 << (low - 24));
   }
 
-  // Where a number, true, false or null ends; null when it is none. There are nine bytes.
+  // The end of a number, true, false or null; null when it is none of these. Nine bytes must be readable.
   [[gnu::always_inline]] static const char* pass_number(const char* at, unsigned first) noexcept {
     if (first < 0x40) {
       const unsigned low = first & 31;
@@ -99,12 +99,12 @@ struct Cbor {
     return first < 0xF8 ? at + 1 : at + 1 + (1u << (first - 0xF8));
   }
 
-  // An integer that an int64 holds, where it is of the shortest forms; else null. There are nine bytes.
+  // Reads an integer in the shortest form that an int64 can hold; else returns null. Nine bytes must be readable.
   [[gnu::always_inline]] static const char* take_count(const char* at, std::uint64_t& number) noexcept {
     const auto first = static_cast<std::uint8_t>(*at);
     const unsigned low = first & 31;
     if (first > 0x3A) return nullptr;
-    const std::uint64_t sign = -static_cast<std::uint64_t>(first >> 5);  // All ones, or none.
+    const std::uint64_t sign = -static_cast<std::uint64_t>(first >> 5);  // All bits one, or none.
     if (low < 24) {
       number = low ^ sign;
       return at + 1;
@@ -140,14 +140,14 @@ struct Cbor {
   static constexpr char true_byte = '\xF5';
   static constexpr char null_byte = '\xF6';
   static constexpr char double_byte = '\xFB';
-  // The first byte of what is empty, and how many lengths or counts have a head of that byte alone, one behind another.
+  // The first byte of an empty one, and how many consecutive lengths or counts have a head of that single byte.
   static constexpr unsigned text_byte = 0x60;
   static constexpr unsigned text_heads = 24;
   static constexpr unsigned array_byte = 0x80;
   static constexpr unsigned map_byte = 0xA0;
   static constexpr unsigned container_heads = 24;
 
-  // A head of a text of a compile-time name.
+  // The head of a text that is a compile-time name.
   static constexpr std::size_t put_name(std::size_t size, char* to) noexcept {
     if (size < 24) {
       to[0] = static_cast<char>(0x60 + size);
@@ -160,7 +160,7 @@ struct Cbor {
   static constexpr std::size_t name_bytes_max = 255;
 
  private:
-  // The numbers of the major types are those of the tokens.
+  // The numbers of the major types equal those of the tokens.
   static_assert(static_cast<int>(internal::Token::Unsigned) == 0 && static_cast<int>(internal::Token::Tag) == 6);
   [[gnu::noinline]] static const char* take_long(const char* at, const char* end, internal::Head& head) noexcept {
     using internal::Token;
@@ -180,7 +180,7 @@ struct Cbor {
     head.token = first >> 5 == 7 ? Token::Simple : static_cast<Token>(first >> 5);
     head.number = number;
     if (first >> 5 == 7) return take_simple(low, at, head);
-    // The largest count says that it is not known.
+    // The largest count means that the count is unknown.
     return number == internal::unknown_count && first >> 5 >= 2 && first >> 5 <= 5 ? nullptr : at;
   }
   static const char* take_simple(unsigned low, const char* at, internal::Head& head) noexcept {
@@ -209,7 +209,7 @@ struct Cbor {
         return at;
     }
   }
-  // 28 to 30 are reserved; 31 is a break, or begins what a break ends.
+  // 28 to 30 are reserved; 31 is a break, or begins something that a break ends.
   static const char* take_open(std::uint8_t first, const char* at, internal::Head& head) noexcept {
     using internal::Token;
     if ((first & 31) != 31) return nullptr;
@@ -374,7 +374,7 @@ struct MessagePack {
   }
   static const char* take_long(std::uint8_t first, const char* at, const char* end, internal::Head& head) noexcept {
     using internal::Token;
-    // From 0xC0: how many bytes of a number follow; of what is never used 0xFF.
+    // From 0xC0: how many bytes of a number follow; 0xFF for a byte that is never used.
     static constexpr std::uint8_t sizes[32] = {0, 0xFF, 0, 0, 1, 2, 4, 1, 2, 4, 4, 8, 1, 2, 4, 8,
                                                1, 2,    4, 8, 0, 0, 0, 0, 0, 1, 2, 4, 2, 4, 2, 4};
     const std::uint8_t size = sizes[first - 0xC0];

@@ -1,6 +1,6 @@
-// A Reader's place in registers: reads objects and lists where the text has the common form of everything, which is
-// nearly always. What it does not know it leaves to the Reader, from the byte where that begins, so that only the
-// Reader judges: give_back(), what the Reader is to do, then go_on().
+// Keeps a Reader's position in registers: reads objects and lists where the text has the common form, which is nearly
+// always. Anything else it leaves to the Reader, starting at the byte where that begins, so that only the Reader
+// judges: call give_back(), let the Reader work, then call go_on().
 
 #pragma once
 
@@ -21,7 +21,7 @@ class Cursor {
  public:
   explicit Cursor(Reader& in) noexcept : in_(in), at_(in.at_), end_(in.end_) {}
 
-  // Enters a container, unless the Reader has to.
+  // Enters a container, unless the Reader has to do it.
   [[gnu::always_inline]] bool begin(char bracket) {
     const char* const at = behind_space(at_, end_);
     if (in_.state_ != Reader::State::Value || at == end_ || *at != bracket || in_.depth_ == in_.depth_max_) {
@@ -34,8 +34,8 @@ class Cursor {
     return true;
   }
 
-  // The field whose key is next, and its value due: `i`, which is the expected one before. False when the object has
-  // ended, which is then left, and when the Reader has to look.
+  // The field with the next key, whose value must be read next: `i`, which is the expected field before the call. False
+  // when the object has ended, which is then left, or when the Reader has to take over.
   [[gnu::always_inline]] bool member(const ReadTable& table, std::size_t& i) {
     const char* at = at_;
     if (!separate(at, '}')) return false;
@@ -51,7 +51,7 @@ class Cursor {
     return true;
   }
 
-  // An element is due; else the list has ended, which is then left, or the Reader has to look.
+  // True when an element follows; else the list has ended, and was left, or the Reader has to take over.
   [[gnu::always_inline]] bool element() {
     const char* at = at_;
     if (!separate(at, ']')) return false;
@@ -61,7 +61,7 @@ class Cursor {
     return true;
   }
 
-  // The value that is due; false where the Reader has to.
+  // Reads the next value; false when the Reader has to do it.
   [[gnu::always_inline]] bool value(Form form, void* to) {
     in_.value_ = at_;
     if (take(form, to)) return true;
@@ -74,23 +74,23 @@ class Cursor {
   }
 
   bool has_left() const noexcept { return has_left_; }
-  // Before a key or an element, which next_key() and next_element() then look for.
+  // Gives back before a key or an element, which next_key() and next_element() then look for.
   void give_back() noexcept { give_back(is_first_ ? Reader::State::First : Reader::State::Next); }
-  // Before a value.
+  // Gives back before a value.
   void give_back_value() noexcept { give_back(Reader::State::Value); }
-  // Behind a value, which the Reader has taken.
+  // Continues after a value that the Reader has read.
   void go_on() {
     if (in_.state_ == Reader::State::Value) [[unlikely]]
       in_.value_is_left();
     at_ = in_.at_;
   }
-  // Behind a key, or where an element begins.
+  // Continues after a key, or where an element begins.
   void go_on_at_value() noexcept {
     at_ = in_.at_;
-    key_ = nullptr;  // The Reader has it.
+    key_ = nullptr;  // The Reader has read it.
     is_first_ = false;
   }
-  // In the container that the Reader has begun.
+  // Enters the container that the Reader has begun.
   void enter() noexcept {
     at_ = in_.at_;
     level_ = &in_.level_[in_.depth_ - 1];
@@ -102,7 +102,7 @@ class Cursor {
     in_.state_ = state;
     if (key_ != nullptr) *level_ = static_cast<std::uint64_t>(key_ + 1 - in_.begin_) << 1;
   }
-  // The value at this very byte.
+  // Reads the value that begins at exactly this byte.
   [[gnu::always_inline]] bool take(Form form, void* to) {
     const char* at = at_;
     switch (form) {
@@ -146,9 +146,9 @@ class Cursor {
     at_ = at;
     return true;
   }
-  // What is short without a call.
+  // Copies short texts without a call.
   [[gnu::always_inline]] void put_string(std::string_view text, std::string& to) const {
-    constexpr std::size_t room = 15;  // Of any string, without the heap.
+    constexpr std::size_t room = 15;  // Fits any std::string without the heap.
     if (text.size() > room || end_ - text.data() < static_cast<std::ptrdiff_t>(room)) {
       to = text;
     } else {
@@ -159,12 +159,12 @@ class Cursor {
       });
     }
   }
-  // Of a copy, so that the other one stays in registers; null when the Reader has to.
+  // Works on a copy, so that the other one stays in registers; null when the Reader has to do it.
   [[gnu::noinline]] static const char* take_apart(Cursor at, Form form, void* to) {
     return at.take(form, to) ? at.at_ : nullptr;
   }
 
-  // Behind the comma, if there is to be one; false at the end, and where neither is.
+  // Skips the comma, if one is needed; false at the end, and when there is neither.
   [[gnu::always_inline]] bool separate(const char*& at, char closing) {
     if (at == end_) return false;
     if (*at == ',' && !is_first_) {
@@ -195,7 +195,7 @@ class Cursor {
     has_left_ = true;
   }
 
-  // A key at `at` that is not the expected one. Names have neither escapes nor quotes.
+  // Finds a key at `at` that is not the expected one. Names contain neither escapes nor quotes.
   [[gnu::always_inline]] std::size_t find(const ReadTable& table, const char* at) const noexcept {
     if (end_ - at < 9 || *at != '"') return table.count;
     std::uint64_t front = word_at<std::uint64_t>(at + 1);
@@ -205,7 +205,7 @@ class Cursor {
     const std::uint64_t other = front ^ each_byte * '"';
     const std::uint64_t quote = (other - each_byte) & ~other & each_byte * 0x80;
     if (quote != 0) {
-      front &= (quote ^ (quote - 1)) >> 8;  // The bytes below the quote.
+      front &= (quote ^ (quote - 1)) >> 8;  // Keeps the bytes below the quote.
     } else {
       const auto size = plain_run(at + 1, static_cast<std::size_t>(end_ - at - 1));
       if (size > 8) back = word_at<std::uint64_t>(at + 1 + size - 8);
@@ -221,8 +221,8 @@ class Cursor {
   Reader& in_;
   const char* at_;
   const char* const end_;
-  const char* key_ = nullptr;       // Of the member read last, unless the Reader has found it.
-  std::uint64_t* level_ = nullptr;  // Of this container.
+  const char* key_ = nullptr;       // The key of the member read last, unless the Reader has found it.
+  std::uint64_t* level_ = nullptr;  // The level of this container.
   bool is_first_ = true;
   bool has_left_ = false;
 };

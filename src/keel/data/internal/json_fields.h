@@ -1,5 +1,5 @@
-// How a type is read from JSON and written as JSON by its Fields: what is the same for all structs is compiled once
-// (json_fields.cc) and goes by a table for each; what differs is one small function for each type of a field.
+// How a type is read from and written as JSON, based on its Fields: what is the same for all structs is compiled once
+// (json_fields.cc) and works from a table for each struct; what differs is one small function for each type of a field.
 
 #pragma once
 
@@ -31,7 +31,7 @@ namespace keel::json::internal {
 
 template <class T>
 concept ReadsAndCollects = requires(Reader& in, T& value, Violations& wrong) { read_json(in, value, wrong); };
-// What `keel gen api` writes: member functions, which are looked for among those of one type.
+// `keel gen api` writes member functions, so that they are looked up only in one type.
 template <class T>
 concept ReadsByMember = requires(Reader& in, T& value, Violations& wrong) { value.read_json(in, wrong); };
 template <class T>
@@ -68,7 +68,8 @@ concept List = requires(T& list) {
   list.clear();
 } && !std::convertible_to<const T&, std::string_view>;
 template <class T>
-concept BoolList = List<T> && std::same_as<typename T::value_type, bool>;  // std::vector's has no addresses.
+// Elements of std::vector<bool> have no addresses.
+concept BoolList = List<T> && std::same_as<typename T::value_type, bool>;
 template <class T>
 concept Contiguous = (List<T> || is_std_array<T>) && requires(const T& list) {
   { list.data() } -> std::same_as<const typename T::value_type*>;
@@ -96,7 +97,7 @@ concept ByteList = List<T> && requires(T& bytes) {
   { bytes.data() } -> std::same_as<std::byte*>;
 };
 
-// std::variant, whose header need not be included to see that something is none.
+// Recognises a std::variant without including its header.
 template <class T>
 concept Variant = requires(const T& value) {
   { value.valueless_by_exception() } -> std::same_as<bool>;
@@ -111,7 +112,7 @@ struct AlternativesOf<V<T...>> {
 template <class T>
 using Alternatives = typename AlternativesOf<T>::List;
 
-// The same sentence wherever a type has no form. Fields says what is wrong with a class.
+// The same message wherever a type has no form in JSON. For a class, Fields reports what is wrong.
 template <class T>
 consteval void require_form() {
   static_assert(!std::is_pointer_v<T> && !std::is_array_v<T> && !CharacterType<T> && !std::is_null_pointer_v<T>,
@@ -129,7 +130,7 @@ template <class... Outer, class... T>
 consteval bool any_holds_views(keel::internal::TypeList<T...>) {
   return (holds_views<std::remove_const_t<T>, Outer...>() || ...);
 }
-// Whether a T has a std::string_view somewhere, which needs an arena that outlives it.
+// Whether a T contains a std::string_view, which needs an arena that outlives it.
 template <class T, class... Outer>
 consteval bool holds_views() {
   if constexpr (std::same_as<T, std::string_view>) {
@@ -156,7 +157,7 @@ consteval bool holds_views() {
 
 using ReadField = void (*)(Reader& in, void* field, Violations& wrong);
 
-// The types that are read and written without a call where their text has its common form.
+// The types that are read and written without a call when their text has its common form.
 enum class Form : std::uint8_t { Other, View, String, Boolean, Int32, Uint32, Int64, Uint64, Double };
 
 template <class T>
@@ -182,30 +183,30 @@ consteval Form form_of() {
 
 struct ReadTable {
   const std::string_view* keys;   // With quotes and colon.
-  const std::string_view* names;  // Without.
+  const std::string_view* names;  // Without quotes and colon.
   const std::uint8_t* slots;
   const ReadField* read;
-  void (*rules)(const void* object, Check& check);  // Or null.
+  void (*rules)(const void* object, Check& check);  // May be null.
   std::uint64_t required;                           // A bit for each field.
   std::uint8_t count;
   std::uint8_t slot_bits;
   bool is_strict;
-  const Form* forms = nullptr;  // Of each field; null: all are Other.
+  const Form* forms = nullptr;  // The form of each field; null: all are Other.
 };
 
-// `fields` are the addresses of the fields of `object`. A member `tag` has been read.
+// `fields` are the addresses of the fields of `object`. A member `tag` has already been read.
 void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong,
                  std::string_view tag = {});
 
 // A list of any length.
 struct ListTable {
-  void* (*add)(void* list);  // A new element at its end.
+  void* (*add)(void* list);  // Adds an element at the end.
   ReadField read;
   Form form;
 };
 void read_list(Reader& in, const ListTable& table, void* list, Violations& wrong);
 
-// An array of `count` elements, each `stride` bytes.
+// An array of `count` elements, each `stride` bytes long.
 struct ArrayTable {
   ReadField read;
   std::size_t count;
@@ -215,27 +216,28 @@ struct ArrayTable {
 void read_array(Reader& in, const ArrayTable& table, void* first, Violations& wrong);
 
 struct VariantTable {
-  std::string_view key;                  // Of the tag, with quotes and colon.
-  std::string_view name;                 // Without.
+  std::string_view key;                  // The key of the tag, with quotes and colon.
+  std::string_view name;                 // Without quotes and colon.
   const std::string_view* alternatives;  // The values of the tag.
-  const ReadField* read;                 // An alternative, into the variant.
+  const ReadField* read;                 // Reads an alternative into the variant.
   std::size_t count;
 };
 void read_variant(Reader& in, const VariantTable& table, void* variant, Violations& wrong);
 
-// How many bytes `text` stands for in base64, or more where it is none; those, as far as `size` reaches.
+// How many bytes `text` decodes to in base64 (an upper bound if it is malformed), and those bytes, as far as `size`
+// allows.
 std::size_t decoded_size(std::string_view text) noexcept;
 std::size_t decode_bytes(Reader& in, std::string_view text, std::byte* to, std::size_t size, Violations& wrong);
 void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wrong);
-// Makes a violation of the Reader's problem. True when reading goes on, in the `depth` outermost containers.
+// Turns the Reader's problem into a violation. True when reading can continue, within the `depth` outermost containers.
 [[gnu::cold]] bool collect(Reader& in, int depth, Violations& wrong);
-// For a key whose value is due.
+// Refuses a repeated key whose value is about to be read.
 [[gnu::cold]] void refuse_second(Reader& in, Violations& wrong);
-// For a member of the object that was left just now; for it itself, or for an array, when `member` is empty.
+// Reports a problem of a member of the object just left; of the object itself, or of an array, when `member` is empty.
 [[gnu::cold]] void refuse_left(Reader& in, std::string_view member, Complaint why, Violations& wrong);
 [[gnu::cold]] void wrong_element_count(Reader& in, std::size_t given, std::size_t count, Violations& wrong);
 [[gnu::cold]] void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong);
-// The whole text: `read` of `value`, then nothing behind it. True when nothing is wrong.
+// Reads the whole text: `read` of `value`, then nothing behind it. True when nothing is wrong.
 bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,
                Violations& wrong);
 
@@ -284,7 +286,7 @@ struct Readers<T, keel::internal::TypeList<Field...>> {
                                       forms};
 };
 
-// What the tags of the alternatives of a variant have to be, once for reading and writing.
+// Checks the tags of the alternatives of a variant, once for reading and writing.
 template <class T>
 consteval bool has_tag() {
   return !tag_of<T>.name.empty() && !tag_of<T>.value.empty();
@@ -470,14 +472,15 @@ using WriteField = void (*)(Writer& out, const void* field);
 struct WriteTable {
   const std::string_view* keys;
   const WriteField* write;
-  bool (*const* is_absent)(const void* field);  // Null where none can be; else null or a function for each field.
+  // Null where no field can be absent; else null or a function for each field.
+  bool (*const* is_absent)(const void* field);
   std::size_t count;
-  const Form* forms = nullptr;  // Of each field; null: all are Other.
+  const Form* forms = nullptr;  // The form of each field; null: all are Other.
 };
 
 void write_object(Writer& out, const WriteTable& table, void* const* fields, Tag tag = {});
 
-// `count` elements behind each other, each `stride` bytes.
+// `count` consecutive elements, each `stride` bytes long.
 struct ElementTable {
   WriteField write;
   std::size_t stride;

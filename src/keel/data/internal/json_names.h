@@ -1,4 +1,4 @@
-// The names of the fields of a struct as JSON has them, and the table in which one is looked up.
+// The names of the fields of a struct in JSON, and the table in which a name is looked up.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace keel::json::internal {
 
-// Writes "\"name\":" of each behind the other; ends[i] is where that of name i ends.
+// Writes "\"name\":" of all names one after the other; ends[i] is where that of name i ends.
 constexpr void quote_names(const std::string_view* names, std::size_t count, Case to_case, char* to,
                            std::uint16_t* ends) {
   char* const begin = to;
@@ -25,13 +25,13 @@ constexpr void quote_names(const std::string_view* names, std::size_t count, Cas
     ends[i] = static_cast<std::uint16_t>(to - begin);
   }
 }
-// Up to eight bytes as one number, the first the lowest.
+// Up to eight bytes as one number, the first byte lowest.
 constexpr std::uint64_t name_bytes(const char* at, std::size_t size) noexcept {
   std::uint64_t bytes = 0;
   for (std::size_t i = size; i-- > 0;) bytes = bytes << 8 | static_cast<unsigned char>(at[i]);
   return bytes;
 }
-// From the first eight bytes of a name (shorter: all of it), and the last eight of one that is longer, else 0.
+// Made of the first eight bytes of a name (all of a shorter one), and of the last eight of a longer one, else 0.
 constexpr std::size_t name_slot(std::uint64_t front, std::uint64_t back, int bits) noexcept {
   return static_cast<std::size_t>(((front ^ back * 3) * 0x9E3779B97F4A7C15u) >> (64 - bits));
 }

@@ -1,5 +1,5 @@
-// A Writer's place in registers: writes objects and lists whose values have the common forms, and leaves the others to
-// the Writer: give_back(), what the Writer is to do, then go_on().
+// Keeps a Writer's position in registers: writes objects and lists whose values have the common forms, and leaves the
+// others to the Writer: call give_back(), let the Writer work, then call go_on().
 
 #pragma once
 
@@ -42,7 +42,7 @@ class Pen {
     separate();
   }
 
-  // The value behind a key, or an element; false when the Writer has to write it.
+  // Writes the value after a key, or an element; false when the Writer has to do it.
   [[gnu::always_inline]] bool value(Form form, const void* from) {
     switch (form) {
       case Form::Other:
@@ -69,18 +69,18 @@ class Pen {
     return true;
   }
 
-  // In the container just begun.
+  // Gives back in a container that has just begun.
   void give_back_first() noexcept {
     give_back(Writer::Place::First);
     is_first_ = false;
   }
-  // Where a member begins, which the Writer writes, or leaves out.
+  // Gives back where a member begins, which the Writer writes or leaves out.
   void give_back_member() noexcept { give_back(is_first_ ? Writer::Place::First : Writer::Place::Next); }
   void go_on_at_member() noexcept {
     is_first_ = out_.place_ == Writer::Place::First;
     take();
   }
-  // Behind a key, or where an element begins.
+  // Gives back after a key, or where an element begins.
   void give_back_value() noexcept { give_back(Writer::Place::Value); }
   void go_on() {
     KEEL_DEXPECT(out_.place_ == Writer::Place::Next, "a JSON value is due, and nothing is written for it");
@@ -88,7 +88,8 @@ class Pen {
   }
 
  private:
-  static constexpr std::size_t value_max = 32;  // Of a number, the longest value that reserves nothing itself.
+  // The size of a number, the longest value that reserves no space itself.
+  static constexpr std::size_t value_max = 32;
 
   [[gnu::always_inline]] void reserve(std::size_t bytes) {
     if (static_cast<std::size_t>(end_ - to_) < bytes) [[unlikely]]

@@ -1,6 +1,6 @@
-// The common forms of a JSON value, read from the text alone. Each function takes what it is for, or nothing at all
-// where the text is anything else, such as an escape, a number of many digits, or an error: the Reader then looks at it
-// again from its first byte, and is the only one to say what is wrong.
+// Reads the common forms of a JSON value from the text alone. Each function reads its form, or nothing at all where the
+// text is anything else, such as an escape, a number of many digits, or an error: the Reader then looks at it again
+// from its first byte, and only the Reader reports errors.
 
 #pragma once
 
@@ -26,8 +26,8 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   return at;
 }
 
-// Whether the text begins with `key` and goes on; false when it is empty. Not by memcmp, which is a call: most keys are
-// short.
+// Whether the text begins with `key` and continues after it; false when `key` is empty. Not by memcmp, which is a call,
+// while most keys are short.
 [[gnu::always_inline]] inline bool begins_with(const char* at, const char* end, std::string_view key) noexcept {
   const std::size_t size = key.size();
   if (size - 1 >= static_cast<std::size_t>(end - at)) return false;
@@ -48,7 +48,7 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   return true;
 }
 
-// The closing quote of a string without escapes, in which `at` is; else null.
+// The closing quote of a string without escapes that contains `at`; else null.
 [[gnu::noinline]] inline const char* string_end(const char* at, const char* end) noexcept {
   for (;;) {
     at += plain_run(at, static_cast<std::size_t>(end - at));
@@ -63,7 +63,7 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   }
 }
 
-// A string without escapes.
+// Reads a string without escapes.
 [[gnu::always_inline]] inline bool take_string(const char*& at, const char* end, std::string_view& value) noexcept {
   if (at == end || *at != '"') return false;
   const char* const first = at + 1;
@@ -86,7 +86,8 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   return true;
 }
 
-// Copies what is in front of the next backslash, and returns where that is, or `end`. `to` has room for all of it.
+// Copies the text before the next backslash, and returns the position of that backslash, or `end`. `to` must have room
+// for all of it.
 inline const char* copy_to_slash(const char* at, const char* end, char*& to) noexcept {
 #ifdef __SSE2__
   for (; end - at >= 16; at += 16, to += 16) {
@@ -116,16 +117,16 @@ inline const char* copy_to_slash(const char* at, const char* end, char*& to) noe
   return false;
 }
 
-// How many of eight bytes in front are digits.
+// How many of the eight bytes, from the first on, are digits.
 inline unsigned digits_in_front(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t high_halves = 0xF0F0F0F0F0F0F0F0;
-  // A carry out of a byte marks only bytes above one that is no digit itself.
+  // A carry out of a byte can mark only bytes above one that is itself not a digit.
   const std::uint64_t wrong =
       ((bytes & high_halves) | ((bytes + 0x0606060606060606) & high_halves) >> 4) ^ 0x3333333333333333;
   return wrong == 0 ? 8 : static_cast<unsigned>(std::countr_zero(wrong)) >> 3;
 }
 
-// The number that the first `count` of eight bytes are, 1 to 8 digits.
+// The number that the first `count` of eight bytes form, 1 to 8 digits.
 inline std::uint64_t value_of_digits(std::uint64_t bytes, unsigned count) noexcept {
   bytes <<= 64 - 8 * count;
   bytes = (bytes & 0x0F0F0F0F0F0F0F0F) * 2561 >> 8;
@@ -139,7 +140,7 @@ inline constexpr auto powers_of_ten = [] {
   return made;
 }();
 
-// The digits at `at`, at most `most` of them (up to 19), appended to `value`; how many.
+// Appends the digits at `at`, at most `most` of them (up to 19), to `value`; returns how many.
 [[gnu::always_inline]] inline unsigned take_digits(const char*& at, const char* end, unsigned most,
                                                    std::uint64_t& value) noexcept {
   unsigned count = 0;
@@ -160,12 +161,12 @@ inline constexpr auto powers_of_ten = [] {
   return count;
 }
 
-// Behind a number: anything else may be the rest of it.
+// Whether a number ends here: any other character might be the rest of it.
 [[gnu::always_inline]] inline bool ends_value(const char* at, const char* end) noexcept {
   return at == end || *at == ',' || *at == '}' || *at == ']' || is_space(*at);
 }
 
-// A whole number of up to 18 digits, which no 64 bits are too few for.
+// A whole number of up to 18 digits, which always fits into 64 bits.
 [[gnu::always_inline]] inline bool take_integer(const char*& at, const char* end, std::int64_t& value) noexcept {
   const char* to = at;
   const bool is_negative = to != end && *to == '-';
@@ -179,7 +180,7 @@ inline constexpr auto powers_of_ten = [] {
   return true;
 }
 
-// Any number whose grammar has been looked at up to its exponent: from_chars takes a whole one, or leaves its 'e'.
+// Any number whose grammar has been checked up to its exponent: from_chars reads all of it, or stops at its 'e'.
 [[gnu::noinline]] inline bool take_long_double(const char*& at, const char* end, double& value) noexcept {
   double number = 0;
   const auto [behind, error] = std::from_chars(at, end, number);
@@ -190,7 +191,7 @@ inline constexpr auto powers_of_ten = [] {
 }
 
 // digits / 10^decimals, for up to 18 decimals, rounded correctly: the quotient has 63 bits or more, of which a double
-// takes 53, and the last one says whether something is left over.
+// takes 53, and its lowest bit is set when there is a remainder.
 inline double quotient(std::uint64_t digits, unsigned decimals) noexcept {
   const int up = std::countl_zero(digits);
   const int divisor_up = std::countl_zero(powers_of_ten[decimals]);
@@ -199,7 +200,7 @@ inline double quotient(std::uint64_t digits, unsigned decimals) noexcept {
   std::uint64_t high = dividend >> 1;
   std::uint64_t low = dividend << 63;
 #ifdef __x86_64__
-  // Of 128 bits by 64, as the processor has it: the quotient fits, since high < divisor.
+  // Divides 128 bits by 64 with one instruction: the quotient fits, since high < divisor.
   asm("divq %2" : "+d"(high), "+a"(low) : "r"(divisor) : "cc");
   low |= high != 0 ? 1 : 0;
 #else
@@ -213,13 +214,13 @@ inline double quotient(std::uint64_t digits, unsigned decimals) noexcept {
   return static_cast<double>(low) * std::bit_cast<double>(exponent << 52);
 }
 
-// A number that is finite as a double, of up to 19 digits without an exponent; from_chars reads the others. Of few
-// digits it is the quotient of two doubles that are exact, and so rounded correctly (W. Clinger, "How to Read Floating
+// A number that is finite as a double, of up to 19 digits without an exponent; from_chars reads all others. With few
+// digits it is the quotient of two exact doubles, and therefore rounded correctly (W. Clinger, "How to Read Floating
 // Point Numbers Accurately", 1990).
 [[gnu::always_inline]] inline bool take_double(const char*& at, const char* end, double& value) noexcept {
   static constexpr double powers[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,
                                       1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18};
-  constexpr unsigned most = 19;  // Digits, which 64 bits have room for.
+  constexpr unsigned most = 19;  // As many digits as 64 bits can hold.
   const char* to = at;
   const bool is_negative = to != end && *to == '-';
   if (is_negative) ++to;

@@ -1,4 +1,4 @@
-// What the reader and the writer of JSON both do with the bytes of a string.
+// What the reader and the writer of JSON share for the bytes of strings.
 
 #pragma once
 
@@ -18,7 +18,7 @@ inline bool is_plain(char c) noexcept {
   return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
 }
 
-// The high bit of each of eight bytes that is not plain; also of some above the first of these.
+// Marks by its high bit each of eight bytes that is not plain, and possibly some bytes above the first of these.
 inline std::uint64_t not_plain(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t each_byte = 0x0101010101010101;
   const std::uint64_t quote = bytes ^ each_byte * '"';
@@ -36,7 +36,8 @@ std::uint64_t word_at(const char* text) noexcept {
   return word;
 }
 
-// How many bytes in front stand for themselves in a JSON string: ASCII without quote, backslash and controls.
+// How many bytes, from the first on, stand for themselves in a JSON string: ASCII without quote, backslash and control
+// characters.
 inline std::size_t plain_run(const char* text, std::size_t size) noexcept {
 #ifdef __SSE2__
   if (size >= 16) return static_cast<std::size_t>(scan::find_long<scan::JsonStop>(text, text + size) - text);
@@ -47,7 +48,7 @@ inline std::size_t plain_run(const char* text, std::size_t size) noexcept {
       const std::uint64_t found = not_plain(word_at<std::uint64_t>(text + i));
       if (found != 0) return i + static_cast<std::size_t>(std::countr_zero(found) >> 3);
     }
-    // The rest at once: the last eight bytes, or two words of four that overlap.
+    // The rest at once: the last eight bytes, or two words of four bytes that overlap.
     if (size >= 8) {
       if (not_plain(word_at<std::uint64_t>(text + size - 8)) == 0) return size;
     } else if (size >= 4) {
@@ -59,7 +60,7 @@ inline std::size_t plain_run(const char* text, std::size_t size) noexcept {
   return i;
 }
 
-// Mostly a key, a short string or a number.
+// The text is mostly a key, a short string or a number.
 inline char* put(char* to, std::string_view text) noexcept {
   const std::size_t size = text.size();
   if (size >= 8) {
@@ -72,7 +73,7 @@ inline char* put(char* to, std::string_view text) noexcept {
   return to + size;
 }
 
-// Copies a string, if all of it stands for itself; else what is at `to` afterwards is of no use.
+// Copies a string if every byte stands for itself; else the bytes at `to` are unspecified afterwards.
 [[gnu::always_inline]] inline bool copy_plain(char* to, const char* text, std::size_t size) noexcept {
 #ifdef __SSE2__
   if (size >= 16) {
@@ -93,7 +94,7 @@ inline char* put(char* to, std::string_view text) noexcept {
   return true;
 }
 
-// A double as Writer::number() writes it; at most 32 bytes.
+// Writes a double as Writer::number() does; at most 32 bytes.
 char* put_number(char* to, double value) noexcept;
 
 }  // namespace keel::json::internal

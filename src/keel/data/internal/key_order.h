@@ -1,6 +1,6 @@
-// In which order the members of an object come. Clients write them in an order of their own, seldom in that of a table,
-// and keep to it: what followed a member last time is what is looked for first the next time. A guess only, which the
-// reader compares with the text.
+// Predicts the order of an object's members. Each client writes members in its own order, seldom that of the table, and
+// keeps to it: the member that followed a given one last time is looked for first the next time. This is only a guess,
+// which the reader compares with the text.
 
 #pragma once
 
@@ -9,21 +9,21 @@
 
 namespace keel::json::internal {
 
-// Of one object, while it is read.
+// The prediction for one object while it is read.
 class KeyOrder {
  public:
   static constexpr std::size_t members_max = 64;
 
-  // Of a table of at most members_max. What is known of it is of this thread.
+  // For a table of at most members_max members. What is known about a table is kept per thread.
   KeyOrder(const void* table, std::size_t count) noexcept
       : known_(known + (reinterpret_cast<std::uintptr_t>(table) * 0x9E3779B97F4A7C15 >> (64 - room_bits))),
         count_(count) {
     guess();
   }
 
-  // The number of the member that is likely to be next; `count` when the end is.
+  // The number of the member that is likely to be next; `count` when the end of the object is.
   std::size_t expected() const noexcept { return expected_; }
-  // Member `i` has come.
+  // Records that member `i` has come.
   [[gnu::always_inline]] void came(std::size_t i) noexcept {
     if (i != expected_) known_[before_] = static_cast<std::uint8_t>(i ^ before_);
     before_ = i + 1;
@@ -38,8 +38,9 @@ class KeyOrder {
     if (expected_ > count_) expected_ = before_;
   }
 
-  // Of each member, at one more than its number, and of the begin: the next one, exclusive-or what it is in the order
-  // of the table, so that this order is the first guess. Tables share what is here: some overlap, and guess wrongly.
+  // For each member (at its number + 1) and for the begin (at 0): the next member, XORed with the one that follows in
+  // the table, so that the table's order is the first guess. Tables share this array: some overlap, and then guess
+  // wrongly.
   static constinit inline thread_local std::uint8_t known[(std::size_t{1} << room_bits) + members_max + 1] = {};
 
   std::uint8_t* known_;

@@ -1,5 +1,5 @@
-// How the members of a plain aggregate are found: their number by brace initialisation, themselves by structured
-// bindings, their names in the compiler's text for a pointer to each. fields.h says what is understood.
+// How the members of a plain aggregate are found: their number by brace initialisation, their addresses by structured
+// bindings, their names from the compiler's text for a pointer to each. fields.h says which aggregates are supported.
 
 #pragma once
 
@@ -34,13 +34,13 @@ consteval std::size_t count_members() {
 template <class T>
 inline constexpr std::size_t member_count = count_members<T>();
 
-// In parentheses an initialiser is for one member each: an array or a base class shows.
+// In parentheses each initialiser is for exactly one member: an array or a base class is noticed.
 template <class T, std::size_t... I>
 consteval bool is_one_for_each(std::index_sequence<I...>) {
   return requires { T(((void)I, Anything<T>{})...); };
 }
 
-// f(member...) of the `count` members of `value`.
+// Calls f(member...) with the `count` members of `value`.
 template <std::size_t count, class T, class F>
 constexpr decltype(auto) with_members(T& value, F&& f) {
   if constexpr (count == 0) {
@@ -203,7 +203,7 @@ constexpr decltype(auto) with_members(T& value, F&& f) {
   }
 }
 
-// Never defined: only the addresses within it are taken, by the compiler.
+// Never defined: only the compiler takes addresses within it.
 template <class T>
 struct Specimen {
   ~Specimen();

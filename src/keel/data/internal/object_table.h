@@ -1,5 +1,5 @@
-// What the sources that `keel gen api` writes are made of, beside json_fields.h: the table of an object, whose work at
-// compile time is once for a number of members; how a member is read; and the look ahead for alternatives.
+// What the sources consist of that `keel gen api` writes, in addition to json_fields.h: the table of an object, whose
+// compile-time work is done once for each number of members; how a member is read; and the look ahead for alternatives.
 
 #pragma once
 
@@ -23,12 +23,12 @@
 
 namespace keel::json::internal {
 
-// How a member is written that is none of the plain ones: key and value, or nothing where it is absent.
+// How a member is written that is none of the plain ones: key and value, or nothing when it is absent.
 using WriteMember = void (*)(Writer& out, std::string_view key, const void* member);
 
-// What a member is, or holds. These are read and written by code that is compiled once.
+// The type of a member, or of what it holds. These types are read and written by code that is compiled once.
 enum class Held : std::uint8_t {
-  Other,  // By its ReadField and WriteMember.
+  Other,  // Read and written by its ReadField and WriteMember.
   Boolean,
   Int32,
   Uint32,
@@ -45,7 +45,7 @@ enum class Held : std::uint8_t {
 };
 using Presence = std::uint8_t;
 
-// In the words of a source.
+// The words that a generated source uses.
 namespace of {
 
 inline constexpr Held other = Held::Other;
@@ -63,14 +63,14 @@ inline constexpr Held bytes = Held::Bytes;
 inline constexpr Held strings = Held::Strings;
 inline constexpr Held any = Held::Value;
 
-// How a member holds that, and whether it has to come.
+// How a member holds its value, and whether it is required.
 inline constexpr Presence present = 0;   // A T;
 inline constexpr Presence optional = 1;  // a std::optional<T>, which is left out while it is empty,
 inline constexpr Presence nullable = 2;  // or null;
 inline constexpr Presence patch = 3;     // a Patch<T>.
-inline constexpr Presence required = 4;  // With one of these.
+inline constexpr Presence required = 4;  // Combined with one of these.
 
-// From `least` to `most`: an integer or a number, the characters of a string, the elements of a list.
+// From `least` to `most`: the value of an integer or a number, the characters of a string, the elements of a list.
 struct Limits {
   std::int64_t least;
   std::int64_t most;
@@ -79,41 +79,41 @@ struct Limits {
 inline constexpr std::int64_t no_least = INT64_MIN;
 inline constexpr std::int64_t no_most = INT64_MAX;
 
-// Where members go that a table does not have.
+// Where members go that the table does not list.
 struct Others {
-  std::size_t offset;  // Of the map.
-  // Reads the value of another member into the map; false when it has that key.
+  std::size_t offset;  // The offset of the map.
+  // Reads the value of an unlisted member into the map; false when the map already has that key.
   bool (*read)(Reader& in, void* map, std::string_view key, Violations& wrong);
   void (*write)(Writer& out, const void* map);
 };
 
 }  // namespace of
 
-// A member of an object, as a source has it.
+// A member of an object, as a source states it.
 struct ObjectMember {
   std::string_view key;  // As the Writer has it, "\"id\":".
   std::size_t offset;
   Held held;
   Presence presence = of::present;
-  const of::Limits* limits = nullptr;  // Of what is not Other.
+  const of::Limits* limits = nullptr;  // For a member that is not Other.
   ReadField read = nullptr;
   WriteMember write = nullptr;
-  std::string_view name = {};  // When the key has escapes: without them.
+  std::string_view name = {};  // When the key has escapes: the name without them.
 };
 
-// Of at most 64 members; the names are found as those of a struct are.
+// For at most 64 members; names are found as those of a struct are.
 struct ObjectTable {
   ReadTable names;
   const ObjectMember* members;
 };
-// Of any number of members up to wide_max; what is none of them may go into a map.
+// For any number of members up to wide_max; unlisted members may go into a map.
 inline constexpr std::size_t wide_max = 1024;
 struct WideTable {
   const std::string_view* keys;
   const std::string_view* names;
   const std::uint16_t* slots;
   const ObjectMember* members;
-  const of::Others* others;  // Or null: they are passed over.
+  const of::Others* others;  // Null: they are skipped.
   std::uint16_t count;
   std::uint16_t slot_bits;
   bool is_strict;
@@ -127,7 +127,7 @@ class ObjectMembers {
     for (std::size_t i = 0; i < count; ++i) {
       const ObjectMember& member = members[i];
       members_[i] = member;
-      // A key with escapes is never likely: it is found by its name.
+      // A key with escapes is never the likely one: it is found by its name.
       const bool is_plain = member.name.data() == nullptr;
       keys_[i] = is_plain ? member.key : std::string_view();
       names_[i] = is_plain ? member.key.substr(1, member.key.size() - 3) : member.name;
@@ -165,7 +165,7 @@ class ObjectMembers {
   std::array<ObjectMember, count> members_{};
   std::uint64_t required_ = 0;
 };
-// Of at most 64 members, whose other members are not kept.
+// For at most 64 members; unlisted members are not kept.
 template <std::size_t count>
 using Members = ObjectMembers<count, std::uint8_t>;
 template <std::size_t count>
@@ -175,7 +175,7 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
 void read_object(Reader& in, const WideTable& table, void* object, Violations& wrong);
 void write_object(Writer& out, const ObjectTable& table, const void* object);
 void write_object(Writer& out, const WideTable& table, const void* object);
-// Of one without members.
+// For an object without members.
 void read_empty_object(Reader& in, bool is_strict, Violations& wrong);
 
 // How a T is read, checks included.
@@ -196,7 +196,7 @@ void read_nullable(Reader& in, std::optional<T>& value, Violations& wrong) {
 }
 template <class T, Read<T> read>
 void read_member(Reader& in, void* member, Violations& wrong);
-// Out of line and small: most of it is what moves the elements to more room.
+// Not inlined and small: most of it is the move of the elements to a larger block.
 template <class T>
 [[gnu::noinline, gnu::cold]] void* add_element(void* list) {
   return __builtin_addressof(static_cast<std::vector<T>*>(list)->emplace_back());
@@ -237,8 +237,8 @@ bool read_other(Reader& in, void* map, std::string_view key, Violations& wrong) 
   return is_new;
 }
 
-// For the tables: a T; a std::optional<T> that is not null when it comes; a Patch<T>; a Box<T> that is not null, and
-// one that may be; a Patch<Box<T>>.
+// Readers for the tables: a T; a std::optional<T> that is not null when it is present; a Patch<T>; a Box<T> that is not
+// null, and one that may be; a Patch<Box<T>>.
 template <class T, Read<T> read>
 void read_member(Reader& in, void* member, Violations& wrong) {
   read(in, *static_cast<T*>(member), wrong);
@@ -293,8 +293,9 @@ void write_nullable(Writer& out, const std::optional<T>& value) {
     out.null();
   }
 }
-// For the tables, as the readers: a T, which may be a std::optional that is null; a std::optional that is absent; a
-// Patch; a Box that is not null, one that is absent, and one that may be null; a Patch<Box<T>>.
+// Writers for the tables, matching the readers: a T, which may be a std::optional that is written as null; a
+// std::optional that is left out; a Patch; a Box that is not null, one that is left out, and one that may be null; a
+// Patch<Box<T>>.
 template <class T, Write<T> write>
 void write_member(Writer& out, std::string_view key, const void* member) {
   out.quoted_key(key);
@@ -372,25 +373,25 @@ void write_map(Writer& out, const std::map<std::string, T>& map) {
   out.end_object();
 }
 
-// Nothing, or why a value is not right.
+// Does nothing for a right value, else reports why it is wrong.
 inline void judge(Reader& in, Complaint why) noexcept {
   if (why) in.fail(why.message, nullptr, why.keyword);
 }
 inline void judge_container(Reader& in, Complaint why, Violations& wrong) {
   if (why && !in.failed()) refuse_left(in, {}, why, wrong);
 }
-// In characters.
+// Counted in characters.
 bool has_length(std::string_view text, std::size_t least, std::size_t most) noexcept;
-// Of a text without that length: whether it is too long, "maxLength", or too short.
+// For a text without the right length: "maxLength" when it is too long, else "minLength".
 [[gnu::cold]] const char* length_keyword(std::string_view text, std::size_t most) noexcept;
-// In decimal: 0.3 is a multiple of 0.1.
+// Computed in decimal: 0.3 is a multiple of 0.1.
 bool is_multiple(double number, double of) noexcept;
 // Whether no two elements are equal.
 bool are_different(const std::vector<std::string>& list);
 bool are_different(const std::vector<std::int32_t>& list);
 bool are_different(const std::vector<std::int64_t>& list);
 bool are_different(const std::vector<double>& list);
-// Of an enum with at most 256 values.
+// For an enum with at most 256 values.
 template <class E>
   requires std::is_enum_v<E>
 bool are_different(const std::vector<E>& list) noexcept {
@@ -403,16 +404,18 @@ bool are_different(const std::vector<E>& list) noexcept {
   return true;
 }
 
-// Which alternative the object ahead is: the number of the value of its member `name` among `values`, or of the first
-// of `names` that it has as a member. The object is due again then. -1 when it is none, which has been told.
+// Which alternative the next object is: the index in `values` of its member `name`, or the index in `names` of the
+// first name that it has as a member. The object stays unread. -1 when it is none of them, which has then been
+// reported.
 int choose_by_value(Reader& in, std::string_view name, std::span<const std::string_view> values, const char* expected,
                     Violations& wrong);
-// With an `otherwise` that is not -1 it is that when it has none of them.
+// If `otherwise` is not -1, it is returned when the object has none of the names.
 int choose_by_name(Reader& in, std::span<const std::string_view> names, int otherwise, Complaint expected,
                    Violations& wrong);
-// Whether an object is due that has members with several of the names, or with `least` of them. It is due again then.
+// Whether the next value is an object that has members with several of the names, or with at least `least` of them. It
+// stays unread.
 bool has_several(Reader& in, std::span<const std::string_view> names, std::size_t least = 2);
-// For the value that is due, which is of none of the kinds that it may have.
+// Refuses the next value, which has none of the kinds that are allowed.
 [[gnu::cold]] void refuse_kind(Reader& in, const char* expected);
 
 }  // namespace keel::json::internal

@@ -1,4 +1,4 @@
-// How a Record lies in memory; for what builds and walks one.
+// How a Record is laid out in memory; for code that builds and walks one.
 
 #pragma once
 
@@ -17,15 +17,15 @@
 
 namespace keel {
 
-// In front of the values of an array, or of names and values in turn; behind more than linear_max of these the order of
-// the names.
-struct alignas(8) Record::Block {                // As its values.
-  static constexpr std::size_t linear_max = 16;  // Fields among which a name is looked for one by one.
+// Stands before the values of an array, or before alternating names and values; with more than linear_max of these, the
+// sorted order of the names follows.
+struct alignas(8) Record::Block {                // Aligned like its values.
+  static constexpr std::size_t linear_max = 16;  // Up to so many fields, a name is searched for linearly.
 
   std::uint32_t size;
   std::uint32_t capacity;
   bool is_record;
-  bool is_sorted;  // The fields stand in the order of is_before().
+  bool is_sorted;  // Whether the fields stand in the order of is_before().
 
   Value* values() noexcept { return reinterpret_cast<Value*>(this + 1); }
   const Value* values() const noexcept { return reinterpret_cast<const Value*>(this + 1); }
@@ -35,7 +35,7 @@ struct alignas(8) Record::Block {                // As its values.
   const std::uint32_t* order() const noexcept { return const_cast<Block*>(this)->order(); }
   bool has_order() const noexcept { return is_record && capacity > linear_max; }
 
-  // In the order of deterministic CBOR.
+  // The order of deterministic CBOR.
   static bool is_before(std::string_view a, std::string_view b) noexcept {
     return a.size() != b.size() ? a.size() < b.size() : std::memcmp(a.data(), b.data(), a.size()) < 0;
   }
@@ -81,8 +81,8 @@ struct alignas(8) Record::Block {                // As its values.
     const std::uint32_t* const at = lower_bound(wanted);
     return at != order() + size && name(*at) == wanted ? &values()[2 * std::size_t{*at} + 1] : nullptr;
   }
-  // After fields have been put behind one another without a look: makes the order. The first field whose name one
-  // before it has; or size.
+  // Makes the order, after fields have been appended without checks. Returns the first field that repeats the name of
+  // one before it; or size.
   std::size_t seal() noexcept {
     if (!is_record) return size;
     if (has_order()) sort();
@@ -104,7 +104,7 @@ struct alignas(8) Record::Block {                // As its values.
   }
 };
 
-// What needs the memory of a Record; `arena` is its own, null for the heap.
+// For code that needs the memory of a Record; `arena` is the Record's own, null for the heap.
 struct Record::Storage {
   static Block* make(Arena* arena, bool is_record, std::size_t capacity) {
     KEEL_EXPECT(capacity < std::size_t{1} << 31, "an array or a record has too many values for a Record");
@@ -117,7 +117,7 @@ struct Record::Storage {
   static void free(Block* block, Arena* arena) noexcept {
     if (arena == nullptr) ::operator delete(block);
   }
-  // A block with room for one more, which has the values of `block`, which is no more.
+  // A block with room for one more, which takes over the values of `block`; `block` is then gone.
   static Block* grow(Block* block, bool is_record, Arena* arena);
 
   static void set_text(Value& value, Kind kind, std::string_view text, Arena* arena) {
@@ -137,7 +137,7 @@ struct Record::Storage {
     std::memcpy(value.bytes_ + 4, &size, sizeof size);
     std::memcpy(value.bytes_ + 8, &copied, sizeof copied);
   }
-  // The same of a text behind which bytes follow, up to `end`.
+  // The same for a text that is followed by readable bytes, up to `end`.
   static void set_text(Value& value, Kind kind, const char* at, std::size_t size, const char* end, Arena* arena) {
     if (size > Value::short_max || static_cast<std::size_t>(end - at) < Value::short_max) [[unlikely]] {
       return set_text(value, kind, {at, size}, arena);
@@ -152,11 +152,11 @@ struct Record::Storage {
 
   static void release(Value& value, Arena* arena) noexcept;
   static void release(Block* block, Arena* arena) noexcept;
-  // Nested at most `left` deep: false when it is deeper, which leaves nothing behind.
+  // Copies, at most `left` levels deep: false when the value is deeper, and then nothing is left behind.
   static bool copy(Value& to, const Value& from, Arena* arena, int left);
   static Block* copy(const Block* from, Arena* arena, int left);
   static bool make_value(Value& to, const Input& from, Arena* arena, int left);
-  // The value of a field, which is null and the last one where there was none.
+  // The value of a field; a new field is null and the last one.
   static Value& field(Block*& block, std::string_view name, Arena* arena);
   static Value& push_back(Block*& block, Arena* arena);
   static void erase(Block* block, std::size_t index, Arena* arena) noexcept;

@@ -1,4 +1,4 @@
-// A number of JSON that is whole, however it is written. Tested by json_numbers_test.cc.
+// Recognises a JSON number that is whole, however it is written. Tested by json_numbers_test.cc.
 
 #pragma once
 
@@ -9,17 +9,18 @@ namespace keel::json::internal {
 
 inline constexpr std::size_t whole_room = 32;
 
-// A number with a fraction or an exponent as the integer that it is, in `room`: 16.0 is "16", 1e3 "1000". False: it is
-// none. What has more digits than any integer keeps some of them, which are too many as well.
+// Writes a number with a fraction or an exponent to `room` as the integer that it is: 16.0 becomes "16", 1e3 becomes
+// "1000". False: it is not an integer. If it has more digits than any integer type can hold, only some are kept, which
+// are still too many.
 inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
   constexpr long digits_max = 24;
   char* to = room;
   const char* at = raw.data();
   const char* const end = at + raw.size();
   if (*at == '-') *to++ = *at++;
-  long before = 0;  // Digits in front of the point, and those behind it that count.
+  long before = 0;  // Digits before the point, and significant ones after it.
   long digits = 0;
-  long significant = 0;  // Up to the last that is not 0.
+  long significant = 0;  // Up to the last digit that is not 0.
   bool is_behind = false;
   char* const first = to;
   for (; at != end && *at != 'e' && *at != 'E'; ++at) {
@@ -28,7 +29,7 @@ inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
       continue;
     }
     if (!is_behind) ++before;
-    if (digits == 0 && *at == '0') {  // In front: it only moves the point.
+    if (digits == 0 && *at == '0') {  // A leading zero only moves the point.
       --before;
       continue;
     }
@@ -50,7 +51,7 @@ inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
     }
     if (is_negative) exponent = -exponent;
   }
-  const long size = before + exponent;  // Of the integer.
+  const long size = before + exponent;  // The number of digits of the integer.
   if (size < significant) return false;
   const long written = size < digits_max ? size : digits_max;
   for (long i = digits; i < written; ++i) first[i] = '0';

@@ -1,8 +1,8 @@
-// keel/db/internal/sha256.h — a digest by which a text is recognised, and that nobody can give to another text
-// (SHA-256, FIPS 180-4).
+// keel/db/internal/sha256.h — a digest that identifies a text, because nobody can find another text with the same
+// digest (SHA-256, FIPS 180-4).
 //
-// For checksums that have to hold against somebody who chooses the texts. It has no key: a table is protected by
-// siphash.h, and a password by a function that is slow on purpose.
+// For checksums that must withstand somebody who chooses the texts. It has no key: to protect a hash table use
+// siphash.h, and for passwords a function that is slow on purpose.
 //
 // Threads: a function.  Cost: one pass over the text; no allocation.
 

@@ -1,12 +1,13 @@
-// keel/db/sqlite/backup.h — copies an SQLite database while it is written to.
+// keel/db/sqlite/backup.h — copies an SQLite database while it is being written to.
 //
 //   KEEL_TRY(auto backup, Backup::begin({.source = "data/app.db", .target = "/backups/app.db"}));
 //   for (bool is_done = false; !is_done;) KEEL_TRY(is_done, backup->step());
 //
-// The copy is of one moment: the snapshot that begin() takes and keeps, so writers go on and a copy never begins anew.
-// Until it is done the WAL of the source cannot be emptied, and grows with what is written. The copy is made beside the
-// target, as target.part, and takes its name when all of it is on the disk: the target is the whole copy, or what was
-// there before. It has mode 0600. Database::backup() (db/database.h) runs the steps on the database's pool.
+// The copy shows one moment: begin() takes a snapshot and keeps it, so that writers continue and a copy never has to
+// restart. Until it is done the WAL of the source cannot be emptied, and grows with each write. The copy is made next
+// to the target, as target.part, and gets its final name when all of it is on the disk: the target is either the whole
+// copy, or the file that was there before. It has mode 0600. Database::backup() (db/database.h) runs the steps on the
+// database's pool.
 //
 // Errors:   those of sqlite/connection.h: NotFound: there is no source. InvalidArgument: the target is the source.
 //           ResourceExhausted: no room. Unavailable: it cannot be read or written. The part is removed.
@@ -28,12 +29,13 @@ namespace keel::db::sqlite {
 
 class Connection;
 
-// What is copied, where to, and in how large steps.
+// What to copy, where to, and how much in each step.
 struct BackupOptions {
   std::string source;
   std::string target;
-  int pages = 256;            // At each step: 1 MiB of usual pages.
-  const char* vfs = nullptr;  // A registered one, in tests: then the target is written under its own name.
+  int pages = 256;  // In each step: 1 MiB with pages of the usual size.
+  // The name of a registered VFS, in tests: then the target is written directly under its own name.
+  const char* vfs = nullptr;
 };
 
 class Backup {
@@ -43,14 +45,15 @@ class Backup {
   Backup(const Backup&) = delete;
   Backup& operator=(const Backup&) = delete;
 
-  // Looks at the part, which is whole and closed, before it takes its name; the error is that of the last step.
+  // Checks the part, which is complete and closed, before it gets its final name; its error becomes that of the last
+  // step.
   using Check = Result<> (*)(const std::string& part);
   void check_with(Check check) noexcept { check_ = check; }
 
-  // True: the copy is there. Not called again after that, or after an error.
+  // True: the copy is complete. Must not be called again after that, or after an error.
   Result<bool> step();
 
-  // Of the snapshot, known after the first step; and how many of them are copied.
+  // The number of pages of the snapshot, known after the first step; and how many of them have been copied.
   std::int64_t pages() const noexcept { return pages_; }
   std::int64_t copied() const noexcept { return copied_; }
 
@@ -68,7 +71,7 @@ class Backup {
   std::int64_t pages_ = 0;
   std::int64_t copied_ = 0;
   Check check_ = nullptr;
-  bool is_made_ = false;  // The part is there, and goes again.
+  bool is_made_ = false;  // Whether the part file exists, and must be removed.
 };
 
 }  // namespace keel::db::sqlite

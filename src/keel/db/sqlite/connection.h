@@ -1,6 +1,6 @@
 // keel/db/sqlite/connection.h — one SQLite connection, synchronous.
 //
-// The ground under Database (sqlite/database.h), and enough by itself for tools and migrations. WAL, foreign keys on,
+// The base of Database (sqlite/database.h), and sufficient by itself for tools and migrations. WAL, foreign keys on,
 // memory-mapping off, defensive, schema not trusted.
 //
 // Errors:   AlreadyExists (unique, primary key), Conflict (foreign key, a deferred one too; busy snapshot),
@@ -32,40 +32,40 @@ enum class Access : std::uint8_t {
   ReadOnly,   // Every attempt to write fails.
 };
 
-// When a commit is on the disk.
+// When a commit is guaranteed to be on the disk.
 enum class Synchronous : std::uint8_t {
   Off,     // A crash of the machine may corrupt the file: for tests and imports.
   Normal,  // A crash of the machine may lose the last commits.
-  Full,    // What was committed is on disk.
+  Full,    // After a commit its changes are on the disk.
 };
 
 // File, access and limits of a connection.
 struct ConnectionOptions {
-  // The file; ":memory:" is for tests of one connection. A new one, with its WAL and index, has mode 0600; one that is
-  // there keeps its mode.
+  // The file; ":memory:" is for tests of one connection. A new file, and its WAL and index, gets mode 0600; an existing
+  // file keeps its mode.
   std::string path = {};
   Access access = Access::ReadWrite;
   Synchronous synchronous = Synchronous::Full;
   Duration busy_timeout = 5_s;  // How long to wait for another process's lock.
   int cache_kib = 4096;         // Pages kept per connection: more memory, fewer reads.
   int statements_max = 128;     // Prepared statements kept.
-  // A commit that leaves as many pages in the WAL moves them to the file (wal_watch.h). 0: none does.
+  // A commit that leaves at least so many pages in the WAL moves them to the file (wal_watch.h). 0: no commit does.
   int checkpoint_pages = 1000;
-  const char* vfs = nullptr;  // A registered VFS: tests.
+  const char* vfs = nullptr;  // The name of a registered VFS: for tests.
 };
 
 class Connection {
  public:
-  // One that writes syncs what it finds in the WAL, written anew, before anything is committed behind it;
-  // busy_timeout is how long it waits for who writes meanwhile.
+  // A writing connection first rewrites and syncs what it finds in the WAL, before anything is committed after it;
+  // busy_timeout is how long it waits for other writers meanwhile.
   static Result<std::unique_ptr<Connection>> open(const ConnectionOptions& options);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  // Prepares one statement with placeholders $1, $2, … or $name. InvalidArgument: more than one, none at all, or one
-  // that would change transactions, settings or files behind Database's back (begin, savepoint, pragma, attach, vacuum,
-  // …).
+  // Prepares one statement with placeholders $1, $2, … or $name. InvalidArgument: more than one statement, none, or one
+  // that would change transactions, settings or files without Database's knowledge (begin, savepoint, pragma, attach,
+  // vacuum, …).
   Result<Statement> prepare(std::string_view text);
   // The same without that restriction: for Keel's own transaction control.
   Result<Statement> prepare_control(std::string_view text);
@@ -77,7 +77,7 @@ class Connection {
     return with_arguments(
         sql, [&](std::span<const Value> values) { return run_values(sql, values, nullptr); }, arguments...);
   }
-  // Runs it and then calls `on_row` with each row. Gives their number.
+  // Runs it and then calls `on_row` with each row. Returns their number.
   template <class... A>
   Result<std::size_t> query(SqlOf<A...> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
     Rows rows;
@@ -88,35 +88,35 @@ class Connection {
   }
   Result<> run_values(Sql sql, std::span<const Value> values, Rows* rows);
 
-  // Runs trusted text of any number of statements without placeholders. On an error `line` (when given) is the line,
-  // from 1, on which the statement or the mistake in it stands. Control::Refused: with the restriction of prepare().
+  // Runs trusted text of any number of statements without placeholders. After an error `line` (if given) is the line,
+  // from 1, of the failing statement or of the mistake in it. Control::Refused: with the restriction of prepare().
   enum class Control : std::uint8_t { Allowed, Refused };
   Result<> run_script(std::string_view text, int* line = nullptr, Control control = Control::Allowed);
 
-  // Of the last statement that wrote.
+  // For the last statement that wrote.
   std::int64_t changes() const noexcept;
   std::int64_t total_changes() const noexcept;
   std::int64_t last_insert_id() const noexcept;
   void forget_last_insert_id() noexcept;
 
-  // False within a transaction. SQLite may end one by itself after an error.
+  // False within a transaction. SQLite may end a transaction by itself after an error.
   bool is_autocommit() const noexcept;
-  // How long a statement waits for another process's lock, as the options said at first.
+  // How long a statement waits for another process's lock; initially as in the options.
   Duration busy_timeout() const noexcept { return busy_timeout_; }
   void set_busy_timeout(Duration timeout) noexcept;
-  // Rows that violate a deferred foreign key now.
+  // Whether rows violate a deferred foreign key now.
   bool has_deferred_violations() const noexcept;
 
   // Interrupts a statement that runs between start_steps() and stop_steps() after `steps` steps of SQLite's virtual
-  // machine; 0: never. step_limit_met() says whether that ended it.
+  // machine; 0: never. step_limit_met() tells whether that ended it.
   void limit_steps(int steps) noexcept;
   void start_steps(Statement& statement) noexcept;
   void stop_steps() noexcept { counts_steps_ = false; }
   bool step_limit_met() const noexcept { return step_limit_met_; }
 
-  // Interrupts what runs; any thread.
+  // Interrupts the running statement; may be called on any thread.
   void interrupt() noexcept;
-  // Moves the WAL into the file and empties it. Unavailable while a reader holds it.
+  // Moves the WAL into the file and empties it. Unavailable while a reader still needs it.
   Result<> checkpoint();
   const WalWatch& wal() const noexcept { return wal_; }
   WalWatch& wal() noexcept { return wal_; }
@@ -136,10 +136,10 @@ class Connection {
   bool step_limit_met_ = false;
 };
 
-// Where the first statement of `text` begins: behind white space, comments and empty statements.
+// Where the first statement of `text` begins: after white space, comments and empty statements.
 std::size_t skip_blank(std::string_view text) noexcept;
 
-// The Error for `code`, just returned for `handle`. `handle` may be null.
+// The Error for `code`, which a function has just returned for `handle`. `handle` may be null.
 Error error_of(sqlite3* handle, int code);
 
 }  // namespace keel::db::sqlite

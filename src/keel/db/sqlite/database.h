@@ -10,21 +10,21 @@
 //     co_return written.last_insert_id;                   // on disk
 //   }
 //
-// Reads run on the loop that asks, on a connection of its own; reads of one turn share a snapshot, and no read is older
-// than any acknowledged write (reader.h). A read that takes more than `loop_steps_max` steps is interrupted, gives
+// Reads run on the loop that asks, on a connection of its own; reads of one turn share a snapshot, and every read sees
+// all acknowledged writes (reader.h). A read that takes more than `loop_steps_max` steps is interrupted, returns
 // nothing, and runs again on the `database` pool. Writes go to one thread that commits them in groups (writer.h); a
-// write that has completed is on disk. Whether a statement reads or writes is asked of SQLite: `query…` takes `insert …
-// returning` too. An interactive transaction has the writer alone until it is over, at most `writer.hold_max`; then its
-// statements fail with DeadlineExceeded. They run on the writer's thread. An error ends the transaction where SQLite
-// rolls it back (`on conflict rollback`, an I/O error, a full disk).
+// write that has completed is on disk. SQLite itself is asked whether a statement reads or writes: `query…` accepts
+// `insert … returning` too. An interactive transaction has the writer for itself until it is over, at most
+// `writer.hold_max`; then its statements fail with DeadlineExceeded. Its statements run on the writer's thread. An
+// error ends the transaction where SQLite rolls it back (`on conflict rollback`, an I/O error, a full disk).
 //
-// Its isolation is serializable, whatever was asked for. A read-only transaction does not have the writer: its
-// statements run on the pool, on a connection of its own in the snapshot of its beginning, for as long as it is open;
-// at most 64 are. The WAL cannot be emptied meanwhile.
+// Its isolation is serializable, whatever was asked for. A read-only transaction does not use the writer: its
+// statements run on the pool, on a connection of its own that keeps the snapshot of its beginning as long as it is
+// open; at most 64 can be open. The WAL cannot be emptied meanwhile.
 //
 // stream() reads on the pool, 64 KiB of rows at a time, with a connection of its own and one snapshot until its end;
-// the WAL cannot be emptied meanwhile. It takes statements that read, and no part in a transaction. backup() copies
-// 1 MiB at a time on the pool, from one snapshot too (backup.h).
+// the WAL cannot be emptied meanwhile. It accepts only statements that read, and cannot be part of a transaction.
+// backup() copies 1 MiB at a time on the pool, also from one snapshot (backup.h).
 //
 // Result, errors, ownership, cancellation: those of db/session.h. The codes of single statements are those of
 //            sqlite/connection.h; besides, ResourceExhausted (queue or pool full, result too large), Unavailable
@@ -49,75 +49,79 @@ namespace keel::db::sqlite {
 
 // File, pools and limits of a database.
 struct DatabaseOptions {
-  // The file, made with mode 0600; its folder exists. In memory is not offered: connections share it.
+  // The file, created with mode 0600; its folder must exist. A database in memory is not supported, because several
+  // connections share it.
   std::string path = "data/app.db";
   std::string migrations = {};  // A folder of NNNN_name.sql, applied by open(); empty: none (migrations.h).
   Synchronous synchronous = Synchronous::Full;
-  // How long a write waits for another process's lock, from its call; then it fails with Unavailable and did not
-  // happen.
+  // How long a write waits for another process's lock, counted from its call; then it fails with Unavailable and was
+  // not done.
   Duration busy_timeout = 5_s;
-  int cache_kib = 4096;                // Per connection.
-  int statements_max = 128;            // Prepared statements per connection.
-  int checkpoint_pages = 1000;         // See ConnectionOptions.
-  int pool_size = 2;                   // Threads, each with a connection, for reads that are too long for a loop.
-  std::size_t pool_queued_max = 1024;  // Maximum number of waiting reads for them.
-  int loop_steps_max = 20'000;         // Budget of a read on the loop, well below 1 ms. 0: all reads on the pool.
+  int cache_kib = 4096;         // Per connection.
+  int statements_max = 128;     // Prepared statements per connection.
+  int checkpoint_pages = 1000;  // See ConnectionOptions.
+  // How many threads, each with a connection, for reads that are too long for a loop.
+  int pool_size = 2;
+  std::size_t pool_queued_max = 1024;  // How many reads may wait for them.
+  // How many steps a read may take on the loop: well below 1 ms. 0: all reads run on the pool.
+  int loop_steps_max = 20'000;
   std::size_t loop_rows_bytes_max = 256 * 1024;  // A larger result is read on the pool.
   std::size_t rows_bytes_max = 64u << 20;        // A larger result is an error.
-  // Memory for rows that each loop keeps between its reads; what a larger result needed is given back after it. More
-  // saves the allocations of large results, and costs that much for each loop.
+  // Memory for rows that each loop keeps between its reads; what a larger result needed is freed after it. A larger
+  // value saves the allocations of large results, and costs that much memory for each loop.
   std::size_t buffer_bytes = 64 * 1024;
   WriterOptions writer = {};
   const char* vfs = nullptr;  // See ConnectionOptions.
-  // Runs the writer and the long reads instead of threads, `pool_size` or not: the pool of a simulation (writer.h).
-  // Then the database is closed when it is idle. InvalidArgument: one that has no clock, as InlineExecutor.
+  // Runs the writer and the long reads instead of threads, whatever `pool_size` is: used by a simulation (writer.h).
+  // Then the database must be idle when it is closed. InvalidArgument: the executor has no clock, such as
+  // InlineExecutor.
   Executor* executor = nullptr;
 };
 
 // The counters of a database.
 struct DatabaseStats {
-  std::uint64_t loop_reads = 0;         // Completed on the loop that asked.
-  std::uint64_t budget_exceeded = 0;    // Begun there and interrupted.
-  std::uint64_t known_long = 0;         // Sent to the pool at once.
-  std::uint64_t pool_reads = 0;         // Completed on the pool.
-  std::uint64_t snapshots = 0;          // Begun by loops.
-  std::uint64_t snapshots_renewed = 0;  // Of these: because of a commit within the turn.
-  std::size_t pool_queued = 0;          // Waiting for the pool now.
-  std::uint64_t pool_refused = 0;       // Not run because too many waited for it.
+  std::uint64_t loop_reads = 0;         // Reads completed on the loop that asked.
+  std::uint64_t budget_exceeded = 0;    // Reads begun there and interrupted.
+  std::uint64_t known_long = 0;         // Reads sent to the pool at once.
+  std::uint64_t pool_reads = 0;         // Reads completed on the pool.
+  std::uint64_t snapshots = 0;          // Snapshots begun by loops.
+  std::uint64_t snapshots_renewed = 0;  // How many of these because of a commit within the turn.
+  std::size_t pool_queued = 0;          // Reads that wait for the pool now.
+  std::uint64_t pool_refused = 0;       // Reads rejected because too many waited for it.
   int readers = 0;                      // Connections of loops and threads.
-  std::uint64_t backups = 0;            // Copies that were made.
+  std::uint64_t backups = 0;            // Copies completed.
   WriterStats writer;
 };
 
 class Database final : public db::Database {
  public:
-  // Opens or creates the file, applies the migrations and starts the writer. A file of the database that users other
-  // than its owner and group may read or write is a line of the log at level warn.
+  // Opens or creates the file, applies the migrations and starts the writer. Logs a warning for each file of the
+  // database that users other than its owner and group may read or write.
   static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options);
   ~Database() override;  // close()
 
-  // Commits what is queued and ends the threads; an interactive transaction is waited for until its time is over. Moves
-  // the WAL into the file as far as snapshots allow.
+  // Commits the queued writes and ends the threads; it waits for an interactive transaction until that reaches its time
+  // limit. Moves the WAL into the file as far as snapshots allow.
   void close() noexcept override;
   Result<> attach(io::Loop& loop) override;
 
-  // A read at once, for handlers that are not tasks. Only on the thread that asks: Unavailable when it takes more than
-  // the loop's budget (await query() instead), InvalidArgument when the statement writes.
+  // Reads at once, for handlers that are not tasks. May only be used on the calling thread: Unavailable when the read
+  // takes more than the loop's budget (then await query() instead), InvalidArgument when the statement writes.
   template <class... A>
   Result<std::size_t> read_now(SqlOf<A...> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
     return with_arguments(
         sql, [&](std::span<const Value> values) { return read_values_now(sql, values, on_row); }, arguments...);
   }
 
-  // Several statements as one write: `body` runs on the writer's thread under one savepoint, and what it did is
-  // committed when it returns success, else rolled back. It must be quick, because all writes wait for it, and may be
-  // called twice: when a group is lost, after the first call was rolled back.
+  // Several statements as one write: `body` runs on the writer's thread under one savepoint; its changes are committed
+  // when it returns success, else rolled back. It must be quick, because all writes wait for it, and may be called
+  // twice: when a group is lost, after the first call was rolled back.
   Task<> transact(FunctionRef<Result<>(Connection&)> body);
   using Session::transact;
 
   Task<> check_reads() override;
   Task<> check_writes() override;
-  // Commits something that changes nothing: whether the disk takes writes.
+  // Commits a change without effect, to find out whether the disk accepts writes.
   Task<> try_write();
 
   PoolStats pool() const override;

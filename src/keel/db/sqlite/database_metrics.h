@@ -1,4 +1,4 @@
-// keel/db/sqlite/database_metrics.h — what an SQLite database counts, as metrics.
+// keel/db/sqlite/database_metrics.h — the counters of an SQLite database, as metrics.
 
 #pragma once
 
@@ -10,7 +10,7 @@ namespace keel::db::sqlite {
 
 class Database;
 
-// For as long as what is returned lives; `database` and `registry` outlive it.
+// Registered as long as the returned handles live; `database` and `registry` must outlive them.
 std::vector<metrics::GaugeFunction> expose(const Database& database, metrics::Registry& registry);
 
 }  // namespace keel::db::sqlite

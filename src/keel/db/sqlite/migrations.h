@@ -1,15 +1,16 @@
-// keel/db/sqlite/migrations.h — migrations (db/migrations.h) of an SQLite database.
+// keel/db/sqlite/migrations.h — applies migrations (db/migrations.h) to an SQLite database.
 //
-// Foreign keys are not enforced while a file runs, and all of them are checked before it is committed: a file may build
-// a table anew that others refer to. Rows that refer to none are InvalidArgument, "0002_x.sql: leaves rows in b that
-// refer to none in a".
+// Foreign keys are not enforced while a file runs, but all of them are checked before it is committed: so a file may
+// rebuild a table that others refer to. Rows that refer to missing rows are InvalidArgument, "0002_x.sql: leaves rows
+// in b that refer to none in a".
 //
-// The write lock is what starters wait for, at most for the connection's busy_timeout; then it is Unavailable.
+// Processes that start at the same time wait for the write lock, at most for the connection's busy_timeout; then it is
+// Unavailable.
 //
-// In a file without a transaction `vacuum` may stand; all other statements run each in a transaction of its own. The
-// table keel_migration_steps has how far such a file has come.
+// A file without a transaction may contain `vacuum`; every other statement runs in its own transaction. The table
+// keel_migration_steps records how far such a file has come.
 //
-// Threads: the connection's. Blocks: call it before serving.
+// Threads: those of the connection. Blocks: call it before serving.
 
 #pragma once
 

@@ -23,28 +23,28 @@ class ReadTransactions {
  public:
   static constexpr std::size_t transactions_max = 64;
 
-  // By its number: those of the writer are small.
+  // Recognised by its number: the writer's numbers are small.
   static bool has(std::uint64_t transaction) noexcept { return (transaction & bit) != 0; }
 
-  // Begins one on `connection`, which stays the caller's when it fails. Its snapshot is that of now.
+  // Begins one on `connection`, which the caller keeps if this fails. Its snapshot is that of the moment.
   Result<std::uint64_t> begin(std::unique_ptr<Connection>& connection);
-  // For one statement; then give_back().
+  // Takes the connection for one statement; then call give_back().
   Result<std::unique_ptr<Connection>> take(std::uint64_t transaction);
-  // Gives the connection to the caller when the transaction was ended meanwhile.
+  // Returns the connection to the caller if the transaction was ended in the meantime.
   std::unique_ptr<Connection> give_back(std::uint64_t transaction, std::unique_ptr<Connection> connection);
-  // Ends it. Null: it is over, or a statement has the connection and gives it back.
+  // Ends it. Null: it is over, or a statement has the connection and will give it back.
   std::unique_ptr<Connection> end(std::uint64_t transaction) noexcept;
   bool is_open(std::uint64_t transaction) const noexcept;
   Result<std::uint64_t> savepoint(std::uint64_t transaction);
-  // False: it is over.
+  // False: it is already over.
   bool release(std::uint64_t transaction, std::uint64_t savepoint) noexcept;
   std::size_t count() const noexcept;
-  // Ends all.
+  // Ends all transactions.
   void clear() noexcept;
 
  private:
   struct Open {
-    std::unique_ptr<Connection> connection;  // Null: a statement has it.
+    std::unique_ptr<Connection> connection;  // Null: a statement has the connection.
     bool has_ended = false;
     std::vector<std::uint64_t> savepoints = {};
     std::uint64_t next_savepoint = 1;

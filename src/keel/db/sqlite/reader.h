@@ -1,16 +1,16 @@
-// keel/db/sqlite/reader.h — reads of one loop: a connection, and a snapshot that the reads of one turn share.
+// keel/db/sqlite/reader.h — the reads of one loop: a connection, and a snapshot that the reads of one turn share.
 //
-// The snapshot begins with the first read of a turn and ends before the loop harvests again (Loop::defer). It is
-// begun anew as soon as the writer has committed meanwhile, so no read is older than any acknowledged write. On a
+// The snapshot begins with the first read of a turn and ends before the loop collects events again (Loop::defer). It is
+// renewed as soon as the writer has committed, so that every read sees all acknowledged writes. On a
 // thread without a loop each read has its own.
 //
-// A read that takes more than `steps_max` steps of SQLite's virtual machine is interrupted and gives nothing; one that
-// did so twice is not tried again. `steps_max` 0: no read is tried. Rows of more than `rows_bytes_max` bytes are taken
-// for a long read, too.
+// A read that takes more than `steps_max` steps of SQLite's virtual machine is interrupted and returns nothing; after
+// two interruptions a statement is not tried again. `steps_max` 0: no read is tried. A read with more than
+// `rows_bytes_max` bytes of rows counts as a long read, too.
 //
-// The memory for rows is kept between reads when it is no more than `buffer_bytes`.
+// The memory for rows is kept between reads if it is no more than `buffer_bytes`.
 //
-// Threads: one (the counters may be read on any).  Lifetime: the loop runs no jobs any more when it is destroyed.
+// Threads: one (the counters may be read on any). Lifetime: when it is destroyed, the loop must not run jobs any more.
 
 #pragma once
 
@@ -33,7 +33,7 @@ class Reader {
   enum class Outcome : std::uint8_t {
     Done,        // The rows are complete.
     OverBudget,  // Too long for a loop: no rows.
-    Writes,      // Not a read at all: not run.
+    Writes,      // It writes, and was not run.
   };
 
   Reader(std::unique_ptr<Connection> connection, const Writer& writer, io::Loop* loop, int steps_max,
@@ -46,11 +46,11 @@ class Reader {
   Rows take_rows() noexcept { return std::move(spare_); }
   void give_rows(Rows&& rows) noexcept;
 
-  SingleWriterCounter reads;              // Completed here.
+  SingleWriterCounter reads;              // Reads completed here.
   SingleWriterCounter budget_exceeded;    // Interrupted, or too many bytes.
-  SingleWriterCounter known_long;         // Not tried, because it was too long twice.
-  SingleWriterCounter snapshots;          // Begun.
-  SingleWriterCounter snapshots_renewed;  // Of these: because of a commit within a turn.
+  SingleWriterCounter known_long;         // Not tried, because the statement was too long twice.
+  SingleWriterCounter snapshots;          // Snapshots begun.
+  SingleWriterCounter snapshots_renewed;  // How many of these because of a commit within a turn.
 
  private:
   struct EndOfTurn : Job {
@@ -71,7 +71,7 @@ class Reader {
   Statement commit_;
   Rows spare_;
   EndOfTurn end_of_turn_;
-  std::uint64_t seen_ = 0;  // The writer's committed() before the snapshot began.
+  std::uint64_t seen_ = 0;  // The value of the writer's committed() before the snapshot began.
   bool open_ = false;
   bool deferred_ = false;
 };

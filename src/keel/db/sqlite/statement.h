@@ -1,10 +1,10 @@
 // keel/db/sqlite/statement.h — one prepared SQLite statement.
 //
 // Made by Connection::prepare. run() binds, steps to the end, captures the rows and leaves the statement ready for the
-// next run; nothing of it stays open, so a statement never holds a snapshot or a lock between calls. fetch() does.
+// next run; it leaves nothing open, so that the statement holds no snapshot or lock between calls. fetch() does.
 //
 // Errors:   of run(): see Connection.
-// Lifetime: dies before its Connection.  Threads: one at a time.
+// Lifetime: must be destroyed before its Connection. Threads: one at a time.
 
 #pragma once
 
@@ -23,14 +23,14 @@ struct sqlite3_stmt;
 
 namespace keel::db::sqlite {
 
-// The default bound of the memory for rows.
+// The default limit of the memory for rows.
 inline constexpr std::size_t rows_bytes_max_default = 64u << 20;
 
 class Statement {
  public:
   Statement() = default;
   Statement(Statement&& other) noexcept { *this = std::move(other); }
-  Statement& operator=(Statement&& other) noexcept {  // The old one dies with `other`.
+  Statement& operator=(Statement&& other) noexcept {  // The previous statement is destroyed together with `other`.
     std::swap(statement_, other.statement_);
     std::swap(parameters_, other.parameters_);
     std::swap(is_readonly_, other.is_readonly_);
@@ -40,24 +40,24 @@ class Statement {
   }
   ~Statement();
 
-  // Runs once with `values` for $1, $2, … and appends its rows to `rows` (which was cleared before).
-  // InvalidArgument: the number of values is not that of parameters. ResourceExhausted: the rows have more than
-  // `rows_bytes_max` bytes. After an error `rows` may hold some rows, which are to be thrown away.
+  // Runs once with `values` for $1, $2, … and appends its rows to `rows`, which must be empty before.
+  // InvalidArgument: the number of values differs from the number of parameters. ResourceExhausted: the rows have more
+  // than `rows_bytes_max` bytes. After an error `rows` may contain some rows, which must be discarded.
   Result<> run(std::span<const Value> values, Rows& rows, std::size_t rows_bytes_max = rows_bytes_max_default);
-  // The same a part at a time: begin(), and then fetch() until it gives false. `values` and their bytes stay as they
-  // are until then. fetch() appends rows until they have `bytes`, at least one; false: there are no more. After false
+  // The same in parts: begin(), and then fetch() until it returns false. `values` and their bytes must not change until
+  // then. fetch() appends rows until they have `bytes`, but at least one row; false: there are no more. After false
   // or an error the statement is ready for the next run. Between two calls it holds a snapshot.
   Result<> begin(std::span<const Value> values) { return bind(values); }
   Result<bool> fetch(Rows& rows, std::size_t bytes);
-  // Gives `rows`, when it has any, the names of their columns.
+  // Sets the column names of `rows`, if it has any rows.
   void name_columns(Rows& rows);
-  // The same as the first run() for statements whose rows nobody wants.
+  // As the first run(), for statements whose rows nobody wants.
   Result<> run(std::span<const Value> values = {});
 
   int parameters() const noexcept { return parameters_; }
   int columns() const noexcept;
   std::string_view column_name(int column) const noexcept;
-  // It does not change the database.
+  // Whether it does not change the database.
   bool is_readonly() const noexcept { return is_readonly_; }
   sqlite3_stmt* handle() const noexcept { return statement_; }
 
@@ -71,8 +71,8 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
   int parameters_ = 0;
   bool is_readonly_ = false;
-  Buffer names_;   // The columns', each ended by a zero byte, as of
-  int named_ = 0;  // the preparation of this number.
+  Buffer names_;   // The names of the columns, each ended by a zero byte, as of
+  int named_ = 0;  // the preparation with this number.
 };
 
 }  // namespace keel::db::sqlite

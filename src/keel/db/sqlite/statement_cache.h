@@ -1,10 +1,11 @@
-// keel/db/sqlite/statement_cache.h — the prepared statements of one connection, least recently used first to go.
+// keel/db/sqlite/statement_cache.h — the prepared statements of one connection; the least recently used one is removed
+// first.
 //
-// Found by the address of constant text (Sql) in a load and a compare, else by the text. A statement is prepared at its
-// first use. Bounded: `statements_max` at a time.
+// A statement is found by the address of constant text (Sql) with one load and compare, else by the text. A statement
+// is prepared at its first use. Bounded: `statements_max` at a time.
 //
 // Errors:   those of Connection::prepare.
-// Lifetime: dies before its Connection; the Entry is valid until the next find().
+// Lifetime: must be destroyed before its Connection; the Entry is valid until the next find().
 // Threads:  one at a time.  Cost: a hit does not allocate.
 
 #pragma once
@@ -30,8 +31,8 @@ class StatementCache {
     Statement statement;
     std::string text;
     std::uint64_t hash = 0;
-    int budget_exceeded = 0;       // The reader's: how often it ran out of its budget.
-    bool needs_savepoint = false;  // The writer's: it does not undo itself.
+    int budget_exceeded = 0;       // Used by the reader: how often the statement exceeded its budget.
+    bool needs_savepoint = false;  // Used by the writer: the statement does not undo itself when it fails.
   };
 
   StatementCache(Connection& connection, int statements_max);

@@ -1,13 +1,14 @@
-// keel/db/sqlite/wal_watch.h — moves what commits leave in the write-ahead log (WAL) into the file, and says when the
-// log becomes long all the same.
+// keel/db/sqlite/wal_watch.h — moves the content of the write-ahead log (WAL) into the file after commits, and reports
+// when the log still becomes long.
 //
-// A commit of the connection that leaves `checkpoint_pages` or more in the log is followed by a passive checkpoint: on
-// the thread that commits, without waiting for anybody; or, after defer(), when that thread calls checkpoint_if_due().
-// Readers keep what they may still read, so a snapshot that is
-// held for long keeps the log growing. Above 16 times as many pages the log of the process (db) has a line at level
-// warn, and one at info when it is short again. Nothing else is done about it: reads and writes go on.
+// A commit of the connection that leaves `checkpoint_pages` or more in the WAL is followed by a passive checkpoint: on
+// the committing thread, without waiting for anybody; or, after defer(), when that thread calls checkpoint_if_due().
+// Pages that readers may still need are kept, so that a snapshot
+// held for long makes the WAL grow. When the WAL has more than 16 times as many pages, the process log (component db)
+// gets a warning, and an info entry when the WAL is short again. Nothing else is done about it: reads and writes
+// continue.
 //
-// Threads: that of the connection; the getters on any.
+// Threads: that of the connection; the getters may be called on any.
 
 #pragma once
 
@@ -20,7 +21,7 @@ namespace keel::db::sqlite {
 
 class WalWatch {
  public:
-  // Of a connection that outlives it. 0 pages: the log is never moved by a commit.
+  // For a connection that outlives it. 0 pages: commits never move the WAL.
   WalWatch(sqlite3* handle, int checkpoint_pages) noexcept;
   WalWatch(const WalWatch&) = delete;
   WalWatch& operator=(const WalWatch&) = delete;
@@ -32,9 +33,9 @@ class WalWatch {
   // On the connection's thread, outside of a transaction. An error of the checkpoint is no error of the commits.
   void checkpoint_if_due() noexcept;
 
-  // In the log after the last commit of this connection.
+  // The number of pages in the WAL after the last commit of this connection.
   std::uint64_t pages() const noexcept { return pages_.load(std::memory_order_relaxed); }
-  // That moved all that was there.
+  // Checkpoints that moved the whole WAL.
   std::uint64_t checkpoints() const noexcept { return checkpoints_.load(std::memory_order_relaxed); }
 
  private:

@@ -1,17 +1,17 @@
-// keel/db/sqlite/writer.h — the one that writes, in groups: a thread of its own, or jobs of an executor.
+// keel/db/sqlite/writer.h — performs all writes, in groups: on its own thread, or as jobs of an executor.
 //
-// Whatever waits when the writer is free is committed as one group: one transaction, one fsync, then all are
-// acknowledged. Each write stands or falls alone: a single statement is atomic in SQLite, everything else runs under a
-// savepoint of its own. No write waits for company.
+// All writes that wait when the writer is free are committed as one group: one transaction, one fsync, then all are
+// acknowledged. Each write succeeds or fails alone: a single statement is atomic in SQLite, everything else runs under
+// its own savepoint. No write waits for others to join its group.
 //
 // A write that fails is rolled back alone; one that leaves a deferred foreign key violated fails with Conflict. A group
 // that SQLite has rolled back (`on conflict rollback`), or whose COMMIT fails, is never acknowledged: its other writes
-// run again once, one transaction each. After an I/O error or a full disk nothing runs again: all get Unavailable, and
-// whether they are in the file is unknown. The log has a line when the disk begins to fail, and one when a commit
-// reaches it again; nothing else has to be done.
+// run once more, one transaction each. After an I/O error or with a full disk nothing is repeated: all writes get
+// Unavailable, and it is unknown whether they are in the file. The log gets an entry when the disk begins to fail, and
+// one when a commit succeeds again; nothing else has to be done.
 //
-// A write waits for another process's lock as long as the connection's busy_timeout says, counted from push(): behind
-// others that wait for it, too. It can be withdrawn until the lock is there.
+// A write waits for another process's lock for the connection's busy_timeout, counted from push(), including the time
+// behind other waiting writes. It can be withdrawn until the lock is obtained.
 //
 // Ownership: a Write is intrusive and stays where it is until its `done` has run on `home`.
 // Threads:   push(), withdraw() and the getters on any; start(), stop() on one. On an executor: one that is serial and
@@ -47,85 +47,90 @@ struct Write : Link {
   enum class State : std::uint8_t { Idle, Queued, Begun };
 
   Kind kind = Kind::Statement;
-  State state = State::Idle;      // The writer's, under its lock.
-  std::optional<Sql> sql;         // Statement.
-  std::span<const Value> values;  // Statement: alive until done.
-  Rows* rows = nullptr;           // Statement: receives the rows, if somebody wants them.
+  State state = State::Idle;      // Used by the writer, under its lock.
+  std::optional<Sql> sql;         // For a statement.
+  std::span<const Value> values;  // For a statement: must live until done.
+  Rows* rows = nullptr;           // For a statement: receives the rows, if somebody wants them.
   FunctionRef<Result<>(Connection&)>* body = nullptr;
-  std::uint64_t transaction = 0;     // Of Begin: out. Of others: the interactive transaction they belong to, or 0.
-  std::uint64_t savepoint = 0;       // Of Savepoint: out. Of Release: which one.
-  const Context* context = nullptr;  // Of the task that waits for it, if one does.
-  bool has_waited = false;           // The writer's: it was busy.
-  std::source_location place;        // Of Begin: the call.
-  Instant locked_until;              // The writer's: when it has waited long enough for another process's lock.
+  // For Begin: the result. For others: the interactive transaction they belong to, or 0.
+  std::uint64_t transaction = 0;
+  std::uint64_t savepoint = 0;       // For Savepoint: the result. For Release: which one.
+  const Context* context = nullptr;  // The context of the task that waits for it, if one does.
+  bool has_waited = false;           // Set by the writer: it had to wait because the writer was busy.
+  std::source_location place;        // For Begin: the place of the call.
+  // Set by the writer: the time at which it stops waiting for another process's lock.
+  Instant locked_until;
   Executor* home = nullptr;
-  Job* done = nullptr;  // Posted to `home`.
+  Job* done = nullptr;  // The job posted to `home`.
   Written written;
-  bool is_timed = false;  // Somebody wants to know when it
+  bool is_timed = false;  // Whether somebody wants to know when it
   Instant begun;          // was begun.
   Result<> result;
 };
 
-// Bounds of the queue, of groups and of transactions.
+// Limits of the queue, of groups and of transactions.
 struct WriterOptions {
-  std::size_t queued_max = 8192;  // Maximum number of waiting writes; more are refused with ResourceExhausted.
+  std::size_t queued_max = 8192;  // The maximum number of waiting writes; more are refused with ResourceExhausted.
   int group_max = 512;            // Writes per commit: larger groups save fsyncs and make each write wait longer.
-  Duration hold_max = 1_s;        // How long an interactive transaction keeps the writer from all others; at most 1 h.
+  // How long an interactive transaction may keep the writer from all others; at most 1 h.
+  Duration hold_max = 1_s;
 };
 
 // The counters of a writer.
 struct WriterStats {
   std::uint64_t writes = 0;        // Writes acknowledged as committed.
-  std::uint64_t refused = 0;       // Not queued, because the queue was full.
-  std::uint64_t failed = 0;        // Ended with an error.
+  std::uint64_t refused = 0;       // Writes rejected because the queue was full.
+  std::uint64_t failed = 0;        // Writes that ended with an error.
   std::uint64_t groups = 0;        // Commits.
   std::uint64_t group_max = 0;     // The most writes in one commit.
   std::uint64_t groups_lost = 0;   // Groups that had to run again or failed as a whole.
   std::uint64_t disk_errors = 0;   // I/O errors, full and read-only disks.
-  bool disk_fails = false;         // The last commit that was tried met one.
-  std::uint64_t transactions = 0;  // Interactive ones that were committed.
-  std::uint64_t expired = 0;       // Interactive ones that held the writer for too long.
-  std::size_t queued = 0;          // Waiting now.
-  std::uint64_t waits = 0;         // Writes that found the writer at work, or the lock with another process,
-  Duration wait_time;              // and for how long they waited, together.
+  bool disk_fails = false;         // Whether the last attempted commit met one.
+  std::uint64_t transactions = 0;  // Interactive transactions that were committed.
+  std::uint64_t expired = 0;       // Interactive transactions that held the writer for too long.
+  std::size_t queued = 0;          // Writes that wait now.
+  std::uint64_t waits = 0;         // Writes that found the writer busy, or the lock held by another process,
+  Duration wait_time;              // and the total time that they waited.
   std::uint64_t late = 0;          // Writes that did not get the lock in time.
-  std::uint64_t wal_pages = 0;     // In the WAL after the last commit.
-  std::uint64_t checkpoints = 0;   // That moved all of the WAL into the file.
+  std::uint64_t wal_pages = 0;     // The number of pages in the WAL after the last commit.
+  std::uint64_t checkpoints = 0;   // Checkpoints that moved all of the WAL into the file.
 };
 
 class Writer {
  public:
-  // Null: a thread of its own.
+  // Null: it uses its own thread.
   Writer(std::unique_ptr<Connection> connection, const WriterOptions& options, Executor* executor = nullptr);
   ~Writer();  // stop()
 
   Result<> start();
-  // Commits what is queued, then moves the WAL into the file and closes. Idempotent. On an executor, which cannot be
-  // waited for, it is idle before.
+  // Commits the queued writes, then moves the WAL into the file and closes it. Idempotent. On an executor, which cannot
+  // be waited for, it must be idle before.
   void stop() noexcept;
 
-  // Hands `write` over. False: it was refused and `result` says why; `done` is not posted.
+  // Queues `write`. False: it was refused and `result` says why; `done` is not posted.
   bool push(Write& write) noexcept;
-  // Takes back what has not begun. False: it has begun, or is done; `done` is posted as ever.
+  // Takes back a write that has not begun. False: it has begun, or is done; `done` is posted as usual.
   bool withdraw(Write& write) noexcept;
-  // Rolls back an interactive transaction. No effect when it has ended.
+  // Rolls back an interactive transaction. Does nothing when it has ended.
   void drop(std::uint64_t transaction) noexcept;
-  // Rolls it back to one of its savepoints, before anything else of it runs. No effect when the savepoint is over.
+  // Rolls it back to one of its savepoints, before any other statement of it runs. Does nothing when the savepoint is
+  // over.
   void drop(std::uint64_t transaction, std::uint64_t savepoint) noexcept;
 
-  // The number that a task's context notes while it holds `transaction` (Context::note_held): its own writes outside of
-  // that transaction are refused with Internal, because each would wait for the other.
+  // The number that a task's context records while it holds `transaction` (Context::note_held): its own writes outside
+  // of that transaction are refused with Internal, because each would wait for the other.
   static std::uint32_t held_number(std::uint64_t transaction) noexcept {
     return static_cast<std::uint32_t>(transaction % Context::numbers_max) + 1;
   }
 
-  // Rises with each commit, after it and before any of its writes is acknowledged: a read that begins later sees it.
+  // Increases with each commit, before any of its writes is acknowledged, so that a read that begins later sees the
+  // commit.
   std::uint64_t committed() const noexcept { return committed_.load(std::memory_order_acquire); }
-  // `on_change` is called on the writer's thread when the disk begins to fail, and when it takes writes again. Once,
-  // before it matters.
+  // `on_change` is called on the writer's thread when the disk begins to fail, and when it accepts writes again. Call
+  // it once, before the first write.
   void watch(Function<void()> on_change) noexcept;
   WriterStats stats() const noexcept;
-  // Nothing is queued, runs or holds it.
+  // Whether nothing is queued or running, and no transaction holds it.
   bool is_idle() const noexcept;
 
  private:
@@ -178,28 +183,28 @@ class Writer {
   const log::Logger log_;
   std::unique_ptr<Thread> thread_;
   Member<Job, Writer, &Writer::run_job> job_{*this};
-  Member<Timer, Writer, &Writer::on_timer> timer_{*this};  // On an executor; a thread waits.
+  Member<Timer, Writer, &Writer::on_timer> timer_{*this};  // Used on an executor; a thread waits instead.
   Instant hold_until_;
   std::source_location held_place_;  // The call that began the interactive transaction.
   Result<> commit_error_;
-  std::string disk_error_;  // What SQLite said when the disk failed last.
+  std::string disk_error_;  // SQLite's message when the disk failed last.
 
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   Writes queue_;
-  int lock_retries_ = 0;  // Since another process has the lock; 0: it has not, as far as anybody knows.
+  int lock_retries_ = 0;  // Retries since another process has had the lock; 0: no process is known to have it.
   Instant retry_at_;
-  Writes held_queue_;       // Of the interactive transaction.
-  std::uint64_t held_ = 0;  // Which holds the writer and may still be served; 0: none.
-  bool holds_ = false;      // One has begun and is not yet rolled back or committed.
+  Writes held_queue_;       // Waiting writes of the interactive transaction.
+  std::uint64_t held_ = 0;  // The transaction that holds the writer and may still be served; 0: none.
+  bool holds_ = false;      // Whether one has begun and is not yet rolled back or committed.
   bool dropped_ = false;
   std::uint64_t expired_ = 0;              // The last one that held it for too long.
-  std::vector<std::uint64_t> savepoints_;  // Of the interactive transaction, the innermost last.
+  std::vector<std::uint64_t> savepoints_;  // Savepoints of the interactive transaction, the innermost last.
   std::uint64_t savepoints_begun_ = 0;
-  std::uint64_t undo_to_ = 0;   // The outermost one that was dropped since the last statement; 0: none.
+  std::uint64_t undo_to_ = 0;   // The outermost savepoint that was dropped since the last statement; 0: none.
   Function<void()> on_change_;  // Set once.
   bool stopping_ = false;
-  bool sleeping_ = false;  // The thread waits, or no job is posted: wake() is needed.
+  bool sleeping_ = false;  // Whether the thread waits, or no job is posted: then wake() is needed.
   WriterStats stats_;
 
   alignas(64) std::atomic<std::uint64_t> committed_{1};

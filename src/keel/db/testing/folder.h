@@ -1,4 +1,4 @@
-// keel/db/testing/folder.h — for tests: a folder of one's own that is gone afterwards.
+// keel/db/testing/folder.h — for tests: a temporary folder that is removed afterwards.
 
 #pragma once
 

@@ -4,15 +4,15 @@
 //   sqlite::SimVfs vfs(disk, seed);              // registered while it lives
 //   auto database = sqlite::Database::open({.path = "/app.db", .vfs = vfs.name(), .executor = &simulation.pool()});
 //
-// It asks the disk for what SQLite's VFS for Unix asks the system for, and says the same about it: sectors of 4,096
-// bytes, bytes beside a write are not touched (powersafe overwrite), the folder of a journal or WAL is synced with the
-// first sync of each opener; unlike there, that this fails is an error. Locks are those of POSIX between connections,
-// and the shared memory of the WAL is on the heap; both are gone when the last connection closes. Time and randomness
-// come from the current Host; sleeping does nothing, because on one thread nobody else could move. SQLite's own
-// generator, which is one for the process, begins anew with `seed`.
+// It asks the disk for what SQLite's VFS for Unix asks the system for, and makes the same promises: sectors of 4,096
+// bytes, bytes next to a write are not touched (powersafe overwrite), the folder of a journal or WAL is synced with the
+// first sync of each opener; unlike there, a failure of that sync is an error. Locks between connections are those of
+// POSIX, and the shared memory of the WAL is on the heap; both end when the last connection closes. Time and randomness
+// come from the current Host; sleeping does nothing, because on one thread nothing else could happen meanwhile.
+// SQLite's own random generator, one per process, is restarted with `seed`.
 //
-// Threads: one.  Lifetime: outlives the connections that use it; the disk outlives this. One at a time, because of the
-// generator.
+// Threads: one. Lifetime: outlives the connections that use it; the disk outlives this. Only one at a time, because of
+// the generator.
 // Cost:    for tests.
 
 #pragma once
@@ -34,7 +34,7 @@ class SimVfs {
   SimVfs& operator=(const SimVfs&) = delete;
 
   const char* name() const noexcept;
-  // Connections' files that are open now.
+  // How many files of connections are open now.
   int open_files() const noexcept;
 
   struct State;

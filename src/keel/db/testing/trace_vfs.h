@@ -1,4 +1,4 @@
-// keel/db/testing/trace_vfs.h — the default VFS of SQLite, watched and sabotaged: for tests of durability.
+// keel/db/testing/trace_vfs.h — the default VFS of SQLite, observed and made to fail: for tests of durability.
 //
 //   sqlite::TraceVfs vfs;                        // registered while it lives
 //   auto database = sqlite::Database::open({.path = path, .vfs = vfs.name()});
@@ -30,20 +30,20 @@ class TraceVfs {
 
   const char* name() const noexcept;
 
-  // Records that the write whose row contains `token` has been acknowledged now.
+  // Records that the write whose row contains `token` has now been acknowledged.
   void mark(std::string_view token);
-  // The tokens marked for which the order does not hold: bytes that contain the token written to the WAL, then the
-  // beginning of an fsync of the WAL, its successful end, the mark.
+  // The marked tokens for which this order was violated: bytes with the token are written to the WAL, an fsync of the
+  // WAL begins, it ends successfully, the token is marked.
   std::vector<std::string> violations() const;
-  std::uint64_t syncs() const;   // Of the WAL, successful.
-  std::uint64_t writes() const;  // To the WAL.
+  std::uint64_t syncs() const;   // Successful syncs of the WAL.
+  std::uint64_t writes() const;  // Writes to the WAL.
   void clear();
 
-  // The `nth` next fsync of a WAL (1: the next) fails with EIO; 0: none does.
+  // The `nth` fsync of a WAL from now (1: the next) fails with EIO; 0: none fails.
   void fail_sync(int nth) noexcept;
-  // Every write to a WAL fails as on a full disk until called with false.
+  // Every write to a WAL fails as on a full disk until this is called with false.
   void fill_disk(bool full) noexcept;
-  // The same for want of memory.
+  // The same, as if memory were short.
   void lack_memory(bool lacks) noexcept;
   // The same as on a disk that has become read-only.
   void refuse_writes(bool refuses) noexcept;

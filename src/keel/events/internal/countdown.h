@@ -1,4 +1,4 @@
-// How many of something are under way, and the one who waits for their end.
+// Counts how many of something are running, and lets one thread wait for their end.
 
 #pragma once
 
@@ -9,18 +9,18 @@
 
 namespace keel::events::internal {
 
-// The argument is given by a test of every order of its operations alone.
+// Only a test of every order of the operations passes another argument.
 template <class Atomics = StandardAtomics>
 class BasicCountdown {
  public:
-  // By who keeps the wait from coming to its end until this has returned.
+  // Called by code that keeps the wait from ending until this has returned.
   void begin() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
-  // True: it was the last, and the caller tells the one who waits, who sees all that was done before each end.
+  // True: it was the last one, and the caller must tell the waiting thread, which sees everything done before each end.
   bool end() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == (awaited_bit | 1); }
 
-  // False: none is under way, and nobody will tell.
+  // False: none is running, and nobody will tell.
   bool wait() noexcept { return left_.fetch_or(awaited_bit, std::memory_order_acq_rel) != 0; }
-  // False: the last has ended, and tells.
+  // False: the last one has ended, and tells the waiting thread.
   bool stop_waiting() noexcept { return left_.fetch_and(~awaited_bit, std::memory_order_acq_rel) != awaited_bit; }
 
   bool is_zero() const noexcept { return (left_.load(std::memory_order_acquire) & ~awaited_bit) == 0; }

@@ -1,4 +1,4 @@
-// What a topic has to know of the type of its events.
+// What a topic needs to know about the type of its events.
 
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace keel::events::internal {
 
-inline constexpr std::uint32_t event_types_max = 1024;  // Of a program.
+inline constexpr std::uint32_t event_types_max = 1024;  // The most event types in a program.
 
 struct EventType {
-  std::atomic<std::uint32_t> index;  // Its place in every Bus: given when a topic is first asked for, 0 until then.
+  std::atomic<std::uint32_t> index;  // The index in every Bus: assigned when a topic is first asked for, 0 until then.
   std::string_view name;
   std::size_t bytes, alignment;
-  void (*copy)(void* to, const void* from);  // Null: it cannot be.
+  void (*copy)(void* to, const void* from);  // Null: the type cannot be copied.
   void (*destroy)(void* event) noexcept;
 };
 
@@ -33,7 +33,7 @@ constexpr auto copier() -> void (*)(void*, const void*) {
   }
 }
 
-// One for each type that is published or subscribed to, in the whole program.
+// One object for each type that is published or subscribed to, in the whole program.
 template <class E>
 struct EventTypes {
   static EventType type;

@@ -1,4 +1,4 @@
-// The typed inside of a subscription: a filter, a handler, and how they are called with an event.
+// The typed part of a subscription: a filter, a handler, and how they are called with an event.
 
 #pragma once
 
@@ -32,7 +32,7 @@ inline constexpr bool is_method = false;
 template <class C, class M>
 inline constexpr bool is_method<Method<C, M>> = true;
 
-// Without a filter.
+// The filter when there is none.
 struct Everything {
   template <class E>
   constexpr bool operator()(const E&) const noexcept {

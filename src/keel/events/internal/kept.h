@@ -1,8 +1,8 @@
-// The last events of a topic, for subscribers that come later: the only subscriber of the topic's outer list, which
-// hands each event on to an inner list. So a topic that keeps nothing has no part in it.
+// The last events of a topic, for later subscribers: it is the only subscriber of the topic's outer list, and passes
+// each event on to an inner list. So a topic that keeps nothing does not pay for this.
 //
-// An event is kept, and the inner list read, in one step under the lock; a new subscriber joins that list, and gets
-// what was kept, in one step too: each event reaches it once.
+// Keeping an event and reading the inner list is one step under the lock; joining that list and getting the kept events
+// is one step too: so each event reaches a subscriber exactly once.
 //
 // Threads: any. Publishers of one topic wait for each other while one copies the event, and for a new subscriber while
 //          its handler is given what was kept.
@@ -21,12 +21,12 @@ namespace keel::events::internal {
 
 class Kept final : public Subscriber {
  public:
-  // Of `outer`, whose events `report` hears of as well.
+  // Subscribes to `outer`, whose events are passed to `report` as well.
   Kept(TopicCore& outer, std::size_t last);
   ~Kept() override;
 
   TopicCore& inner() noexcept { return inner_; }
-  // Joins the inner list, after the last `replay` events.
+  // Joins the inner list, after getting the last `replay` events.
   Subscription add(Subscriber& subscriber, std::size_t replay);
 
  private:
@@ -41,7 +41,7 @@ class Kept final : public Subscriber {
   const std::size_t last_;
   const std::size_t stride_;
   std::byte* memory_;
-  std::recursive_mutex mutex_;  // A handler may publish while it is given what was kept.
+  std::recursive_mutex mutex_;  // Recursive, because a handler may publish while it is given the kept events.
   std::size_t first_ = 0;
   std::size_t end_ = 0;
   TopicCore inner_;

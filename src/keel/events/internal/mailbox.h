@@ -1,7 +1,7 @@
-// Events that wait until an executor has delivered them to one subscriber: bounded, in the order they came, one at a
-// time. What is handled lies in the place where it waited; the places are made once.
+// Events that wait until an executor has delivered them to one subscriber: bounded, in the order of arrival, one at a
+// time. An event is handled in the place where it waited; the places are allocated once.
 //
-// Threads: push() on any. The executor's job handles up to `turn_max` events, then lets others have a turn.
+// Threads: push() on any. The executor's job handles up to `turn_max` events, then lets other jobs run.
 
 #pragma once
 
@@ -24,10 +24,10 @@ class Mailbox final : private Job {
   Mailbox(const Mailbox&) = delete;
   ~Mailbox();
 
-  // Copies the event into a place, if there is one by the policy. What becomes of it is counted, and decided in
-  // `receipt` if that is not null.
+  // Copies the event into a place, if the policy provides one. The outcome is counted, and decided in `receipt` if that
+  // is not null.
   void push(const void* event, Receipt* receipt) noexcept;
-  // Drops what waits, takes no more, and waits for the handler unless this is called from inside it.
+  // Drops the waiting events, accepts no more, and waits for the handler unless this is called from inside it.
   void end() noexcept;
   bool is_running_here() const noexcept;
 
@@ -45,7 +45,7 @@ class Mailbox final : private Job {
   void drop(Receipt* receipt) noexcept;
   bool is_running_elsewhere() const noexcept;
   static void deliver(Job& job) noexcept;
-  // The next event, or none: then the job ends here or, when `again`, is posted once more.
+  // The next event, or none: then the job ends here or, when `again` is set, is posted once more.
   Place* take_next(Place* handled, int count, bool& again) noexcept;
 
   Subscriber& owner_;
@@ -60,7 +60,7 @@ class Mailbox final : private Job {
   Place* free_ = nullptr;
   Place* first_ = nullptr;
   Place** last_ = &first_;
-  std::size_t waiting_ = 0;  // In the list, and those that are being copied into it.
+  std::size_t waiting_ = 0;  // Events in the list, and those being copied into it.
   std::uint64_t dropped_ = 0;
   const void* running_on_ = nullptr;  // The thread on which the handler runs.
   bool is_posted_ = false;

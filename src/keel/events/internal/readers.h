@@ -1,11 +1,11 @@
-// Who publishes what, on which thread: how a topic knows that nobody reads an old list of subscribers any more, and
-// that nobody calls a subscriber that has been ended.
+// Records which thread publishes on which topic: so a topic knows when nobody reads an old list of subscribers any
+// more, and when nobody calls a subscriber that has been ended.
 //
-// Hazard pointers (Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 2004), with
-// the expensive half of the barrier where it is needed seldom. A publisher stores what it is about to use and looks
-// again whether that is still in use, with a barrier for the compiler only. Whoever takes it out of use lets every
-// running thread pass a barrier (membarrier(2)) before it looks at what they have stored. Without membarrier, and under
-// ThreadSanitizer, which does not know it, the publisher's store is sequentially consistent.
+// Hazard pointers (Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 2004), with the
+// expensive half of the barrier on the side that needs it rarely. A publisher stores what it is about to use, and
+// checks again whether that is still in use, with a barrier for the compiler only. A thread that takes something out of
+// use makes every running thread pass a barrier (membarrier(2)) before it looks at what they have stored. Without
+// membarrier, and under ThreadSanitizer, which does not know it, the publisher's store is sequentially consistent.
 //
 // readers_test.cc goes through all interleavings of the two.
 
@@ -22,14 +22,14 @@ namespace keel::events::internal {
 struct Snapshot;
 class Subscriber;
 
-// One call of publish() that is under way on a thread, or has been: what it reads, and whom it calls. Only that thread
+// One call of publish() that is running on a thread, or has run: what it reads, and whom it calls. Only that thread
 // writes it.
 struct alignas(64) Frame {
   bool is_free() const noexcept { return snapshot.load(std::memory_order_relaxed) == nullptr; }
 
   std::atomic<const Snapshot*> snapshot = nullptr;
   std::atomic<const Subscriber*> calling = nullptr;
-  std::atomic<Frame*> inner = nullptr;  // For a handler that publishes: made when it first does, and kept.
+  std::atomic<Frame*> inner = nullptr;  // For a handler that publishes: made when it first does, then kept.
 };
 
 // What happened to the events of one topic on one thread.
@@ -40,20 +40,20 @@ struct Totals {
   std::uint64_t published = 0, delivered = 0, failed = 0, dropped = 0;
 };
 
-inline constexpr std::uint32_t topics_max = 1024;  // In a process, at a time.
+inline constexpr std::uint32_t topics_max = 1024;  // The most topics in a process at a time.
 
-// A thread's part. One that has ended leaves its Reader to another that comes.
+// The part of one thread. A thread that ends leaves its Reader to a later thread.
 class Reader {
  public:
   explicit Reader(bool has_barrier);
 
-  // Of the calls of publish() on this thread, from outside to inside, those that are under way come first. Without the
-  // barrier the outermost one is never free: who finds it free has no more questions.
+  // The calls of publish() on this thread, from the outermost to the innermost; running ones come first. Without the
+  // barrier the outermost one is never considered free: whoever finds it free would not check further.
   Frame& outermost() noexcept { return outermost_; }
   Frame& first_free();
   Counts& counts(std::uint32_t topic) const noexcept { return counts_[topic]; }
 
-  // Whether who ends a subscription makes the barrier for all.
+  // Whether the thread that ends a subscription makes the barrier for all.
   bool has_barrier() const noexcept { return has_barrier_; }
 
  private:
@@ -66,7 +66,7 @@ class Reader {
   Reader* next_ = nullptr;
 };
 
-// The calling thread's. Not to be inlined into coroutines, which may change threads.
+// The calling thread's Reader. Must not be inlined into coroutines, which may change threads.
 constinit inline thread_local Reader* current_reader = nullptr;
 Reader& make_current_reader();
 inline Reader& this_reader() {
@@ -76,10 +76,10 @@ inline Reader& this_reader() {
   return *reader;
 }
 
-// What a publisher does with a frame that is free, in this order. `has_barrier` is that of its reader.
+// What a publisher does with a free frame, in this order. `has_barrier` is the value of its reader.
 template <bool has_barrier>
 struct Publishing {
-  // What this gives is not freed before end().
+  // The returned list is not freed before end().
   static const Snapshot& begin(Frame& frame, const std::atomic<const Snapshot*>& current) noexcept {
     const Snapshot* seen = current.load(std::memory_order_relaxed);
     while (true) {
@@ -90,11 +90,12 @@ struct Publishing {
       seen = again;
     }
   }
-  // Before it looks how `subscriber` is to be called.
+  // Called before it looks how `subscriber` is to be called.
   static void calls(Frame& frame, const Subscriber& subscriber) noexcept { announce(frame.calling, &subscriber); }
   static void end(Frame& frame) noexcept {
     frame.calling.store(nullptr, std::memory_order_release);
-    // Announced: who leaves looks whether the list has been replaced, and who replaces it looks who still reads it.
+    // Announced: a leaving publisher checks whether the list has been replaced, and a thread that replaces the list
+    // checks who still reads it.
     announce(frame.snapshot, static_cast<const Snapshot*>(nullptr));
   }
 
@@ -110,19 +111,19 @@ struct Publishing {
   }
 };
 
-// After this every publisher that does not see what was changed before it has been seen by the questions below.
+// After this, every publisher that does not see the earlier changes is seen by the queries below.
 void pass_barrier() noexcept;
 bool is_read(const Snapshot& snapshot) noexcept;
 bool is_called(const Subscriber& subscriber) noexcept;
-// By the calling thread: the question comes from inside the handler.
+// Whether the calling thread does it: then the query comes from inside the handler.
 bool is_called_here(const Subscriber& subscriber) noexcept;
 
-// Numbers of topics, under which Reader::counts() are kept.
+// Numbers of topics, by which Reader::counts() are indexed.
 std::uint32_t take_topic();
-void give_back_topic(std::uint32_t topic) noexcept;  // Nobody publishes there any more.
+void give_back_topic(std::uint32_t topic) noexcept;  // Called when nobody publishes there any more.
 Totals totals(std::uint32_t topic) noexcept;
 
-// Waits for what another thread does soon, or when a handler has ended: spins first, then sleeps.
+// Waits for something that another thread does soon, or for the end of a handler: spins first, then sleeps.
 class Patience {
  public:
   void wait() noexcept;

@@ -1,7 +1,7 @@
-// What became of one event that somebody waits for: publish_and_wait() makes one, and every executor that still has to
-// handle the event decides once.
+// The outcome of one event that somebody waits for: publish_and_wait() makes a Receipt, and every executor that still
+// has to handle the event decides it once.
 //
-// Ownership: by count: the publisher, and each delivery that is not decided. So a publisher that stops waiting leaves,
+// Ownership: counted: by the publisher, and by each undecided delivery. So a publisher can stop waiting and leave,
 //            and the deliveries go on.
 
 #pragma once
@@ -23,14 +23,15 @@ class Receipt final : private Job {
  public:
   class Arrival;
 
-  // The publisher's. Its executor at that time is where it waits.
+  // Made by the publisher. It waits on the executor that is current at that time.
   static Receipt& make();
-  // The publisher's part.
+  // Releases the publisher's share.
   void release() noexcept;
 
-  // Of what does not wait for an executor.
+  // For an outcome that does not wait for an executor.
   void note(Outcome outcome) noexcept { counts_[static_cast<int>(outcome)].fetch_add(1, std::memory_order_relaxed); }
-  // A delivery that is decided later, on any thread. After that it does not touch the receipt any more.
+  // Announces a delivery that is decided later, on any thread. That thread does not touch the receipt after its
+  // decision.
   void expect() noexcept;
   void decide(Outcome outcome) noexcept;
 
@@ -44,9 +45,9 @@ class Receipt final : private Job {
 
   Executor* const home_;
   std::atomic<std::uint32_t> owners_ = 1;
-  Countdown undecided_;  // Of what was expected.
+  Countdown undecided_;  // Counts the expected deliveries.
   std::atomic<std::uint32_t> counts_[3] = {};
-  Arrival* waiting_ = nullptr;  // At home only.
+  Arrival* waiting_ = nullptr;  // Used only on the home executor.
 };
 
 // Waits until everything is decided; once for each receipt.

@@ -1,4 +1,4 @@
-// One handler of one topic: how it is called, and until when it is there.
+// One handler of one topic: how it is called, and how long it exists.
 //
 // Ownership: by count: the list of the topic's subscribers (until nobody reads an old one), the Subscription, and each
 //            posted job of the mailbox. The handler itself ends with end() of the Subscription.
@@ -28,12 +28,12 @@ struct EventType;
 
 class Subscriber {
  public:
-  // How an event is handed on. 1 when the handler has handled it in this call. `awaited`: of publish_and_wait(), which
-  // waits for the others; null: of publish().
+  // How an event is passed to it. 1 when the handler has handled it within this call. `awaited`: from
+  // publish_and_wait(), which waits for the others; null: from publish().
   using Call = unsigned (*)(Subscriber& subscriber, const void* event, Awaited* awaited) noexcept;
-  // Of a handler that gives a Task; null for others.
+  // For a handler that returns a Task; null for others.
   using Run = Task<> (*)(Subscriber& subscriber, const void* event);
-  // Of one that has ended.
+  // For a handler that has ended.
   static unsigned pass_over(Subscriber&, const void*, Awaited*) noexcept { return 0; }
 
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
@@ -41,9 +41,9 @@ class Subscriber {
   Subscriber(const Subscriber&) = delete;
   Subscriber& operator=(const Subscriber&) = delete;
 
-  // On the executor.
+  // Called on the executor.
   virtual Outcome handle(const void* event) noexcept = 0;
-  // Destroys the handler, which is called no more.
+  // Destroys the handler, which is not called any more.
   virtual void forget() noexcept = 0;
 
   TopicCore& topic() const noexcept { return topic_; }
@@ -62,14 +62,14 @@ class Subscriber {
   // For the executor.
   void enqueue(const void* event, Awaited* awaited) const noexcept;
 
-  // A Task of the handler begins, and has ended.
+  // Called when a Task of the handler begins, and when it has ended.
   void pin() noexcept { tasks_.begin(); }
   void unpin() noexcept;
   bool has_tasks() const noexcept { return !tasks_.is_zero(); }
 
   std::atomic<Call> call;
   const Run run;
-  bool is_listed = true;  // The topic's, under its lock.
+  bool is_listed = true;  // Belongs to the topic, under its lock.
 
  protected:
   Subscriber(TopicCore& topic, const EventType& type, const SubscribeOptions& options, Call how, Run task);
@@ -79,13 +79,13 @@ class Subscriber {
   friend class TasksEnded;
   TopicCore& topic_;
   const int priority_;
-  std::atomic<std::uint32_t> owners_ = 2;  // The list and the Subscription.
+  std::atomic<std::uint32_t> owners_ = 2;  // Owned by the list and the Subscription.
   Countdown tasks_;
   TasksEnded* awaits_tasks_ = nullptr;
-  std::unique_ptr<Mailbox> mailbox_;  // With an executor.
+  std::unique_ptr<Mailbox> mailbox_;  // Used with an executor.
 };
 
-// Waits until no Task of the handler is under way. No new one can begin: the subscriber has left the list.
+// Waits until no Task of the handler is running. No new one can begin, because the subscriber has left the list.
 class TasksEnded : public Leaf {
  public:
   using Value = void;
@@ -107,7 +107,7 @@ class TasksEnded : public Leaf {
   Last last_;
 };
 
-// What publish_and_wait() waits for, of one event.
+// What publish_and_wait() waits for, for one event.
 class Awaited {
  public:
   Awaited() : receipt_(Receipt::make()) {}
@@ -118,12 +118,12 @@ class Awaited {
   }
 
   Receipt& receipt() const noexcept { return receipt_; }
-  // Its handler gives a Task, which is to be run.
+  // For a handler that returns a Task, which is to be run.
   void add(Subscriber& subscriber) {
     tasks_.push_back(&subscriber);
     subscriber.pin();
   }
-  // The first whose Task has not been run; null: none is left.
+  // The first whose Task has not been run; null when none is left.
   Subscriber* task() const noexcept { return next_ < tasks_.size() ? tasks_[next_] : nullptr; }
   void task_ended() noexcept { tasks_[next_++]->unpin(); }
 

@@ -1,4 +1,4 @@
-// The untyped inside of a topic: the list of its subscribers, which publishers read without a lock, and its numbers.
+// The untyped part of a topic: the list of its subscribers, which publishers read without a lock, and its counts.
 
 #pragma once
 
@@ -23,13 +23,14 @@ class Kept;
 class Reader;
 class TopicCore;
 
-// Does not change while it is in use; the subscribers follow it in memory, highest priority first, and a null pointer.
+// Does not change while it is in use; in memory it is followed by the subscribers, highest priority first, and a null
+// pointer.
 struct Snapshot {
   std::size_t size = 0;
   TopicCore* topic = nullptr;
-  // Once it was replaced:
+  // Once it has been replaced:
   Snapshot* next = nullptr;       // By this one.
-  Subscriber* retired = nullptr;  // Is in this list, and in none after it: released with it.
+  Subscriber* retired = nullptr;  // Is in this list, but in no later one: released together with this list.
 
   Subscriber** begin() const noexcept { return reinterpret_cast<Subscriber**>(const_cast<Snapshot*>(this) + 1); }
   Subscriber** end() const noexcept { return begin() + size; }
@@ -37,7 +38,7 @@ struct Snapshot {
 
 class TopicCore {
  public:
-  // `report` is called for each handler that fails, on the thread where it does.
+  // `report` is called for each failing handler, on the thread where it fails.
   TopicCore(const EventType& type, Function<void(const Error&)> report);
   TopicCore(const TopicCore&) = delete;
   ~TopicCore();
@@ -45,29 +46,30 @@ class TopicCore {
   // Not inlined: coroutines may change threads.
   [[gnu::noinline]] void publish(const void* event) noexcept;
   [[gnu::noinline]] void publish_all(const void* events, std::size_t count) noexcept;
-  // `event` outlives the task.
+  // `event` must outlive the task.
   Task<Delivery> publish_and_wait(const void* event);
 
   Subscription add(Subscriber& subscriber);
-  // Keeps the last events from now on, for those who subscribe later. A Bug: somebody has subscribed, or it is called
-  // twice.
+  // Keeps the last events from now on, for later subscribers. A Bug when somebody has already subscribed, or when it is
+  // called twice.
   void keep(std::size_t last);
-  // Whose list handlers join: this one, or the inner one of a topic that keeps events.
+  // The topic whose list handlers join: this one, or the inner one of a topic that keeps events.
   TopicCore& listened() noexcept;
-  // add(), after the last `replay` events where some are kept. `subscriber` is of listened().
+  // add(), after passing on the last `replay` kept events. `subscriber` belongs to listened().
   Subscription subscribe(Subscriber& subscriber, std::size_t replay);
-  // For Kept: publishes to those who are in the list while `lock` is held, and lets go of it before it calls them.
-  // Gives how many have handled it, and counts nothing.
+  // For Kept: publishes to those who are in the list while `lock` is held, and releases it before it calls them.
+  // Returns how many have handled it, and counts nothing.
   unsigned publish_kept(const void* event, Awaited* awaited, std::unique_lock<std::recursive_mutex>& lock) noexcept;
   void replay(Subscriber& subscriber, const void* event) noexcept;
-  // Takes it out of the list: what begins after this does not call it. Idempotent.
+  // Takes it out of the list: a publish() that begins after this does not call it. Idempotent.
   void unlist(Subscriber& subscriber) noexcept;
-  // Waits for the calls that are under way on other threads; false, and not, when this is called from inside one.
+  // Waits for calls that are running on other threads; returns false at once when this is called from inside such a
+  // call.
   bool wait_uncalled(const Subscriber& subscriber) const noexcept;
-  // The same, waits for its handler unless this is called from inside it, and destroys it.
+  // The same; it waits for the handler unless this is called from inside it, and destroys it.
   void end(Subscriber& subscriber) noexcept;
 
-  // While it is held, subscriptions neither begin nor end; publishers do not notice.
+  // While the lock is held, no subscription begins or ends; publishers do not notice.
   std::unique_lock<std::mutex> hold_list() const { return std::unique_lock(mutex_); }
 
   void report(const Error& error) const noexcept { report_(error); }
@@ -76,7 +78,7 @@ class TopicCore {
   const EventType& type() const noexcept { return type_; }
 
  private:
-  // Each gives how many handlers have handled an event in this call.
+  // Each returns how many handlers have handled an event in this call.
   template <bool has_barrier>
   [[gnu::always_inline]] static unsigned call_each(Frame& frame, const Snapshot& list, const void* event,
                                                    Awaited* awaited) noexcept;
@@ -100,12 +102,13 @@ class TopicCore {
   const EventType& type_;
   const Function<void(const Error&)> report_;
 
-  // What was replaced is freed in its order, by whoever has the turn: lists before may have the same subscribers.
+  // Replaced lists are freed in their order, by the thread that has the turn: earlier lists may contain the same
+  // subscribers.
   Turn turn_;
-  Snapshot* oldest_;                     // Of whoever has it.
-  std::atomic<const Snapshot*> fenced_;  // What is older was replaced before the last barrier.
-  mutable std::mutex mutex_;  // Guards changes of the list, and what follows. No handler's code runs under it.
-  int unfenced_ = 0;          // So many were replaced since the last barrier.
+  Snapshot* oldest_;                     // Used by the thread that has the turn.
+  std::atomic<const Snapshot*> fenced_;  // Older lists were replaced before the last barrier.
+  mutable std::mutex mutex_;  // Guards changes of the list, and the members below. No handler's code runs under it.
+  int unfenced_ = 0;          // How many lists were replaced since the last barrier.
   std::atomic<Kept*> kept_ = nullptr;
   Subscription keeping_;  // Of it.
 };

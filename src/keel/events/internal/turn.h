@@ -1,5 +1,5 @@
-// One thread at a time does what several ask for, and none waits: who asks while another has the turn leaves it to that
-// one, which looks once more before it goes.
+// One thread at a time does what several ask for, and none waits: a thread that asks while another has the turn leaves
+// the work to that one, which checks once more before it stops.
 
 #pragma once
 
@@ -10,14 +10,14 @@
 
 namespace keel::events::internal {
 
-// The argument is given by a test of every order of its operations alone.
+// Only a test of every order of the operations passes another argument.
 template <class Atomics = StandardAtomics>
 class BasicTurn {
  public:
-  // True: the caller has the turn, works, and gives it back until that is true. False: who has it works once more, and
-  // then sees what the caller did before it asked.
+  // True: the caller has the turn; it works, and calls give_back() until that returns true. False: the thread with the
+  // turn works once more, and then sees what the caller did before asking.
   bool ask() noexcept { return asked_.fetch_add(1, std::memory_order_acq_rel) == 0; }
-  // False: somebody has asked meanwhile, and the turn stays.
+  // False: another thread has asked meanwhile, and the caller keeps the turn.
   bool give_back() noexcept {
     std::uint64_t asked = 1;
     if (asked_.compare_exchange_strong(asked, 0, std::memory_order_acq_rel, std::memory_order_relaxed)) return true;

@@ -1,7 +1,8 @@
-// keel/exec/internal/job_batch.h — the jobs that one thread has taken and not begun; others may take from them.
+// keel/exec/internal/job_batch.h — the jobs that one thread has taken and not begun; other threads may take from them.
 //
-// Jobs leave in their order, whoever takes them. One word says which fill this is, how many jobs it had and how many
-// have left; the owner adds to it and others exchange it, so that a fill that has ended meanwhile is noticed.
+// Jobs leave in their order, whoever takes them. One word holds the number of the current fill, how many jobs it had
+// and how many have left; the owner adds to it and other threads exchange it, so that the end of a fill does not go
+// unnoticed.
 
 #pragma once
 
@@ -14,26 +15,26 @@
 
 namespace keel::internal {
 
-// The arguments are given by a test of every order of its operations alone.
+// Only a test of every order of the operations passes other arguments.
 template <class Atomics = StandardAtomics, std::size_t size = 64>
 class BasicJobBatch {
  public:
   static constexpr std::size_t size_max = size;
 
-  // The owner, when nothing is left: put() the jobs, then publish().
+  // For the owner, when nothing is left: put() the jobs, then publish().
   void put(std::size_t i, Job& job) noexcept { jobs_[i].store(&job, std::memory_order_relaxed); }
   void publish(std::size_t count) noexcept {
     const std::uint64_t fill = (claim_.load(std::memory_order_relaxed) >> 32) + 1;
     claim_.store(fill << 32 | count << 16, std::memory_order_release);
   }
 
-  // The owner's next; null when none is left.
+  // The owner's next job; null when none is left.
   Job* take() noexcept {
     const std::uint64_t claim = claim_.fetch_add(1, std::memory_order_relaxed);
     const std::size_t i = next_of(claim);
     const std::size_t count = count_of(claim);
     if (i >= count) return nullptr;
-    // Another processor has written the jobs: the lines of the next ones come while this one runs.
+    // Another processor has written the jobs: the cache lines of the next ones are fetched while this one runs.
     if (i + 2 < count) __builtin_prefetch(jobs_[i + 2].load(std::memory_order_relaxed), 1);
     return jobs_[i].load(std::memory_order_relaxed);
   }

@@ -1,10 +1,10 @@
-// keel/exec/internal/job_lanes.h — jobs that wait: first in, first out, for each priority.
+// keel/exec/internal/job_lanes.h — waiting jobs: first in, first out, for each priority.
 //
 // High before Normal before Low; but a lane whose oldest job has been passed over by 16 jobs of other lanes in a row is
 // next, so that none starves: the 17th is its own, or the 18th when two lanes come to that point together.
 //
 // Never allocates after construction: each lane keeps its next jobs as pointers in a ring, so that taking one does not
-// touch the ones behind it, and links what goes beyond the ring.
+// touch the jobs after it, and links the jobs that do not fit into the ring.
 //
 // Threads: one at a time.
 
@@ -20,7 +20,7 @@ namespace keel::internal {
 
 class JobFifo {
  public:
-  // `ring` jobs, a power of two, wait as pointers.
+  // The ring holds `ring` jobs as pointers; a power of two.
   explicit JobFifo(std::size_t ring);
   JobFifo(const JobFifo&) = delete;
   JobFifo& operator=(const JobFifo&) = delete;
@@ -35,7 +35,7 @@ class JobFifo {
   const std::size_t mask_;
   std::size_t head_ = 0;  // Number of jobs taken from the ring.
   std::size_t tail_ = 0;  // Number of jobs put into the ring.
-  Job* first_ = nullptr;  // Behind the ring.
+  Job* first_ = nullptr;  // The first job after the ring.
   Job** last_ = &first_;
 };
 
@@ -43,7 +43,7 @@ class JobLanes {
  public:
   static constexpr int passes_max = 16;
 
-  // `ring`: of the lane of Normal, rounded up to a power of two.
+  // `ring`: for the lane of Normal, rounded up to a power of two.
   explicit JobLanes(std::size_t ring);
 
   void push(Job& job, Priority priority) noexcept;
@@ -53,7 +53,7 @@ class JobLanes {
  private:
   struct Lane {
     JobFifo jobs;
-    int passed = 0;  // Jobs of other lanes since its oldest one could have been taken.
+    int passed = 0;  // How many jobs of other lanes were taken since its oldest one could have been.
   };
   Job* take(Lane& from) noexcept;
 

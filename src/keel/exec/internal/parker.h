@@ -1,7 +1,7 @@
 // keel/exec/internal/parker.h — one thread that sleeps until another wakes it: a futex (futex(2)).
 //
-// An unpark() that comes first is kept: the next park() returns immediately. What was done before each unpark() that a
-// park() uses up is seen after it. park() belongs to one thread.
+// An unpark() that comes first is kept: the next park() returns immediately. After park(), the thread sees what was
+// done before each unpark() that this park() consumes. park() may be called by only one thread.
 
 #pragma once
 
@@ -21,13 +21,13 @@ struct Futexes {
 
    public:
     using std::atomic<T>::atomic;
-    // Sleeps until a wake_one() when this is its newest value; also returns for a signal, or for nothing.
+    // Sleeps until a wake_one(), provided this is its newest value; also returns for a signal, or spuriously.
     void sleep_while(T value) noexcept { futex_sleep_while(this, value); }
     void wake_one() noexcept { futex_wake_one(this); }
   };
 };
 
-// The argument is given by a test of every order of its operations alone.
+// Only a test of every order of the operations passes another argument.
 template <class Atomics = Futexes>
 class BasicParker {
  public:
@@ -36,7 +36,8 @@ class BasicParker {
     if (state_.compare_exchange_strong(now, parked, std::memory_order_relaxed, std::memory_order_relaxed)) {
       while (state_.load(std::memory_order_relaxed) == parked) state_.sleep_while(parked);
     }
-    // Not a store: an unpark() may have come since, and is not kept. What was done before it is seen instead.
+    // Not a store: an unpark() may have come in the meantime, and is not kept. Instead, what was done before it is
+    // seen.
     state_.exchange(neither, std::memory_order_acquire);
   }
   void unpark() noexcept {
@@ -45,7 +46,7 @@ class BasicParker {
 
  private:
   static constexpr std::uint32_t neither = 0, parked = 1, woken = 2;
-  typename Atomics::template Atomic<std::uint32_t> state_{neither};  // `parked`: or about to be.
+  typename Atomics::template Atomic<std::uint32_t> state_{neither};  // `parked`: or about to park.
 };
 
 using Parker = BasicParker<>;

@@ -1,7 +1,7 @@
 // keel/exec/internal/pool_state.h — what the threads of a ThreadPool share, and the rules by which they sleep and wake.
 //
-// Everything but the atomics is under `mutex`. Every thread is in one of four states: it runs jobs (is_busy), it
-// searches (awake without a job, counted in `searching`), it sleeps (in the stack `asleep`), or it ends. What holds:
+// Everything except the atomics is guarded by `mutex`. Every thread is in one of four states: it runs jobs (is_busy),
+// it searches (awake without a job, counted in `searching`), it sleeps (in the stack `asleep`), or it ends. Invariants:
 //
 //   A thread sleeps only when no job waits and no batch has a job left. It finds that out under the lock.
 //   A batch has more than one job only when nobody sleeps, so that whoever comes to sleep will look into it.
@@ -37,22 +37,22 @@ struct alignas(64) ThreadPool::Worker {
   internal::JobBatch batch;
   SingleWriterCounter executed;
   internal::Parker parker;
-  std::unique_ptr<Thread> thread;  // Null: there is none now.
+  std::unique_ptr<Thread> thread;  // Null: there is no thread now.
 
-  // Under the lock.
-  Worker* below = nullptr;  // In the stack of those who sleep.
+  // Guarded by the lock.
+  Worker* below = nullptr;  // Next lower one in the stack of sleeping workers.
   bool is_busy = false;     // It has taken jobs.
   bool is_called = false;   // It was woken to search.
   bool leaves = false;      // It was woken to end.
 
-  // Its own.
+  // Used only by the worker itself.
   std::size_t take_max = 1;       // The most jobs that are taken together.
-  std::size_t taken = 0;          // Last time.
+  std::size_t taken = 0;          // Jobs taken last time.
   Duration spin_for;              // How long a thread polls for work before it sleeps.
-  unsigned turns = 0;             // Of jobs taken.
-  const Job* followed = nullptr;  // In its batch, and measured.
+  unsigned turns = 0;             // How many times jobs were taken.
+  const Job* followed = nullptr;  // The measured job of its batch.
   Instant followed_at;
-  unsigned follow_every = 0;  // What measuring has found; 0: nothing new.
+  unsigned follow_every = 0;  // The result of measuring; 0: nothing new.
 };
 
 // Posted to the executor that a pool has instead of threads: one for each job of the pool.
@@ -61,77 +61,77 @@ struct ThreadPool::Errand : Job, Link {
   static void run(Job& job) noexcept;
 
   ThreadPool* pool;  // Null: stopped.
-  Job* due;          // Its time has come now. Null: the next one that waits.
+  Job* due;          // The job that is now due. Null: the next one that waits.
 };
 
 struct ThreadPool::State {
   using Lock = std::unique_lock<std::mutex>;
   explicit State(ThreadPoolOptions&& from);
 
-  // Locks; spins a little before it sleeps, for the lock is held for some ten nanoseconds.
+  // Locks; spins briefly before it sleeps, because the lock is held only for some ten nanoseconds.
   Lock enter() const noexcept;
 
-  // Under the lock, from here on.
+  // The functions from here on need the lock.
   bool has_room(std::size_t count) const noexcept;
   std::size_t queued() const noexcept;
   void push(Job& job, Priority priority) noexcept;
   void push_all(Job& first, Job& last, Priority priority) noexcept;
-  bool fill(Worker& me) noexcept;   // `me` takes jobs that wait. False: none does.
-  bool steal(Worker& me) noexcept;  // `me` takes one that another has taken and not begun.
+  bool fill(Worker& me) noexcept;   // `me` takes waiting jobs. False: there are none.
+  bool steal(Worker& me) noexcept;  // `me` takes a job that another worker has taken and not begun.
   void sleep(Worker& me) noexcept;
-  Worker& wake_one() noexcept;       // The one that fell asleep last.
-  Worker* call_searcher() noexcept;  // The worker to unpark() after the lock; null: none has to be woken.
+  Worker& wake_one() noexcept;       // Wakes the worker that fell asleep last.
+  Worker* call_searcher() noexcept;  // The worker to unpark() after the lock is released; null: none has to be woken.
   bool is_idle() const noexcept { return asleep_count == threads && lanes.size() == 0 && discarding == 0; }
   void note_idle() noexcept;
   void finish() noexcept;
 
-  // Without the lock.
+  // Called without the lock.
   void spin(Worker& me) const noexcept;
   void park(Worker& me) const noexcept;
   void gather() const noexcept;  // Gives threads that post many jobs a moment to post more.
 
-  // What is read for every job lies apart from what every post changes.
+  // Data that is read for every job is kept apart from data that every post changes.
   std::atomic<bool> is_discarding{false};
   std::atomic<std::uint64_t> in_caller{0};       // Jobs that ran in their caller.
   std::atomic<unsigned> caller_follow_every{1};  // One job in this many of these is measured.
   ThreadPoolOptions options;
   Host& host = Host::current();
   const int threads_max;
-  const bool has_processors;  // More than one.
+  const bool has_processors;  // Whether there is more than one processor.
 
   alignas(64) mutable std::mutex mutex;
   internal::JobLanes lanes;
   std::vector<std::unique_ptr<Worker>> workers;  // threads_max of them.
-  int threads = 0;                               // That there are and that do not leave.
+  int threads = 0;                               // The number of threads, without those that are leaving.
   int searching = 0;
   int asleep_count = 0;
   Worker* asleep = nullptr;
   bool is_stopping = false;
-  int discarding = 0;        // Calls of stop() whose delayed jobs may still bring somebody home.
-  bool is_finished = false;  // Every thread ends.
+  int discarding = 0;        // Calls of stop() that may still run delayed jobs.
+  bool is_finished = false;  // Every thread is to end.
   std::uint64_t refused = 0;
   std::uint64_t discarded = 0;
   internal::Utilisation utilisation;
-  std::condition_variable idle;  // Nothing waits or runs; or is_finished.
+  std::condition_variable idle;  // Notified when no job waits or runs, or when is_finished.
   std::condition_variable room;  // Notified when there may be room in the queue.
   int blocked = 0;               // Callers of offer() that wait for room.
 
-  const Job* followed = nullptr;  // A job that waits and is measured.
+  const Job* followed = nullptr;  // The measured job among the waiting ones.
   Instant followed_at;
   unsigned follow_every = 1;
   unsigned follow_in = 0;
 
-  // The clock: a thread for what is due later and for changes of size.
+  // The clock: a thread for delayed jobs and for changes of size.
   std::condition_variable clock;
   std::unique_ptr<Thread> clock_thread;
   bool has_clock = false;
   std::multimap<Instant, Job*> delayed;
-  bool is_scaling = false;              // All threads were busy, or there are more than the least.
-  Instant scale_at = Instant::never();  // The end of the interval.
+  bool is_scaling = false;              // All threads were busy, or there are more than the minimum.
+  Instant scale_at = Instant::never();  // The end of the current interval.
 
-  List<Errand> errands;  // On their way, where there are no threads.
+  List<Errand> errands;  // Errands on their way, when the pool has no threads.
 
-  alignas(64) std::atomic<std::size_t> waiting{0};  // lanes.size(), for those who spin.
+  alignas(64) std::atomic<std::size_t> waiting{0};  // lanes.size(), for spinning workers.
 };
 
 }  // namespace keel

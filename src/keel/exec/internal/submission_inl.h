@@ -1,4 +1,4 @@
-// What a submitted job, its handle and its listener do to each other: the bodies of BasicSubmission.
+// How a submitted job, its handle and its listener interact: the bodies of BasicSubmission.
 
 #pragma once
 

@@ -1,10 +1,11 @@
-// keel/exec/internal/utilisation.h — how busy the threads of a pool are, and whether that calls for more or fewer.
+// keel/exec/internal/utilisation.h — measures how busy the threads of a pool are, and decides whether it needs more or
+// fewer.
 //
-// Utilisation is the share of the threads' time in which they did not sleep, measured over one interval after another.
-// One more: above `grow_above` in an interval at whose end jobs wait. One fewer: below `shrink_below` in 16 intervals
-// in a row. Between the two nothing changes.
+// Utilisation is the share of the threads' time in which they did not sleep, measured over consecutive intervals.
+// One thread more: when it was above `grow_above` in an interval, and jobs wait at its end. One thread fewer: when it
+// was below `shrink_below` in 16 intervals in a row. Between the two nothing changes.
 //
-// Threads: one at a time.  No clock: every call is told the time.
+// Threads: one at a time. It has no clock: every call is given the time.
 
 #pragma once
 
@@ -27,7 +28,7 @@ class Utilisation {
 
   Utilisation(const UtilisationBounds& bounds, Instant now) noexcept : bounds_(bounds), at_(now) {}
 
-  // From now on there are so many threads, and so many of them sleep.
+  // Records that there are now so many threads, of which so many sleep.
   void note(Instant now, int threads, int asleep) noexcept {
     pass(now);
     threads_ = threads;
@@ -35,10 +36,10 @@ class Utilisation {
   }
   // Begins an interval.
   void begin(Instant now) noexcept;
-  // Ends it and begins the next: 1, 0 or -1 threads more.
+  // Ends the interval and begins the next; returns the change in the number of threads: 1, 0 or -1.
   int end(Instant now, bool jobs_wait) noexcept;
 
-  // Since the beginning, over all threads.
+  // The sum over all threads since the beginning.
   double busy_seconds(Instant now) noexcept {
     pass(now);
     return busy_seconds_;
@@ -51,7 +52,7 @@ class Utilisation {
   Instant at_;
   int threads_ = 0;
   int asleep_ = 0;
-  std::int64_t alive_ns_ = 0;  // Of all threads, in this interval.
+  std::int64_t alive_ns_ = 0;  // The sum over all threads in this interval.
   std::int64_t asleep_ns_ = 0;
   double busy_seconds_ = 0;
   int calm_ = 0;  // Intervals in a row below `shrink_below`.

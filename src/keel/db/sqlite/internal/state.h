@@ -1,5 +1,5 @@
-// keel/db/sqlite/internal/state.h — what a Database has: its writer, the readers of loops, and the connections of the
-// pool.
+// keel/db/sqlite/internal/state.h — the members of a Database: its writer, the readers of loops, and the connections of
+// the pool.
 
 #pragma once
 
@@ -21,7 +21,7 @@ namespace internal {
 
 inline std::atomic<std::uint64_t> databases_opened{0};
 
-// The reader that this thread used last. Databases are numbered and never reuse a number.
+// The reader that this thread used last. Databases have numbers, which are never reused.
 struct Recent {
   std::uint64_t database = 0;
   const void* owner = nullptr;
@@ -33,7 +33,7 @@ inline constinit thread_local Recent recent;
 
 struct Database::State {
   struct OwnedReader {
-    const void* owner;  // A loop, or an address that is one thread's.
+    const void* owner;  // A loop, or an address that stands for one thread.
     std::unique_ptr<Reader> reader;
   };
 
@@ -51,7 +51,7 @@ struct Database::State {
   }
 
   Result<Reader*> reader_of(io::Loop* loop);
-  // Null: the calling thread has no reader yet, or not for this loop.
+  // Null: the calling thread has no reader yet, or none for this loop.
   Result<Reader*> reader() {
     io::Loop* loop = io::Loop::current();
     const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &internal::recent;
@@ -65,25 +65,25 @@ struct Database::State {
     std::lock_guard lock(mutex);
     return executor_reads != 0;
   }
-  // Hands a long read to the threads or the executor. False: too many wait.
+  // Passes a long read to the threads or the executor. False: too many wait.
   bool post_read(Job& job) noexcept;
 
   const DatabaseOptions options;
   const std::uint64_t number;
   std::unique_ptr<Writer> writer;
-  std::unique_ptr<ThreadPool> pool;  // Null: the executor.
+  std::unique_ptr<ThreadPool> pool;  // Null: the executor is used.
   std::atomic<bool> closed{false};
 
   mutable std::mutex mutex;
   std::vector<OwnedReader> readers;
-  std::vector<std::unique_ptr<Connection>> pool_connections;  // Free ones.
+  std::vector<std::unique_ptr<Connection>> pool_connections;  // The free connections.
   ReadTransactions read_transactions;
-  std::uint64_t pool_opened = 0;  // Connections of the pool, free or not.
-  std::uint64_t pool_waits = 0;   // Reads that found all its threads at work,
-  Duration pool_wait_time;        // and for how long they waited.
+  std::uint64_t pool_opened = 0;  // The number of connections of the pool, free or not.
+  std::uint64_t pool_waits = 0;   // Reads that found all threads busy,
+  Duration pool_wait_time;        // and the total time that they waited.
   std::uint64_t pool_reads = 0;
   std::uint64_t backups = 0;
-  std::size_t executor_reads = 0;  // Posted to the executor and not ended.
+  std::size_t executor_reads = 0;  // Reads posted to the executor that have not ended.
   std::uint64_t executor_refused = 0;
 };
 

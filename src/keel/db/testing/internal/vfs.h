@@ -1,9 +1,9 @@
-// keel/db/testing/internal/vfs.h — a VFS of SQLite whose files are objects, for those that tests put below it.
+// keel/db/testing/internal/vfs.h — a VFS of SQLite whose files are objects, as a base for those that tests use.
 //
 // The functions of both classes are those of SQLite's sqlite3_vfs and sqlite3_io_methods, version 2: shared memory for
 // the WAL, no memory-mapped reads. They return SQLite's codes.
 //
-// Threads:  any, as far as the derived classes allow.
+// Threads: any, as far as the derived classes allow.
 // Lifetime: a Vfs outlives the connections that use it.
 
 #pragma once
@@ -43,11 +43,11 @@ class Vfs {
   const char* name() const noexcept { return name_.c_str(); }
 
  protected:
-  // What concerns no open file is done as by `methods`.
+  // Anything that does not concern an open file is done by `methods`.
   Vfs(std::string name, const sqlite3_vfs& methods);
-  virtual ~Vfs();  // No more connections to it are made.
+  virtual ~Vfs();  // After this no connections to it can be made.
 
-  // For the derived class, when it is ready.
+  // Called by the derived class when it is ready.
   void allow_use();
 
   // On success `file` is set.
