@@ -1,4 +1,4 @@
-// keel/net/network.h — a block of addresses: whether one is in it.
+// keel/net/network.h — a block of addresses, and whether an address is in it.
 //
 //   Network inside = Network::parse("10.0.0.0/8").value();
 //   if (inside.contains(stream.peer_address())) …
@@ -15,12 +15,14 @@
 
 namespace keel {
 
-// A block of addresses: "10.0.0.0/8", "fd00::/8", one address "192.0.2.7", or "unix": every client of a Unix socket.
+// A block of addresses: "10.0.0.0/8", "fd00::/8", the single address "192.0.2.7", or "unix": every client of a Unix
+// socket.
 class Network {
  public:
   // InvalidArgument says what is wrong. Bits after the prefix are ignored.
   static Result<Network> parse(std::string_view text);
-  // An IPv4 address that came over an IPv6 socket (::ffff:192.0.2.7) is the IPv4 address. An empty one is nowhere.
+  // An IPv4 address that came over an IPv6 socket (::ffff:192.0.2.7) counts as the IPv4 address. An empty address is in
+  // no block.
   bool contains(const Address& address) const noexcept;
 
  private:

@@ -1,5 +1,5 @@
-// keel/net/outbox.h — a queue of bytes to be written to a stream, so that the code that has them does not wait for the
-// peer.
+// keel/net/outbox.h — a queue of bytes to be written to a stream, so that the code that produces them need not wait for
+// the peer.
 //
 //   Task<> talk(Room& room, Stream stream) {
 //     Outbox outbox(stream);
@@ -20,8 +20,9 @@
 // Errors:    push: ResourceExhausted when the queue would hold more than bytes_max, FailedPrecondition after close(),
 //            Unavailable when run() has ended; then nothing of it is queued. run: as Stream::write. below_low, drained:
 //            Unavailable when run() has ended before.
-// Ownership: bytes are copied, or moved in. Refers to the stream, to which nothing else may write while run() does.
-// Lifetime:  outlives run() and every task that waits; bytes that are queued at its end are not sent.
+// Ownership: bytes are copied, or moved in. Refers to the stream, to which nothing else may write while run() is
+// running. Lifetime: outlives run() and every waiting task; bytes that are still queued when it is destroyed are not
+// sent.
 // Threads:   the stream's worker.
 // Cancel:    run() ends immediately; after that the stream can no longer be written to. A cancelled wait leaves nothing
 //            queued.
@@ -42,11 +43,11 @@
 
 namespace keel {
 
-// Bounds of the queued bytes.
+// Limits of the queued bytes.
 struct OutboxOptions {
   std::size_t high_bytes = 256 * 1024;  // Queued bytes above which a producer should pause.
-  std::size_t low_bytes = 64 * 1024;    // Where it may continue.
-  // Above it push() fails: the most memory that a peer which does not read can cost.
+  std::size_t low_bytes = 64 * 1024;    // The number at which it may continue.
+  // Above this number push() fails: it limits the memory that a peer which does not read can cost.
   std::size_t bytes_max = 1024 * 1024;
 };
 
@@ -59,17 +60,17 @@ class Outbox {
   Outbox& operator=(const Outbox&) = delete;
   ~Outbox();
 
-  // Behind what is queued; never waits.
+  // Appends to the queue; never waits.
   Result<> push(std::string_view bytes);
   Result<> push(Buffer&& bytes);
 
   std::size_t queued_bytes() const noexcept { return queue_.size(); }  // Including the bytes that are being written.
   bool is_above_high() const noexcept { return queued_bytes() > options_.high_bytes; }
-  // Complete when at most low_bytes are queued, or nothing.
+  // Completes when at most low_bytes are queued, or nothing.
   [[nodiscard]] Wait below_low() noexcept;
   [[nodiscard]] Wait drained() noexcept;
 
-  // Writes what is queued until close() was called and all is written, or a write fails. Once.
+  // Writes what is queued until close() was called and everything is written, or until a write fails. Call it once.
   Task<> run();
   // Nothing more may be pushed.
   void close() noexcept;
@@ -83,7 +84,7 @@ class Outbox {
   Stream& stream_;
   const OutboxOptions options_;
   BufferChain queue_;
-  Event more_;  // There is something to write, or nothing will come.
+  Event more_;  // Set when there is something to write, or nothing more will come.
   WaitList waiting_low_;
   WaitList waiting_drained_;
   bool began_ = false;

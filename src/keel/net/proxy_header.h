@@ -1,12 +1,11 @@
-// keel/net/proxy_header.h — the header of the PROXY protocol, versions 1 and 2: the first bytes of a connection, in
-// which a proxy that forwards bytes says for which client it has connected.
+// keel/net/proxy_header.h — the header of the PROXY protocol, versions 1 and 2: with these first bytes of a connection,
+// a proxy that forwards bytes says for which client it has connected.
 //
 //   const ProxyHeader header = parse_proxy_header(received);
 //   if (header.state == ProxyHeader::State::Complete) received.remove_prefix(header.size);
 //
-// Everybody can write such a header. Parse it only where the connection comes from an address that is known to be such
-// a proxy, and always there: the next bytes are the client's, who could write a header in front of them that is
-// missing.
+// Anybody can write such a header. Parse it only where the connection comes from the address of a known proxy, and
+// there always: otherwise the next bytes are the client's, who could forge the missing header.
 //
 // Version 1 is a line of at most 107 bytes, version 2 is binary and is accepted up to 4 KiB. Of its extensions (TLVs),
 // CRC32C is checked when present; the others are skipped, PP2_TYPE_SSL among them. The addresses that the client had
@@ -38,9 +37,9 @@ struct ProxyHeader {
   };
   State state = State::Incomplete;
   Sender sender = Sender::Unknown;
-  std::size_t size = 0;     // Complete: of the header.
-  Address client = {};      // Sender::Client: with its port.
-  const char* reason = "";  // Rejected: a literal.
+  std::size_t size = 0;     // Complete: the size of the header.
+  Address client = {};      // Sender::Client: the address with its port.
+  const char* reason = "";  // Rejected: the reason, a literal.
 };
 
 // `received` is everything received on the connection so far, from its first byte.

@@ -1,4 +1,4 @@
-// keel/net/resolver.h — host names to addresses, looked up off the loop and remembered.
+// keel/net/resolver.h — converts host names to addresses; looks them up off the loop and remembers them.
 //
 //   ThreadPool lookups({.name = "resolver", .threads = 2});    // one for all workers
 //   Resolver resolver(lookups);                                // one per worker
@@ -7,9 +7,9 @@
 //
 // IPv4 and IPv6 literals are resolved immediately. Everything else goes to getaddrinfo(3) on the pool (/etc/hosts, DNS,
 // what nsswitch.conf says), and the answer keeps its order of preference (RFC 6724). A caller that asks for a name
-// which is being looked up waits for the same answer. getaddrinfo does not return how long an answer is valid:
-// `lifetime` sets it. Where it does not know "localhost" (no /etc/hosts), or a name that ends in ".localhost", that is
-// 127.0.0.1 (RFC 6761 §6.3).
+// which is already being looked up waits for the same answer. getaddrinfo does not return how long an answer is valid:
+// `lifetime` sets it. Where getaddrinfo does not know "localhost" (no /etc/hosts), or a name that ends in ".localhost",
+// the address is 127.0.0.1 (RFC 6761 §6.3).
 //
 // Errors:    NotFound "no such host 'x'"; Unavailable when no name server answers now (such an answer is not
 //            remembered, and while the last good one is not older than stale_lifetime, that one is given instead);
@@ -44,8 +44,9 @@ struct ResolverOptions {
   Duration lifetime = 60_s;          // How long an answer is valid.
   Duration negative_lifetime = 5_s;  // The same for "no such host"; how often a name server that fails is tried again.
   Duration stale_lifetime = 10_min;  // Maximum age of a remembered answer that is used while no name server responds.
-  std::size_t names_max = 1024;      // Remembered; above it the one that was asked for longest ago is forgotten.
-  std::size_t lookups_max = 64;      // Under way; above it resolve() fails.
+  // How many names are remembered; above it the one that has not been asked for the longest is forgotten.
+  std::size_t names_max = 1024;
+  std::size_t lookups_max = 64;  // How many lookups may run; above it resolve() fails.
 };
 
 class Resolver {

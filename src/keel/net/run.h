@@ -15,16 +15,16 @@
 //   }
 //   int main() { return run({.workers = 4, .drain = 10_s}, &serve) ? 0 : 1; }
 //
-// SIGINT and SIGTERM stop the tasks: what they wait for ends with Cancelled, and so do they; that counts as success. A
-// second one has the effect that it had before the call, usually the immediate end of the process without its drain,
-// however soon it comes after the first. timeout(1) sends two, to its child and to its group: with --foreground it
-// sends one. A service that is more than that (logs, configuration, health) is an app::App, which takes a second signal
-// within 200 ms for the first.
+// SIGINT and SIGTERM stop the tasks: what they wait for ends with Cancelled, and so do the tasks; that counts as
+// success. A second signal has the effect that it had before the call, usually to end the process at once without a
+// drain, however soon it comes after the first. timeout(1) sends two, to its child and to its group: with --foreground
+// it sends one. A service that needs more than that (logs, configuration, health) is an app::App, which treats a second
+// signal within 200 ms as part of the first.
 //
 // Result:   the error of a task that was not stopped. Unsupported when the engine is not to be had, ResourceExhausted
 //           when there are no descriptors or threads.
-// Threads:  called where no loop runs, and waits there; one run() in a process at a time.
-// Lifetime: what the tasks refer to outlives the call; afterwards nothing of them is left.
+// Threads: call it where no loop runs; it waits there; one run() in a process at a time.
+// Lifetime: everything the tasks refer to must outlive the call; when it returns all tasks are gone.
 
 #pragma once
 
@@ -45,16 +45,16 @@ namespace metrics {
 class Registry;
 }
 
-// One task on a loop of the calling thread.
+// Runs one task on a loop of the calling thread.
 Result<> run(Task<>&& main, io::EngineKind engine = io::EngineKind::Auto);
 
-// Workers, engine and end of a program.
+// Workers, engine and shutdown of a program.
 struct RunOptions {
-  int workers = 1;  // Threads with a loop each; 0: one per core this process may run on.
+  int workers = 1;  // How many threads, each with a loop; 0: one per core that this process may use.
   io::EngineKind engine = io::EngineKind::Auto;
   bool pin = false;     // Pins worker i to the i-th allowed core.
-  Duration drain = {};  // After a signal: how long tasks that look at stopping() have until they are stopped.
-  // When a worker has not come back to its loop for this time, on_stall is called with where
+  Duration drain = {};  // After a signal: how long tasks that watch stopping() have until they are stopped.
+  // When a worker has not returned to its loop for this time, on_stall is called with where
   Duration stall_after = {};
   // it is, on a thread of its own: io/stall_watch.h. Zero: not watched.
   Function<void(const io::Stall&)> on_stall = {};
@@ -65,12 +65,12 @@ struct RunOptions {
 
 class Worker;
 
-// One task on each of several workers: `begin` is called once on each, one after the other. A task that fails ends the
-// others as a signal does, and its error says on which worker; the errors of several are one text, with the code of the
+// Runs one task on each of several workers: `begin` is called once on each, one after the other. A task that fails ends
+// the others as a signal does, and its error names the worker; several errors become one text, with the code of the
 // first.
 Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin);
 
-// The worker of a task of run(). On that worker's thread; lives until run() returns.
+// The worker of a task of run(). Use it on that worker's thread; it lives until run() returns.
 class Worker {
  public:
   Worker(const Worker&) = delete;
@@ -80,10 +80,10 @@ class Worker {
   int index() const noexcept { return index_; }
   int workers() const noexcept;
 
-  // This worker's listener at an address where every worker listens: of TCP one socket each (SO_REUSEPORT), over which
-  // the kernel spreads connections by a hash; a Unix socket, and options.inherited, is one for all, and they take
-  // turns. With port 0 all have the port that the first one got. Errors as Listener::bind(); AlreadyExists also when
-  // another process shares its port.
+  // This worker's listener at an address where every worker listens: with TCP each worker has its own socket
+  // (SO_REUSEPORT), and the kernel distributes connections by a hash; a Unix socket, like options.inherited, is shared,
+  // and the workers take turns. With port 0 all have the port that the first one got. Errors as Listener::bind();
+  // AlreadyExists also when another process shares its port.
   Result<Listener> listen(const Address& address, const io::ListenOptions& options = {});
 
   // Set when the program is to end: a signal has arrived, or another worker's task has failed.

@@ -15,8 +15,8 @@
 //   co_await stream.send_file(page, 0, co_await page.size());
 //
 // receive, read, read_exact and read_until may follow each other in any order: each begins where the last one ended.
-// One task reads and one task writes at a time; they may be two, so that the end of the peer's writing is seen while a
-// write waits.
+// One task may read and another one may write at the same time, so that the end of the peer's writing is noticed while
+// a write waits.
 //
 // Errors:    Unavailable with the errno when the connection breaks (ECONNRESET, EPIPE, …), ResourceExhausted for a
 //            write where there is no memory, Cancelled and DeadlineExceeded when the task is stopped. A read that fails
@@ -77,22 +77,22 @@ class Stream {
   // nothing is at the path of a Unix socket. It waits while the listener's backlog is full. Cancelled: no socket stays
   // open.
   static Task<Stream> connect(Address address, io::ConnectOptions options = {});
-  // Connects to the first of several addresses that responds: families take turns, and each address has 250 ms before
-  // the next one is tried beside it (RFC 8305). An error names every address that was tried.
+  // Connects to the first of several addresses that responds: IPv4 and IPv6 alternate, and after 250 ms without a
+  // response the next address is tried as well (RFC 8305). An error names every address that was tried.
   static Task<Stream> connect(std::vector<Address> addresses, io::ConnectOptions options = {});
-  // The same for what the resolver knows of `host`.
+  // The same for the addresses of `host` that the resolver returns.
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port,
                               io::ConnectOptions options = {});
-  // The same with those of its addresses that `guard` allows (net/address_guard.h). PermissionDenied: it allows none.
+  // The same, restricted to the addresses that `guard` allows (net/address_guard.h). PermissionDenied: it allows none.
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port, const AddressGuard& guard,
                               io::ConnectOptions options = {});
   // Takes over a connected descriptor of the current worker's engine, which does not block (O_NONBLOCK).
   explicit Stream(int fd);
-  // Takes over an endpoint (net/transport.h), also one with a layer. `received`, bytes that were read from it already,
-  // is copied and is read first. std::bad_alloc: the endpoint is not taken over.
+  // Takes over an endpoint (net/transport.h), with or without a layer. `received`, bytes that were already read from
+  // it, is copied and is read first. std::bad_alloc: the endpoint is not taken over.
   explicit Stream(const Endpoint& endpoint, std::string_view received = {});
-  // `plain`, from which nothing was read since end_reading(), under a layer that `layers` make for a connection to
-  // `host`, or of one that was accepted (empty). Its handshake begins; the first read or write waits for it, or
+  // Puts a layer over `plain`, from which nothing was read since end_reading(); `layers` makes the layer, for a
+  // connection to `host` or for an accepted one (empty). Its handshake begins; the first read or write waits for it, or
   // establish(). If that fails, or memory runs out, `plain` is closed.
   static Result<Stream> layered(TransportLayers& layers, std::string_view host, Stream plain);
   Stream(Stream&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
@@ -105,69 +105,71 @@ class Stream {
   }
   ~Stream() { close(); }
 
-  // The next bytes, as many as there are (at most 64 KiB, or what read_until() gathered). Empty: the peer has finished
-  // writing.
+  // The next bytes, as many as there are (at most 64 KiB, or what read_until() has buffered). Empty: the peer has
+  // finished writing.
   [[nodiscard]] Receive receive() noexcept;
   // Copies at most `into.size()` bytes; returns how many, 0 at the end.
   [[nodiscard]] Read read(std::span<char> into) noexcept;
-  // Fills `into`. Unavailable when the peer finishes before: the message says after how many of how many bytes.
+  // Fills `into`. Unavailable when the peer finishes too early: the message says after how many of how many bytes.
   [[nodiscard]] ReadExact read_exact(std::span<char> into) noexcept;
   // Reads up to and including the first `delimiter` (not empty, and alive until then). Empty: the peer has finished and
-  // nothing was left. OutOfRange when the first `max` bytes do not hold it whole; Unavailable when the peer finishes
-  // without it. After both errors, receive() still returns the bytes that had arrived.
+  // nothing was left. OutOfRange when it is not complete within the first `max` bytes; Unavailable when the peer
+  // finishes without it. After both errors, receive() still returns the bytes that had arrived.
   [[nodiscard]] ReadUntil read_until(std::string_view delimiter, std::size_t max);
-  // Sends all of `bytes`, which must live until then; the view of them need not. One write at a time.
-  [[nodiscard]] Write write(const std::string_view& bytes) noexcept;  // By value it would lie in the task's frame.
+  // Sends all of `bytes`, which must live until then; the view itself need not. One write at a time.
+  // Passed by value it would lie in the task's frame.
+  [[nodiscard]] Write write(const std::string_view& bytes) noexcept;
   // The same for several pieces in order, at most `parts_max`, with one system call where possible. The pieces must
-  // live until then, the span of them need not.
+  // live until then, the span itself need not.
   [[nodiscard]] WriteParts write(std::span<const std::string_view> parts);
-  // Sends `bytes` bytes of `file` from `offset` as a write would, but the kernel takes them from its page cache:
-  // sendfile(2). The file lives until then. OutOfRange when the file ends before, also when it is truncated during the
-  // call: the message says after how many of how many bytes, and these have been sent. InvalidArgument for a folder or
-  // a pipe, DataLoss when the disk fails. The worker blocks while pages that are not in memory are read, for at most
-  // 256 KiB at a time before other connections run: use it for files that are in memory, or on fast disks. In place of
-  // a write, one at a time.
+  // Sends `bytes` bytes of `file` from `offset` on as a write would, but the kernel takes them from its page cache:
+  // sendfile(2). The file must live until then. OutOfRange when the file is too short, or is truncated during the call:
+  // the message says after how many of how many bytes; these have been sent. InvalidArgument for a folder
+  // or a pipe, DataLoss when the disk fails. The worker blocks while pages that are not in memory are read, for at most
+  // 256 KiB at a time before other connections run: use it for files that are in memory, or on fast disks. It counts as
+  // a write: one at a time.
   [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
-  // Waits until what is written leaves immediately. Where nothing lies over the stream it does, with a layer after the
-  // handshake, whose failure is the error. In place of a write, one at a time.
+  // Waits until written bytes leave immediately. Without a layer they always do; with a layer they do after the
+  // handshake, whose failure is the error. It counts as a write: one at a time.
   [[nodiscard]] Establish establish() noexcept;
-  // The layer over it (net/transport.h); null where there is none. Lives as long as the stream.
+  // The layer over it (net/transport.h); null when there is none. Lives as long as the stream.
   const TransportLayer* layer() const noexcept;
   // From now until the next read, bytes that arrive while no task reads are noticed: for connections that are kept for
-  // later use. Call it between reads, after everything that had arrived was read. What arrives then is kept for the
+  // later use. Call it between reads, after everything that had arrived was read. Whatever arrives then is kept for the
   // next read.
   void watch();
   // After watch(): whether unread bytes, the end or a failure of the connection have arrived.
   bool has_input() const noexcept;
-  // The same of what the kernel has and the loop has not seen yet: in a turn that lasts. A system call.
+  // The same, including what the kernel has received and the loop has not seen yet: for use in a long turn. A system
+  // call.
   bool has_unseen_input() const noexcept;
-  // Tells the peer that nothing more will come; reading continues. Between writes.
+  // Tells the peer that nothing more will come; reading continues. Call it between writes.
   void shutdown_write() noexcept;
   // Ends both directions, and wakes the tasks that wait on this stream: a write ends with Unavailable, a read with the
   // bytes that have arrived and then the end. For ending a connection that another task is using.
   void shutdown() noexcept;
-  // Ends the reading, so that layered() or detach() may follow on a stream that was read from: after what two peers say
-  // in clear text before they begin another protocol. Everything that had arrived must have been read, and no task may
-  // be reading or writing. Protocol: the peer has sent more already. Unavailable: it has finished, or the connection is
-  // broken. Then, and when it was cancelled, the stream is to be closed.
+  // Ends the reading, so that layered() or detach() may follow on a stream that was read from: for two peers that first
+  // talk in clear text and then begin another protocol. Everything that had arrived must have been read, and no task
+  // may be reading or writing. Protocol: the peer has already sent more. Unavailable: it has finished, or the
+  // connection is broken. In these cases, and when it was cancelled, the stream must be closed.
   Task<> end_reading();
-  // Gives the connection away before anything was read or watched for, or after end_reading(): to be put under a layer.
+  // Gives the connection away before anything was read or watched for, or after end_reading(): to put it under a layer.
   Endpoint detach() noexcept;
   // Closes immediately; the destructor does the same.
   void close() noexcept;
   // Closes so that the peer receives everything that was written, even if it keeps sending: ends the writing, then
   // reads and drops what the peer sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes
-  // in any case. DeadlineExceeded, OutOfRange (bytes), Unavailable: the peer may not have got all of it. Cancelled:
-  // closed immediately. The stream must live until then, and no task may read or write it.
+  // in any case. DeadlineExceeded, OutOfRange (bytes), Unavailable: the peer may not have received all of it.
+  // Cancelled: closed immediately. The stream must live until then, and no task may read or write it.
   Task<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
-  // While the stream is open; see socket_options.h.
+  // Call it while the stream is open; see socket_options.h.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   Address local_address() const noexcept;
-  // Without a path for a Unix socket's client.
+  // Has no path for a Unix socket's client.
   Address peer_address() const noexcept;
-  // Its descriptor, for getsockopt, setsockopt and ioctl, and to be duplicated. The stream closes it, and only the
+  // The descriptor, for getsockopt, setsockopt and ioctl, and to be duplicated. The stream closes it, and only the
   // stream may read, write, shut down and wait on it (epoll, poll): io_uring may be reading from it at any time, and on
   // epoll the stream would not notice what others have read. It does not block, and stays so (O_NONBLOCK). In a
   // simulation it is a number that the system does not know.
@@ -181,7 +183,7 @@ class Stream {
   State* state_;
 };
 
-// The part of reading that waits.
+// The reading operation while it waits.
 class StreamInput : public Leaf {
  public:
   bool start();
@@ -192,7 +194,7 @@ class StreamInput : public Leaf {
   StreamInput(Stream::State& state, Until until, Cancel cancelled = &cancel) noexcept
       : Leaf(cancelled), until_(until), state_(state) {}
   static void cancel(Leaf& leaf) noexcept;
-  // Why there is no more.
+  // Why no more bytes come.
   Error end(std::size_t got, const std::string& wanted) noexcept;
   Error failure() const noexcept;
 
@@ -262,7 +264,7 @@ class [[nodiscard]] Stream::ReadUntil : public StreamInput {
 inline Stream::Receive Stream::receive() noexcept { return Receive(*state_); }
 inline Stream::Read Stream::read(std::span<char> into) noexcept { return Read(*state_, into); }
 
-// The part of writing that waits.
+// The writing operation while it waits.
 class StreamOutput : public Leaf {
  public:
   using Value = void;
@@ -270,8 +272,8 @@ class StreamOutput : public Leaf {
 
  protected:
   explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
-  bool send(iovec* parts, std::size_t count);   // True: complete, `result_` says how.
-  bool begin(iovec* parts, std::size_t count);  // The same, and without parts it establishes.
+  bool send(iovec* parts, std::size_t count);   // True: complete, `result_` has the outcome.
+  bool begin(iovec* parts, std::size_t count);  // The same; without parts it waits for the handshake.
   std::int32_t result_ = 0;
   Stream::State& state_;
 

@@ -1,4 +1,4 @@
-// keel/net/transport.h — one connection's bytes: the only owner of its descriptor, of the receiving and of the sends.
+// keel/net/transport.h — one connection's bytes: a transport alone owns the descriptor, the receiving and the sends.
 //
 //   class Echo {                                              // for coroutines there is Stream
 //    public:
@@ -23,18 +23,18 @@
 //     Member<io::SendPart, Echo, &Echo::sent> send_{*this};
 //   };
 //
-// A transport is the receive operation of its connection and is used as one: it is a member of its user (base/member.h)
-// or a base class, and `arrived` is called with it for everything that comes. A send is an operation of its own,
-// io::Send or a class derived from it, which its user embeds or has only while a write is under way; one at a time.
+// A transport is the receive operation of its connection: it is a member of its user (base/member.h) or a base class,
+// and `arrived` is called with it for everything that comes. A send is a separate operation, io::Send or a class
+// derived from it, which its user embeds or has only while a write is running; one at a time.
 //
-// A plain transport, TCP or a Unix socket, hands its operations to the engine. Over another one lies a TransportLayer,
-// which changes the bytes on their way (a cipher): the user's side is the same.
+// A plain transport, TCP or a Unix socket, passes its operations to the engine. Over it there may be a TransportLayer,
+// which transforms the bytes on their way (a cipher): for the user nothing changes.
 //
 // Errors:    a negative errno in outcome() or in a send's result; error() says it in words. -EOPNOTSUPP: a file sent
 //            over a layer.
 // Ownership: owns its descriptor, and its layer, from open() until close() or detach(). Bytes are borrowed from the
 //            engine: during `arrived`, or from hold() until release().
-// Lifetime:  stays where it is, and lives, while is_receiving() or a send is pending; close() comes after them, and
+// Lifetime: must not move, and must live, while is_receiving() or a send is pending; close() comes after them, and
 //            before the end.
 // Threads:   the engine's.
 // Cancel:    after cancel_receive() `arrived` is called once more, from a later dispatch.
@@ -55,13 +55,13 @@ namespace keel {
 
 class TransportLayer;
 
-// A connected descriptor that does not block (O_NONBLOCK), of `engine`, and the layer that lies over it, if one does.
+// A connected descriptor that does not block (O_NONBLOCK), its `engine`, and the layer over it, if there is one.
 struct Endpoint {
   io::Engine* engine = nullptr;
   int fd = -1;
-  TransportLayer* layer = nullptr;  // Its engine and descriptor are these.
+  TransportLayer* layer = nullptr;  // Uses the same engine and descriptor.
 
-  // For a transport that was not opened.
+  // For an endpoint that no transport has opened.
   void close() const noexcept;
 };
 
@@ -73,61 +73,64 @@ class Transport : protected io::Receive {
   Transport& operator=(const Transport&) = delete;
   ~Transport() { KEEL_DCHECK(fd < 0, "a transport is closed or detached before it ends"); }
 
-  // Takes `endpoint` over. A transport that was closed or detached may be opened again.
+  // Takes over `endpoint`. A closed or detached transport may be opened again.
   void open(const Endpoint& endpoint) noexcept;
-  // Gives the endpoint away, to be opened by another transport, while nothing is received, sent or held. With a layer,
-  // what it has and has not delivered goes along.
+  // Gives the endpoint away, to be opened by another transport; allowed while nothing is received, sent or held. A
+  // layer takes along everything that it has not delivered.
   Endpoint detach() noexcept;
-  // Closes the descriptor, while nothing is received, sent or held. Bytes that were sent are still delivered to the
-  // peer.
+  // Closes the descriptor; allowed while nothing is received, sent or held. Sent bytes are still delivered to the peer.
   void close() noexcept;
   bool is_open() const noexcept { return fd >= 0; }
 
   // Calls `arrived` from now on for everything that comes, until the end of the stream, an error, end_receive() or
-  // cancel_receive(): then once with outcome() <= 0, and is_receiving() is false. It is never called from inside.
+  // cancel_receive(): then once with outcome() <= 0, and is_receiving() is false. `arrived` is never called from inside
+  // this function.
   void receive() noexcept;
   bool is_receiving() const noexcept { return pending; }
-  // In `arrived`: how many bytes have come; 0: the peer has finished; < 0: an errno, -ECANCELED when it was asked for.
+  // In `arrived`: how many bytes have come; 0: the peer has finished; < 0: an errno, -ECANCELED when receiving was
+  // ended on request.
   std::int32_t outcome() const noexcept { return result; }
   // Valid in `arrived` with outcome() > 0: the received bytes. Valid during the call.
   std::string_view bytes() const noexcept { return {data, static_cast<std::size_t>(result)}; }
 
   // Call it in `arrived`: keeps the received bytes until release(), and returns where they are now, which may be
-  // another place. One arrival at a time: until then the transport is paused, or its receiving ends.
+  // another place. Only one arrival can be held: until its release the transport is paused, or its receiving ends.
   std::string_view hold() noexcept;
   bool holds() const noexcept { return held_size_ != 0; }
   std::string_view held() const noexcept { return {data, held_size_}; }
-  // No effect when nothing is held.
+  // Does nothing when nothing is held.
   void release() noexcept;
 
-  // While it is paused `arrived` is not called; what comes waits, and beyond a few buffers slows the peer down.
-  // resume() delivers what waited from a later dispatch.
+  // While paused, `arrived` is not called; incoming bytes wait, and beyond a few buffers slow the peer down. resume()
+  // delivers what waited, in a later dispatch.
   void pause() noexcept { io::Engine::pause(*this); }
   void resume() noexcept;
   bool is_paused() const noexcept { return paused; }
-  // Ends the receiving without losing a byte: `arrived` is called for everything received until then, and last with
+  // Ends the receiving without losing a byte: `arrived` is called for everything received until then, and finally with
   // -ECANCELED or with the end that the stream had reached. Bytes that arrive later are for the next receive().
   void end_receive() noexcept;
-  // Ends the receiving; bytes that have arrived and were not delivered are lost. No effect when nothing is received.
+  // Ends the receiving; bytes that have arrived and were not delivered are lost. Does nothing when nothing is being
+  // received.
   void cancel_receive() noexcept;
 
-  // Sends all of send.parts in order, at most 64, or fails; sets send.fd. True: it is complete already, send.result
-  // holds and its done() is not called. Over a layer send.sent counts as well what has left.
+  // Sends all of send.parts in order, at most 64, or fails; sets send.fd. True: it is complete already, send.result is
+  // valid and its done() is not called. With a layer, send.sent also counts only bytes that have left.
   bool send(io::Send& send) noexcept;
-  // A part of a file, in place of a send.
+  // Sends a part of a file; counts as a send.
   bool send(io::SendFile& send) noexcept;
-  // A number that changes whenever the kernel has taken more bytes of a pending send, or of what the layer sends before
-  // it. Use it to give up a peer that does not read.
+  // A number that changes whenever the kernel has accepted more bytes of a pending send, or of what the layer sends
+  // before it. Use it to detect a peer that does not read.
   std::uint64_t progress(const io::Send& send) const noexcept;
   // Asks a pending send, of either kind, to end; its done() follows. Then nothing more can be sent.
   void cancel(io::Op& send) noexcept;
-  // Completes, as a send does, when sent bytes leave immediately: it returns true where no handshake is needed, else it
+  // Completes, like a send, when sent bytes leave immediately: it returns true if no handshake is needed, else it
   // completes after the layer's handshake, whose failure is the result. `send` has no parts.
   bool establish(io::Send& send) noexcept;
 
-  // From now on closing resets the connection: what the peer has not taken is thrown away, and no layer says goodbye.
+  // From now on closing resets the connection: bytes that the peer has not received are dropped, and no layer sends a
+  // goodbye.
   void reset_on_close() noexcept;
-  // Tells the peer that nothing more will be sent; receiving continues. Between sends.
+  // Tells the peer that nothing more will be sent; receiving continues. Call it between sends.
   void shutdown_write() noexcept;
   // Ends both directions: a pending send ends with -EPIPE, the receiving with the bytes that have arrived and then 0.
   void shutdown() noexcept;
@@ -136,16 +139,16 @@ class Transport : protected io::Receive {
   std::optional<std::uint64_t> acknowledged() noexcept { return engine().acknowledged(fd); }
   // How many bytes on the wire this side's kernel still holds for the peer; see io::Engine::unacknowledged.
   std::uint64_t unacknowledged() noexcept { return engine().unacknowledged(fd); }
-  // Whether bytes, or the end, are there that `arrived` has not been called for: also of what the kernel alone knows. A
+  // Whether there are bytes, or an end, for which `arrived` has not been called: includes what only the kernel knows. A
   // system call.
   bool has_unread() noexcept;
   // The Error for a negative outcome() or result of a send. `doing`: a literal.
   Error error(const char* doing, std::int32_t outcome) const noexcept;
 
-  // The descriptor, for calls on the socket itself: options, addresses. Receiving and sending are the transport's.
+  // The descriptor, for calls on the socket itself: options, addresses. Only the transport may receive and send.
   io::Engine& engine() const noexcept;
   int descriptor() const noexcept { return fd; }
-  // Null where the transport is plain.
+  // Null when the transport is plain.
   TransportLayer* layer() const noexcept { return is_layered() ? &over() : nullptr; }
 
  private:
@@ -159,17 +162,18 @@ class Transport : protected io::Receive {
 
   static constexpr std::uintptr_t layered = 1;
   std::uint32_t held_size_ = 0;  // Size of the kept bytes.
-  // The engine's address; or the layer's, which knows the engine, and the lowest bit: a connection has room for one.
+  // The engine's address; or, with the lowest bit set, the layer's, which knows the engine: so a connection needs only
+  // one word.
   std::uintptr_t path_ = 0;
 };
 
-// A layer between a transport and its engine, which changes the bytes on their way. It has operations of its own on the
-// descriptor, and carries out what is asked of its transport by the contract that the engine has for the operations of
-// a plain one (io/engine.h): nothing is called from inside receive(), resume(), send() and the rest.
+// A layer between a transport and its engine, which transforms the bytes on their way. It has its own operations on the
+// descriptor, and does what its transport is asked to do, by the same contract as the engine's for the operations of a
+// plain transport (io/engine.h): no callback is made from inside receive(), resume(), send() and the others.
 //
 // It begins its handshake when a transport opens it, and may receive while its transport does not.
 //
-// Lifetime: allocated by itself, and by itself freed after close(), when its own operations have ended.
+// Lifetime: it allocates itself, and frees itself after close(), when its own operations have ended.
 class TransportLayer {
  public:
   TransportLayer(const TransportLayer&) = delete;
@@ -193,11 +197,11 @@ class TransportLayer {
   Transport* transport() const noexcept { return transport_; }
   // Whether `arrived` may be called.
   bool is_wanted() const noexcept;
-  // Calls `arrived`, which may call anything of the transport, with bytes that live during the call.
+  // Calls `arrived`, which may call any function of the transport, with bytes that live during the call.
   void deliver(std::string_view bytes) noexcept;
-  // Calls it for the last time, `outcome` <= 0.
+  // Calls it for the last time, with `outcome` <= 0.
   void finish(std::int32_t outcome) noexcept;
-  // For a send that is not complete yet, and when it is.
+  // For a send that is not complete yet, and for when it is.
   static void begin(io::Send& send) noexcept { send.pending = true; }
   static void complete(io::Send& send, std::int32_t result) noexcept;
 
@@ -212,12 +216,12 @@ class TransportLayer {
   virtual bool send(io::Send& send) noexcept = 0;  // With no parts: establish().
   virtual std::uint64_t progress() const noexcept = 0;
   virtual void cancel(io::Op& send) noexcept = 0;
-  virtual void reset_on_close() noexcept = 0;  // The engine knows.
+  virtual void reset_on_close() noexcept = 0;  // The engine has been told.
   virtual void shutdown_write() noexcept = 0;
   virtual void shutdown() noexcept = 0;
   virtual bool has_unread() noexcept = 0;
   virtual Error error(const char* doing, std::int32_t outcome) const noexcept = 0;
-  // The transport is gone. Says goodbye to the peer where its protocol wants that, and closes the descriptor.
+  // The transport is gone. Sends a goodbye to the peer if its protocol wants that, and closes the descriptor.
   virtual void close() noexcept = 0;
 
   io::Engine& engine_;
@@ -225,13 +229,13 @@ class TransportLayer {
   Transport* transport_ = nullptr;
 };
 
-// Makes the layer of each new connection; its settings (certificates and keys) are its own.
+// Makes the layer of each new connection; it has its own settings (certificates and keys).
 class TransportLayers {
  public:
   virtual ~TransportLayers() = default;
-  // `plain`, just connected to `host` or accepted (`host` is empty), with a layer over it. The layer copies `received`,
-  // bytes that were read from `plain` already, and processes them first. Where that fails `plain` is still the
-  // caller's.
+  // Puts a layer over `plain`, just connected to `host` or accepted (`host` is empty). The layer copies `received`,
+  // bytes that were already read from `plain`, and processes them first. If that fails, `plain` still belongs to the
+  // caller.
   Result<Endpoint> make(Endpoint plain, std::string_view host, std::string_view received = {}) {
     return put_over(plain, host, received);
   }

@@ -65,7 +65,7 @@ class Server {
   Task<> stop();
 
   std::size_t connections() const noexcept;
-  // f(Peer&) for each that is open, and may close it.
+  // Calls f(Peer&) for each open connection; f may close it.
   void each(FunctionRef<void(Peer&)> f);
 
  private:

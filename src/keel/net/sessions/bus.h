@@ -1,13 +1,13 @@
-// keel/net/sessions/bus.h — events to sessions, and messages of sessions as events (events/bus.h).
+// keel/net/sessions/bus.h — sends events to sessions, and publishes messages of sessions as events (events/bus.h).
 //
 //   events::Subscription alarms = broadcast_events<Alarm>(bus, registry, {.when_full = WhenFull::DropOldest});
 //   publish_messages<Reading>(handlers, bus);
 //
-// The type is a message (messages/message.h) and an event at the same time: its fields are its form on the wire.
+// The type is both a message (messages/message.h) and an event: its fields are its form on the wire.
 //
-// Threads:  those of the bus and of the registry: any. A message is published on the worker of its session, before the
+// Threads: those of the bus and of the registry: any. A message is published on the worker of its session, before the
 //           next one of that session is handled.
-// Lifetime: the bus outlives the handlers, the registry the subscription.
+// Lifetime: the bus must outlive the handlers, and the registry the subscription.
 
 #pragma once
 
@@ -23,7 +23,7 @@ events::Subscription broadcast_events(events::Bus& bus, Registry& registry, cons
   return bus.subscribe<E>([&registry, options](const E& event) { registry.broadcast(event, options); });
 }
 
-// Each message of type M is published. Handlers of the bus that give a Task are not called (events/topic.h).
+// Each message of type M is published. Handlers of the bus that return a Task are not called (events/topic.h).
 template <class M>
 Handlers& publish_messages(Handlers& handlers, events::Bus& bus) {
   return handlers.on<M>([topic = bus.topic<M>()](Session&, const M& message) { topic.publish(message); });

@@ -1,4 +1,4 @@
-// keel/net/sessions/client.h — a session with a server, whatever becomes of the connections.
+// keel/net/sessions/client.h — a session with a server that survives the loss of connections.
 //
 //   Task<> device(std::vector<Address> servers, const sessions::Handlers& handlers) {
 //     sessions::Client client(handlers, {.servers = servers, .name = "kitchen", .credentials = key});
@@ -11,14 +11,16 @@
 //     co_await attempt(running.join());
 //   }
 //
-// run() tries the servers in turn, again after a pause that doubles from reconnect_min to reconnect_max, of which a
-// random part is left out so that the clients of a server that restarts do not come back together. A connection resumes
-// the session; where the server has forgotten it a new one begins, and the handlers hear what may be lost.
+// run() tries the servers in turn, again after a pause that doubles from reconnect_min to reconnect_max and is
+// shortened by a random part, so that the clients of a restarting server do not all return at the same moment. A
+// connection resumes the session; if the server has forgotten it, a new one begins, and the handlers are told what may
+// be lost.
 //
 // Errors:    of run(): why the session has ended, as in SessionEvent::Kind::Ended: the goodbye of the server (its code
 //            and message), Protocol or Unsupported where it speaks something else, or what end() was given. A server
 //            that cannot be reached, or that stops, ends nothing.
-// Ownership: owns its Session. Lifetime: outlives run(); the handlers outlive it. Not destroyed by one of its handlers.
+// Ownership: owns its Session. Lifetime: outlives run(); the handlers outlive it. Must not be destroyed by one of its
+// handlers.
 // Threads:   the worker it was made on.
 // Cancel:    of run(): the connection is closed without a goodbye, and the session may be resumed by another run()
 //            within the server's expiry.
@@ -40,13 +42,14 @@ namespace keel::sessions {
 
 class Handlers;
 
-// Who a client is, where it connects, and how it connects again.
+// The name of a client, where it connects, and how it reconnects.
 struct ClientOptions {
   std::vector<Address> servers;  // At least one.
   std::string name = {};         // At most 256 bytes.
   std::string credentials = {};  // At most 4096 bytes.
   SessionOptions session = {};
-  messages::ClientOptions connection = {};  // With TLS and handlers of requests; its heartbeat is the session's.
+  // With TLS, and handlers of requests; the session's heartbeat replaces its heartbeat.
+  messages::ClientOptions connection = {};
   Duration reconnect_min = 100_ms;
   Duration reconnect_max = 30_s;
   Duration connect_timeout = 10_s;  // From the beginning of a connection to the server's welcome.
@@ -54,13 +57,13 @@ struct ClientOptions {
 
 class Client {
  public:
-  // A Bug (base/bug.h) without servers, or with a name or credentials that are too long.
+  // A Bug (base/bug.h) when there are no servers, or the name or the credentials are too long.
   Client(const Handlers& handlers, ClientOptions options);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   ~Client();
 
-  // Until the session has ended. One at a time.
+  // Runs until the session has ended. Only one call at a time.
   Task<> run();
 
   Session& operator*() const noexcept;

@@ -1,4 +1,4 @@
-// keel/net/sessions/handlers.h — who handles which message of a session's peer, and who hears what becomes of the
+// keel/net/sessions/handlers.h — registers handlers for the messages of a session's peer and for the events of the
 // session.
 //
 //   Handlers handlers;
@@ -6,16 +6,15 @@
 //   handlers.on<Order>([&](Session& from, Order order) -> Task<> { co_await store.add(std::move(order)); });
 //   handlers.on_event([&](Session& from, const SessionEvent& event) { … });
 //
-// A handler is a function, or a lambda that is kept with its captures as long as the Handlers: also a coroutine may
-// have some. It takes (Session&, M) and gives nothing, a Result<> or a Task<>. The messages of a session are handled
-// one after the other in the order in which they were sent, events among them: while a Task runs, what comes next
-// waits.
+// A handler is a function, or a lambda that is kept with its captures as long as the Handlers: so even a coroutine may
+// have captures. It takes (Session&, M) and returns nothing, a Result<> or a Task<>. The messages and events of a
+// session are handled one after the other in the order in which they were sent: while a Task runs, the next one waits.
 //
 // Errors:    what a handler fails with, an exception too, is counted (SessionStats::failed), and a line of the log; the
 //            message counts as handled, for it would fail again. So does one of a type that nobody handles. A message
 //            that cannot be read as its type ends the session with InvalidArgument: the peer hears what is wrong with
 //            it. Two handlers of one type are a bug (base/bug.h).
-// Lifetime:  outlives the servers and clients that have it.
+// Lifetime: outlives the servers and clients that use it.
 // Threads:   not changed while they run; may be shared by workers where its handlers may.
 // Cancel:    a Task is stopped when its session ends.
 // Cost:      a search among the types; a Task costs its frame and a block of the pool.
@@ -52,7 +51,7 @@ class Handlers {
     });
     return *this;
   }
-  // f(Session&, std::string_view) for the payload as it came, which is borrowed during the call.
+  // f(Session&, std::string_view) with the undecoded payload, which is borrowed during the call.
   template <class F>
   Handlers& on_raw(std::uint16_t type, F f) {
     static_assert(!std::is_same_v<std::invoke_result_t<F&, Session&, std::string_view>, Task<>>,
@@ -63,7 +62,7 @@ class Handlers {
     });
     return *this;
   }
-  // f(Session&, const SessionEvent&), which must not throw; once.
+  // f(Session&, const SessionEvent&), which must not throw; register only one.
   Handlers& on_event(Function<void(Session&, const SessionEvent&)> f);
 
  private:
@@ -91,7 +90,7 @@ class Handlers {
   void add(std::uint16_t type, Handle handle);
   const Handle* find(std::uint16_t type) const noexcept;
 
-  std::vector<Entry> entries_;  // By type.
+  std::vector<Entry> entries_;  // Sorted by type.
   Function<void(Session&, const SessionEvent&)> on_event_;
 };
 

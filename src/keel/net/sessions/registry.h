@@ -1,4 +1,4 @@
-// keel/net/sessions/registry.h — the sessions of a program: those of all its workers.
+// keel/net/sessions/registry.h — the sessions of all workers of a program.
 //
 //   sessions::Registry registry({.metrics = &metrics});                  // one, in main
 //   sessions::Server server(registry, handlers, options);                // one on each worker (server.h)
@@ -8,15 +8,15 @@
 //   registry.kick(number, Error(Code::PermissionDenied, "the device is blocked"));
 //   for (const SessionInfo& info : registry.list()) …
 //
-// A session lives on the worker of its connection. When its client comes back to another worker, the session moves
-// there.
+// A session lives on the worker of its connection. When its client connects to another worker, the session moves there.
 //
 // Result:   of broadcast: what a session that is full does with the message is its WhenFull; with Refuse it is left
 //           out, and counted (sessions_refused_total).
 // Errors:   of send and kick: NotFound when there is no such session. What becomes of the message on the session's
 //           worker is not told: send() from there does (Server::find).
 // Lifetime: outlives its servers (checked).
-// Threads:  any. What is for another worker is posted to it; to the calling worker's sessions it is sent immediately.
+// Threads: any. Messages for another worker are posted to it; those for sessions of the calling worker are sent
+// immediately.
 // Cost:     about 300 bytes for a session; a lock where it begins, ends, connects or is looked for, none for its
 //           messages. A broadcast is encoded once, and copied for each session.
 
@@ -42,9 +42,9 @@ namespace keel::sessions {
 
 class Server;
 
-// The bounds of a registry, and where it counts.
+// The limits of a registry, and where its metrics go.
 struct RegistryOptions {
-  std::size_t sessions_max = 100'000;    // With those that have no connection; above it a new one is refused.
+  std::size_t sessions_max = 100'000;    // Including sessions without a connection; above it new ones are refused.
   metrics::Registry* metrics = nullptr;  // Outlives the registry. Null: not counted.
 };
 
@@ -52,7 +52,7 @@ struct RegistryOptions {
 struct SessionInfo {
   std::uint64_t number = 0;
   std::string name;
-  std::string address;  // Of the last connection.
+  std::string address;  // The address of the last connection.
   int worker = 0;
   bool is_connected = false;
   std::int64_t began_at_ns = 0;                                 // Since 1970, for people.
@@ -60,18 +60,18 @@ struct SessionInfo {
   std::uint64_t ring_bytes = 0;
 };
 
-// Of all sessions until now.
+// Sums over all sessions until now.
 struct RegistryStats {
-  std::uint64_t sessions = 0;    // Now.
-  std::uint64_t connected = 0;   // Now.
-  std::uint64_t ring_bytes = 0;  // Now.
+  std::uint64_t sessions = 0;    // The number now.
+  std::uint64_t connected = 0;   // The number now.
+  std::uint64_t ring_bytes = 0;  // The number now.
   std::uint64_t begun = 0;
   std::uint64_t resumed = 0;
-  std::uint64_t forgotten = 0;   // Clients that wanted to resume a session that was not there any more.
-  std::uint64_t taken_over = 0;  // Resumed while the older connection seemed alive.
+  std::uint64_t forgotten = 0;   // Clients that wanted to resume a session that no longer existed.
+  std::uint64_t taken_over = 0;  // Sessions resumed while the older connection seemed alive.
   std::uint64_t expired = 0;
-  std::uint64_t rejected = 0;  // Not authenticated, or above sessions_max.
-  std::uint64_t lost = 0;      // Messages that clients had no room to keep.
+  std::uint64_t rejected = 0;  // Clients not authenticated, or above sessions_max.
+  std::uint64_t lost = 0;      // Messages lost because clients had no room to keep them.
   std::uint64_t refused = 0;   // Messages of a broadcast for which a session had no room.
   std::uint64_t heartbeats_missed = 0;
 };
@@ -84,7 +84,7 @@ class Registry {
   ~Registry();
 
   RegistryStats stats() const;
-  // At most `max` of them, in the order in which they began.
+  // At most `max` sessions, in the order in which they began.
   std::vector<SessionInfo> list(std::size_t max = 1000) const;
 
   Result<> kick(std::uint64_t number, Error reason);

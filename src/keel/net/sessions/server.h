@@ -12,11 +12,11 @@
 //     co_return std::string(client.name);                    // the name of the session
 //   }
 //
-// A client resumes its session with a secret that it was given, and is authenticated once more: under another name it
-// gets a new session. While its older connection seems alive, that one is closed: a client that has noticed first that
-// a connection is dead need not wait. A session without a connection is kept for `expiry`, then it ends.
+// A client resumes its session with a secret that it was given, and is authenticated again: under another name it gets
+// a new session. If its older connection seems alive, that one is closed: so a client that notices a dead connection
+// first need not wait. A session without a connection is kept for `expiry`, then it ends.
 //
-// Connections that never greet have no session, and their requests are served all the same.
+// Connections that never send a hello have no session, but their requests are served.
 //
 // Errors:    a client that does not keep to the protocol is disconnected with its reason, and may resume. One that is
 //            not authenticated hears the error, and its client ends.
@@ -44,12 +44,12 @@ namespace keel::sessions {
 class Handlers;
 class Registry;
 
-// What a client says of itself. The views live until the task that authenticates it has ended, the peer may be gone
-// before: then the task is stopped.
+// What a client says about itself. The views live until the authenticating task has ended; if the peer disconnects
+// earlier, that task is stopped.
 struct Greeting {
   std::string_view name;
   std::string_view credentials;
-  messages::Peer& peer;  // Its address(), and the identity() of its certificate.
+  messages::Peer& peer;  // Gives its address(), and the identity() of its certificate.
   bool resumes = false;
 };
 
@@ -57,8 +57,8 @@ struct Greeting {
 struct ServerOptions {
   SessionOptions session = {};
   Duration expiry = 60_s;  // How long a session is kept without a connection.
-  // Gives the name of the session; an error is told to the client, unless it is from the environment or a bug. Without
-  // it each client is who it says.
+  // Returns the name of the session; an error is sent to the client, unless it is from the environment or a bug.
+  // Without it each client is believed.
   Function<Task<std::string>(const Greeting&)> authenticate = {};
 };
 
@@ -71,14 +71,14 @@ class Server {
 
   // For messages::ServerOptions::on_open.
   void open(messages::Peer& peer);
-  // Ends all sessions, with Unavailable: clients try to begin another one. Complete when no handler runs any more, also
-  // where the awaiting task is stopped.
+  // Ends all sessions with Unavailable: clients then try to begin another one. Completes when no handler runs any more,
+  // even if the awaiting task is stopped.
   Task<> stop();
 
   std::size_t sessions() const noexcept;
-  // Of this worker; null: it is not here.
+  // Only this worker's sessions; null: it is not here.
   Session* find(std::uint64_t number) noexcept;
-  // f(Session&) for each, and may end it.
+  // Calls f(Session&) for each session; f may end it.
   void each(FunctionRef<void(Session&)> f);
 
  private:

@@ -1,7 +1,7 @@
-// keel/net/sessions/when_full.h — what becomes of a message when its session has no room for it.
+// keel/net/sessions/when_full.h — what happens to a message when its session has no room for it.
 //
-// A session keeps what its peer has not acknowledged: SessionOptions::ring_messages and ring_bytes bound it. A peer
-// that is away, or that does not read, fills it.
+// A session keeps the messages that its peer has not acknowledged: SessionOptions::ring_messages and ring_bytes limit
+// them. A peer that is away, or that does not read, makes the ring full.
 
 #pragma once
 

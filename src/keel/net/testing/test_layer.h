@@ -1,10 +1,10 @@
-// keel/net/testing/test_layer.h — a TransportLayer for tests of what stands on a Transport: it is no cipher, does all
-// that one does, and asks as much of its transport and of the engine.
+// keel/net/testing/test_layer.h — a TransportLayer for tests of code that uses a Transport: it is no cipher, but
+// behaves like one, and makes the same demands on its transport and on the engine.
 //
-// Each side sends a hello and is established when it has the other's. Then everything travels in records of at most
-// `record_bytes`, its bytes inverted: so an arrival holds several pieces and the beginning of another one. In front of
-// each record goes one that is the layer's own business and is answered by one. A record says that nothing more comes;
-// an end of the stream without it is an error.
+// Each side sends a hello and is established when it has received the other's. Then everything is sent in records of at
+// most `record_bytes`, with inverted bytes: so what arrives may hold several pieces and the beginning of another one.
+// Each record is preceded by one for the layer's own use, which the other side answers with one. A special record says
+// that nothing more comes; the end of the stream without it is an error.
 
 #pragma once
 
@@ -43,7 +43,7 @@ class TestLayer final : public TransportLayer {
 
  private:
   enum class Record : char { Hello = 'h', Data = 'd', Question = 'q', Reply = 'r', End = 'e' };
-  static constexpr std::size_t head_bytes = 3;  // What it is, and its size.
+  static constexpr std::size_t head_bytes = 3;  // The kind of a record, and its size.
 
   ~TestLayer() override { --alive; }
 
@@ -103,7 +103,7 @@ class TestLayer final : public TransportLayer {
     return Error::from_errno(doing, -outcome);
   }
 
-  // Its goodbye has to leave: it is waited for, however long the peer takes.
+  // Its goodbye must be sent: it waits for that, however long the peer takes.
   void close() noexcept override {
     is_closed_ = true;
     if (is_reset_) {
@@ -114,10 +114,10 @@ class TestLayer final : public TransportLayer {
       flush();
     }
     engine().cancel(receive_);
-    post();  // Somebody may be inside.
+    post();  // Code of this layer may be running.
   }
 
-  // --- what comes in
+  // --- input
 
   void start_receiving() noexcept {
     if (receive_.paused) engine().resume(receive_);
@@ -148,14 +148,14 @@ class TestLayer final : public TransportLayer {
   void deliver_what_is_there() noexcept {
     while (!cancelling_ && failure_ == 0 && take_record()) {
     }
-    // Before its end nothing was said of an end.
+    // Before the stream's end no end may be reported.
     if (has_ended_ && failure_ == 0 && !peer_is_done_ && !is_shut_down_ && !has_whole_record()) fail_with(-EPROTO);
     take_and_flush();
     Transport* const to = transport();
     if (to == nullptr) return;
     if (to->is_receiving() && cancelling_) {
       cancelling_ = ending_ = false;
-      return finish(-ECANCELED);  // And with that it may be closed.
+      return finish(-ECANCELED);  // With that the layer may be closed.
     }
     if (is_wanted() && !has_whole_record()) {
       if (failure_ < 0) return finish(failure_);
@@ -174,7 +174,7 @@ class TestLayer final : public TransportLayer {
     return in_.size() >= head_bytes && in_.size() - head_bytes >= size_at_front();
   }
 
-  // Whether there was one that could be taken.
+  // Whether there was a complete record.
   bool take_record() noexcept {
     if (!in_.empty() && !established_ && in_.data()[0] != static_cast<char>(Record::Hello)) {
       fail_with(-EPROTO);
@@ -215,7 +215,7 @@ class TestLayer final : public TransportLayer {
     in_.clear();
   }
 
-  // --- what goes out
+  // --- output
 
   void put(Record record, std::string_view bytes) {
     const auto size = static_cast<std::uint16_t>(bytes.size());
@@ -230,7 +230,7 @@ class TestLayer final : public TransportLayer {
     if (!std::exchange(has_said_end_, true)) put(Record::End, {});
   }
 
-  // Of the transport's send, once the handshake is over.
+  // Sends the transport's data, once the handshake is over.
   void take_and_flush() noexcept {
     if (sending_ != nullptr && established_ && !std::exchange(is_taken_, true)) {
       for (std::uint32_t i = 0; i < sending_->part_count; ++i) {
@@ -254,7 +254,7 @@ class TestLayer final : public TransportLayer {
     if (!send_.is_idle()) return;
     if (has_said_end_ && !is_closed_ && !std::exchange(is_shut_, true)) engine().shutdown_write(fd());
     if (sending_ == nullptr) return;
-    // The last thing that happens: more may be sent from inside.
+    // This comes last, because more may be sent from inside.
     if (send_failure_ < 0 || out_failure_ < 0 || failure_ < 0) {
       finish_send(send_failure_ < 0 ? send_failure_ : out_failure_ < 0 ? out_failure_ : failure_);
     } else if (is_taken_) {
@@ -287,15 +287,15 @@ class TestLayer final : public TransportLayer {
   bool established_ = false;
   bool ending_ = false;
   bool cancelling_ = false;
-  bool has_ended_ = false;     // The stream.
-  bool peer_is_done_ = false;  // As it has said.
+  bool has_ended_ = false;     // The state of the stream.
+  bool peer_is_done_ = false;  // The peer has said so.
   bool has_said_end_ = false;
   bool is_shut_ = false;
   bool is_shut_down_ = false;
   bool is_reset_ = false;
   bool is_closed_ = false;
   bool is_posted_ = false;
-  bool is_taken_ = false;  // What sending_ sends is in out_, or on its way.
+  bool is_taken_ = false;  // The data of sending_ is in out_, or on its way.
   bool calls_back_ = true;
   std::int32_t failure_ = 0;
   std::int32_t out_failure_ = 0;
@@ -312,7 +312,7 @@ class TestLayer final : public TransportLayer {
   Member<Job, TestLayer, &TestLayer::posted> job_{*this};
 };
 
-// Layers of one side, which calls itself `identity` (it lives on).
+// Makes the layers of one side, whose name is `identity` (which must outlive this).
 class TestLayers final : public TransportLayers {
  public:
   explicit TestLayers(std::string_view identity, bool says_hello = true) noexcept

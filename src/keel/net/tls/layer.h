@@ -3,17 +3,17 @@
 //   tls::Layers layers(context);                                  // of a server, or of a client
 //   transport.open(*layers.make({&engine, fd}, "shop.example"));  // the handshake begins
 //
-// For streams there are connect(), accept() and Listener (net/tls/stream.h).
+// For streams use connect(), accept() and Listener (net/tls/stream.h).
 //
 // Errors:    outcome() and a send's result are -EPROTO for what Records (net/tls/records.h) reports, Transport::error()
 //            gives its Error; the same for a handshake that takes longer than its context allows (DeadlineExceeded).
 //            The end of a connection without close_notify is one as well, of the receiving alone. Other errnos are the
 //            engine's.
-// Lifetime:  as of every TransportLayer.
+// Lifetime: like every TransportLayer.
 // Closing:   says close_notify and waits until that has left, for at most 10 s.
 // Memory:    Records', and 64 KiB of a large send at a time. What comes while its transport is paused waits in the
 //            kernel, beyond what had come already.
-// Fairness:  handshakes are computed for at most about half a millisecond in a turn of the loop; the others wait for
+// Fairness: handshakes compute for at most about half a millisecond in a turn of the loop; the others wait for
 //            the next one.
 // Cost:      beside Records' one copy of what is sent, into records; received bytes are decrypted where they are read.
 
@@ -42,7 +42,7 @@ namespace keel::tls {
 
 class Layer final : public TransportLayer {
  public:
-  // `received`: what of its bytes has been read already.
+  // `received`: bytes that were already read.
   Layer(io::Engine& engine, int fd, const ServerContext& context, std::string_view received);
   Layer(io::Engine& engine, int fd, const ClientContext& context, std::string_view host, std::string_view received);
 
@@ -52,7 +52,7 @@ class Layer final : public TransportLayer {
   bool is_established() const noexcept override { return records_.is_established(); }
   std::string_view protocol() const noexcept override;
   std::string_view peer_identity() const noexcept override { return records_.peer_identity(); }
-  // More of what the handshake has agreed upon.
+  // Further results of the handshake.
   const Records& records() const noexcept { return records_; }
 
  private:
@@ -94,9 +94,9 @@ class Layer final : public TransportLayer {
 
   Records records_;
   bool has_begun_ = false;
-  bool ending_ = false;        // end_receive()
-  bool cancelling_ = false;    // cancel_receive()
-  bool has_ended_ = false;     // The stream of bytes.
+  bool ending_ = false;        // Set by end_receive().
+  bool cancelling_ = false;    // Set by cancel_receive().
+  bool has_ended_ = false;     // The stream of bytes has ended.
   bool is_cut_ = false;        // It ended without close_notify.
   bool wants_end_ = false;     // close_notify is to be sent.
   bool has_said_end_ = false;  // close_notify was sent.
@@ -116,7 +116,7 @@ class Layer final : public TransportLayer {
   std::size_t offset_ = 0;    // Encrypted bytes of that part.
   std::uint64_t sealed_ = 0;  // Encrypted bytes of sending_ altogether.
   std::size_t burst_ = 0;     // Bytes encrypted in this turn.
-  std::uint64_t flown_ = 0;   // Bytes on the wire by the sends of the engine that are over.
+  std::uint64_t flown_ = 0;   // Bytes on the wire from sends that the engine has completed.
   Buffer in_;                 // Bytes received while the transport was paused.
   Buffer flight_;
   Member<io::Receive, Layer, &Layer::received> receive_{*this};
@@ -127,16 +127,16 @@ class Layer final : public TransportLayer {
 
 // Layers over the connections of one server or client.
 //
-// Threads: any. It outlives who makes layers with it, not the layers.
+// Threads: any. It must outlive its users, but not the layers that it has made.
 class Layers final : public TransportLayers {
  public:
   explicit Layers(ServerContext context) noexcept : context_(std::move(context)) {}
   explicit Layers(ClientContext context) noexcept : context_(std::move(context)) {}
-  // Used by new connections: certificates that were renewed.
+  // Used by new connections: for renewed certificates.
   void set_context(ServerContext context);
 
  private:
-  // ResourceExhausted: no memory. `host` is used by a client only.
+  // ResourceExhausted: no memory. `host` is used only by a client.
   Result<Endpoint> put_over(Endpoint plain, std::string_view host, std::string_view received) override;
   std::mutex mutex_;
   std::variant<ServerContext, ClientContext> context_;

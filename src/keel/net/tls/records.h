@@ -1,4 +1,4 @@
-// keel/net/tls/records.h — one connection's TLS: bytes in, bytes out, no socket.
+// keel/net/tls/records.h — the TLS of one connection without a socket: bytes in, bytes out.
 //
 //   Records records(context, "shop.example");              // a client; Records(context): a server
 //   std::string_view wire;                                 // what has come from the peer
@@ -7,14 +7,14 @@
 //   send(records.output());                                // after each of these calls; then clear it
 //
 // OpenSSL does the handshake and the records, on a BIO of our own: it reads from the caller's `wire` and appends to
-// output(). It never sees a descriptor.
+// output(). It never uses a descriptor.
 //
 // Errors:    Unauthenticated for a peer that is not believed: another host, expired, not valid yet, self-signed,
 //            unknown issuer, revoked, no certificate. Protocol for no version, cipher or application protocol in
 //            common, an alert of the peer's, and whatever breaks the protocol. Unavailable for a connection that ends
 //            in between (ended()). ResourceExhausted without memory. All are from_environment() and say which in
 //            words. After an error every call gives it again, and output() has the alert for the peer.
-// Ownership: keeps its context. `wire` and what is written are used during the call only.
+// Ownership: keeps its context. `wire` and the bytes to be written are used only during the call.
 // Threads:   one.
 // Memory:    at most one record of the peer's (16 KiB), of the handshake one message (100 KiB: certificates), and of
 //            output() output_bytes_max and one flight more: above that nothing is read or written until it is taken.
@@ -43,9 +43,9 @@ class Records {
   // The largest number of bytes that one read() returns.
   static constexpr std::size_t plain_bytes_max = 16 * 1024;
 
-  // std::bad_alloc where there is no memory.
+  // std::bad_alloc when there is no memory.
   explicit Records(const ServerContext& context);
-  // `host`: a name, or an IP address, that the peer's certificate has to be for. Not empty (a Bug).
+  // `host`: the name, or the IP address, that the peer's certificate must be for. Must not be empty (a Bug).
   Records(const ClientContext& context, std::string_view host);
   Records(const Records&) = delete;
   Records& operator=(const Records&) = delete;
@@ -53,40 +53,41 @@ class Records {
 
   // Takes from the front of `wire` and continues with the handshake; a client begins it with an empty `wire`. After the
   // handshake it copies the bytes that the peer has sent, of one record at a time, and returns their number. 0: `wire`
-  // is used up and more has to come; or the peer has finished (has_peer_finished()); or output() is full; or `into` is
-  // empty. With less room than plain_bytes_max a part of a record waits inside: read() again.
+  // is used up and more must come; or the peer has finished (has_peer_finished()); or output() is full; or `into` is
+  // empty. With less room than plain_bytes_max, part of a record may stay inside: call read() again.
   Result<std::size_t> read(std::string_view& wire, std::span<char> into);
-  // Encrypts the front of `plain` and returns the number of bytes: less than all where output() is full. Once
+  // Encrypts the front of `plain` and returns the number of bytes: less than all where output() is full. Requires
   // is_established().
   Result<std::size_t> write(std::string_view plain);
-  // Tells the peer that nothing more will be written (close_notify). Once; no effect before is_established().
+  // Tells the peer that nothing more will be written (close_notify). Call it once; it has no effect before
+  // is_established().
   void finish();
-  // The bytes of the peer have ended, with `number` (an errno) or 0: fine after has_peer_finished(), else why it is
-  // not. Once it is established write() continues.
+  // Call it when the peer's bytes have ended, with an errno or 0: success after has_peer_finished(), else the error.
+  // When established, write() still works afterwards.
   Result<> ended(int number = 0);
 
-  // The bytes that are to be sent. The caller takes from it.
+  // The bytes to be sent. The caller takes from it.
   Buffer& output() noexcept;
 
   bool is_established() const noexcept;
-  // The peer has said that it writes no more; writing to it continues.
+  // The peer has said that it will write no more; it can still be written to.
   bool has_peer_finished() const noexcept;
 
-  // Once it is established:
+  // The functions below need an established connection:
   Version version() const noexcept;
-  // "TLS_AES_128_GCM_SHA256". Lives with the process.
+  // "TLS_AES_128_GCM_SHA256". Valid as long as the process.
   std::string_view cipher() const noexcept;
   // The protocol that ALPN selected; empty: none.
   std::string_view protocol() const noexcept;
-  // Of a server's peer: the first URI, DNS name or mail address of its certificate, in this order of kinds, else its
-  // common name; empty: it has none. For a client: the host.
+  // On a server: the first URI, DNS name or mail address of the peer's certificate, in this order of kinds, else its
+  // common name; empty: it has none. On a client: the host.
   std::string_view peer_identity() const noexcept;
-  // The "tls-server-end-point" of the server's certificate (RFC 5929 §4.1), which binds what is said within the
-  // connection to it: of a client, once it is established. Empty: the certificate's signature has no hash (Ed25519).
+  // The "tls-server-end-point" of the server's certificate (RFC 5929 §4.1), which binds an authentication within the
+  // connection to it: for a client, once it is established. Empty: the certificate's signature has no hash (Ed25519).
   std::string server_end_point() const;
   // For a server: the host that the client has asked for (SNI); empty: none.
   std::string_view server_name() const noexcept;
-  // Whether the session is an earlier one.
+  // Whether an earlier session was resumed.
   bool is_resumed() const noexcept;
 
   Duration handshake_timeout() const noexcept;

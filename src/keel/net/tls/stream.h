@@ -11,8 +11,8 @@
 //   while (true) connections.spawn(talk(co_await listener.accept()), OnError::Ignore);
 //
 // They are ordinary streams (net/stream.h), except that send_file() does not work (EOPNOTSUPP), that shutdown_write()
-// says close_notify, and that the end of the peer's bytes without it is an error of the read (Unavailable), because the
-// bytes may be truncated.
+// sends close_notify, and that the end of the peer's bytes without close_notify is an error of the read (Unavailable),
+// because the bytes may be truncated.
 //
 // Errors:    of connect: those of Stream::connect; then of the handshake, as Records has them (net/tls/records.h), and
 //            DeadlineExceeded above the context's handshake_timeout. All name the host.
@@ -38,22 +38,22 @@ namespace keel::tls {
 
 class Records;
 
-// Connects to `address`, and is complete when the server has proved to be `host`.
+// Connects to `address`, and completes when the server has proved to be `host`.
 Task<Stream> connect(ClientContext context, std::string host, Address address, io::ConnectOptions options = {});
 // Connects to the first address that responds, of those that `guard` allows (net/address_guard.h), or of all.
 Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host, std::uint16_t port,
                      io::ConnectOptions options = {});
 Task<Stream> connect(ClientContext context, Resolver& resolver, std::string host, std::uint16_t port,
                      const AddressGuard& guard, io::ConnectOptions options = {});
-// Over a stream that is connected, and from which nothing was read.
+// Over a connected stream from which nothing was read.
 Task<Stream> connect(ClientContext context, std::string host, Stream plain);
 
 // The server's side of `plain`, from which nothing was read. It does not wait for the handshake, so that a slow peer
-// delays no other one: the first read or write does, or `co_await stream.establish()`, after which connection_of()
+// does not delay others: the first read or write does, or `co_await stream.establish()`, after which connection_of()
 // identifies the peer.
 Result<Stream> accept(const ServerContext& context, Stream plain);
 
-// The result of the handshake. Null: `stream` is not of TLS. Lives as long as the stream.
+// The result of the handshake. Null: `stream` does not use TLS. Lives as long as the stream.
 const Records* connection_of(const Stream& stream) noexcept;
 
 // Errors, memory, cost and cancellation are those of a keel::Listener.
@@ -64,7 +64,7 @@ class Listener {
   // The next connection, as accept() above makes it.
   Task<Stream> accept();
   Address address() const noexcept { return listener_.address(); }
-  // For connections from now on: a certificate that was renewed.
+  // For later connections: a renewed certificate.
   void set_context(ServerContext context) noexcept { context_ = std::move(context); }
 
  private:

@@ -1,4 +1,5 @@
-// keel/net/tls/ticket_keys.h — the keys by which servers seal the sessions that their clients resume (RFC 5077 §4).
+// keel/net/tls/ticket_keys.h — the keys with which servers encrypt the sessions that their clients resume (RFC 5077
+// §4).
 //
 //   tls::TicketKeys keys;
 //   options.ticket_keys = keys;                              // of each context that replaces another
@@ -7,11 +8,11 @@
 //   keys.adopt(same);                                        // of contexts that are there already
 //
 // A ticket is encrypted (AES-256-CBC, HMAC-SHA-256) with a key that is at most an hour old, and can be decrypted for
-// two hours more: as long as a session may be resumed. The next handshake after that wipes the key, and recordings of
-// its connections stay encrypted for good (with TLS 1.2; with 1.3 each connection has a key of its own anyway).
+// two more hours: as long as a session may be resumed. The next handshake after that erases the key, so that recordings
+// of its connections can never be decrypted (with TLS 1.2; with 1.3 each connection has its own key anyway).
 //
 // Errors:    std::bad_alloc without memory, or without randomness. load: InvalidArgument for what save() has not given.
-// Ownership: a value; copies share the keys, and their turn.
+// Ownership: a value; copies share the keys and their rotation.
 // Threads:   any.
 // Time:      by the calendar of the current Host.
 // Cost:      a lock and some microseconds for each handshake.
@@ -39,10 +40,10 @@ class TicketKeys {
 
   TicketKeys();
 
-  // A secret: anybody who has it can decrypt tickets.
+  // Secret: anybody who has it can decrypt tickets.
   std::string save() const;
   static Result<TicketKeys> load(std::string_view text);
-  // Replaces its keys by those that `others` has now, for all contexts that share it, from the next handshake on.
+  // Replaces its keys by the present keys of `others`, for all contexts that share it, from the next handshake on.
   void adopt(const TicketKeys& others);
 
  private:

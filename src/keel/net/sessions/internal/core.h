@@ -1,5 +1,5 @@
-// One side of a session: what it has to send again, what it has seen, and when it should say something. No I/O, no
-// clock: whoever has the connection hands over what arrives and the time, and takes the packets that are to be sent.
+// One side of a session: what it may have to send again, what it has received, and when it must send something. No I/O,
+// no clock: the owner of the connection passes in what arrives and the time, and takes the packets to be sent.
 //
 //   core.push(type, payload, WhenFull::Refuse, 0);         // the application sends: also while there is no connection
 //   hello.point = core.tell_point();                       // a connection is up: each side says how far it is
@@ -9,12 +9,12 @@
 //   while (has_room && core.next(now, out)) …              // the next packet, if there is one
 //   core.unlink(now);                                      // the connection is gone: the session continues
 //
-// Order and loss: messages have numbers, one after the other. After link() each side sends again what the other has not
-// seen. What the sender gave up meanwhile is told by number, so the receiver knows how many it has lost.
+// Order and loss: messages are numbered consecutively. After link() each side resends what the other has not received.
+// The numbers of messages that the sender has dropped are told, so that the receiver knows how many it has lost.
 // Acknowledging: with every message that goes the other way, else every `ack_every` messages, a quarter of the window,
 //            or `ack_after` after the first. It says that a message has been *handled*: so the sender's ring is also
 //            what bounds the receiver's queue.
-// Heartbeat: a side that has heard nothing for an interval asks; two questions without a reply are a loss of the
+// Heartbeat: a side that has received nothing for an interval asks; two questions without a reply mean the loss of the
 //            connection. The server waits a quarter longer, so that usually one side asks.
 //
 // Errors:    Protocol: the peer breaks the rules above, the message says which; the connection is of no more use, the
@@ -41,8 +41,8 @@ enum class Role : std::uint8_t { Client, Server };
 
 struct CoreOptions {
   Role role = Role::Client;
-  Window window = {1024, 1 << 20};  // Received, and not handled.
-  Window ring = {1024, 1 << 20};    // Sent or to be sent, and not acknowledged.
+  Window window = {1024, 1 << 20};  // Received, and not yet handled.
+  Window ring = {1024, 1 << 20};    // Sent or to be sent, and not yet acknowledged.
   std::uint32_t ack_every = 32;
   Duration ack_after = 40_ms;
 };
@@ -52,10 +52,10 @@ class Core {
   struct Event {
     enum class Kind : std::uint8_t { Nothing, Message, Lost, Bye };
     Kind kind = Kind::Nothing;
-    std::uint64_t number = 0;  // Of Message, and the last one of Lost: for handled().
-    std::uint64_t lost = 0;    // How many.
+    std::uint64_t number = 0;  // For Message, and for Lost the last lost one: to be passed to handled().
+    std::uint64_t lost = 0;    // How many were lost.
     std::uint16_t type = 0;
-    std::string_view payload = {};  // Of Message, and the reason of Bye; refers to the packet.
+    std::string_view payload = {};  // For Message, and for Bye the reason; refers to the packet.
     Code code = Code::Cancelled;
     std::size_t cost() const noexcept { return kind == Kind::Message ? payload.size() + message_cost : message_cost; }
   };
@@ -63,38 +63,39 @@ class Core {
 
   explicit Core(const CoreOptions& options) noexcept : options_(options) {}
 
-  // --- the application
+  // --- for the application
 
-  // A message behind the others. ResourceExhausted: there is no room. InvalidArgument: it is larger than the ring.
-  // Neither takes it.
+  // Appends a message. ResourceExhausted: there is no room. InvalidArgument: it is larger than the ring.
+  // In both cases the message is not taken.
   Result<> push(std::uint16_t type, Buffer&& payload, WhenFull when_full, std::uint64_t key);
   bool has_room(std::size_t payload_bytes) const noexcept;
-  // Handled, and all before it; `cost` as the Event's. Number 0: of a session that was forgotten.
+  // The message with this number, and all before it, has been handled; `cost` is that of the Event. Number 0: it
+  // belongs to a session that was forgotten.
   void handled(Instant now, std::uint64_t number, std::size_t cost) noexcept;
 
   std::uint64_t unacknowledged() const noexcept { return ring_.size(); }
   std::size_t ring_bytes() const noexcept { return ring_.bytes(); }
   std::size_t unhandled_bytes() const noexcept { return unhandled_bytes_; }
-  std::uint64_t dropped() const noexcept { return dropped_; }  // By WhenFull::DropOldest.
+  std::uint64_t dropped() const noexcept { return dropped_; }  // Dropped because of WhenFull::DropOldest.
   std::uint64_t heartbeats_missed() const noexcept { return heartbeats_missed_; }
 
-  // --- the connection
+  // --- for the connection
 
   Point point() const noexcept { return {seen_, handled_}; }
-  // The point that the peer is told now, which link() follows.
+  // The point that is now told to the peer; link() follows.
   Point tell_point() noexcept;
   Window window() const noexcept { return options_.window; }
-  // Both sides know each other's point. Protocol: the peer has seen what was never sent.
+  // Both sides now know each other's point. Protocol: the peer claims to have received what was never sent.
   Result<> link(Instant now, const Point& peer, const Window& peer_window, Duration heartbeat);
-  // The peer has forgotten the session: everything begins with 1 again. What was never sent stays to be sent; gives how
-  // many others there were.
+  // The peer has forgotten the session: all numbers start from 1 again. Messages that were never sent stay queued;
+  // returns how many others there were.
   std::uint64_t begin_again();
   void unlink() noexcept { is_linked_ = false; }
   bool is_linked() const noexcept { return is_linked_; }
   Result<Event> receive(Instant now, std::string_view packet);
-  // Appends the next packet that is to be sent; false: there is none now.
+  // Appends the next packet to be sent; false: there is none now.
   bool next(Instant now, Buffer& out);
-  // When tick() is to be called; never() without a connection.
+  // The time at which tick() must be called; never() without a connection.
   Instant deadline() const noexcept;
   Due tick(Instant now) noexcept;
 
@@ -119,15 +120,15 @@ class Core {
 
   Ring ring_;
   std::uint64_t link_next_ = 1;     // The next message to be sent over this connection.
-  std::uint64_t flight_bytes_ = 0;  // What those before it cost, as far as they are not acknowledged.
+  std::uint64_t flight_bytes_ = 0;  // The cost of the unacknowledged messages before it.
   std::uint64_t sent_max_ = 0;      // The last message that was ever sent.
   std::uint64_t dropped_ = 0;
 
   std::uint64_t seen_ = 0;
   std::uint64_t handled_ = 0;
-  std::uint64_t ack_told_ = 0;  // The last `handled_` that the peer was told.
+  std::uint64_t ack_told_ = 0;  // The last value of `handled_` that the peer was told.
   std::size_t unhandled_bytes_ = 0;
-  std::size_t untold_bytes_ = 0;  // Handled since.
+  std::size_t untold_bytes_ = 0;  // Bytes handled since.
   Instant ack_at_ = Instant::never();
   Instant heard_at_;
   std::uint64_t heartbeats_missed_ = 0;

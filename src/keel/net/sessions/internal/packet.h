@@ -1,7 +1,7 @@
-// What the two sides of a session say to each other, as bytes: each packet is the payload of one frame.
+// The packets between the two sides of a session, as bytes: each packet is the payload of one frame.
 //
-// A connection begins with Hello, which Welcome or Bye answers. Afterwards both send Data, Skip, Ack, Ping, Pong and
-// Bye. Numbers have the most significant byte first. Version 1:
+// A connection begins with Hello, to which Welcome or Bye is the answer. Afterwards both send Data, Skip, Ack, Ping,
+// Pong and Bye. Numbers have the most significant byte first. Version 1:
 //
 //   Hello    'h' versions:1+1 number:8 secret:16 attempt:8 point:16 heartbeat_ms:4 window:8 name:2+n
 //            credentials:2+n
@@ -12,7 +12,7 @@
 //   Ping     'p' acknowledged:8    Pong 'q' acknowledged:8
 //   Bye      'b' code:1 text
 //
-// Threads: functions.  Cost: a copy of each field; what is read refers to the packet.
+// Threads: functions. Cost: a copy of each field; views that are read refer to the packet.
 
 #pragma once
 
@@ -28,9 +28,9 @@
 
 namespace keel::sessions::internal {
 
-inline constexpr std::uint8_t version = 1;  // The only one so far.
+inline constexpr std::uint8_t version = 1;  // The only version so far.
 
-// Names a session, and proves that the one who says it was given it.
+// Identifies a session, and proves that the sender was given it.
 struct Token {
   std::uint64_t number = 0;  // 0: none.
   std::array<char, 16> secret = {};
@@ -40,11 +40,11 @@ struct Token {
 // How far one side has come with what the other side sends.
 struct Point {
   std::uint64_t seen = 0;     // The last message that has arrived.
-  std::uint64_t handled = 0;  // The last one that has been handled, and whose room is free.
+  std::uint64_t handled = 0;  // The last one that has been handled, and whose space is free.
   bool operator==(const Point&) const = default;
 };
 
-// What one side is ready to keep that it has not handled yet.
+// How much unhandled data one side is ready to keep.
 struct Window {
   std::uint32_t messages = 0;
   std::uint32_t bytes = 0;
@@ -54,8 +54,8 @@ struct Window {
 struct Hello {
   std::uint8_t version_min = version;
   std::uint8_t version_max = version;
-  Token token = {};  // Of the session that is to be resumed; number 0: a new one.
-  // Grows with each connection of the client: a hello that was held up does not take a session back from a newer one.
+  Token token = {};  // The token of the session to be resumed; number 0: a new one is wanted.
+  // Grows with each connection of the client, so that a delayed hello cannot take a session from a newer connection.
   std::uint64_t attempt = 0;
   Point point = {};
   Duration heartbeat = {};  // The interval that this side asks for.
@@ -66,10 +66,10 @@ struct Hello {
 
 struct Welcome {
   std::uint8_t version = internal::version;
-  bool is_resumed = false;  // False: the session is new, and one that was to be resumed is gone.
+  bool is_resumed = false;  // False: the session is new, and any session to be resumed is gone.
   Token token = {};
   Point point = {};
-  Duration heartbeat = {};  // What holds.
+  Duration heartbeat = {};  // The interval that both sides use.
   Duration expiry = {};     // How long the session is kept without a connection.
   Window window = {};
 };
@@ -90,13 +90,13 @@ enum class Kind : char {
   Bye = 'b',
 };
 
-// Of Data, Skip, Ack, Ping and Pong, which have their fields in common.
+// The common form of Data, Skip, Ack, Ping and Pong.
 struct Packet {
   Kind kind = Kind::Ack;
   std::uint64_t acknowledged = 0;
-  std::uint64_t number = 0;       // Of Data and Skip.
-  std::uint16_t type = 0;         // Of Data.
-  std::string_view payload = {};  // Of Data; refers to the packet.
+  std::uint64_t number = 0;       // For Data and Skip.
+  std::uint16_t type = 0;         // For Data.
+  std::string_view payload = {};  // For Data; refers to the packet.
 };
 
 inline constexpr std::size_t data_head_bytes = 19;
@@ -104,7 +104,8 @@ inline constexpr std::size_t name_bytes_max = 256;
 inline constexpr std::size_t credentials_bytes_max = 4096;
 inline constexpr std::size_t reason_bytes_max = 512;
 
-// Append the packet. Names, credentials and reasons above their maximum are cut: whoever makes them checks before.
+// The functions below append the packet. Names, credentials and reasons beyond their maximum are cut: the caller checks
+// them before.
 void write(Buffer& out, const Hello& hello);
 void write(Buffer& out, const Welcome& welcome);
 void write(Buffer& out, const Bye& bye);
@@ -113,8 +114,8 @@ void write(Buffer& out, const Packet& packet);
 // The kind of a packet, known or not. Protocol: it is empty.
 Result<Kind> kind_of(std::string_view bytes);
 
-// Protocol: the packet is truncated, too long, of another kind, or a field has no possible value; the message says
-// which. Unsupported: Hello has no version that this side speaks.
+// Protocol: the packet is truncated, too long or of another kind, or a field has an impossible value; the message says
+// which. Unsupported: Hello has no version that this side supports.
 Result<Hello> read_hello(std::string_view bytes);
 Result<Welcome> read_welcome(std::string_view bytes);
 Result<Bye> read_bye(std::string_view bytes);

@@ -19,23 +19,23 @@
 
 namespace keel::sessions {
 
-// Of counters, and of what readers may see a moment later.
+// For counters, and for values that readers may see a moment later.
 inline constexpr auto relaxed = std::memory_order_relaxed;
 
-// A server, and its worker. Jobs that were posted to it may outlive the server.
+// A server, and its worker. Jobs posted to it may outlive the server.
 struct Home {
   Home(Executor& e, int w, Server& s) noexcept : executor(e), worker(w), server(&s) {}
   Executor& executor;
   const int worker;
-  Server* server;  // Null once it has ended: changed on its worker under the registry's lock.
+  Server* server;  // Null once the server has ended: changed on its worker under the registry's lock.
 };
 
-// What others may know of a session.
+// What other workers may know about a session.
 struct Card {
   std::uint64_t number = 0;
   std::string name;
   std::int64_t began_at_ns = 0;
-  // Under the registry's lock.
+  // Guarded by the registry's lock.
   std::shared_ptr<Home> home;
   std::string address;
   // Changed by its worker.
@@ -46,7 +46,7 @@ struct Card {
 struct Registry::State {
   explicit State(const RegistryOptions& options);
 
-  // False: `home` has ended, and f is dropped. Under the lock.
+  // False: `home` has ended, and f is dropped. Call it under the lock.
   template <class F>
   static bool post(const std::shared_ptr<Home>& home, F f) {
     if (home->server == nullptr) return false;
@@ -58,11 +58,11 @@ struct Registry::State {
   }
 
   std::size_t sessions_max;
-  mutable std::mutex mutex;  // Guards what follows, up to the counters.
+  mutable std::mutex mutex;  // Guards the members below, up to the counters.
   std::uint64_t next_number = 1;
   std::map<std::uint64_t, std::shared_ptr<Card>> cards;
   std::vector<std::shared_ptr<Home>> homes;
-  // Of sessions that have ended.
+  // For sessions that have ended.
   std::uint64_t lost_before = 0;
   std::uint64_t heartbeats_missed_before = 0;
 

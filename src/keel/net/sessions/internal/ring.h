@@ -1,5 +1,5 @@
-// The messages that one side has sent or wants to send and the other has not acknowledged: numbered without a gap, and
-// bounded by their count and by their bytes.
+// The messages that one side has sent or wants to send and the other has not acknowledged: numbered without gaps, and
+// limited in count and in bytes.
 //
 // Threads: one at a time; may be moved to another one.
 // Cost:    a message is a copy into a block of the pool; an empty ring has no memory after release().
@@ -16,7 +16,7 @@
 
 namespace keel::sessions::internal {
 
-// What a message counts for in a window, beside its payload.
+// What a message costs in a window besides its payload.
 inline constexpr std::size_t message_cost = 64;
 
 class Ring {
@@ -32,24 +32,24 @@ class Ring {
   std::uint64_t first() const noexcept { return first_; }
   std::uint64_t last() const noexcept { return first_ + size_ - 1; }
   std::size_t size() const noexcept { return size_; }
-  std::size_t bytes() const noexcept { return bytes_; }  // What all cost.
+  std::size_t bytes() const noexcept { return bytes_; }  // The sum of all costs.
   bool empty() const noexcept { return size_ == 0; }
 
   Message& operator[](std::uint64_t number) noexcept { return place(number); }
   const Message& operator[](std::uint64_t number) const noexcept { return place(number); }
 
-  // Behind the last one. std::bad_alloc: nothing has changed.
+  // Appends a message. std::bad_alloc: nothing has changed.
   void push(std::uint16_t type, std::uint64_t key, Buffer&& payload);
-  // Another payload for the message of this number.
+  // Replaces the payload of the message with this number.
   void replace(std::uint64_t number, Buffer&& payload) noexcept;
   void pop_front() noexcept;
-  // Ends the messages up to this number.
+  // Removes the messages up to this number.
   void trim(std::uint64_t number) noexcept {
     while (size_ != 0 && first_ <= number) pop_front();
   }
-  // The oldest one gets the number 1.
+  // Renumbers the messages, so that the oldest gets the number 1.
   void renumber();
-  // Of an empty one: gives its memory back.
+  // For an empty ring: frees its memory.
   void release() noexcept {
     if (size_ == 0) std::vector<Message>().swap(slots_);
   }

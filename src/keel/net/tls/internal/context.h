@@ -1,4 +1,4 @@
-// What contexts share with the connections that were made with them.
+// What contexts share with the connections made with them.
 
 #pragma once
 
@@ -16,13 +16,13 @@
 
 namespace keel::tls::internal {
 
-// Sessions that may be resumed, by the host that they are with.
+// Sessions that can be resumed, by host.
 class Sessions {
  public:
   explicit Sessions(std::size_t count_max) noexcept : count_max_(count_max) {}
 
   void keep(std::string_view host, SessionPointer session);
-  // One of TLS 1.3 is used once (RFC 8446 §C.4). Null: there is none.
+  // A session of TLS 1.3 is used only once (RFC 8446 §C.4). Null: there is none.
   SessionPointer take(std::string_view host);
 
  private:
@@ -40,23 +40,23 @@ struct Context {
 
   SslContextPointer ssl;
   bool is_server = false;
-  ServerCheck check = ServerCheck::Host;  // Of a client.
+  ServerCheck check = ServerCheck::Host;  // For a client.
   Duration handshake_timeout;
   std::uint32_t records_per_key = 0;
-  // Of a server:
+  // For a server:
   std::string answer_to_http;
   std::optional<TicketKeys> ticket_keys;
   std::vector<CertificateFacts> certificates;
   std::vector<Identity> identities;
-  std::string protocols;      // As the wire has them, RFC 7301 §3.1.
-  mutable Sessions sessions;  // Of a client.
+  std::string protocols;      // In their form on the wire (RFC 7301 §3.1).
+  mutable Sessions sessions;  // For a client.
 };
 
 // One connection, as OpenSSL's callbacks find it: the application data of its SSL.
 struct Connection {
   const Context* context = nullptr;
   std::string host;              // The host that a client expects.
-  std::optional<Error> refusal;  // Why the peer's certificate was not believed.
+  std::optional<Error> refusal;  // Why the peer's certificate was rejected.
 
   static Connection& of(const SSL* ssl) noexcept { return *static_cast<Connection*>(SSL_get_app_data(ssl)); }
 };

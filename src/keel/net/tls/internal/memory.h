@@ -1,12 +1,12 @@
-// OpenSSL's memory: from the pools of the thread (base/pool.h), as that of everything else on the way of a request.
+// OpenSSL's memory: from the pools of the thread (base/pool.h), like all other memory that a request uses.
 //
-// It is set before main() begins. Where somebody has used OpenSSL before that, it keeps malloc.
+// This is set up before main() begins. If OpenSSL was used before that, it keeps using malloc.
 
 #pragma once
 
 namespace keel::tls::internal {
 
-// Whether it is so.
+// Whether OpenSSL uses the pools.
 bool uses_pools() noexcept;
 
 }  // namespace keel::tls::internal

@@ -1,4 +1,4 @@
-// OCSP responses that a server has for its own certificate, from files and bytes.
+// OCSP responses that a server holds for its own certificate, from files and bytes.
 
 #pragma once
 
@@ -12,12 +12,12 @@
 namespace keel::tls::internal {
 
 struct Staple {
-  std::string der;         // Empty: there is none.
-  std::int64_t until = 0;  // Seconds since 1970: its nextUpdate.
+  std::string der;         // Empty: there is no response.
+  std::int64_t until = 0;  // Its nextUpdate, in seconds since 1970.
 };
 
-// One that can be given to clients at the time `now`: it says that `certificate` is good. Its signature is checked
-// where the issuer is in `chain`, behind the certificate.
+// Loads a response that can be sent to clients at the time `now`: it says that `certificate` is not revoked. Its
+// signature is checked if the issuer is in `chain`, which follows the certificate.
 Result<Staple> load_staple(const std::string& file, const std::string& der, X509* certificate,
                            const std::vector<CertificatePointer>& chain, std::int64_t now);
 

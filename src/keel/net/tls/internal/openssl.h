@@ -1,4 +1,4 @@
-// Owners of OpenSSL's objects, and its words.
+// Owners of OpenSSL's objects, and its error texts.
 
 #pragma once
 
@@ -30,7 +30,7 @@ using CertificatePointer = Owner<X509, X509_free>;
 using KeyPointer = Owner<EVP_PKEY, EVP_PKEY_free>;
 using BioPointer = Owner<BIO, BIO_free>;
 
-// What OpenSSL says of the last thing that failed, and forgets it.
+// OpenSSL's text for the last failure, which it then forgets.
 std::string last_words();
 
 // "2026-11-27", in UTC.
@@ -42,7 +42,7 @@ std::int64_t seconds_of(const ASN1_TIME* time);
 // "CN = Keel's test authority, O = Keel".
 std::string name_text(const X509_NAME* name);
 
-// The names it is for: DNS names and addresses, at most `count_max` of them, separated by commas.
+// The names that the certificate is for: DNS names and addresses, at most `count_max` of them, separated by commas.
 std::string names_of(X509* certificate, int count_max);
 
 // The name by which a peer with this certificate is known: its first URI, DNS name or mail address, in this order of

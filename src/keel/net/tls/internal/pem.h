@@ -1,4 +1,4 @@
-// Certificates, keys and lists of revoked ones, from files and text.
+// Loads certificates, keys and revocation lists from files and text.
 
 #pragma once
 
@@ -13,20 +13,20 @@
 
 namespace keel::tls::internal {
 
-// One that can be used: the key fits, and the certificate is valid at the time it was asked about.
+// A usable one: the key fits, and the certificate is valid at the given time.
 struct Identity {
   CertificatePointer certificate;
   std::vector<CertificatePointer> chain;
   KeyPointer key;
-  std::string name;  // Of its file, for messages.
+  std::string name;  // The name of its file, for messages.
   Staple staple;
-  std::string staple_problem;  // Why there is none, though it was named.
+  std::string staple_problem;  // Why there is no OCSP response, although one was configured.
 };
 
-// All that is in `file`, or `bytes` where there are some; what it is, for messages: "OCSP response".
+// The whole content of `file`, or `bytes` if there are any; the last argument names it in messages: "OCSP response".
 Result<std::string> read_whole(const char* kind, const std::string& file, const std::string& bytes);
 
-// `now`: seconds since 1970. An OCSP response that cannot be used is no error.
+// `now`: seconds since 1970. An unusable OCSP response is not an error.
 Result<Identity> load_identity(const KeyPair& pair, std::int64_t now);
 
 struct Anchors {

@@ -1,4 +1,4 @@
-// What OpenSSL asks of TicketKeys.
+// The callbacks that connect OpenSSL with TicketKeys.
 
 #pragma once
 
@@ -9,7 +9,7 @@ namespace keel::tls::internal {
 
 class TicketSealer {
  public:
-  // `keys` outlive `context`.
+  // `keys` must outlive `context`.
   static void attach(SSL_CTX* context, const TicketKeys& keys) noexcept;
 
  private:

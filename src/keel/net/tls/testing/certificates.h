@@ -1,13 +1,13 @@
-// keel/net/tls/testing/certificates.h — certificates for tests, made as they run.
+// keel/net/tls/testing/certificates.h — certificates for tests, made while they run.
 //
 //   testing::Authority authority("Test Root");
 //   ServerContext server = *ServerContext::make({.certificates = {authority.issue({.names = {"server.test"}})}});
 //   ClientContext client = *ClientContext::make({.trust = {.pem = authority.pem()}});
 //
-// Keys are of P-256. With SeededRandomness (seeded_randomness.h) all is the same for a seed. Times are relative to the
-// calendar of the current Host.
+// Keys use P-256. With SeededRandomness (seeded_randomness.h) everything is the same for the same seed. Times are
+// relative to the calendar of the current Host.
 //
-// Errors: none; a failure of OpenSSL ends the test (KEEL_CHECK).  Threads: one.  Cost: some 0.2 ms a certificate.
+// Errors: none; a failure of OpenSSL ends the test (KEEL_CHECK). Threads: one. Cost: about 0.2 ms for a certificate.
 
 #pragma once
 
@@ -22,24 +22,24 @@ namespace keel::tls::testing {
 // The kind of a certificate's key.
 enum class KeyKind : std::uint8_t { P256, Rsa2048, Rsa1024 };
 
-// What a certificate says.
+// The content of a certificate.
 struct CertificateOptions {
   std::string common_name = {};
   std::vector<std::string> names = {};        // Of hosts; "*.example.test" too.
   std::vector<std::string> addresses = {};    // "127.0.0.1"
   std::vector<std::string> uris = {};         // "spiffe://test/shop"
-  Duration valid_from = -Duration::hours(1);  // From now.
+  Duration valid_from = -Duration::hours(1);  // Relative to now.
   Duration valid_until = Duration::hours(90 * 24);
   KeyKind key = KeyKind::P256;
 };
 
-// What an OCSP response says of a certificate.
+// The status that an OCSP response gives a certificate.
 enum class OcspStatus : std::uint8_t { Good, Revoked, Unknown };
 
 // The content and the validity of an OCSP response.
 struct OcspOptions {
   OcspStatus status = OcspStatus::Good;
-  Duration valid_from = -Duration::hours(1);  // From now.
+  Duration valid_from = -Duration::hours(1);  // Relative to now.
   Duration valid_until = Duration::hours(24);
   bool says_until = true;
 };
@@ -48,16 +48,16 @@ struct OcspOptions {
 class Authority {
  public:
   explicit Authority(const std::string& name);
-  // One below `issuer`, which lives meanwhile.
+  // An authority below `issuer`, which must outlive it.
   Authority(const std::string& name, const Authority& issuer);
   Authority(Authority&&) noexcept;
   ~Authority();
 
-  // The certificate, and behind it this authority's where it is no root.
+  // The certificate, followed by this authority's certificate unless that is a root.
   KeyPair issue(const CertificateOptions& options);
-  // A list of the certificates that it has revoked: of those KeyPairs.
+  // A list of revoked certificates: those of the KeyPairs.
   std::string revoke(const std::vector<KeyPair>& pairs, Duration valid_until = Duration::hours(24));
-  // What its responder says of the certificate of `pair`, in DER.
+  // Its responder's answer for the certificate of `pair`, in DER.
   std::string ocsp_response(const KeyPair& pair, const OcspOptions& options = {});
   // Its own certificate.
   std::string pem() const;
@@ -67,7 +67,7 @@ class Authority {
   State* state_;
 };
 
-// One that nobody has issued.
+// A certificate that no authority has issued.
 KeyPair self_signed(const CertificateOptions& options);
 
 // `pair` with its key encrypted.

@@ -1,13 +1,13 @@
-// keel/net/tls/testing/seeded_randomness.h — for simulations: what OpenSSL draws at random is the current Host's.
+// keel/net/tls/testing/seeded_randomness.h — for simulations: OpenSSL's random numbers come from the current Host.
 //
 //   testing::SeededRandomness randomness;  // before contexts are made; until the end of the test
 //
-// While one lives, all of OpenSSL's random bits in this process come from Host::current(): in a simulation from its
-// seed. Keys, nonces, signatures and tickets are then the same for a seed, byte for byte, and so is all that depends on
-// their sizes. One thing may differ: the age that a client says of a session that it resumes is one second more where
-// the system's clock strikes a second while the client greets the server.
+// While one lives, all random bits of OpenSSL in this process come from Host::current(): in a simulation from its seed.
+// Keys, nonces, signatures and tickets are then the same for the same seed, byte for byte, and so is everything that
+// depends on their sizes. One thing may differ: when a client resumes a session, the age that it states for the session
+// is one second larger if the system's clock reaches a new second during the client's hello.
 //
-// Threads: all; it is made and destroyed while no other thread uses OpenSSL. At most one.
+// Threads: all; it must be made and destroyed while no other thread uses OpenSSL. At most one at a time.
 
 #pragma once
 
