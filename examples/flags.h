@@ -1,5 +1,5 @@
-// What the small examples are told: --listen=127.0.0.1:7000 --engine=auto|uring|epoll, and to some --to=ADDRESS or
-// --workers=N.
+// The command line of the small examples: --listen=127.0.0.1:7000 --engine=auto|uring|epoll, and for some --to=ADDRESS
+// or --workers=N.
 
 #pragma once
 
@@ -60,7 +60,7 @@ inline keel::Task<> listen_and_serve(keel::Worker& worker, const Flags& flags, S
   co_await serve(listener, flags);
 }
 
-// Until SIGINT or SIGTERM; the exit code. On at most `workers_max` workers, and without the flag on one.
+// Runs until SIGINT or SIGTERM; returns the exit code. Uses at most `workers_max` workers, and without the flag one.
 inline int run_server(int argc, char** argv, Serve serve, int workers_max = 1) {
   const Flags flags(argc, argv, workers_max);
   const keel::Result<> result =

@@ -1,4 +1,4 @@
-// One room: every line of a member goes to all, in one order. A member that does not read is disconnected.
+// A chat room: every line of a member is sent to all, in the same order. A member that does not read is disconnected.
 
 #pragma once
 
@@ -18,22 +18,22 @@ using namespace keel;
 using Line = std::shared_ptr<const std::string>;
 constexpr std::size_t line_bytes_max = 1024;
 constexpr std::size_t lines_behind_max = 64;
-constexpr Duration patience = 10_s;  // For one line to be taken.
+constexpr Duration patience = 10_s;  // The time to wait for one line to be accepted.
 
 struct Room {
   void say(std::string text) {
     const Line line = std::make_shared<const std::string>(std::move(text));
     for (Channel<Line>& member : members) {
-      if (!member.try_send(Line(line))) member.close();  // Full: too far behind.
+      if (!member.try_send(Line(line))) member.close();  // The channel is full: the member is too far behind.
     }
   }
-  std::list<Channel<Line>> members;  // What each has yet to be told.
+  std::list<Channel<Line>> members;  // The lines that each member has not yet been sent.
 };
 
 inline Task<> listen_to(Stream& peer, Room& room, Channel<Line>& lines) {
   while (true) {
     const Chunk line = co_await peer.read_until("\n", line_bytes_max);
-    if (line.empty()) co_return lines.close();  // Gone: tell it the rest.
+    if (line.empty()) co_return lines.close();  // The member has left: send it the rest.
     room.say(std::string(line));
   }
 }

@@ -1,5 +1,4 @@
-// Devices that say how warm it is where they are, and hear of alarms: their sessions, and the last values in a
-// database.
+// Devices that report temperatures and receive alarms: their sessions, and the last values in a database.
 
 #pragma once
 
@@ -13,18 +12,18 @@ namespace devices {
 
 using namespace keel;
 
-struct Reading {  // From a device.
+struct Reading {  // Sent by a device.
   static constexpr std::uint16_t message_type = 1;
   double celsius = 0;
 };
-struct Alarm {  // To all of them.
+struct Alarm {  // Sent to all devices.
   static constexpr std::uint16_t message_type = 2;
   std::string device;
   double celsius = 0;
 };
 
 struct DevicesSettings {
-  config::Secret key;  // What devices show.
+  config::Secret key;  // The key that devices must present.
   double alarm_celsius = 60;
   void rules(Check& check) const {
     check(key).satisfies([](auto& secret) { return !secret.empty(); }, "is needed: set KEEL_DEVICES__KEY");

@@ -7,7 +7,7 @@
 
 class Data final : public api::DataHandler {
  public:
-  // The session outlives this.
+  // The session must outlive this.
   explicit Data(keel::db::Session& session) : session_(session) {}
 
   keel::Task<api::CreateDataResponse> create_data(keel::http::Request& http,

@@ -7,7 +7,7 @@
 
 class Users final : public api::UsersHandler {
  public:
-  // The session outlives this.
+  // The session must outlive this.
   explicit Users(keel::db::Session& session) : session_(session) {}
 
   keel::Task<api::ListUsersResponse> list_users(keel::http::Request& http,

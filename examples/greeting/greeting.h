@@ -9,7 +9,7 @@
 
 namespace greeting {
 
-// Without anything that changes, so that all workers may share one.
+// Has no state that changes, so that all workers can share one.
 class Greeter {
  public:
   explicit Greeter(std::string greeting) : greeting_(std::move(greeting)) {}

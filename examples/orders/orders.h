@@ -1,10 +1,12 @@
-// Orders of several products. What an order needs is taken out of stock in the transaction that makes it.
+// Orders of several products. The products of an order are taken out of stock in the transaction that creates the
+// order.
 //
 //   open ──▶ paying ──▶ paid, or declined
 //     └──▶ cancelled by its customer, or expired
 //
-// While an order is `paying`, the payments server is asked until it answers, and the order is neither cancelled nor
-// expires: an order that was charged for is `paid`. What ends in another way goes back into stock.
+// While an order is `paying`, the payments server is asked until it answers, and the order can be neither cancelled nor
+// expire: an order that was charged becomes `paid`. The products of an order that ends in another way go back into
+// stock.
 
 #pragma once
 

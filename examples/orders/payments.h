@@ -10,15 +10,15 @@ struct Charge {
   std::int64_t cents = 0;
 };
 struct Receipt {
-  bool paid = false;  // Otherwise the payment was declined.
+  bool paid = false;  // False: the payment was declined.
 };
 
 class Payments {
  public:
   explicit Payments(keel::app::App& app);
-  // POST /charges, at most three times, of which each gets two seconds, and all of them five. Its key is the order's
-  // number: the server that is asked again does not charge again, and says the same. After an error it is unknown
-  // whether it has charged.
+  // POST /charges, with at most three attempts, each of at most two seconds, and five seconds for all of them. Its
+  // idempotency key is the order's number: when asked again, the server does not charge again, and gives the same
+  // answer. After an error it is unknown whether the customer was charged.
   keel::Task<Receipt> charge(Charge charge);
 
  private:

@@ -1,4 +1,4 @@
-// Products and their pictures: shown to everybody, written by the administrator.
+// Products and their pictures: everybody can see them, only the administrator can write them.
 
 #pragma once
 

@@ -8,7 +8,7 @@
 #include "products.h"
 #include "settings.h"
 
-// The administrator, who shows the token.
+// The administrator, who presents the token.
 class Access final : public api::Security {
  public:
   explicit Access(const ShopSettings& settings)

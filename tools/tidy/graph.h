@@ -1,7 +1,7 @@
-// The modules of src/keel and what each may use: layers.txt as a graph, and the same graph as CMake has it.
+// The modules of src/keel and what each may use: layers.txt as a graph, and the same graph as CMake sees it.
 //
 // A module is a folder below src/keel, named by its path: `base`, `http/server`. The target of http/server is
-// keel_http_server; a file belongs to the module with the longest name that is the beginning of its path.
+// keel_http_server; a file belongs to the module with the longest name with which its path begins.
 
 #pragma once
 
@@ -17,15 +17,15 @@ namespace tidy {
 
 struct Module {
   std::set<std::string> uses;
-  std::set<std::string> tests_use;  // Its tests, benchmarks and fuzzers, beside what the module itself uses.
+  std::set<std::string> tests_use;  // What its tests, benchmarks and fuzzers may use in addition.
 };
 using Graph = std::map<std::string, Module>;
 
-// Of lines `module: those it uses` and `module tests: those only its tests use`; '#' begins a comment line. A line that
-// says neither, or a module twice, is an entry of `problems`.
+// Reads lines `module: those it uses` and `module tests: those only its tests use`; '#' begins a comment line. Any
+// other line, and a repeated module, is an entry of `problems`.
 Graph parse_layers(const std::vector<std::string>& lines, std::vector<std::string>& problems);
 
-// "http/server" of "src/keel/http/server/internal/exchange.h" and of "keel/http/server/router.h", "http" of
+// "http/server" for "src/keel/http/server/internal/exchange.h" and for "keel/http/server/router.h", "http" for
 // "keel/http.h"; empty for other paths.
 std::string module_of(std::string_view path, const Graph& graph);
 
@@ -42,10 +42,10 @@ Graph linked(const std::vector<Command>& commands);
 // One circle of `uses`, as "a -> b -> a"; empty if there is none.
 std::string find_circle(const Graph& graph);
 
-// What the one has and the other has not: "MODULE uses OTHER, WHERE".
+// The edges that one graph has and the other has not: "MODULE uses OTHER, WHERE".
 std::vector<std::string> edges_beyond(const Graph& more, const Graph& than, std::string_view where);
 
-// Tests, benchmarks, fuzzers and what they share: none of it is in a library.
+// Tests, benchmarks, fuzzers and what they share: none of these is in a library.
 bool is_for_tests(const std::string& path, const std::vector<Include>& included);
 
 }  // namespace tidy

@@ -1,4 +1,4 @@
-// What checks read in pages of Markdown: code spans, rows of tables, headings and links. Code blocks are left out.
+// Reads Markdown pages for the checks: code spans, rows of tables, headings and links. Code blocks are left out.
 
 #pragma once
 
@@ -10,13 +10,13 @@ namespace tidy {
 
 // The words between back quotes.
 std::vector<std::string> between_quotes(std::string_view text);
-// The cells of a row of a table, which begins with '|', without blanks around them.
+// The cells of a table row, which begins with '|', without surrounding blanks.
 std::vector<std::string> cells(std::string_view row);
 
 // The rows of all tables whose last column is headed `last_column`, without the heading.
 std::vector<std::vector<std::string>> table_rows(const std::vector<std::string>& page, std::string_view last_column);
 
-// The part of a link behind '#' that each heading of the page can be reached by, as GitHub makes it.
+// For each heading of the page, the part of a link after '#' that leads to it on GitHub.
 std::vector<std::string> anchors(const std::vector<std::string>& page);
 // The targets of links to files of the repository and to headings.
 std::vector<std::string> local_links(const std::vector<std::string>& page);

@@ -1,4 +1,4 @@
-// The repository as the checks see it: paths relative to its top, with '/', and their text.
+// The repository as the checks see it: paths relative to its top, with '/', and the text of files.
 //
 // Errors: a file that cannot be read is a bug of the check and ends it.
 
@@ -10,7 +10,7 @@
 
 namespace tidy {
 
-// Every file that belongs to the repository, sorted: without build folders, version control and what services leave.
+// Every file of the repository, sorted: without build folders, version control and files that services leave.
 const std::vector<std::string>& files();
 
 std::string read(const std::string& path);

@@ -1,4 +1,4 @@
-// `keel api`: what is wrong with an OpenAPI document, and what a change of it breaks.
+// `keel api`: finds mistakes in an OpenAPI document, and what a change of it breaks.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace keel::api {
 
-// The exit code; see its help.
+// Returns the exit code; see its help.
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::api

@@ -1,8 +1,9 @@
-// api/init.h — an OpenAPI document from what the tests of a service have recorded (http/testing/contract_recorder.h).
+// api/init.h — writes an OpenAPI document from the records of a service's tests (http/testing/contract_recorder.h).
 //
-// The records of several programs are one: an operation has what any of them has seen. Names are short: a type is
-// called by its last part, and by more of it where two would be called the same. An operation is called by its handler
-// and its path: `create` of `POST /orders` is create_order. What OpenAPI cannot say is left out, with a comment.
+// The records of several programs are merged: an operation has everything that any of them has seen. Names are short: a
+// type has the last part of its name, or more parts where two types would get the same name. An operation is named
+// after its handler and its path: `create` of `POST /orders` is create_order. What OpenAPI cannot express is left out,
+// with a comment.
 
 #pragma once
 
@@ -19,8 +20,8 @@ struct Record {
   std::string text;
 };
 
-// The document, as YAML; the same for the same records, whatever their order. InvalidArgument: what is no record, and
-// where no operation is in them.
+// The document, as YAML; the same records give the same document, whatever their order. InvalidArgument: a text is not
+// a record, or there is no operation in the records.
 Result<std::string> write_contract(std::vector<Record> records, std::string_view title);
 
 }  // namespace keel::api

@@ -1,4 +1,4 @@
-// `keel api init`: the document of a service that has none.
+// `keel api init`: writes the document of a service that has none.
 
 #pragma once
 
@@ -11,7 +11,7 @@ namespace keel::api {
 // What --help prints.
 extern const std::string_view init_help;
 
-// The exit code, as the help says.
+// Returns the exit code, as the help says.
 int run_init(const std::vector<std::string>& arguments);
 
 }  // namespace keel::api

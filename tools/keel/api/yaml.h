@@ -1,4 +1,4 @@
-// api/yaml.h — JSON as YAML that reads well: blocks, and lists of scalars on one line.
+// api/yaml.h — writes JSON as readable YAML: blocks, and lists of scalars on one line.
 
 #pragma once
 
@@ -9,10 +9,11 @@
 
 namespace keel::api {
 
-// A scalar, in quotes where it would be read as something else.
+// A scalar, in quotes if it would otherwise be read as something else.
 std::string yaml_text(std::string_view text);
 
-// Appends `value` behind "key:" or "-" of a block that is `indent` deep: on the same line, or as a block of its own.
+// Appends `value` after "key:" or "-" in a block that is indented by `indent`: on the same line, or as a block of its
+// own.
 void append_yaml(std::string& out, const json::Value& value, int indent);
 
 }  // namespace keel::api

@@ -7,7 +7,7 @@
 
 namespace keel::backup {
 
-// The exit code; see its help.
+// Returns the exit code; see its help.
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::backup

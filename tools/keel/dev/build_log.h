@@ -1,4 +1,5 @@
-// dev/build_log.h — the first error in what a build has written: of GCC, Clang, the linker, CMake, Ninja or keel sql.
+// dev/build_log.h — finds the first error in the output of a build: of GCC, Clang, the linker, CMake, Ninja or keel
+// sql.
 //
 // Threads: any.
 
@@ -11,10 +12,10 @@
 namespace keel::dev {
 
 struct BuildError {
-  // As it was written, with the lines of the source below it; where nothing is known to be an error, the last lines of
-  // the log. Paths below the folder of the project are relative.
+  // The text as written, with the source lines below it; if no error is recognised, the last lines of the log. Paths
+  // below the project's folder are relative.
   std::string text;
-  std::size_t count = 0;  // Of errors in the whole log.
+  std::size_t count = 0;  // The number of errors in the whole log.
 };
 
 BuildError first_error(std::string_view log, std::string_view folder);

@@ -1,11 +1,11 @@
-// dev/builder.h — runs the commands of a build one after the other, into a log, without being waited for.
+// dev/builder.h — runs the commands of a build one after the other in the background, and logs their output.
 //
 //   Builder builder("/src/shop", "build/dev/keel-dev.log");
 //   KEEL_TRY_VOID(builder.start({{"build", {"cmake", "--build", "build/dev"}}}, now));
 //   …SIGCHLD…
 //   if (const auto built = builder.ended(now)) …
 //
-// Errors:  start(): the log, or a command that cannot be started; Built says how a build ended.
+// Errors: start(): the log, or a command that cannot be started; Built tells how a build ended.
 // Threads: one.
 
 #pragma once
@@ -29,10 +29,10 @@ struct BuildStep {
 
 struct Built {
   bool is_good = false;
-  std::string step;  // The last one that ran.
+  std::string step;  // The last step that ran.
   int code = 0;
   Duration took;
-  BuildError error = {};  // When it is not good.
+  BuildError error = {};  // Set when the build has failed.
 };
 
 class Builder {
@@ -43,10 +43,10 @@ class Builder {
   Builder(const Builder&) = delete;
   Builder& operator=(const Builder&) = delete;
 
-  // Ends one that runs, waits for its end, and begins with an empty log.
+  // Ends a running build, waits for its end, and begins with an empty log.
   Result<> start(std::vector<BuildStep> steps, Instant now);
   bool is_running() const noexcept { return child_.has_value(); }
-  // How the build has ended, once; continues to the next step.
+  // Returns once how the build has ended; else continues with the next step.
   Result<std::optional<Built>> ended(Instant now);
   void cancel();
   const std::string& log() const noexcept { return log_; }

@@ -1,5 +1,5 @@
-// dev/changes.h — what has been saved, until nothing was saved for a moment: an editor writes several files together,
-// and a checkout hundreds.
+// dev/changes.h — collects saved files until nothing has been saved for a moment: an editor writes several files
+// together, and a checkout hundreds.
 //
 // Threads: one.
 
@@ -16,11 +16,11 @@ namespace keel::dev {
 
 class Changes {
  public:
-  static constexpr Duration quiet = 50_ms;  // Without another change, before they are taken.
-  static constexpr Duration longest = 1_s;  // Since the first of them, however many follow.
+  static constexpr Duration quiet = 50_ms;  // How long there must be no further change before they are taken.
+  static constexpr Duration longest = 1_s;  // The longest wait since the first change, however many follow.
 
   void add(const std::vector<std::string>& files, Instant now);
-  // When they can be taken; nothing while there are none.
+  // The time when they can be taken; nothing while there are none.
   std::optional<Instant> due() const noexcept;
   bool is_due(Instant now) const noexcept;
   std::set<std::string> take();

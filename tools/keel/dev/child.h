@@ -1,14 +1,14 @@
-// dev/child.h — a process that ends when this one does.
+// dev/child.h — a child process that ends when this process does.
 //
 //   KEEL_TRY(Child service, Child::start({.words = {"build/dev/shop", "--config", "service.yaml"}}));
 //   service.signal(SIGTERM);
 //   const int code = service.wait();
 //
-// A child has a process group of its own: a Ctrl-C of the terminal does not reach it, the caller decides what does.
+// A child has its own process group: a Ctrl-C in the terminal does not reach it; the caller decides which signals do.
 // When this process is killed, the kernel sends the child SIGTERM.
 //
-// Errors:  start(): of fork and of exec, with the program's name.
-// Threads: one, and the thread that starts a child lives as long as it does: SIGTERM comes when that thread ends.
+// Errors: start(): of fork and of exec, with the program's name.
+// Threads: one; the thread that starts a child must live as long as the child: SIGTERM is sent when that thread ends.
 
 #pragma once
 
@@ -23,12 +23,12 @@
 namespace keel::dev {
 
 struct Launch {
-  std::vector<std::string> words = {};        // The program, which is looked for in PATH, and its arguments.
-  std::string folder = {};                    // Where it runs; empty: here.
-  std::vector<std::string> environment = {};  // NAME=value, in the place of what is inherited under that name.
-  int output = -1;                            // Of standard output and standard error; -1: ours.
-  // The child is what it starts as well, as a build is: it has ended when all of that has, and signal() reaches all of
-  // its process group.
+  std::vector<std::string> words = {};        // The program, which is searched for in PATH, and its arguments.
+  std::string folder = {};                    // The folder in which it runs; empty: the current one.
+  std::vector<std::string> environment = {};  // NAME=value, replaces the inherited variable with that name.
+  int output = -1;                            // Used as standard output and standard error; -1: those of this process.
+  // Includes descendants, as for a build: the child has ended when all of them have, and signal() reaches its whole
+  // process group.
   bool has_descendants = false;
 };
 
@@ -37,11 +37,11 @@ class Child {
   static Result<Child> start(const Launch& launch);
   Child(Child&& other) noexcept;
   Child& operator=(Child&& other) noexcept;
-  ~Child();  // SIGKILL, or with descendants SIGTERM, and waits.
+  ~Child();  // Sends SIGKILL, or with descendants SIGTERM, and waits.
 
   pid_t pid() const noexcept { return pid_; }
   void signal(int number) const noexcept;
-  // The exit code, or 128 + the number of the signal that ended it; nothing while it runs. SIGCHLD says when to look.
+  // The exit code, or 128 + the number of the signal that ended it; nothing while it runs. SIGCHLD tells when to check.
   std::optional<int> ended() noexcept;
   int wait() noexcept;
 

@@ -1,4 +1,4 @@
-// `keel dev`: a service that is built and started again when a file is saved, and that never stops listening.
+// `keel dev`: rebuilds and restarts a service when a file is saved; the service never stops listening.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace keel::dev {
 
-// The exit code; see its help.
+// Returns the exit code; see its help.
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::dev

@@ -1,17 +1,16 @@
-// dev/generations.h — the processes of a service, one after the other: the one that serves, its successor, and those
-// that drain.
+// dev/generations.h — the successive processes of a service: the one that serves, its successor, and those that drain.
 //
 //   KEEL_TRY(auto processes, Generations::make());
 //   KEEL_TRY_VOID(processes.start({.words = {"build/dev/shop"}}, now));
 //   …SIGCHLD, or fd() is readable…
 //   for (const Event& event : processes.events(now)) …
 //
-// A successor is started beside the process that serves, takes over its listening sockets (network.handover.path of
-// keel::app, which this sets in the environment), whereupon the other one drains and ends, and says when it is ready
-// (NOTIFY_SOCKET). When a successor ends before that, or takes longer than start_timeout, the other one continues.
+// A successor is started while the old process serves. It takes over the listening sockets (network.handover.path of
+// keel::app, which this sets in the environment), and reports when it is ready (NOTIFY_SOCKET); the old process then
+// drains and ends. When a successor ends before that, or takes longer than start_timeout, the old process continues.
 //
-// Errors:  start(): a program that cannot be started. make(): no folder for sockets in TMPDIR.
-// Threads: one.  Ownership: the folder of the sockets, which ends with it.
+// Errors: start(): the program cannot be started. make(): no folder for sockets in TMPDIR.
+// Threads: one. Ownership: the folder of the sockets, which is removed with it.
 
 #pragma once
 
@@ -33,10 +32,11 @@ class Generations {
 
   struct Event {
     enum class Kind {
-      Ready,     // It serves; `status` is what it says of itself, `follows` whether another one served before.
+      // It serves; `status` is what it reports about itself, `follows` whether another process served before.
+      Ready,
       NotReady,  // It ended before it was ready, with `code`.
       TooSlow,   // It was not ready within start_timeout, and was killed.
-      Ended,     // The one that served has ended, with `code`, and not because a successor took over.
+      Ended,     // The serving process has ended, with `code`, and not because a successor took over.
     };
     Kind kind;
     pid_t process = 0;
@@ -50,21 +50,22 @@ class Generations {
   Generations(Generations&&) noexcept;
   ~Generations();
 
-  // Readable when a process has said something.
+  // Readable when a process has sent a message.
   int fd() const noexcept { return socket_.fd(); }
-  // Starts a process that is to serve, and kills one that is not ready yet. Environment and output are added to.
+  // Starts a process that is to serve, and kills one that is not ready yet. Adds to the environment and the output of
+  // `launch`.
   Result<> start(Launch launch, Instant now);
   std::vector<Event> events(Instant now);
-  // When events() has to be looked at, whatever is said.
+  // When events() must be called even if nothing was sent.
   std::optional<Instant> deadline() const noexcept;
 
   // The process that serves; 0: none.
   pid_t serving() const noexcept { return serving_ ? serving_->pid() : 0; }
   bool is_starting() const noexcept { return successor_.has_value(); }
-  // Those that serve, begin or drain.
+  // The number of processes that serve, start or drain.
   std::size_t count() const noexcept { return leaving_.size() + (serving_ ? 1 : 0) + (successor_ ? 1 : 0); }
   bool is_empty() const noexcept { return count() == 0; }
-  // To all of them.
+  // Sent to all of them.
   void signal(int number) const noexcept;
 
  private:
@@ -78,7 +79,7 @@ class Generations {
   std::string folder_;
   NotifySocket socket_;
   std::optional<Child> serving_;
-  pid_t left_ = 0;  // Has served and ended well, while its successor was not ready yet.
+  pid_t left_ = 0;  // A process that has served and ended well while its successor was not ready yet.
   std::optional<Starting> successor_;
   std::vector<Child> leaving_;
 };

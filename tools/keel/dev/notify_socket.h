@@ -1,4 +1,5 @@
-// dev/notify_socket.h — where processes say that they are ready: the supervisor's side of sd_notify(3).
+// dev/notify_socket.h — receives the messages by which processes report that they are ready: the supervisor's side of
+// sd_notify(3).
 //
 // Threads: one.
 
@@ -16,12 +17,12 @@ namespace keel::dev {
 class NotifySocket {
  public:
   struct Message {
-    pid_t process = 0;  // Which the kernel says.
+    pid_t process = 0;  // As reported by the kernel.
     std::string text;   // "READY=1\nSTATUS=serving on 127.0.0.1:8080"
     bool has(std::string_view line) const;
   };
 
-  // Makes a socket at `path`, which ends with it.
+  // Makes a socket at `path`, which is removed with it.
   static Result<NotifySocket> make(std::string path);
   NotifySocket(NotifySocket&& other) noexcept;
   NotifySocket& operator=(NotifySocket&&) = delete;
@@ -29,7 +30,7 @@ class NotifySocket {
 
   const std::string& path() const noexcept { return path_; }
   int fd() const noexcept { return fd_; }
-  // What has come; does not wait.
+  // The messages received; does not wait.
   std::vector<Message> receive();
 
  private:

@@ -1,6 +1,6 @@
-// dev/project.h — a CMake project that `keel dev` builds and starts: what keel.yaml says of it, and what CMake does.
+// dev/project.h — a CMake project that `keel dev` builds and starts: its settings in keel.yaml, and its CMake commands.
 //
-// Errors:  InvalidArgument, NotFound: keel.yaml, a target that there is not; each says what to write.
+// Errors: InvalidArgument, NotFound: in keel.yaml, or for a target that does not exist; each says what to write.
 // Threads: one.
 
 #pragma once
@@ -28,7 +28,7 @@ struct DevSettings {
 
 class Project {
  public:
-  // Of the folder's keel.yaml, where there is one. A preset or target that is given is taken instead.
+  // Reads the folder's keel.yaml, if there is one. A preset or target that is given overrides it.
   static Result<Project> read(std::string folder, const std::string& preset, const std::string& target);
 
   const std::string& folder() const noexcept { return folder_; }
@@ -36,17 +36,17 @@ class Project {
   // Relative to the folder.
   const std::string& build() const noexcept { return settings_.build; }
   std::string log() const { return build() + "/keel-dev.log"; }
-  // What does not count as a change: build folders, what editors write beside a file, and `ignore`.
+  // Files that do not count as changes: build folders, temporary files of editors, and `ignore`.
   std::vector<std::string> ignored() const;
-  // Whether the service has to start again though its program is the same, when this file changes.
+  // Whether the service has to restart when this file changes, even if its program is the same.
   bool restarts_on(const std::string& file) const;
-  // Whether CMake has to be run again before the build: it has not been, or what the presets say has changed.
+  // Whether CMake has to run again before the build: it has not run yet, or the presets have changed.
   bool has_to_configure(const std::string& changed_file) const;
   bool is_configured() const;
 
   // The commands that build the target.
   std::vector<BuildStep> steps(bool configure) const;
-  // The path of the target's program, once it is configured.
+  // The path of the target's program; known after CMake has run.
   Result<std::string> program() const;
 
  private:

@@ -1,6 +1,6 @@
-// dev/session.h — `keel dev` while it runs: what is saved gets built, what is built gets to serve.
+// dev/session.h — `keel dev` while it runs: builds what is saved, and serves what is built.
 //
-// Threads: one, whose signals it takes.
+// Threads: one, whose signals it handles.
 
 #pragma once
 
@@ -22,15 +22,15 @@ namespace keel::dev {
 
 class Session {
  public:
-  // `arguments` are the program's, behind those of the project.
+  // `arguments` are passed to the program after those of the project.
   static Result<std::unique_ptr<Session>> make(Project project, std::vector<std::string> arguments);
   ~Session();
 
-  // Until SIGINT, SIGTERM or SIGHUP: the exit code of the service, or 0 when none ran.
+  // Runs until SIGINT, SIGTERM or SIGHUP; returns the exit code of the service, or 0 when none ran.
   Result<int> run();
 
  private:
-  // Which file of which size a program is: another one is another program.
+  // Identifies a program by its file and size: if either differs, it is another program.
   struct Identity {
     unsigned long inode = 0;
     long long size = 0;
@@ -58,8 +58,8 @@ class Session {
   Builder builder_;
   Changes changes_;
   int signals_ = -1;
-  Instant saved_;            // Of what is built or started now.
-  bool has_served_ = false;  // The first start is told with its time since the beginning.
+  Instant saved_;            // The time of the save that led to the current build or start.
+  bool has_served_ = false;  // The first start is reported with the time since the beginning.
   bool has_to_start_ = true;
   Identity started_;
   int stops_asked_ = 0;

@@ -16,24 +16,24 @@
 
 namespace keel::gen {
 
-// What a reader does: the kind of the value decides, and for objects, where several alternatives are objects, a member.
+// How a reader decides: by the kind of the value, and among several objects by a member.
 struct Choice {
   enum class Way : std::uint8_t { Kind, Value, Name };
 
-  // Boolean, number, string, list, object: the alternative of that kind, or -1.
+  // For boolean, number, string, list and object: the alternative of that kind, or -1.
   std::array<int, 5> by_kind = {-1, -1, -1, -1, -1};
-  Way way = Way::Kind;                             // Of objects.
-  std::string property;                            // Of Way::Value: the member that decides,
-  std::vector<std::pair<std::string, int>> cases;  // its values, or the names of members; and their alternatives.
-  int otherwise = -1;                              // Of Way::Name: the alternative without such a member.
+  Way way = Way::Kind;                             // For objects.
+  std::string property;                            // For Way::Value: the member that decides,
+  std::vector<std::pair<std::string, int>> cases;  // its values, or the names of members; each with its alternative.
+  int otherwise = -1;                              // For Way::Name: the alternative without any of these members.
 };
 
-// Of at least two alternatives; null is none of them. `discriminator` may be null. Nothing after a problem: two that
-// cannot be told apart are one, at the place of the second.
+// For at least two alternatives; null does not count. `discriminator` may be null. Returns nothing after a problem:
+// alternatives that cannot be distinguished are a problem at the place of the second.
 std::optional<Choice> choose(const openapi::Document& document, const std::vector<const openapi::Node*>& alternatives,
                              const openapi::Node* discriminator, openapi::Problems& problems);
 
-// The kinds of the values that a schema is meant for, through its own alternatives.
+// The kinds of values that a schema is meant for, including its own alternatives.
 Kinds kinds_meant(const openapi::Document& document, const openapi::Node& schema);
 
 }  // namespace keel::gen

@@ -1,4 +1,4 @@
-// gen/checks.h — the function that tells whether a value is as the keywords of its schema say.
+// gen/checks.h — writes the function that checks a value against the keywords of its schema.
 
 #pragma once
 
@@ -12,14 +12,15 @@ namespace keel::gen {
 
 struct Check {
   std::string name;        // "check_string_1_to_200"; "" when there is nothing to check.
-  std::string definition;  // Of the function of that name.
-  std::string limits;      // What it checks, when that is no more than keel::json::internal::of::Limits: "{1, 200, …}".
+  std::string definition;  // The definition of the function with that name.
+  // Set when the check consists of nothing but keel::json::internal::of::Limits: "{1, 200, …}".
+  std::string limits;
 };
 
-// `word` is what the type is in names: "string", "list_of_product". Of an enum the values are not checked.
+// `word` stands for the type in names: "string", "list_of_product". For an enum the values are not checked.
 Check check_of(const Facets& facets, Shape shape, std::string_view spelling, std::string_view word);
 
-// Whether a format is one that texts are checked for.
+// Whether texts are checked for this format.
 bool is_checked_format(std::string_view format) noexcept;
 
 }  // namespace keel::gen

@@ -19,11 +19,12 @@ namespace keel::gen {
 
 struct ClientNames {
   struct Operation {
-    std::string result;                               // "GetProductResult".
-    std::string function;                             // "get_product".
-    std::string stream;                               // "get_product_stream"; "" where no response is streamed.
-    std::vector<std::vector<std::string>> responses;  // Of each response its contents, or itself where it has none.
-    std::vector<std::string> headers;                 // Of each response: "ok_headers", or "".
+    std::string result;    // "GetProductResult".
+    std::string function;  // "get_product".
+    std::string stream;    // "get_product_stream"; "" where no response is streamed.
+    // For each response its contents, or the response itself if it has none.
+    std::vector<std::vector<std::string>> responses;
+    std::vector<std::string> headers;  // For each response: "ok_headers", or "".
   };
   struct Tag {
     std::string type;  // "ProductsClient".
@@ -32,7 +33,7 @@ struct ClientNames {
   };
   std::string options;      // "ClientOptions".
   std::string credentials;  // "Credentials"; "" where there are no security schemes.
-  std::vector<Tag> tags;    // Those of the contract.
+  std::vector<Tag> tags;    // The tags of the contract.
 };
 
 ClientNames name_clients(const Contract& contract, Names& names);
@@ -42,18 +43,18 @@ class ClientText {
   struct Options {
     std::string space;
     std::string folder;
-    bool has_server = false;                           // The requests are those of its headers.
-    std::vector<std::vector<std::string>> types = {};  // Without a server: the headers of what each tag names.
+    bool has_server = false;                           // The request structs are in the server's headers.
+    std::vector<std::vector<std::string>> types = {};  // Without a server: the headers of the types that each tag uses.
   };
-  // All three outlive it.
+  // All three must outlive it.
   ClientText(const Contract& contract, const ClientNames& names, const Options& options)
       : contract_(contract), names_(names), options_(options) {}
 
-  // Of client.h, behind its first comment.
+  // The text of client.h after its first comment.
   std::string shared() const;
-  // Of the header of a tag.
+  // The text of the header of a tag.
   std::string header(std::size_t tag) const;
-  // For the parts, inside the namespace.
+  // For the parts, within the namespace.
   std::string shared_definition() const;
   std::string definition(std::size_t tag, std::size_t operation) const;
 

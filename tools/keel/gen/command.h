@@ -1,4 +1,4 @@
-// `keel gen`: the C++ of a contract.
+// `keel gen`: generates the C++ of a contract.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace keel::gen {
 
-// The exit code; see its help.
+// Returns the exit code; see its help.
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::gen

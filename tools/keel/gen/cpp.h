@@ -1,4 +1,4 @@
-// gen/cpp.h — the text of C++, in lines of at most 120 characters, as clang-format leaves it.
+// gen/cpp.h — C++ text in lines of at most 120 characters, formatted as by clang-format.
 
 #pragma once
 
@@ -13,23 +13,23 @@ namespace keel::gen {
 
 inline constexpr std::size_t width = 120;
 
-// A literal in quotes, which a compiler reads as these bytes. Controls of bidirectional text are escaped in it, and
-// left out of a comment: they would show a reader another text than the compiler's.
+// A quoted literal, which a compiler reads as exactly these bytes. Control characters of bidirectional text are escaped
+// in a literal, and left out of a comment: they would make the text look different from what the compiler reads.
 std::string literal(std::string_view text);
-// The same behind `before`, at whose end it begins; broken at blanks into several where the line would be too long.
-// `after` follows it: `  return "…";`.
+// The same after `before`, where it begins; if the line would be too long, it is split at blanks into several literals.
+// `after` follows it: ` return "…";`.
 std::string literal_line(std::string_view before, std::string_view text, std::string_view after);
-// A comment of a description: its first paragraph, at most about 300 characters. "" when there is none.
+// A comment made of a description: its first paragraph, at most about 300 characters. "" when there is none.
 std::string comment(std::string_view indent, std::string_view description);
-// "before(a, b, c)after", on as few lines as there can be.
+// "before(a, b, c)after", on as few lines as possible.
 std::string call(std::string_view before, std::string_view open, std::span<const std::string> arguments,
                  std::string_view after);
 std::string call(std::string_view before, std::string_view open, std::initializer_list<std::string> arguments,
                  std::string_view after);
-// "before{a, b}after" where it fits, else an element a line.
+// "before{a, b}after" on one line if it fits, else one element per line.
 std::string list(std::string_view indent, std::string_view before, std::span<const std::string> elements,
                  std::string_view after, bool is_always_long = false);
-// Eight digits that depend on nothing but the text.
+// Eight digits that depend only on the text.
 std::string hash_of(std::string_view text);
 
 }  // namespace keel::gen

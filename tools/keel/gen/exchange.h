@@ -1,5 +1,5 @@
-// gen/exchange.h — the C++ of what a service and its clients have in common: the structs of requests and of headers,
-// and the constants that say how they are serialised.
+// gen/exchange.h — the C++ that a service and its clients share: the structs of requests and of headers, and the
+// constants that describe how they are serialised.
 
 #pragma once
 
@@ -22,24 +22,24 @@ std::string described(const openapi::Node& node);
 // "GET /products/{id}: One product (deprecated)".
 std::string title_of(const Operation& operation);
 
-// " = {}" where a member would have no value.
+// " = {}" if a member would otherwise have no value.
 std::string initialised(const Type& type, const std::string& initialiser);
 std::string request_struct(const Operation& operation);
-// Of all responses that have headers.
+// For all responses that have headers.
 std::string header_structs(const Operation& operation);
 
-// A reader as an argument of a template: read_json() is overloaded.
+// A reader as an argument of a template, which must select one of the overloads of read_json().
 std::string reader_of(const Type& type);
 // "keel::contract::Form::Text".
 std::string form_literal(std::string_view form);
-// The constant `name`, which has the members by their names, or "" where there are none; `others` is the form of those
-// that it does not have. Inside a function, or without an indent outside of one.
+// The constant `name`, which lists the members by name, or "" if there are none; `others` is the form of all other
+// members. For use inside a function, or without an indent outside of one.
 std::string fields_of(const Type& type, const std::string& name, std::string& others, const std::string& indent = "  ");
-// The constant of a parameter; its name is `name`.
+// The constant of a parameter, called `name`.
 std::string parameter_constant(const Parameter& parameter, std::string& name);
-// Its value: "{.name = …}".
+// Its initialiser: "{.name = …}".
 std::string parameter_initialiser(const Parameter& parameter, const std::string& indent);
-// The constant `alternatives`, with those that it consists of. With a prefix they stand outside of a function, and the
+// The constant `alternatives`, with the constants that it uses. With a prefix they are outside of a function, and the
 // first is "PREFIX_security".
 std::string alternatives_constant(const Security& security, const std::string& prefix = {});
 

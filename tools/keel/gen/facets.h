@@ -1,4 +1,4 @@
-// gen/facets.h — what a schema says once its `$ref` and `allOf` are merged.
+// gen/facets.h — the content of a schema once its `$ref` and `allOf` are merged.
 //
 // Lifetime: views of the document.
 
@@ -17,12 +17,12 @@
 
 namespace keel::gen {
 
-// The types of JSON, a bit each.
+// The types of JSON, one bit for each.
 using Kinds = std::uint8_t;
 inline constexpr Kinds null_kind = 1;
 inline constexpr Kinds boolean_kind = 2;
 inline constexpr Kinds integer_kind = 4;
-inline constexpr Kinds number_kind = 8;  // One that is no integer.
+inline constexpr Kinds number_kind = 8;  // A number that is not an integer.
 inline constexpr Kinds string_kind = 16;
 inline constexpr Kinds list_kind = 32;
 inline constexpr Kinds object_kind = 64;
@@ -31,34 +31,33 @@ inline constexpr Kinds any_kind = 127;
 struct Facets {
   using Nodes = std::vector<const openapi::Node*>;
 
-  Nodes sources;           // Every schema that a value has to fit, `oneOf` and the like within them left aside.
-  Kinds kinds = any_kind;  // As `type` says.
-  bool is_never = false;   // Nothing fits.
+  Nodes sources;           // Every schema that a value has to match, without `oneOf` and the like within them.
+  Kinds kinds = any_kind;  // From `type`.
+  bool is_never = false;   // No value matches.
   std::map<std::string_view, Nodes> properties;
   std::set<std::string_view> required;
-  std::optional<Nodes> values;  // Of `enum` and `const`.
+  std::optional<Nodes> values;  // From `enum` and `const`.
 
-  // The first of the sources that has it.
+  // The keyword in the first source that has it.
   const openapi::Node* find(std::string_view keyword) const noexcept;
   bool has_any(std::span<const std::string_view> keywords) const noexcept;
   bool has_any(std::initializer_list<std::string_view> keywords) const noexcept {
     return has_any(std::span(keywords.begin(), keywords.size()));
   }
-  // The kinds of values that it is meant for: of its values, or of the keywords, where `type` says nothing.
+  // The kinds of values that it is meant for: derived from its values, or from its keywords, if there is no `type`.
   Kinds meant() const noexcept;
 };
 
 Facets facets_of(const openapi::Document& document, const openapi::Node& schema);
 
-// The schema that says the same without what adds nothing to it: a `$ref`, or an `allOf` of one schema, with nothing
-// but a description beside it.
+// Skips schemas that add nothing: a `$ref`, or an `allOf` of one schema, with nothing but a description beside it.
 const openapi::Node& core_of(const openapi::Document& document, const openapi::Node& schema);
-// Whether it has no keyword that a value could break, `$ref` and `allOf` included.
+// Whether it has no keyword that a value could break, including `$ref` and `allOf`.
 bool says_nothing(const openapi::Node& schema) noexcept;
-// What the values of an enum or a const are.
+// The kind of an enum's or a const's value.
 Kinds kind_of(const openapi::Node& value) noexcept;
 
-// Checked on the value as it was sent: a reader of a struct, a list or a text does not see them.
+// Checked on the value as it was sent, because a reader of a struct, a list or a text does not see these keywords.
 inline constexpr std::string_view keywords_ahead[] = {"not",
                                                       "if",
                                                       "dependentSchemas",

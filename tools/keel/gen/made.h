@@ -1,4 +1,4 @@
-// What Types keeps of each type, for the sources of this folder that map schemas and that write C++.
+// What Types stores for each type, for the sources of this folder that convert schemas and that write C++.
 
 #pragma once
 
@@ -18,20 +18,20 @@
 namespace keel::gen {
 
 struct Made : Type {
-  std::string word;  // In the names of functions: "list_of_product".
-  std::string name;  // Of a struct, a variant or an enum.
+  std::string word;  // The type in the names of functions: "list_of_product".
+  std::string name;  // For a struct, a variant or an enum.
   const openapi::Node* schema = nullptr;
-  std::string ahead;             // The name of the Schema that a value is checked for before it is read; or "".
-  std::string ahead_of_several;  // The same for an object that has what several alternatives require.
-  // Of an anyOf of objects that names tell apart: the Schemas of those, in the order of the alternatives, the first of
-  // which decides that an object fits where several could be meant.
+  std::string ahead;             // The name of the Schema against which a value is checked before it is read; or "".
+  std::string ahead_of_several;  // The same for an object that has the required members of several alternatives.
+  // For an anyOf of objects that are distinguished by names: the Schemas of the alternatives in their order; where
+  // several are possible, the first that an object matches decides.
   std::vector<std::pair<std::size_t, std::string>> ahead_of_each;
 
   std::vector<std::string> enumerators;
   std::vector<std::string_view> wire_names;
 
-  bool is_strict = false;            // No member beside those of the struct.
-  const Made* additional = nullptr;  // The type of the other members, which are kept.
+  bool is_strict = false;            // Members that the struct does not have are refused.
+  const Made* additional = nullptr;  // The type of other members, which are kept.
   std::string additional_name;
 
   std::vector<const Made*> alternatives;
@@ -56,19 +56,20 @@ struct Types::State {
   std::deque<Made> types;
   std::unordered_map<const openapi::Node*, const Made*> by_schema;
   std::unordered_set<const openapi::Node*> failed;
-  std::map<std::string, const Made*> by_form;  // Of types without a name, by what they are.
+  std::map<std::string, const Made*> by_form;  // Types without a name, by their form.
   std::map<std::string, Made*> named;
   std::unordered_map<const openapi::Node*, std::string> component_names;
   std::map<std::vector<const openapi::Node*>, const openapi::Node*> merged;
-  std::map<std::string, Function> functions;  // Of the namespace `internal`.
+  std::map<std::string, Function> functions;  // In the namespace `internal`.
   std::map<const Made*, std::string> homes;   // The headers of named types; in "types.h" are those without one.
   std::map<std::string, std::set<std::string>> homes_of;  // Those that each Use includes.
 
-  // Decides which members are boxed, and the initialisers of discriminators. Once all types are known (order.cc).
+  // Decides which members are boxed, and sets the initialisers of discriminators. Called once all types are known
+  // (order.cc).
   void prepare();
-  // The named types, each behind those that it needs complete.
+  // The named types, each after those that it needs to be complete.
   std::vector<const Made*> ordered() const;
-  // What each mentions.
+  // The types that each type mentions.
   std::map<const Made*, std::vector<const Made*>> mentioned() const;
   const std::string& home_of(const Made& type) const {
     static const std::string other = "types.h";
@@ -81,9 +82,9 @@ struct Types::State {
 
 // "std::optional<std::string>".
 std::string spelling_of(const Member& member);
-// The type in a nullable one, else the type itself.
+// The type inside a nullable one, else the type itself.
 inline const Made& value_type(const Type& type) { return made(type.is_nullable ? *type.inner : type); }
-// What a type has in it that has a name, and whether by way of a list or a map.
+// A named type within another type, and whether it is reached through a list or a map.
 struct Content {
   const Made* type;
   bool is_indirect;

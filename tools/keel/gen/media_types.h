@@ -1,4 +1,4 @@
-// gen/media_types.h — what a media type of a contract stands for.
+// gen/media_types.h — classifies the media types of a contract.
 
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace keel::gen {
 
-// In small letters.
+// In lower case.
 std::string lower(std::string_view text);
-// Without its parameters, in small letters.
+// Without its parameters, in lower case.
 std::string media_type_of(std::string_view text);
 // application/json and what ends in +json; a form, urlencoded or multipart; XML.
 bool is_json(std::string_view media_type);

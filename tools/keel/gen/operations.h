@@ -1,4 +1,4 @@
-// gen/operations.h — the operations of a contract, as C++ will have them.
+// gen/operations.h — the operations of a contract, in the form that C++ needs.
 //
 // Errors:   in Problems: what lint() does not know to be impossible here.
 // Lifetime: views live as long as the document.
@@ -19,20 +19,20 @@
 
 namespace keel::gen {
 
-// What a text of it stands for in JSON: contract::Form.
+// The form of its text in JSON: contract::Form.
 std::string_view form_of(const Type& type);
 
 struct Parameter {
-  std::string name;       // In C++.
-  std::string_view wire;  // As it is sent.
+  std::string name;       // The name in C++.
+  std::string_view wire;  // The name on the wire.
   std::string place;      // "Path", "Query", "Header", "Cookie".
   std::string style;      // "Form", …
   bool explodes = false;
   bool is_required = false;
   bool is_json = false;  // It has a `content`.
-  std::string in_route;  // Of a path: its name in the pattern.
+  std::string in_route;  // For a path parameter: its name in the pattern.
   const Type* type = nullptr;
-  std::string initialiser;  // Of one with a default.
+  std::string initialiser;  // For a parameter with a default.
   const openapi::Node* node = nullptr;
 
   // "std::optional<std::int64_t>".
@@ -59,7 +59,7 @@ struct Security {
     std::size_t scheme;
     std::vector<std::string_view> scopes;
   };
-  std::vector<std::vector<Requirement>> alternatives;  // None: it is for everybody.
+  std::vector<std::vector<Requirement>> alternatives;  // Empty: everybody may call it.
 };
 
 struct Operation {
@@ -70,7 +70,7 @@ struct Operation {
   std::string_view id;   // As in the contract; may be empty.
   std::string_view method;
   std::string_view path;
-  std::string pattern;  // The router's.
+  std::string pattern;  // The pattern for the router.
   std::vector<Parameter> parameters;
   Body body;
   std::vector<Response> responses;
@@ -87,18 +87,18 @@ struct Tag {
 };
 
 struct Scheme {
-  std::string name;        // Of the function: "bearer_auth".
-  std::string_view wire;   // In the contract.
-  std::string kind;        // contract::Scheme::Kind.
-  std::string_view field;  // Of an API key.
+  std::string name;        // The name of the function: "bearer_auth".
+  std::string_view wire;   // The name in the contract.
+  std::string kind;        // A value of contract::Scheme::Kind.
+  std::string_view field;  // For an API key.
   const openapi::Node* node = nullptr;
 };
 
 struct Contract {
   std::vector<Tag> tags;
-  std::vector<Scheme> schemes;  // Those that are used.
+  std::vector<Scheme> schemes;  // Only the schemes that are used.
   std::string base;             // The path of the first server: "/v1", or "".
-  // The initialiser of contract::DocumentationOptions: what it has an operation of its own for is served nowhere.
+  // The initialiser of contract::DocumentationOptions: a path for which the contract has its own operation is left out.
   std::string documentation;
 };
 

@@ -1,8 +1,8 @@
-// gen/parts.h — the sources part_1.cc … part_N.cc, over which the definitions are spread.
+// gen/parts.h — the sources part_1.cc … part_N.cc, among which the definitions are distributed.
 //
-// Definitions behind the same header stand together, so that a source includes few of the headers. A small contract has
-// its definitions in the first sources, and nothing in the others: what all of them include takes longer to compile
-// than they do.
+// Definitions that need the same header are kept together, so that each source includes few headers. A small contract
+// has its definitions in the first sources, and nothing in the others, because compiling the common includes takes
+// longer than compiling the definitions.
 
 #pragma once
 
@@ -21,15 +21,14 @@ class Parts {
   // At least one.
   explicit Parts(int count);
 
-  // What has been written so far of the definitions of `name`, which need this header ("" where they need none): they
-  // stay in one source.
+  // The text so far for the definitions of `name`, which need this header ("" if none): they stay in one source.
   std::string& of(std::string_view header, std::string_view name);
 
   struct Part {
     std::string text;
     std::set<std::string> headers;
   };
-  // All of them, about equally long. What changes in one definition moves few others.
+  // All parts, of about equal length. A change in one definition moves few others.
   std::vector<Part> spread() const;
 
  private:

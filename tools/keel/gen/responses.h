@@ -1,4 +1,4 @@
-// gen/responses.h — the responses that an operation of a contract declares, as C++ will have them.
+// gen/responses.h — the responses that an operation of a contract declares, in the form that C++ needs.
 //
 // Errors:   in Problems: a header without a schema, or of what has no form as text.
 // Lifetime: views live as long as the document.
@@ -26,11 +26,11 @@ struct Header {
 
 struct Response {
   struct Content {
-    std::string name;  // Of the function: "ok", "not_found", "ok_csv".
+    std::string name;  // The name of the function: "ok", "not_found", "ok_csv".
     std::string_view media_type;
-    const Type* type = nullptr;  // Of JSON.
+    const Type* type = nullptr;  // For JSON.
     bool is_text = false;
-    bool is_problem = false;  // A detail is enough for it.
+    bool is_problem = false;  // Whether a detail is sufficient for it.
   };
   std::string name;    // "ok".
   std::string status;  // "200", "4XX", "default".
@@ -38,13 +38,13 @@ struct Response {
   int most = 0;
   std::vector<Content> contents;
   std::vector<Header> headers;
-  std::string headers_name;  // Of their struct.
+  std::string headers_name;  // The name of the struct of its headers.
   const openapi::Node* node = nullptr;
 
   bool is_one() const noexcept { return least == most; }
 };
 
-// By status, "default" last. `title` is what the operation's types begin with.
+// Ordered by status, with "default" last. `title` is the beginning of the operation's type names.
 std::vector<Response> read_responses(const openapi::Node& operation, std::string_view title,
                                      openapi::Document& document, Types& types, Names& names,
                                      openapi::Problems& problems);

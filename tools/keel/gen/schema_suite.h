@@ -10,11 +10,11 @@ namespace keel::gen {
 
 struct SuiteSchema {
   const char* file;                // "optional/format/date.json"
-  const contract::Schema* schema;  // Null when there is none, which the generator has said:
+  const contract::Schema* schema;  // Null when there is none, as the generator has reported:
   const char* why;
 };
 
-// Of all files, in their order.
+// From all files, in their order.
 extern const SuiteSchema suite_schemas[];
 extern const std::size_t suite_schemas_count;
 

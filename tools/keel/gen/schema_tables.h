@@ -1,16 +1,17 @@
-// gen/schema_tables.h — schemas as the constants of keel/contract/schema.h.
+// gen/schema_tables.h — writes schemas as constants of keel/contract/schema.h.
 //
 //   SchemaTables tables(document, problems);
 //   out << "keel::contract::check_ahead(in, " << tables.name_of(schema) << ", wrong)";
 //   header << tables.declarations();                                   // extern const keel::contract::Schema …;
 //   for (const auto& [name, text] : tables.each()) parts.of(name) += text;
 //
-// Each schema is a constant, of which the initializer refers to others: nothing runs before main(). Names come from the
-// schema's JSON pointer, and texts are in their order, so that they do not depend on the order of the calls.
+// Each schema is a constant whose initialiser refers to others: nothing runs before main(). Names are derived from the
+// schema's JSON pointer, and the texts are sorted by them, so that the output does not depend on the order of the
+// calls.
 //
 // Errors:   in Problems: a keyword that docs/contract.md lists, a schema that refers to itself without a step into the
 //           value, a pattern that RE2 does not have, a number that no double can hold.
-// Lifetime: the document outlives it.
+// Lifetime: the document must outlive it.
 
 #pragma once
 
@@ -31,7 +32,7 @@ class SchemaTables {
   SchemaTables(const openapi::Document& document, openapi::Problems& problems)
       : document_(document), problems_(problems) {}
 
-  // The constant of a normalised schema (structure.h); it and all that it refers to are then in the output.
+  // The constant of a normalised schema (structure.h); it and everything that it refers to are then in the output.
   std::string name_of(const openapi::Node& schema);
 
   // For a namespace of the user.
@@ -51,7 +52,7 @@ class SchemaTables {
   openapi::Problems& problems_;
   std::unordered_map<const openapi::Node*, std::string> names_;
   std::unordered_set<std::string> taken_;
-  std::unordered_map<const openapi::Node*, bool> walked_;  // True: and left again.
+  std::unordered_map<const openapi::Node*, bool> walked_;  // True: entered and left again.
   std::vector<const openapi::Node*> pending_;
   std::map<std::string, std::string> texts_;
 };

@@ -1,4 +1,4 @@
-// gen/selection.h — a part of the operations of a document.
+// gen/selection.h — selects a part of the operations of a document.
 
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace keel::gen {
 
-// Leaves in the document only the operations that are wanted, by operationId: those that are named, or all but those
-// with a '-' in front. None are named: all stay. Errors: a name that no operation has.
+// Keeps only the operations that are wanted, by operationId: those that are named, or all except those with '-' in
+// front. If none are named, all are kept. Errors: a name that no operation has.
 void select(openapi::Document& document, const std::vector<std::string>& operations, openapi::Problems& problems);
 
 }  // namespace keel::gen

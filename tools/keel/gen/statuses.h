@@ -7,7 +7,8 @@
 
 namespace keel::gen {
 
-// "not_found" of "404", "client_error" of "4XX", "other" of "default"; "status_499" of one that IANA has no name for.
+// "not_found" for "404", "client_error" for "4XX", "other" for "default"; "status_499" for a status for which IANA has
+// no name.
 std::string name_of_status(std::string_view status);
 
 }  // namespace keel::gen

@@ -7,10 +7,10 @@
 //   for (const Types::Header& header : types.headers()) …            // inside the namespace
 //   types.definitions(parts);
 //
-// Deterministic: the order of the keys in the document does not matter, that of the calls of type_of() does where two
-// schemas without a name would get the same one.
+// Deterministic: the order of the keys in the document does not matter; the order of the calls of type_of() matters
+// only if two schemas without a name would get the same one.
 //
-// Lifetime: the document, the problems and the names outlive it; a Type lives as long as its Types.
+// Lifetime: the document, the problems and the names must outlive it; a Type lives as long as its Types.
 
 #pragma once
 
@@ -34,7 +34,7 @@ enum class Shape : std::uint8_t {
   Integer,
   Number,
   String,
-  Enum,   // keel::enum_value<T>(text) and keel::enum_name(value) speak of it as the document does
+  Enum,   // keel::enum_value<T>(text) and keel::enum_name(value) use the document's names for it
   Text,   // keel::Uuid, keel::Timestamp: a keel::TextValue
   Bytes,  // std::vector<std::byte>, a string in base64
   File,   // std::vector<std::byte>, in a form as they are, in JSON a string in base64
@@ -59,36 +59,36 @@ struct Type;
 struct Member {
   std::string name;  // C++
   std::string json;
-  const Type* type = nullptr;  // Of the schema: of a Nullable one the std::optional, of a Patch the T in it.
+  const Type* type = nullptr;  // The type of the schema: for Nullable the std::optional, for Patch the T in it.
   Presence presence = Presence::Required;
-  std::string initialiser;  // Of a Default: "20".
+  std::string initialiser;  // For a Default: "20".
   const openapi::Node* schema = nullptr;
-  bool must_come = false;  // Whether it is a violation when it is absent from what is read.
-  bool is_boxed = false;   // A keel::Box<T> in place of the T or the std::optional<T>: the type contains itself.
+  bool must_come = false;  // Whether its absence from the input is a violation.
+  bool is_boxed = false;   // A keel::Box<T> replaces the T or the std::optional<T>, because the type contains itself.
 };
 
 struct Type {
   Shape shape = Shape::Any;
-  std::string spelling;  // In the namespace: "std::vector<Product>".
-  // "", or the name of a `keel::Complaint f(const T&)`: nothing, or why the value is not right. It looks at the value
-  // itself, not at its elements. Of a nullable type: of the T in the std::optional.
+  std::string spelling;  // Its spelling within the namespace: "std::vector<Product>".
+  // "", or the name of a `keel::Complaint f(const T&)`, which returns nothing, or why the value is wrong. It checks the
+  // value itself, not its elements. For a nullable type: it checks the T in the std::optional.
   std::string check;
-  std::string limits;    // The name of a keel::json::internal::of::Limits, when the check is no more than that.
-  std::string read;      // The name of a `void f(keel::json::Reader&, T&, keel::Violations&)`, which checks as well.
+  std::string limits;    // The name of a keel::json::internal::of::Limits, when the check consists of nothing else.
+  std::string read;      // The name of a `void f(keel::json::Reader&, T&, keel::Violations&)`, which also checks.
   std::string write;     // The name of a `void f(keel::json::Writer&, const T&)`.
-  std::string parse;     // Of an Enum: the name of a `bool f(std::string_view, T&)`. to_string(value) is the other way.
-  std::string expected;  // Of an Enum: "must be one of books, games".
-  const Type* element = nullptr;  // Of a List or a Map.
+  std::string parse;     // For an Enum: the name of a `bool f(std::string_view, T&)`. to_string(value) is the reverse.
+  std::string expected;  // For an Enum: "must be one of books, games".
+  const Type* element = nullptr;  // For a List or a Map.
   const Type* inner = nullptr;    // When is_nullable: the type in the std::optional, which has the same shape.
-  std::vector<Member> members;    // Of a Struct.
-  const Type* others = nullptr;   // Of a Struct that keeps other members: their type.
+  std::vector<Member> members;    // For a Struct.
+  const Type* others = nullptr;   // For a Struct that keeps other members: their type.
   bool is_nullable = false;       // The spelling is then std::optional<…>.
 
-  // No list and no object.
+  // Neither a list nor an object.
   bool is_plain() const noexcept { return shape != Shape::List && shape != Shape::Map && shape != Shape::Struct; }
 };
 
-// The name of the constant keel::contract::Schema for a schema that is checked while it is read ahead.
+// The name of the constant keel::contract::Schema for a schema that is checked before the value is read.
 using NameSchema = std::function<std::string(const openapi::Node& schema)>;
 
 class Types {
@@ -98,38 +98,39 @@ class Types {
   Types(const Types&) = delete;
   Types& operator=(const Types&) = delete;
 
-  // Who makes the tables of the schemas that a reader alone cannot check. Called before type_of().
+  // Sets who makes the tables of schemas that a reader alone cannot check. Must be called before type_of().
   void set_name_schema(NameSchema name_schema);
 
-  // For a schema anywhere; `suggested` names an inline one in PascalCase ("CreateProductBody"). Null after a problem.
+  // For any schema; `suggested` names an inline one in PascalCase ("CreateProductBody"). Null after a problem.
   const Type* type_of(const openapi::Node& schema, std::string_view suggested);
   // The initialiser for a default value of that type ("20", "Category::Books", "{}"); "" after a problem.
   std::string literal_of(const Type& type, const openapi::Node& value);
 
   // The output, after all type_of() calls; nothing after a problem.
 
-  // A header, "pets" of "pets.h", and the types that it names.
+  // A header, "pets" for "pets.h", and the types that it uses.
   struct Use {
     std::string file;
     std::vector<const Type*> types;
   };
-  // Decides in which header each type stands: many types that a single Use needs in one for it, "pets_types.h", and
-  // those that several need in one for these. Few are all in "types.h", where without a call all are.
+  // Decides which header each type is in: if there are many types, those that a single Use needs go into one for it,
+  // "pets_types.h", and those that the same several Uses need go into one for these. If there are few types, or if this
+  // is not called, all are in "types.h".
   void arrange(const std::vector<Use>& uses);
-  // What the header of a Use includes: "types.h".
+  // The headers that the header of a Use includes: "types.h".
   std::vector<std::string> headers_of(std::string_view file) const;
   struct Header {
     std::string name;
-    std::vector<std::string> includes;  // Of the other ones.
-    std::string text;                   // The structs and declarations, inside the namespace.
+    std::vector<std::string> includes;  // The other headers that it includes.
+    std::string text;                   // The structs and declarations, within the namespace.
   };
   // The last is "types.h", which includes the others.
   std::vector<Header> headers() const;
-  void definitions(Parts& parts) const;  // Into the parts, inside the namespace.
-  // The functions of the namespace `internal` that a part with this text calls; for its beginning.
+  void definitions(Parts& parts) const;  // Adds to the parts, within the namespace.
+  // The functions of the namespace `internal` that a part with this text calls; to be put at its beginning.
   std::string functions_for(std::string_view text) const;
 
-  // What a header, or a part, with this text includes for it, and these, a line each.
+  // The include lines that a header or a part with this text needs, together with these; one per line.
   static std::string includes_of(std::string_view text, std::initializer_list<std::string_view> others = {});
 
   // For the sources of this folder (made.h).

@@ -1,4 +1,4 @@
-// What a response must be.
+// The conditions that a response must fulfil.
 //
 // Cost: without anything about the body, a comparison; with, the body is checked in one pass, where it lies when it
 //       came in one piece. JSON is read by cursor, as far as the member.
@@ -19,9 +19,9 @@ namespace keel::load {
 struct Check {
   struct Member {
     std::string path;   // "user.name", "items.0.id"
-    std::string value;  // A string's text, or anything else as it is written: "Ada", "42", "true".
+    std::string value;  // The text of a string, or anything else as it is written: "Ada", "42", "true".
   };
-  std::optional<int> status = {};  // None: 2xx and 3xx.
+  std::optional<int> status = {};  // None: 2xx and 3xx are accepted.
   std::optional<std::string> body = {};
   std::vector<std::string> contains = {};
   std::optional<std::uint64_t> length = {};

@@ -1,4 +1,4 @@
-// `keel load`: options in, report out.
+// `keel load`: reads options, and prints a report.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace keel::load {
 
-// The exit code; see help().
+// Returns the exit code; see help().
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::load

@@ -1,11 +1,11 @@
 // One connection of a generator: a state machine on a transport.
 //
-// It sends what the generator gives it while it has room, in one write for all that became due in a call, and reads the
-// answers where they lie. What fails is told to the generator by kind, and the connection opens again: immediately when
-// it had brought a response before, else a little later.
+// It sends what the generator gives it while it has room, with one write for all requests that became due in a call,
+// and reads the answers without copying them. Failures are reported to the generator by kind, and the connection is
+// reopened: immediately if it had brought a response before, else after a pause.
 //
-// Threads:  the generator's loop.
-// Lifetime: is_closed() before it is destroyed.
+// Threads: the generator's loop.
+// Lifetime: must be is_closed() before it is destroyed.
 // Cost:     about 1 KB, and 24 bytes for each request that may be under way.
 
 #pragma once
@@ -28,7 +28,7 @@ namespace keel::load {
 class Generator;
 enum class Failure : std::uint8_t;
 
-class Connection : public Link {  // The link is the generator's: its list of those with room.
+class Connection : public Link {  // The generator uses the link for its list of connections with room.
  public:
   struct Outstanding {
     Instant intended;
@@ -41,9 +41,9 @@ class Connection : public Link {  // The link is the generator's: its list of th
   void open() noexcept;
   // Takes at most `max` requests from the generator while there is room, and sends them.
   void fill(Instant now, std::size_t max) noexcept;
-  // Looks at the clock: gives up what takes too long, and tries again to open.
+  // Checks the clock: gives up operations that take too long, and tries again to connect.
   void check_time(Instant now) noexcept;
-  // Ends for good. What is under way fails with `failure`.
+  // Ends permanently. Outstanding requests fail with `failure`.
   void end(Failure failure) noexcept;
 
   bool is_closed() const noexcept { return state_ == State::Closed; }
@@ -74,20 +74,20 @@ class Connection : public Link {  // The link is the generator's: its list of th
   Member<Transport, Connection, &Connection::received> transport_;
   Member<io::SendPart, Connection, &Connection::has_sent> send_;
   State state_ = State::Closed;
-  bool ends_ = false;        // For good.
+  bool ends_ = false;        // It ends permanently.
   bool closes_ = false;      // The last request of this connection has been staged, or the last answer announced.
-  bool has_answer_ = false;  // This connection has brought one.
+  bool has_answer_ = false;  // Whether this connection has brought an answer.
   Instant since_;            // Connecting: since when; Waiting: until when.
-  std::uint64_t begun_ = 0;  // Requests on this connection.
-  std::size_t first_ = 0;    // The oldest of outstanding_, which is a ring.
+  std::uint64_t begun_ = 0;  // The number of requests on this connection.
+  std::size_t first_ = 0;    // The oldest entry of outstanding_, which is a ring.
   std::size_t count_ = 0;    // The number of outstanding requests.
-  const std::size_t depth_;  // Its size.
+  const std::size_t depth_;  // The size of the ring.
   std::vector<Outstanding> outstanding_;
   http::ResponseReader reader_;
-  Buffer body_;  // Of the answer that is being read, when it is checked and comes in pieces.
+  Buffer body_;  // The body of the current answer, if it is checked and comes in pieces.
   bool body_is_too_long_ = false;
-  std::string_view staged_text_;  // A fixed request alone: sent where it lies;
-  Buffer staged_;                 // else all of them, one behind the other.
+  std::string_view staged_text_;  // A single fixed request: sent without a copy;
+  Buffer staged_;                 // else all of them, one after the other.
   Buffer sending_;
 };
 

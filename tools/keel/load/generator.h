@@ -1,4 +1,4 @@
-// The load of one thread: its connections, what is sent on them and when, and what came back.
+// The load of one thread: its connections, what is sent on them and when, and the answers.
 //
 //   Generator generator(loop, mix, plan, thread, Host::current().now() + 10_ms);
 //   while (!generator.is_finished()) {
@@ -7,14 +7,14 @@
 //   }
 //   use(generator.tally());
 //
-// Closed loop: each connection sends a request when it has a response. Open loop: requests are due at times decided
-// beforehand; one that is due waits for a connection with room if need be, and its latency begins when it was due. A
-// timer sends what is due, too, to the millisecond: in a simulation that is all there is.
+// Closed loop: each connection sends a request when it has a response. Open loop: requests are due at times decided in
+// advance; a due request waits for a connection with room if necessary, and its latency begins when it was due. A timer
+// also sends due requests, with a precision of a millisecond: in a simulation there is nothing else.
 //
-// After the measured time nothing new begins; what is under way has until the time limit of a request to be answered.
+// After the measured time nothing new begins; outstanding requests still have their time limit to be answered.
 //
 // Threads:  the loop's. progress() may be read on any.
-// Lifetime: loop, mix and plan outlive it; it is finished before it is destroyed.
+// Lifetime: loop, mix and plan must outlive it; it must be finished before it is destroyed.
 // Cost:     per request no allocation and no clock read in a closed loop; requests of one turn leave with one system
 //           call on io_uring.
 
@@ -40,7 +40,7 @@
 
 namespace keel::load {
 
-// How many connections: some from the beginning on, or from one number evenly to another.
+// The number of connections: all from the beginning, or growing evenly from one number to another.
 struct Connections {
   int from = 64;
   int to = 64;
@@ -52,12 +52,12 @@ struct Connections {
 
 struct Plan {
   Address address;
-  TransportLayers* layers = nullptr;  // What lies over each connection; none: it is plain.
-  std::string host;                   // The host that the layers expect at the address.
-  Connections connections;            // Of all threads together.
+  TransportLayers* layers = nullptr;  // The layer over each connection; null: none.
+  std::string host;                   // The host name that the layers expect.
+  Connections connections;            // For all threads together.
   int threads = 1;
-  int depth = 1;                                  // Requests under way on a connection.
-  std::uint64_t requests_per_connection_max = 0;  // Then another one; 0: no bound.
+  int depth = 1;                                  // Outstanding requests on each connection.
+  std::uint64_t requests_per_connection_max = 0;  // After that many the connection is replaced; 0: no limit.
   std::optional<Schedule::Options> open = {};     // None: closed loop.
   Duration warmup = 1_s;
   Duration duration = 10_s;
@@ -65,12 +65,12 @@ struct Plan {
   std::uint64_t seed = 1;
 };
 
-// Seen from outside while it runs.
+// Values that are visible from outside while it runs.
 struct Progress {
-  SingleWriterCounter answers;  // All, of the warm-up too.
+  SingleWriterCounter answers;  // All answers, including those of the warm-up.
   SingleWriterCounter errors;
-  SingleWriterCounter open;                      // Connections.
-  std::atomic<std::int64_t> latency_max_ns = 0;  // Since somebody set it to 0.
+  SingleWriterCounter open;                      // Open connections.
+  std::atomic<std::int64_t> latency_max_ns = 0;  // The maximum since it was last set to 0.
 };
 
 class Generator {
@@ -82,16 +82,16 @@ class Generator {
 
   // When send_due() has something to do; never in a closed loop, and while no connection has room.
   Instant next_due() const noexcept { return free_.empty() ? Instant::never() : next_due_; }
-  // Whether something was due.
+  // Returns whether something was due.
   bool send_due() noexcept;
-  // Ends the run now; what is under way is cut off.
+  // Ends the run now; outstanding requests are cut off.
   void stop() noexcept;
   bool is_finished() const noexcept { return state_ == State::Finished; }
 
   Progress& progress() noexcept { return progress_; }
-  // Once it is finished.
+  // Valid once it is finished.
   const Tally& tally() const noexcept { return tally_; }
-  // The part of the measured time that there was: less than planned after stop().
+  // How much of the measured time has passed: less than planned after stop().
   Duration measured() const noexcept;
   const Plan& plan() const noexcept { return plan_; }
 
@@ -99,13 +99,13 @@ class Generator {
   friend class Connection;
   enum class State : std::uint8_t { Running, Draining, Ending, Finished };
 
-  // For connections.
+  // Used by connections.
   io::Loop& loop() noexcept { return loop_; }
   http::HeadCache& cache_of(const Request& request) noexcept {
     return caches_[static_cast<std::size_t>(&request - mix_.requests().data())];
   }
   Arena& arena() noexcept { return arena_; }
-  // A request to be sent now; null: none. `intended`: when it was due.
+  // A request to be sent now; null: none. `intended`: the time at which it was due.
   const Request* next_request(Instant now, Instant& intended) noexcept;
   void write(const Request& request, Buffer& out, bool closes);
   void answered(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept;
@@ -113,7 +113,7 @@ class Generator {
   void failed_to_connect() noexcept;
   void opened() noexcept;
   void has_room(Connection& connection) noexcept;
-  // `for_good`: it does not open again.
+  // `for_good`: it will not be reopened.
   void closed(bool was_open, bool for_good) noexcept;
   void sent(std::size_t bytes) noexcept { tally_.bytes_sent += bytes; }
   void received(std::size_t bytes) noexcept { tally_.bytes_received += bytes; }
@@ -149,8 +149,8 @@ class Generator {
   std::size_t second_ = 0;
   std::vector<std::unique_ptr<Connection>> connections_;
   std::size_t begun_ = 0;  // Connections that were told to open.
-  std::size_t alive_ = 0;  // Connections that were not closed for good.
-  List<Connection> free_;  // Open loop: connections with room, the one first that has had it longest.
+  std::size_t alive_ = 0;  // Connections not permanently closed.
+  List<Connection> free_;  // Open loop: connections with room; the one that has had room longest is first.
   Member<Timer, Generator, &Generator::send_due> due_timer_{*this};
   Member<Timer, Generator, &Generator::tick> tick_timer_{*this};
 };

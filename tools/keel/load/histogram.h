@@ -1,13 +1,13 @@
-// Latencies as counts: a high dynamic range histogram with three significant digits.
+// Latencies in a histogram with a high dynamic range and three significant digits.
 //
 //   Histogram latencies;
 //   latencies.record(ended - intended);
 //   Duration p999 = latencies.percentile(99.9);
 //
-// Values lie in rows of 1,024 columns; each row is twice as wide as the one before, so that a value is known to one
-// part in 1,024 from a nanosecond to longest(). What is longer counts as longest(), less than nothing as nothing.
+// Values are counted in rows of 1,024 columns; each row covers twice the range of the one before, so that a value is
+// known to one part in 1,024 from a nanosecond to longest(). Longer values count as longest(), negative ones as zero.
 //
-// Threads: one.  Cost: 256 KiB, of which a run touches few pages; record() is a shift and two additions.
+// Threads: one. Cost: 256 KiB, of which a run uses few pages; record() is a shift and two additions.
 // Source:  Gil Tene's HdrHistogram, whose C library is not in Debian 12.
 
 #pragma once
@@ -50,16 +50,16 @@ class Histogram {
   Duration min() const noexcept { return Duration::nanoseconds(count_ == 0 ? 0 : min_ns_); }
   Duration max() const noexcept { return Duration::nanoseconds(max_ns_); }
   Duration mean() const noexcept;
-  // At most this long were `percent` of all, 0 to 100: the upper end of their column, not above max().
+  // `percent` (0 to 100) of all values are at most this long: the upper end of their column, not above max().
   Duration percentile(double percent) const noexcept;
-  // How many were longer than `limit`: exact where `limit` ends a column, else as if it did.
+  // How many were longer than `limit`: exact if `limit` ends a column, else as if it did.
   std::uint64_t above(Duration limit) const noexcept;
 
   struct Point {
     Duration value;
-    double fraction;  // Of all, at most `value` long.
+    double fraction;  // The fraction of all values that are at most `value` long.
   };
-  // The distribution in at most 150 points, the tail as fine as the middle.
+  // The distribution in at most 150 points; the tail has as many details as the middle.
   std::vector<Point> cdf() const;
 
  private:

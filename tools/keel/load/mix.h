@@ -1,6 +1,6 @@
-// The requests of a run: as they are written in options or in a YAML file, and ready to be sent.
+// The requests of a run: as written in options or in a YAML file, and in the form ready to be sent.
 //
-// A file is a list:
+// A file contains a list:
 //
 //   - request: GET /users/{n:1..1000}
 //     weight: 7                            # default 1
@@ -11,9 +11,9 @@
 //     weight: 3
 //     expect: {status: 201, json: {name: Ada}}
 //
-// expect has status, body, contains, length and json; see check.h. Paths and bodies are templates; see template.h.
+// expect may have status, body, contains, length and json; see check.h. Paths and bodies are templates; see template.h.
 //
-// Errors: InvalidArgument with where and what: file, line and key, or the option's request.
+// Errors: InvalidArgument with the place and the reason: file, line and key, or the option's request.
 
 #pragma once
 
@@ -46,15 +46,16 @@ struct RequestText {
 Result<> parse_request_line(std::string_view text, RequestText& request);
 
 Result<std::vector<RequestText>> read_mix(const std::string& path);
-// `name` is for messages, and body_file is looked for beside it.
+// `name` is for messages, and body_file is relative to it.
 Result<std::vector<RequestText>> parse_mix(const std::string& text, const std::string& name);
 
-// One of them, ready.
+// One of the requests, ready to be sent.
 class Request {
  public:
   static Result<Request> compile(const RequestText& text, std::string_view host, const Csv* csv);
 
-  // The same bytes each time; then text() are they. With `closes` they ask for Connection: close.
+  // Whether its bytes are the same each time; then text() returns them. With `closes` the requests ask for Connection:
+  // close.
   bool is_fixed() const noexcept { return is_fixed_; }
   std::string_view text(bool closes) const noexcept { return closes ? closing_text_ : text_; }
   // Appends the bytes of request `n`; `scratch` keeps its memory.
@@ -78,10 +79,10 @@ class Request {
   Check check_;
 };
 
-// Several of them, each as often as its weight says.
+// Several requests, each sent in proportion to its weight.
 class Mix {
  public:
-  // `host`: of the Host field. At least one request.
+  // `host`: for the Host field. At least one request.
   static Result<Mix> compile(const std::vector<RequestText>& texts, std::string_view host, const Csv* csv);
 
   const Request& pick(Random& random) const noexcept {
@@ -93,7 +94,7 @@ class Mix {
   const Request& pick_by_weight(Random& random) const noexcept;
 
   std::vector<Request> requests_;
-  std::vector<std::uint64_t> ends_;  // Of each one's part of the weights' sum.
+  std::vector<std::uint64_t> ends_;  // The cumulated weights of the requests.
 };
 
 }  // namespace keel::load

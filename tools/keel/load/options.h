@@ -1,6 +1,6 @@
-// What the command line asks for.
+// The settings from the command line.
 //
-// Errors: InvalidArgument, one line that names the option and says what it may be.
+// Errors: InvalidArgument, one line that names the option and its allowed values.
 
 #pragma once
 
@@ -23,7 +23,7 @@ struct Url {
   std::uint16_t port = 80;
   std::string unix_path;
   std::string target = "/";
-  std::string authority;  // Of the Host field.
+  std::string authority;  // For the Host field.
 };
 Result<Url> parse_url(std::string_view text);
 
@@ -33,15 +33,15 @@ struct Options {
   std::vector<RequestText> requests;
   std::string csv;
   Plan plan;          // Without the address and its layers.
-  std::string roots;  // Of https: a file of certificates; empty: the system's.
-  int sessions = 0;   // Of https: how many are kept to be resumed.
+  std::string roots;  // For https: a file of certificates; empty: the system's.
+  int sessions = 0;   // For https: how many are kept to be resumed.
   io::EngineKind engine = io::EngineKind::Auto;
   std::vector<int> cores;
-  std::optional<Duration> busy_poll;  // None: as the cores allow.
-  std::vector<double> steps;          // Parts of the capacity, 0.5 for 50 %; empty: one run.
-  double capacity = 0;                // Requests per second; 0: measured first.
+  std::optional<Duration> busy_poll;  // None: depends on the number of cores.
+  std::vector<double> steps;          // Fractions of the capacity, 0.5 for 50 %; empty: a single run.
+  double capacity = 0;                // Requests per second; 0: it is measured first.
   int server_pid = 0;
-  int server_cores = 0;  // 0: those that it may run on.
+  int server_cores = 0;  // 0: the cores that it may run on.
   std::string json;      // Where the report goes as JSON; "-": to the standard output, instead of the text.
 };
 

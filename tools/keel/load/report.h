@@ -1,4 +1,4 @@
-// A measurement for people and for programs.
+// Presents a measurement for people and for programs.
 //
 // Cost: made once, at the end.
 
@@ -13,26 +13,26 @@
 
 namespace keel::load {
 
-// One measurement, or one for each step, the first perhaps the one that found the capacity.
+// A single measurement, or one for each step, possibly preceded by the one that found the capacity.
 struct Report {
   struct Part {
-    std::optional<double> step;  // Part of the capacity.
+    std::optional<double> step;  // The fraction of the capacity.
     Measurement measurement;
   };
   std::vector<Part> parts;
-  std::optional<double> capacity;  // Requests per second that are 100 %, with steps.
+  std::optional<double> capacity;  // With steps: the requests per second that are 100 %.
 };
 
-// A heading for what begins now: what is loaded, and how.
+// A heading for the measurement that begins: what is loaded, and how.
 std::string heading(const Options& options, const Plan& plan);
 std::string text(const Measurement& measurement);
 // One line for each step.
 std::string table(const Report& report);
 std::string json(const Options& options, const Report& report);
-// One line that replaces the one before, for a terminal.
+// One line that replaces the previous one on a terminal.
 std::string live_line(const View& view);
 
-// Answers that were not as expected, requests without one, and a part in which no request was measured.
+// Warnings: answers that were not as expected, requests without an answer, and a part in which no request was measured.
 bool has_errors(const Report& report) noexcept;
 
 }  // namespace keel::load

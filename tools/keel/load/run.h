@@ -1,7 +1,7 @@
-// A whole measurement: threads with a generator each, the clocks of both processes, and Ctrl-C.
+// A whole measurement: threads with a generator each, the CPU clocks of both processes, and Ctrl-C.
 //
-// Errors:  what engine, cores or the server's process id are wrong with; Unavailable when the server cannot be reached.
-// Threads: the calling one waits; `plan.threads` others work.
+// Errors: what is wrong with the engine, the cores or the server's process id; Unavailable when the server cannot be
+// reached. Threads: the calling one waits; `plan.threads` others work.
 
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace keel::load {
 
-// SIGINT and SIGTERM, as long as it lives: taken by whoever asks, on any thread made since then. A second one ends the
+// Collects SIGINT and SIGTERM as long as it lives, also for threads started since then. A second signal ends the
 // process.
 class Interrupts {
  public:
@@ -27,7 +27,7 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  // Waits until then, or for the first signal; true: it has come.
+  // Waits until then, or for the first signal; true: a signal has come.
   bool wait_until(Instant until) noexcept;
 
  private:
@@ -35,11 +35,11 @@ class Interrupts {
   bool has_come_ = false;
 };
 
-// CPU time of a process, which may be this one.
+// The CPU time of a process, which may be this one.
 class CpuClock {
  public:
   static CpuClock of_this_process() noexcept { return CpuClock(CLOCK_PROCESS_CPUTIME_ID); }
-  // NotFound when there is none.
+  // NotFound when there is no such process.
   static Result<CpuClock> of(int pid) noexcept;
   // Nothing when the process has ended.
   std::optional<Duration> now() const noexcept;
@@ -54,43 +54,43 @@ struct Setting {
   std::vector<int> cores;
   int server_pid = 0;
   int server_cores = 0;
-  // How long a thread looks for answers before it sleeps; none: busy_poll_default where has_core_each(), otherwise not
-  // at all.
+  // How long a thread polls for answers before it sleeps; none: busy_poll_default if has_core_each(), otherwise not at
+  // all.
   std::optional<Duration> busy_poll;
 };
 constexpr Duration busy_poll_default = 20_us;
-// Whether every thread can have a core and leave one for others: those of `cores` are the client's own, of all that
-// the process may run on the last one is not.
+// Whether every thread can have its own core and leave one for others: the client may use all of `cores`, and otherwise
+// all but the last of those that the process may run on.
 bool has_core_each(int threads, const std::vector<int>& cores) noexcept;
 
 struct Measurement {
   Tally tally;
   Duration measured;
-  double offered = 0;   // Requests due per second, of the measured time.
-  double achieved = 0;  // Answers per second that came within it.
+  double offered = 0;   // Requests due per second of the measured time.
+  double achieved = 0;  // Answers per second within the measured time.
   bool is_open = false;
   bool is_interrupted = false;
   std::string engine;
   int threads = 1;
-  double client_utilisation = 0;             // CPU seconds per second and thread, without its busy polling.
+  double client_utilisation = 0;             // CPU seconds per second and thread, without busy polling.
   double client_busy_polling = 0;            // Seconds per second and thread in which it found nothing to do.
-  double client_cpu_us = 0;                  // Per answer, without its busy polling.
-  std::optional<double> server_utilisation;  // CPU seconds per second and core of the server's.
+  double client_cpu_us = 0;                  // Per answer, without busy polling.
+  std::optional<double> server_utilisation;  // CPU seconds per second and core of the server.
   std::optional<double> server_cpu_us;       // Per answer.
   bool is_client_bound() const noexcept { return server_utilisation && *server_utilisation < 0.95; }
 };
 
-// What is seen while it runs; every half second.
+// A view of the running measurement, every half second.
 struct View {
   Duration elapsed;  // Since the first connection.
   Duration whole;
-  double rate;  // Answers per second, lately.
+  double rate;  // Recent answers per second.
   std::uint64_t errors;
   std::uint64_t open;
-  Duration latency_max;  // Lately.
+  Duration latency_max;  // The recent maximum.
 };
 
-// The first address of the URL's host that takes a connection.
+// Connects to the first address of the URL's host that accepts a connection.
 struct Url;
 Result<Address> reach(const Url& url, Duration timeout);
 

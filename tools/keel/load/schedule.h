@@ -1,12 +1,12 @@
-// When requests are due, decided before the first is sent: the load does not wait for the server.
+// When requests are due, decided before the first is sent: the load does not depend on the server.
 //
 //   Schedule due({.from = 1000, .to = 1000, .arrivals = Arrivals::Poisson, .seed = 1}, thread, threads);
 //   Duration at = due.next();                // since the beginning of the run; rises, never ends
 //
-// The threads' requests together have the rate that was asked for: evenly spaced ones take turns; of random ones each
-// thread has its share, and shares of a Poisson process are Poisson processes.
+// The threads' requests together have the requested rate: evenly spaced ones take turns; for random ones each thread
+// has its share, and the shares of a Poisson process are Poisson processes.
 //
-// Cost: a few additions, for random arrivals a logarithm; nothing is kept, however far the server falls behind.
+// Cost: a few additions, for random arrivals a logarithm; nothing is stored, however far the server falls behind.
 
 #pragma once
 
@@ -19,7 +19,7 @@ namespace keel::load {
 
 enum class Arrivals : std::uint8_t { Constant, Poisson };
 
-// A rate per second, or one that goes evenly from one to another and stays there.
+// A rate per second, constant or growing evenly from one value to another, where it then stays.
 struct Rate {
   double from = 0;
   double to = 0;
@@ -27,7 +27,7 @@ struct Rate {
 
   // How many requests are due by then.
   double due_by(Duration at) const noexcept;
-  // When so many requests are due: the inverse.
+  // When that many requests are due: the inverse.
   Duration when(double count) const noexcept;
 };
 

@@ -1,8 +1,8 @@
-// What a run has counted: one for each thread, added up at the end.
+// The counts of a run: one object for each thread, added up at the end.
 //
-// A request belongs to the measured time by its beginning: the intended one in an open loop, the sending in a closed
-// one. A request without a response is an error and counts in the latencies with the time that it has waited: leaving
-// those out that took too long would be the mistake that this tool exists to avoid.
+// A request belongs to the measured time if it began in it: the intended beginning counts in an open loop, the sending
+// in a closed one. A request without a response is an error, and counts in the latencies with the time that it has
+// waited: leaving out requests that took too long is exactly the mistake that this tool is meant to avoid.
 
 #pragma once
 
@@ -17,15 +17,15 @@
 namespace keel::load {
 
 enum class Failure : std::uint8_t {
-  Connect,     // No connection was to be had; not a request's, but as often as it was tried.
-  Reset,       // The connection was reset while a response was awaited.
+  Connect,     // No connection could be made; counted for each attempt, not for each request.
+  Reset,       // The connection was reset before the response came.
   Closed,      // The connection ended before the first byte of a response.
   Short,       // The connection ended within a response.
-  Timeout,     // No whole answer in time.
-  Protocol,    // What came is not a response, or one to nothing.
-  Status,      // Not the status that was expected.
-  Body,        // Not the body that was expected.
-  Unanswered,  // The run was over: cut off while waiting for a response, or for a connection to be sent on.
+  Timeout,     // No complete answer in time.
+  Protocol,    // The received bytes are not a response, or there was no request for it.
+  Status,      // Not the expected status.
+  Body,        // Not the expected body.
+  Unanswered,  // Cut off by the end of the run while waiting for a response, or for a connection.
 };
 inline constexpr std::size_t failure_count = 9;
 std::string_view to_string(Failure failure) noexcept;
@@ -37,20 +37,21 @@ struct Second {
 };
 
 struct Tally {
-  std::uint64_t due = 0;        // Requests whose beginning lay in the measured time.
-  std::uint64_t answers = 0;    // To them: whole, whether as expected or not.
-  std::uint64_t completed = 0;  // Answers that came within the measured time, to whatever request.
-  std::uint64_t waiting = 0;    // Of `latency`: those without a response, with the time that they had waited.
-  std::array<std::uint64_t, 6> by_class = {};     // Answers by the status code's first digit.
-  std::array<std::uint64_t, 600> by_status = {};  // All answers by status code, those of the warm-up too.
+  std::uint64_t due = 0;        // Requests that began in the measured time.
+  std::uint64_t answers = 0;    // Complete answers to these, whether as expected or not.
+  std::uint64_t completed = 0;  // Answers that came within the measured time, to any request.
+  // How many entries of `latency` had no response; they count with the time that they had waited.
+  std::uint64_t waiting = 0;
+  std::array<std::uint64_t, 6> by_class = {};     // Answers by the first digit of the status code.
+  std::array<std::uint64_t, 600> by_status = {};  // All answers by status code, including those of the warm-up.
   std::array<std::uint64_t, failure_count> failures = {};
-  std::uint64_t connections = 0;  // Opened, in all.
-  std::uint64_t bytes_sent = 0;   // In all.
+  std::uint64_t connections = 0;  // The number opened, in total.
+  std::uint64_t bytes_sent = 0;   // In total.
   std::uint64_t bytes_received = 0;
   Histogram latency;            // From the intended beginning in an open loop, from the sending in a closed one.
   Histogram service;            // From the sending.
-  Histogram other_status;       // As `latency`, of the answers whose status was not as expected.
-  std::vector<Second> seconds;  // Of the measured time, by the time of the answer.
+  Histogram other_status;       // Like `latency`, for answers with an unexpected status.
+  std::vector<Second> seconds;  // For the measured time, by the time of the answer.
 
   void add(const Tally& other);
   std::uint64_t errors() const noexcept;

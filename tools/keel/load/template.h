@@ -1,16 +1,16 @@
-// Text with places that differ from request to request.
+// A text with places that differ from request to request.
 //
 //   {n}            1, 2, 3, … over all threads, never the same twice       {n:1..1000}       1 to 1000, again and again
 //   {random}       a random number of 63 bits                              {random:1..1000}  1 to 1000
 //   {uuid}         a random UUID, version 4                                {csv.name}        that column of a CSV file
 //
-// All places of one request have the same n, and the same line of the CSV file: line n, again from the first after the
-// last. A '{' that letters follow must begin one of these; any other is itself, so that JSON can be written as it is.
-// "{{" is one '{'.
+// All places of one request use the same n, and the same line of the CSV file: line n, starting again after the last. A
+// '{' followed by letters must begin one of these; any other '{' stands for itself, so that JSON can be written as it
+// is. "{{" is one '{'.
 //
 // Errors:   InvalidArgument: a place that is none of these, a column that the file lacks, a range that is empty.
-// Lifetime: the Csv outlives the template.
-// Threads:  compile() once; fill() on any number.
+// Lifetime: the Csv must outlive the template.
+// Threads: call compile() once; fill() on any number of threads.
 
 #pragma once
 
@@ -28,7 +28,7 @@ namespace keel::load {
 
 class Template {
  public:
-  enum class Escape : bool { None, Percent };  // Percent: values of a CSV file, in a path.
+  enum class Escape : bool { None, Percent };  // Percent: for values of a CSV file in a path.
 
   // `csv` may be null.
   static Result<Template> compile(std::string_view text, const Csv* csv, Escape escape = Escape::None);
@@ -43,7 +43,7 @@ class Template {
     Kind kind;
     std::string text = {};
     std::uint64_t first = 0;
-    std::uint64_t count = 0;  // 0: no range.
+    std::uint64_t count = 0;  // 0: it is not a range.
     std::size_t column = 0;
   };
   static Result<Part> place(std::string_view name, const Csv* csv);

@@ -1,4 +1,4 @@
-// `keel migrate`: the migrations of a database, by hand.
+// `keel migrate`: applies the migrations of a database by hand.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace keel::migrate {
 
-// The exit code; see its help.
+// Returns the exit code; see its help.
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::migrate

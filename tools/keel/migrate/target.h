@@ -22,19 +22,18 @@ class Target {
   virtual std::string name() const = 0;
   virtual bool exists() const = 0;
 
-  // Makes a database that is a file and is not there.
+  // Creates the database if it is a file that does not exist.
   virtual Result<db::Migrated> up(const std::string& folder, int last) = 0;
   virtual Result<db::Migrated> down(const std::string& folder, int count) = 0;
   virtual Result<db::Migrated> redo(const std::string& folder) = 0;
-  // As an empty database has it, where there is none.
+  // Without a database the status is that of an empty one.
   virtual Result<std::vector<db::MigrationStatus>> status(const std::string& folder) = 0;
 
-  // Applies all files to another database, which is gone afterwards, undoes those at the end that can be undone, and
-  // applies them again.
+  // Applies all files to a temporary database, undoes the last ones that can be undone, and applies them again.
   virtual Result<> rehearse(const std::string& folder) = 0;
 };
 
-// `where`: a path, or a URL of PostgreSQL. `lock_max`: how long another process may keep it waiting.
+// `where`: a path, or a URL of PostgreSQL. `lock_max`: how long to wait for another process's lock.
 Result<std::unique_ptr<Target>> make_target(const std::string& where, Duration lock_max);
 
 }  // namespace keel::migrate

@@ -1,4 +1,4 @@
-// `keel new`: an empty folder that becomes a service.
+// `keel new`: turns an empty folder into a service.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace keel::create {
 
-// The exit code; see its help.
+// Returns the exit code; see its help.
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::create

@@ -14,9 +14,9 @@ struct File {
   std::string_view text;
 };
 
-// Those of the template, sorted by path.
+// The files of the template, sorted by path.
 std::span<const File> files();
-// Those that a service with a contract has in their place, or beside them.
+// The files that replace or complete them in a service with a contract.
 std::span<const File> contract_files();
 
 }  // namespace keel::create

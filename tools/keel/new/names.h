@@ -1,6 +1,6 @@
 // new/names.h — what a service is called, and in which forms its files have its name.
 //
-// Errors:  InvalidArgument, with a name that would do where there is one.
+// Errors: InvalidArgument, with a valid name if one can be suggested.
 // Threads: any.
 
 #pragma once
@@ -16,11 +16,11 @@ class Names {
  public:
   static constexpr std::size_t bytes_max = 40;
 
-  // `name` is one of C++, in small letters: the program, its CMake targets, folders and functions have it.
+  // `name` is a C++ name in lower case: it is used for the program, its CMake targets, folders and functions.
   static Result<Names> of(std::string_view name);
 
   const std::string& name() const noexcept { return snake_; }
-  // A text of the template, or a path, with the names of this service in it.
+  // Replaces the names in a text of the template, or in a path, by those of this service.
   std::string apply(std::string_view text) const;
 
  private:

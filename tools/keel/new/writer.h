@@ -1,6 +1,6 @@
-// new/writer.h — the files of a new service, all of them or none.
+// new/writer.h — writes the files of a new service, all of them or none.
 //
-// Errors:  AlreadyExists, when there is something where the folder is to be: that stays as it is. Those of the system,
+// Errors: AlreadyExists, when the folder or file already exists: it is not changed. Those of the system,
 //          with the path: what had been written is gone again.
 // Threads: one.
 
@@ -16,7 +16,7 @@
 
 namespace keel::create {
 
-// How many files were written; what begins with "#!" may be executed. The folder above `folder` exists.
+// Returns how many files were written; files that begin with "#!" become executable. The parent of `folder` must exist.
 Result<std::size_t> write_service(std::span<const File> files, const Names& names, const std::string& folder);
 
 }  // namespace keel::create

@@ -1,14 +1,14 @@
-// openapi/diff.h — what clients of a document notice of its next version.
+// openapi/diff.h — finds the changes between two versions of a document that clients can notice.
 //
 //   for (const Change& change : diff(*before, *after)) print(change.describe());
 //
-// A client sends what the old document allows, and reads what it promises. Breaking: what it sends may be rejected now
-// (a request is narrowed), or it may get what it does not know (a response is widened). Non-breaking: neither.
-// Unclassified: that depends on the client, or cannot be said of the two schemas. A webhook is the other way round: its
-// request is received, and its response sent.
+// A client sends what the old document allows, and expects what it promises. Breaking: what the client sends may now be
+// rejected (a request is narrowed), or it may receive something unknown (a response is widened). Non-breaking: neither.
+// Unclassified: it depends on the client, or cannot be decided for the two schemas. For a webhook the directions are
+// reversed: its request is received, and its response sent.
 //
-// A change of a schema that several operations use is one change for requests and one for responses, at the place of
-// that schema. Descriptions, examples, tags and extensions are no changes.
+// A change of a schema that several operations use counts once for requests and once for responses, at the place of
+// that schema. Changes of descriptions, examples, tags and extensions do not count.
 //
 // Cost: each pair of schemas is compared once for each direction.
 
@@ -28,16 +28,16 @@ struct Change {
   Severity severity = Severity::Breaking;
   std::string rule;                 // "response-property-removed"
   std::string text;                 // One sentence.
-  const Node* old_place = nullptr;  // Either may be null: it is not in that document.
+  const Node* old_place = nullptr;  // Null: it is not in that document.
   const Node* new_place = nullptr;
 
   // "new.yaml:7:3: breaking: the operation needs a body now (#/paths/~1pets/post/requestBody) [request-body-required]".
-  // The place in the new document, where there is one.
+  // The place in the new document, if there is one.
   std::string describe() const;
 };
 
-// Both documents have been loaded without errors; their schemas are normalised. Breaking changes first, each kind by
-// place.
+// Both documents must have been loaded without errors; their schemas are normalised. Breaking changes come first, each
+// kind sorted by place.
 std::vector<Change> diff(Document& before, Document& after);
 
 }  // namespace keel::openapi

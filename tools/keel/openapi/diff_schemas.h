@@ -12,20 +12,20 @@
 
 namespace keel::openapi {
 
-struct View;  // What a schema says with its references and `allOf`.
+struct View;  // The content of a schema with its references and `allOf`.
 
 class SchemaDiff {
  public:
-  // A parameter is sent, and a header received, as text. A webhook's request is what a client receives, and its
-  // response what the client sends.
+  // A parameter is sent as text, and a header received as text. The request of a webhook is received by the client, and
+  // its response is sent by the client.
   enum class Direction : std::uint8_t { Request, Parameter, Response, Header, WebhookRequest, WebhookResponse };
 
   SchemaDiff(const Document& before, const Document& after, std::vector<Change>& changes)
       : before_(before), after_(after), changes_(changes) {}
 
-  // Notes that the two are to be compared. Null: there is no schema, so that anything is allowed.
+  // Records that the two are to be compared. Null: there is no schema, so that anything is allowed.
   void compare(const Node* before, const Node* after, Direction direction);
-  // Compares what has been noted, and what that leads to.
+  // Compares the recorded schemas, and those that they lead to.
   void run();
 
  private:
@@ -53,7 +53,7 @@ class SchemaDiff {
   bool is_text() const noexcept {
     return current_.direction == Direction::Parameter || current_.direction == Direction::Header;
   }
-  // What the new schema no longer takes, or takes beyond the old.
+  // Reports what the new schema no longer accepts, or accepts in addition.
   void narrowed(std::string_view what, std::string text, const Node* old_place, const Node* new_place);
   void widened(std::string_view what, std::string text, const Node* old_place, const Node* new_place);
   void note(Change::Severity severity, std::string_view what, std::string text, const Node* old_place,

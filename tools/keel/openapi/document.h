@@ -28,9 +28,9 @@ namespace keel::openapi {
 
 enum class Version : std::uint8_t { V30, V31 };
 
-// The text of a file, or why there is none.
+// Returns the text of a file, or why there is none.
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
-// Of the file system: regular files of at most 32 MiB.
+// Reads from the file system: regular files of at most 32 MiB.
 Result<std::string> read_regular_file(const std::string& path);
 
 class Document {
@@ -47,22 +47,23 @@ class Document {
   std::size_t files() const noexcept { return files_.size(); }
   std::size_t nodes() const noexcept { return store_.size(); }
 
-  // What a `$ref` of the node leads to, one step on; null when it has none, or one that leads nowhere.
+  // The direct target of the node's `$ref`; null when it has none, or one without a target.
   Node* target(const Node& node) const noexcept;
-  // The node itself when it has no `$ref`; else where the last one leads. Null when one leads nowhere, or in a circle.
+  // The node itself when it has no `$ref`; else the target of the last one. Null when one has no target, or they form a
+  // circle.
   Node* resolve(Node& node) const noexcept;
   const Node* resolve(const Node& node) const noexcept { return resolve(const_cast<Node&>(node)); }
-  // Of a member; null when there is none.
+  // The same for a member; null when there is none.
   const Node* resolve(const Node& node, std::string_view name) const noexcept {
     const Node* const child = node.find(name);
     return child == nullptr ? nullptr : resolve(*child);
   }
-  // Where a reference that stands in `node` leads; null and `why` when it leads nowhere.
+  // The target of a reference that stands in `node`; null and `why` when there is none.
   Node* look_up(const Node& node, std::string_view reference, std::string* why = nullptr) const;
 
  private:
   struct Reference {
-    Node* node;  // That has the `$ref`.
+    Node* node;  // The node that has the `$ref`.
     const std::string* base;
     std::string_view text;
   };
@@ -85,7 +86,7 @@ class Document {
   std::unordered_map<std::string, Node*> ids_;      // By absolute URI, or path.
   std::unordered_map<std::string, Node*> anchors_;  // By base, '#' and name.
   std::unordered_map<const Node*, Node*> targets_;  // By the node that has the `$ref`.
-  std::vector<Reference> references_;               // Of the files that have been read.
+  std::vector<Reference> references_;               // References in the files that have been read.
 };
 
 }  // namespace keel::openapi

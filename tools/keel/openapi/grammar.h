@@ -1,4 +1,4 @@
-// openapi/grammar.h — which fields the objects of OpenAPI 3.0 and 3.1 have, and what stands in them.
+// openapi/grammar.h — which fields the objects of OpenAPI 3.0 and 3.1 have, and which values they may have.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace keel::openapi {
 
-// What an object is, by its place in the document.
+// The kind of an object, given by its place in the document.
 enum class Role : std::uint8_t {
   OpenApi,
   Info,
@@ -47,10 +47,10 @@ enum class Role : std::uint8_t {
 
 // "a response", "a schema", …
 std::string_view to_string(Role role) noexcept;
-// Whether {$ref: …} may stand in its place.
+// Whether {$ref: …} may replace it.
 bool may_be_reference(Role role) noexcept;
 
-// What stands in a field.
+// The kind of value in a field.
 enum class Form : std::uint8_t {
   Text,
   Flag,
@@ -64,7 +64,7 @@ enum class Form : std::uint8_t {
   One,
   List,
   Map,
-  Types,         // The name of a type; in 3.1 a list of them, too.
+  Types,         // The name of a type; in 3.1 also a list of names.
   SchemaOrFlag,  // `additionalProperties` of 3.0.
   NumberOrFlag,  // `exclusiveMinimum`: a flag in 3.0, a number in 3.1.
 };
@@ -74,17 +74,17 @@ struct Field {
 
   std::string_view name;
   Form form;
-  Role role = Role::None;  // Of One, List and Map.
+  Role role = Role::None;  // For One, List and Map.
   std::uint8_t flags = Plain;
 
   bool is_in(Version version) const noexcept { return (flags & (version == Version::V30 ? Only31 : Only30)) == 0; }
 };
 
-// All fields of an object; those of maps with keys of the author's choice (paths, responses, …) are not fields.
+// All fields of an object; the entries of maps whose keys the author chooses (paths, responses, …) are not fields.
 std::span<const Field> fields_of(Role role) noexcept;
 const Field* find_field(Role role, std::string_view name) noexcept;
 
-// The keywords of JSON Schema 2020-12 and of OpenAPI that Keel rejects, wherever they stand.
+// The keywords of JSON Schema 2020-12 and of OpenAPI that Keel always rejects.
 std::vector<std::string_view> unsupported_keywords();
 
 }  // namespace keel::openapi

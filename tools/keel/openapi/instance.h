@@ -1,9 +1,9 @@
-// openapi/instance.h — whether a value that stands in a document fits a schema of it: examples and defaults.
+// openapi/instance.h — checks whether a value in a document (an example or a default) matches a schema of the document.
 //
-// The schema becomes the tables of contract/schema.h, and the value is checked as one that a client sends. Formats are
-// not looked at: what a default has to be as C++ is the generator's affair.
+// The schema is converted to the tables of contract/schema.h, and the value is checked like one that a client sends.
+// Formats are not checked: how a default is written in C++ is decided by the generator.
 //
-// Lifetime: the document outlives it, and is not changed meanwhile. Patterns are kept until the process ends.
+// Lifetime: the document must outlive it, and must not change meanwhile. Patterns are kept until the process ends.
 // Cost:     of contract::check(), and the tables of each schema once. A value of more than 10,000 values, and what
 //           takes too long to be checked, count as fitting; so does everything once a pattern is none of RE2's.
 
@@ -24,7 +24,7 @@ class Regex {
  public:
   explicit Regex(std::string_view pattern);
 
-  // "" for a good one; else what is wrong: "uses look-around, …".
+  // "" for a valid one; else what is wrong: "uses look-around, …".
   const std::string& problem() const noexcept { return problem_; }
   const std::string& re2() const noexcept { return re2_; }
 
@@ -33,9 +33,9 @@ class Regex {
   std::string problem_;
 };
 
-// Why a value does not fit.
+// Why a value does not match.
 struct Misfit {
-  const Node* at;    // The value, or a part of it.
+  const Node* at;    // The value, or the part of it that does not match.
   std::string text;  // "0 must be at least 1", "'id' is required".
 };
 
@@ -46,7 +46,7 @@ class Instances {
   Instances(const Instances&) = delete;
   Instances& operator=(const Instances&) = delete;
 
-  // All that is wrong with the value, by the normalised schema (structure.h).
+  // Everything that is wrong with the value, by the normalised schema (structure.h).
   std::vector<Misfit> misfits(const Node& schema, const Node& value);
   const Regex& regex(std::string_view pattern);
 
@@ -57,7 +57,7 @@ class Instances {
   std::unique_ptr<Tables> tables_;
 };
 
-// Whether the schema of this `type`, a name or a list of names, takes the value.
+// Whether a schema with this `type`, a name or a list of names, accepts the value.
 bool is_of_type(const Node& type, const Node& value) noexcept;
 
 }  // namespace keel::openapi

@@ -1,7 +1,7 @@
-// openapi/lint.h — everything that is wrong with a document by itself, and what is legal but suspicious. What can be
-// served, and not be written as C++, is found by gen/output.h, which begins with this.
+// openapi/lint.h — finds everything that is wrong with a document by itself, and what is legal but suspicious. What can
+// be served but not expressed in C++ is found by gen/output.h, which begins with this check.
 //
-// Nothing is changed but schemas, which are normalised (structure.h). Problems are in no order yet.
+// Only schemas are changed: they are normalised (structure.h). The problems are not sorted yet.
 
 #pragma once
 
@@ -15,7 +15,7 @@ namespace keel::openapi {
 
 void lint(Document& document, Problems& problems);
 
-// The parts of lint(), after check_structure().
+// The parts of lint(), to be called after check_structure().
 void check_schemas(const Document& document, const std::vector<Object>& objects, Problems& problems);
 void check_content(const Document& document, const std::vector<Object>& objects, Problems& problems);
 void check_operations(const Document& document, const std::vector<Object>& objects, Problems& problems);

@@ -1,4 +1,4 @@
-// openapi/node.h — a value of an OpenAPI document that knows where it was written.
+// openapi/node.h — a value of an OpenAPI document that knows its place in the source.
 //
 // Lifetime: nodes and what they view live as long as their Store.
 // Threads:  values.
@@ -25,15 +25,15 @@ std::string_view to_string(Kind kind) noexcept;
 
 struct Node {
   Kind kind = Kind::Null;
-  std::uint32_t line = 0;    // From 1: of its key inside a map, else of its own beginning.
+  std::uint32_t line = 0;    // From 1: the line of its key within a map, else of its own beginning.
   std::uint32_t column = 0;  // From 1, in characters.
   const std::string* file = nullptr;
   Node* parent = nullptr;       // Null: the root of its file.
-  std::string_view key;         // Inside a map.
+  std::string_view key;         // For a member of a map.
   std::string_view text;        // Of a scalar: what a string says, a number as it was written, "true" or "false".
-  std::vector<Node*> children;  // Of a list or a map, in the order written.
+  std::vector<Node*> children;  // For a list or a map, in the order written.
 
-  // Of a large map, made by find(). Who changes the children forgets it.
+  // For a large map; made by find(). Must be reset after a change of the children.
   mutable std::shared_ptr<const std::unordered_map<std::string_view, Node*>> index;
 
   bool is(Kind wanted) const noexcept { return kind == wanted; }
@@ -41,13 +41,13 @@ struct Node {
   // The member of a map; null when there is none.
   const Node* find(std::string_view name) const noexcept;
   Node* find(std::string_view name) noexcept { return const_cast<Node*>(static_cast<const Node*>(this)->find(name)); }
-  // The member, when it is of that kind.
+  // The member, if it has that kind.
   const Node* find(std::string_view name, Kind wanted) const noexcept;
   // The text of a member that is a string; else "".
   std::string_view string(std::string_view name) const noexcept;
-  // Of a number, the nearest double.
+  // For a number, the nearest double.
   std::optional<double> number() const noexcept;
-  // Of a number that is whole, 5.0 too, and below 2^53.
+  // For a whole number, including 5.0, below 2^53.
   std::optional<std::int64_t> whole() const noexcept;
 };
 
@@ -72,7 +72,7 @@ class Store {
     node.kind = kind;
     return node;
   }
-  // A node in the place of another, for what is normalised.
+  // A node with the place of another one, for normalised schemas.
   Node& make_at(const Node& place, Kind kind, std::string_view text = {});
   std::string_view keep(std::string text) { return texts_.emplace_back(std::move(text)); }
   const std::string& name(std::string text) { return texts_.emplace_back(std::move(text)); }

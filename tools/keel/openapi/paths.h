@@ -1,4 +1,4 @@
-// openapi/paths.h — templates of paths and URLs, and the methods that a path item has.
+// openapi/paths.h — templates of paths and URLs, and the methods of a path item.
 
 #pragma once
 
@@ -12,14 +12,14 @@ namespace keel::openapi {
 inline constexpr std::array<std::string_view, 8> methods = {"get",     "put",  "post",  "delete",
                                                             "options", "head", "patch", "trace"};
 
-// Names of the parameters in a template of a path or a URL, in their order; and what is wrong with it, or "".
+// The names of the parameters in a template of a path or a URL, in order; and what is wrong with it, or "".
 struct Template {
   std::vector<std::string_view> names;
   std::string problem;
 };
 Template parse_template(std::string_view text);
 
-// "/pets/{}" of "/pets/{id}": clients do not see the names of parameters.
+// "/pets/{}" for "/pets/{id}": clients do not see the names of parameters.
 std::string shape_of(std::string_view path);
 
 }  // namespace keel::openapi

@@ -17,7 +17,7 @@ struct Problem {
   enum class Severity : std::uint8_t { Error, Warning };
 
   std::string file;
-  std::uint32_t line = 0;    // 0: the file as a whole.
+  std::uint32_t line = 0;    // 0: it is about the whole file.
   std::uint32_t column = 0;  // From 1.
   Severity severity = Severity::Error;
   std::string text;
@@ -27,7 +27,8 @@ struct Problem {
   std::string describe() const;
 };
 
-// Collects problems, the same one at the same place once. All are counted, and the first 10,000 kept.
+// Collects problems; the same problem at the same place is kept only once. All are counted, but only the first 10,000
+// are kept.
 class Problems {
  public:
   static constexpr std::size_t count_max = 10'000;
@@ -35,10 +36,10 @@ class Problems {
   void error(const Node& node, std::string text) { add(node, Problem::Severity::Error, std::move(text)); }
   void warning(const Node& node, std::string text) { add(node, Problem::Severity::Warning, std::move(text)); }
   void add(Problem problem);
-  // Those of another document as well.
+  // Adds the problems of another document.
   void add_all(const Problems& others);
 
-  // By file in the order in which the files were first named, then by line and column.
+  // Sorted by file, in the order in which the files were first named, then by line and column.
   std::vector<Problem> sorted() const;
   std::size_t errors() const noexcept { return errors_; }
   std::size_t warnings() const noexcept { return warnings_; }
@@ -53,10 +54,10 @@ class Problems {
   std::size_t warnings_ = 0;
 };
 
-// 'name', as messages show names.
+// The name in single quotes, as messages show names.
 std::string quoted(std::string_view text);
 inline constexpr std::size_t candidates_max = 5000;
-// The candidate that a reader who misspelt it may have meant; empty when none is near, or there are more candidates.
+// The candidate that a misspelt name was probably meant to be; empty when none is close, or several are.
 std::string_view nearest(std::string_view name, std::span<const std::string_view> candidates);
 // "; did you mean 'name'?", or "".
 std::string suggestion(std::string_view name, std::span<const std::string_view> candidates);

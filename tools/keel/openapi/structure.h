@@ -1,10 +1,11 @@
-// openapi/structure.h — every object of a document, checked field by field, and its schemas in one dialect.
+// openapi/structure.h — checks every object of a document field by field, and converts its schemas to one dialect.
 //
-// Schemas of OpenAPI 3.0 become JSON Schema 2020-12 in place: `nullable` is one more type, a `minimum` with
-// `exclusiveMinimum: true` is an `exclusiveMinimum`, `example` is `examples`, and what stands beside a `$ref` is gone.
-// An `example` of 3.1 becomes `examples` as well. What is made keeps the place of what it is made of.
+// Schemas of OpenAPI 3.0 are converted to JSON Schema 2020-12 in place: `nullable` becomes one more type, `minimum`
+// with `exclusiveMinimum: true` becomes `exclusiveMinimum`, `example` becomes `examples`, and anything beside a `$ref`
+// is removed. An `example` of 3.1 becomes `examples` as well. New nodes have the place of the node that they are made
+// from.
 //
-// Errors: fields that are unknown, missing, of another version, of the wrong kind, or that Keel does not support.
+// Errors: fields that are unknown, missing, of another version, of the wrong kind, or not supported by Keel.
 
 #pragma once
 
@@ -21,7 +22,8 @@ struct Object {
   Role role;
 };
 
-// All objects that can be reached from the root, each once, in the order in which they are met; a reference is not one.
+// All objects that can be reached from the root, each once, in the order in which they are found; references are not
+// objects.
 std::vector<Object> check_structure(Document& document, Problems& problems);
 
 }  // namespace keel::openapi

@@ -1,10 +1,10 @@
-// A connection to a PostgreSQL server that asks and waits: for the tools, which look at a database and do nothing else.
+// A blocking connection to a PostgreSQL server, for tools that inspect a database and do nothing else.
 //
-// By a Unix socket or TCP, without TLS: a database that things are tried out in is near. A server that is reached with
-// TLS only is Unsupported, by the URL's sslmode.
+// It uses a Unix socket or TCP, without TLS, because databases for experiments are local. A URL whose sslmode demands
+// TLS is Unsupported.
 //
-// Errors:  those of the server with its SQLSTATE (db/postgres/error.h); Unavailable: it cannot be reached, or has gone.
-// Threads: one. Blocks.
+// Errors: those of the server with their SQLSTATE (db/postgres/error.h); Unavailable: it cannot be reached, or the
+// connection is lost. Threads: one. Blocks.
 
 #pragma once
 
@@ -25,11 +25,11 @@ namespace keel::tool {
 
 class PostgresLink {
  public:
-  using Cells = std::vector<std::string>;  // Of one row; NULL is "".
+  using Cells = std::vector<std::string>;  // The values of one row; NULL is "".
   struct Column {
     std::string name;
-    std::uint32_t table = 0;  // 0: it is no column of a table.
-    int number = 0;           // In it, from 1.
+    std::uint32_t table = 0;  // 0: it is not a column of a table.
+    int number = 0;           // Its number in the table, from 1.
     db::postgres::Oid type = 0;
   };
   struct Description {
@@ -37,15 +37,15 @@ class PostgresLink {
     std::vector<Column> columns;
   };
 
-  // A URL as of db/postgres/options.h; PG… variables give what it leaves out.
+  // A URL as in db/postgres/options.h; PG… variables supply what it leaves out.
   static Result<std::unique_ptr<PostgresLink>> open(const std::string& url);
   ~PostgresLink();
   PostgresLink(const PostgresLink&) = delete;
   PostgresLink& operator=(const PostgresLink&) = delete;
 
-  // One or several statements without parameters; the rows of all of them.
+  // One or several statements without parameters; returns the rows of all of them.
   Result<std::vector<Cells>> query(std::string_view sql);
-  // What the server says of a statement with parameters $1, $2, …, which does not run.
+  // The server's description of a statement with parameters $1, $2, …, which is not run.
   Result<Description> describe(std::string_view sql);
 
   const db::postgres::ConnectOptions& options() const noexcept { return options_; }
@@ -56,7 +56,7 @@ class PostgresLink {
   Result<> log_in(const db::postgres::ServerAddress& server);
   Result<> send();
   Result<db::postgres::Message> receive();
-  // Each message up to the ReadyForQuery goes to `take`; the first error of the server is the result.
+  // Passes each message up to the ReadyForQuery to `take`; the first error of the server is the result.
   template <class F>
   Result<> exchange(F take);
 

@@ -1,11 +1,11 @@
-// A PostgreSQL database in which something is tried out, and which is gone afterwards.
+// A temporary PostgreSQL database for experiments.
 //
-// Where a URL is given, or KEEL_SCRATCH_POSTGRES_URL has one, it is a new database of that server, whose user may make
-// databases. Else it is that of a server which is started for it in a temporary folder, of Debian's programs in
-// /usr/lib/postgresql, and ends with it.
+// If a URL is given, or in KEEL_SCRATCH_POSTGRES_URL, it is a new database on that server, whose user must be allowed
+// to create databases. Otherwise a server is started for it in a temporary folder, using Debian's programs in
+// /usr/lib/postgresql, and is stopped afterwards.
 //
-// Errors:  NotFound: no URL, and PostgreSQL is not installed. Those of the server.
-// Threads: one. Blocks: a server of its own takes about a second to start.
+// Errors: NotFound: there is no URL, and PostgreSQL is not installed. Other errors come from the server.
+// Threads: one. Blocks: starting its own server takes about a second.
 
 #pragma once
 
@@ -31,9 +31,9 @@ class ScratchDatabase {
   ScratchDatabase(const ScratchDatabase&) = delete;
   ScratchDatabase& operator=(const ScratchDatabase&) = delete;
 
-  // Of the database: pairs key=value.
+  // The address of the database, as pairs key=value.
   const std::string& url() const noexcept { return url_; }
-  // The same with nothing in it.
+  // Empties the database.
   Result<> clear();
 
  private:

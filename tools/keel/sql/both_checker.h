@@ -1,7 +1,8 @@
-// What several databases say of a statement that is run on each of them, and gives the same code.
+// Combines the descriptions of a statement by several databases: it is run on each of them, with the same generated
+// code.
 //
-// A whole number has the wider type, and what may be null in one of them may be null. Other types have to be
-// the same, unless the author says one.
+// A whole number gets the wider type, and a value that may be null in one of them may be null. Other types must be the
+// same, unless the author states one.
 
 #pragma once
 
@@ -21,7 +22,7 @@ class BothChecker final : public Checker {
     Checker* checker;
     bool is_chosen = true;
   };
-  // The first has the names. The checkers outlive it.
+  // The names come from the first part. The checkers must outlive it.
   explicit BothChecker(std::vector<Part> parts) : parts_(std::move(parts)) {}
 
   int migrations() const noexcept override { return parts_[0].checker->migrations(); }

@@ -1,4 +1,4 @@
-// The queries of a program, checked by a database: what is generated from them.
+// The queries of a program, checked by a database: the input of the code generator.
 
 #pragma once
 
@@ -16,12 +16,12 @@
 namespace keel::sql {
 
 struct Field {
-  std::string name;  // Of the column, or of the parameter.
-  std::string type;  // Of C++, without std::optional.
+  std::string name;  // The name of the column, or of the parameter.
+  std::string type;  // The type in C++, without std::optional.
   bool is_optional = false;
   Place place;
 
-  std::string cpp_name() const;  // With a '_' where the name is a keyword.
+  std::string cpp_name() const;  // With a trailing '_' if the name is a keyword.
   std::string cpp_type() const;
 };
 
@@ -31,47 +31,49 @@ struct Struct {
   Place place;
 };
 
-// One of the statements that a query is.
+// One of the statements that make up a query.
 struct Variant {
   std::string text;                    // Its parameters are $1, $2, …
-  std::vector<std::size_t> arguments;  // The place of each among the function's parameters.
+  std::vector<std::size_t> arguments;  // For each parameter its index among the function's parameters.
 };
 
 struct Function {
   struct Parameter : Field {
-    bool is_switch = false;  // A bool that no statement has: whether a block is there.
+    bool is_switch = false;  // A bool that no statement uses as a value: it says whether a block is included.
   };
   const Query* query = nullptr;
   std::vector<Parameter> parameters;
-  std::vector<std::size_t> filters;  // Parameters that have blocks; each is a bit of a variant's number, the first 1.
-  std::vector<Variant> variants;     // By the number of the order, then by the blocks.
+  // Parameters that have blocks; each is a bit of a variant's number, the first has the value 1.
+  std::vector<std::size_t> filters;
+  std::vector<Variant> variants;  // Ordered by the number of the sort order, then by the blocks.
   std::vector<Field> columns;
-  std::string row;               // Of C++; "" when there are no rows.
-  bool is_row_declared = false;  // By the program.
-  std::string parameter_struct;  // "": each parameter is an argument.
+  std::string row;               // The type in C++; "" when there are no rows.
+  bool is_row_declared = false;  // Whether the program declares it.
+  std::string parameter_struct;  // "": each parameter is an argument of the function.
   bool is_parameter_struct_declared = false;
-  std::string sort;  // The enum of its orders, or "".
+  std::string sort;  // The enum of its sort orders, or "".
 };
 
 struct Catalog {
   struct File {
-    std::size_t source = 0;  // Among those of the problems.
+    std::size_t source = 0;  // The number of the file among those of the problems.
     std::string stem;        // "users" of users.sql
     QueryFile queries;
     std::vector<Function> functions;
-    std::vector<Struct> structs;  // Of parameters.
+    std::vector<Struct> structs;  // Structs of parameters.
   };
   std::vector<File> files;
   std::vector<Struct> rows;
-  std::vector<std::string> includes;  // Of the program, as they are written, in order, each once.
+  std::vector<std::string> includes;  // The program's headers as written, in order, each once.
 };
 
 inline constexpr std::size_t filters_max = 4;
 inline constexpr std::size_t sorts_max = 8;
-inline constexpr std::size_t columns_max = 40;   // As data/fields.h has it.
-inline constexpr std::size_t arguments_max = 4;  // More parameters than that, and optional ones, are a struct.
+inline constexpr std::size_t columns_max = 40;   // The limit of data/fields.h.
+inline constexpr std::size_t arguments_max = 4;  // With more parameters, or with optional ones, a struct is used.
 
-// The files are those of `problems`, by their numbers. What is wrong is added there, and then the catalog is of no use.
+// The files are those of `problems`, by their numbers. Mistakes are added to `problems`; then the catalog must not be
+// used.
 Catalog make_catalog(const std::vector<std::size_t>& sources, Checker& checker, Problems& problems);
 
 }  // namespace keel::sql

@@ -1,4 +1,4 @@
-// `keel sql`: what is wrong with the SQL of a program, before it runs.
+// `keel sql`: finds mistakes in the SQL of a program before it runs.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace keel::sql {
 
-// The exit code; see its help.
+// Returns the exit code; see its help.
 int run_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::sql

@@ -1,4 +1,4 @@
-// Where the schemas of a contract stand, for messages about structs that are made of them.
+// The places of a contract's schemas, for messages about the structs made from them.
 
 #pragma once
 
@@ -12,12 +12,12 @@ namespace keel::sql {
 
 class ContractPlaces {
  public:
-  // Of an OpenAPI document. NotFound: it cannot be read, or is none.
+  // Reads an OpenAPI document. NotFound: the file cannot be read, or is not such a document.
   static Result<ContractPlaces> load(const std::string& path);
 
-  // "api.yaml:120:5" of the schema that `api::Product` is made of; "" when there is none.
+  // "api.yaml:120:5" for the schema of `api::Product`; "" when there is none.
   std::string_view find(std::string_view type) const;
-  // Of the property that a field of it is made of; that of the schema when there is none of this name.
+  // The place of the property that a field is made from; the place of the schema when there is no such property.
   std::string_view find(std::string_view type, std::string_view field) const;
 
  private:

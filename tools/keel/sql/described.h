@@ -1,6 +1,6 @@
-// What a database says of a statement: its parameters, and the columns of its rows.
+// A database's description of a statement: its parameters, and the columns of its rows.
 //
-// The same for every database; who describes it is a Checker (sql/checker.h).
+// It is the same for every database; a Checker makes it (sql/checker.h).
 
 #pragma once
 
@@ -12,22 +12,23 @@ namespace keel::sql {
 struct Described {
   struct Parameter {
     std::string name;          // "1", "sku"
-    std::string type;          // As of sql/schema.h, or "": not known.
-    bool is_nullable = false;  // It goes into a column that may be null, or is asked whether it is.
-    std::string table;         // Of the column that it goes into or is compared with, where there is one.
+    std::string type;          // As in sql/schema.h, or "": unknown.
+    bool is_nullable = false;  // It is assigned to a column that may be null, or is tested for null.
+    std::string table;         // The table of the column that it is assigned to or compared with, if there is one.
     std::string column;
-    std::string other_type;  // It is used as this, too.
+    std::string other_type;  // It is also used as this type.
   };
   struct Column {
     std::string name;
-    std::string type;         // As of sql/schema.h, or "": not known.
-    bool is_nullable = true;  // Where it is not known that it is not.
-    std::string table;        // Where its values are, when it is a column of a table.
+    std::string type;         // As in sql/schema.h, or "": unknown.
+    bool is_nullable = true;  // True also if this is unknown.
+    std::string table;        // The table of its values, if it is a column of a table.
     std::string column;
-    std::string conflict;  // Databases give it other types: which, and the cure, unless its type is said.
+    // Databases give it different types: which, and how to resolve it, unless its type is stated.
+    std::string conflict;
   };
-  std::vector<Parameter> parameters;  // In the order in which they first come.
-  std::vector<Column> columns;        // None: the statement gives no rows.
+  std::vector<Parameter> parameters;  // In the order of their first use.
+  std::vector<Column> columns;        // Empty: the statement returns no rows.
   bool is_readonly = false;
 };
 

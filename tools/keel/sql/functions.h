@@ -1,4 +1,4 @@
-// What SQLite's functions give.
+// The result types of SQLite's functions.
 
 #pragma once
 
@@ -14,7 +14,7 @@ struct FunctionArgument {
   std::string type;
   bool is_nullable = true;
   bool is_literal = false;
-  bool is_open = false;  // null or a parameter: takes the type of the others.
+  bool is_open = false;  // null or a parameter: it takes the type of the others.
 };
 struct FunctionResult {
   std::string type;
@@ -24,12 +24,12 @@ struct FunctionResult {
 // `is_of_group`: an aggregate has at least one row.
 FunctionResult result_of(const Expression& call, std::span<const FunctionArgument> arguments, bool is_of_group);
 
-// count(…) and the like, and not over a window.
+// Whether it is count(…) or the like, and not over a window.
 bool is_aggregate(const Expression& call);
-// Anywhere in it, but not in its subqueries.
+// Searches the whole expression, except its subqueries.
 bool has_aggregate(const Expression& expression);
 
-// Its arguments are of the type of its result: coalesce(a, b).
+// Whether its arguments have the type of its result: coalesce(a, b).
 bool passes_arguments(std::string_view function);
 bool takes_text(std::string_view function, std::size_t argument);
 

@@ -1,4 +1,4 @@
-// `keel gen sql`: the C++ of files of queries.
+// `keel gen sql`: generates C++ from files of queries.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace keel::sql {
 
-// The exit code; see its help. `arguments` begin behind `keel gen sql`.
+// Returns the exit code; see its help. `arguments` begin after `keel gen sql`.
 int run_gen_command(const std::vector<std::string>& arguments);
 
 }  // namespace keel::sql

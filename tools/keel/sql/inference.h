@@ -1,10 +1,10 @@
-// The types of a statement's columns and parameters, and which of them may be null, as SQLite computes them.
+// Infers the types of a statement's columns and parameters, and which of them may be null, by the rules of SQLite.
 //
-// SQLite says no more than where a column that is taken as it is comes from. Here is what follows from the text: the
-// null side of outer joins, aggregates over no rows, functions, subqueries, views; and of a parameter, what it is
-// compared with, or goes into.
+// SQLite itself only reports the origin of a column that is selected unchanged. The rest is inferred here from the
+// text: the null side of outer joins, aggregates over no rows, functions, subqueries, views; and for a parameter, what
+// it is compared with or assigned to.
 //
-// "" is a type that is not known, and what is not known to be there may be null.
+// "" stands for an unknown type, and a value may be null unless it is known not to be.
 
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace keel::sql {
 
-// Nothing: the statement has something that is not understood.
+// Nothing: the statement contains something that is not understood.
 std::optional<Described> infer(const Schema& schema, const StatementTree& statement);
 
 }  // namespace keel::sql

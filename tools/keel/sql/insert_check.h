@@ -1,4 +1,4 @@
-// What an insert leaves out: columns that are not null and get no value of themselves.
+// Finds columns that an insert leaves out although they are not null and have no default.
 
 #pragma once
 

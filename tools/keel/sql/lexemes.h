@@ -1,6 +1,6 @@
-// SQL as tokens, of any dialect that quotes as SQLite and PostgreSQL do. Comments and blanks are left out.
+// Splits SQL into tokens, for any dialect that quotes like SQLite and PostgreSQL. Comments and blanks are left out.
 //
-// Any bytes are tokens of some kind; nothing is an error.
+// Any bytes are tokens of some kind; there are no errors.
 //
 // Lifetime: tokens are views into the text.  Cost: linear.
 
@@ -29,17 +29,18 @@ struct Lexeme {
   std::string_view text;  // As it is written.
   std::size_t offset = 0;
 
-  // A keyword, whatever its case; `word` is in lower case.
+  // Whether it is this keyword, ignoring case; `word` is in lower case.
   bool is(std::string_view word) const noexcept;
   bool is_symbol(std::string_view symbol) const noexcept { return kind == Kind::Symbol && text == symbol; }
-  // The name, or the bytes of the string, without its quotes.
+  // The name, or the bytes of the string, without quotes.
   std::string value() const;
 };
 
-// Ends with one of Kind::End.
+// The last one has Kind::End.
 std::vector<Lexeme> lexemes_of(std::string_view text);
 
-// Where the comment that begins at `at` ends; `at` itself where none begins. One of two dashes ends before its newline.
+// The end of the comment that begins at `at`; `at` itself if there is none. A comment with two dashes ends before its
+// newline.
 std::size_t skip_comment(std::string_view text, std::size_t at) noexcept;
 
 }  // namespace keel::sql

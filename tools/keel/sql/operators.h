@@ -1,4 +1,4 @@
-// The operators of SQL's expressions, and the words that no alias is.
+// The operators of SQL's expressions, and the words that cannot be an alias.
 
 #pragma once
 
@@ -6,10 +6,10 @@
 
 namespace keel::sql {
 
-// How strongly an operator binds; 0: it is none.
+// The precedence of an operator; 0: it is not an operator.
 int strength_of(const Lexeme& lexeme, const Lexeme& next);
 
-// Words that end an item, a table or an expression, and so are no alias without `as`.
+// Words that end an item, a table or an expression, and so cannot be an alias without `as`.
 bool is_reserved(const Lexeme& lexeme);
 
 }  // namespace keel::sql

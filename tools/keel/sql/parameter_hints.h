@@ -1,4 +1,4 @@
-// What a statement says of its parameters: what each is compared with, or goes into.
+// What a statement tells about its parameters: what each is compared with, or assigned to.
 
 #pragma once
 
@@ -16,16 +16,16 @@ struct Value {
   std::string name;
   std::string type;
   bool is_nullable = true;
-  std::string table;  // Of the column that it is.
+  std::string table;  // The table of the column that it is.
   std::string column;
 };
 
 class ParameterHints {
  public:
-  // The values of `expression` are like `like`, and so are the parameters that make them. `is_assigned`: they go into
-  // that column. `is_weak`: when nothing else says what they are.
+  // The values of `expression` have the type of `like`, and so have the parameters that they are made of.
+  // `is_assigned`: they are assigned to that column. `is_weak`: used only if nothing else determines the type.
   void push(const Expression& expression, const Value& like, bool is_assigned, bool is_weak = false);
-  // That of a parameter, which is known from here on.
+  // The entry of a parameter, which is created if necessary.
   Described::Parameter& find(const Expression& expression);
 
   // In the order in which they became known.

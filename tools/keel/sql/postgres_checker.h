@@ -1,9 +1,8 @@
-// What a PostgreSQL server says of a statement before it runs: it is parsed and described in a scratch database that
-// has the migrations.
+// A PostgreSQL server's check of a statement before it runs: it is parsed and described in a scratch database with the
+// migrations applied.
 //
-// Types are the server's. A column may be null unless it is a column of a table that is `not null` and not on the side
-// of an outer join that may be missing, or an expression that sql/inference.h knows; the views of a schema are looked
-// into.
+// Types are the server's. A column may be null unless it is a table column that is `not null` and not on the optional
+// side of an outer join, or an expression that sql/inference.h knows; the views of a schema are analysed, too.
 
 #pragma once
 
@@ -15,7 +14,7 @@
 
 namespace keel::sql {
 
-// `server`: see postgres/scratch.h. The error is that of db::migrate, or says that no server can be had.
+// `server`: see postgres/scratch.h. The error is that of db::migrate, or says that no server is available.
 Result<std::unique_ptr<Checker>> make_postgres_checker(const std::string& migrations, const std::string& server);
 
 }  // namespace keel::sql

@@ -1,4 +1,4 @@
-// PostgreSQL's types as those of queries (sql/schema.h), as db/postgres/types.h reads and takes them.
+// Converts PostgreSQL's types to those of queries (sql/schema.h), as db/postgres/types.h reads and accepts them.
 
 #pragma once
 
@@ -8,7 +8,8 @@
 
 namespace keel::sql {
 
-// Of a column that is read. What has no type of its own is text, as it is read: numeric, date, interval, arrays, enums.
+// For a column that is read. Types without a counterpart are text, as they are read: numeric, date, interval, arrays,
+// enums.
 std::string_view type_of_oid(db::postgres::Oid type) noexcept;
 
 }  // namespace keel::sql

@@ -18,7 +18,7 @@ class Problems {
     std::string text;
   };
 
-  // Gives the number of the file.
+  // Returns the number of the file.
   std::size_t add_file(std::string path, std::string text);
   std::string_view text(std::size_t file) const noexcept { return files_[file].text; }
   const std::string& path(std::size_t file) const noexcept { return files_[file].path; }
@@ -29,7 +29,7 @@ class Problems {
   // "users.sql:12:30": line and column count from 1, the column in bytes.
   std::string describe(Place place) const;
   std::size_t line(Place place) const noexcept;
-  // All of them by place: "users.sql:12:30: error: …", and the line with a caret below it.
+  // All of them, sorted by place: "users.sql:12:30: error: …", and the line with a caret below it.
   std::string describe() const;
 
  private:
@@ -41,7 +41,7 @@ class Problems {
   std::vector<Problem> problems_;
 };
 
-// The line of `text` that has the byte, and below it a caret.
+// The line of `text` that contains the byte, with a caret below it.
 std::string shown_with_caret(std::string_view text, std::size_t byte);
 
 }  // namespace keel::sql

@@ -15,10 +15,10 @@
 //     /*? name */ and name = $name
 //   order by $sort, id limit $limit;
 //
-// A block begins with /*? name */ and ends with its line, or at /*?*/ where that is the next mark. It is a part of the
-// statement only when its parameter has a value.
+// A block begins with /*? name */ and ends with its line, or at /*?*/ if that is the next mark. It is part of the
+// statement only if its parameter has a value.
 //
-// Result: what was read; mistakes are Problems.  Cost: linear.
+// Result: what was read; mistakes go to Problems. Cost: linear.
 
 #pragma once
 
@@ -35,11 +35,11 @@ namespace keel::sql {
 
 struct Query {
   enum class Kind : std::uint8_t { One, Optional, Many, Stream, Exec, Batch };
-  // A part of the statement: blanks are single, comments left out, and `origin` is where each byte stands.
+  // A part of the statement: blanks are reduced to one, comments left out, and `origin` is the place of each byte.
   struct Piece {
     std::string text;
     std::vector<Place> origin;
-    std::string filter;    // The block that it is in; "" is none.
+    std::string filter;    // The block that it belongs to; "" is none.
     bool is_sort = false;  // $sort: `text` is empty, and `origin` has its place.
   };
   struct Typed {
@@ -50,16 +50,16 @@ struct Query {
 
   std::string name;
   Kind kind = Kind::One;
-  std::string row;         // The type that is named behind the kind.
+  std::string row;         // The type that is named after the kind.
   std::string parameters;  // `-- params: NewUser`
-  std::string database;    // `-- database: sqlite`: for that one alone; "" is all.
+  std::string database;    // `-- database: sqlite`: only for that database; "" is all.
   std::string comment;
   std::vector<Typed> parameter_types;
   std::vector<Typed> column_types;                     // `-- type: total int64`, and "total: int64".
   std::vector<std::pair<std::string, bool>> nullable;  // "total!" is false, "note?" true.
   std::vector<std::string> sorts;
   std::vector<Piece> pieces;
-  Place place;  // Of the name.
+  Place place;  // The place of the name.
   Place row_place;
   Place parameters_place;
   Place sort_place;

@@ -1,7 +1,7 @@
 // The C++ of queries (keel gen sql).
 //
 // rows.h has the structs of the rows, and of each file of queries users.h its functions and users.cc what they do. The
-// same files give the same bytes, formatted as clang-format leaves them.
+// same files give the same bytes, formatted as by clang-format.
 
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace keel::sql {
 
-// `space` is the namespace; its last part is the folder that is included: "shop::queries" is in "queries/". `contract`
-// has the places of the program's types that are made of one.
+// `space` is the namespace; its last part is the folder used in #include: "shop::queries" is in "queries/". `contract`
+// has the places of program types that are made from a contract.
 std::vector<gen::File> write_queries(const Catalog& catalog, const Problems& problems, const std::string& space,
                                      const ContractPlaces& contract = {});
 

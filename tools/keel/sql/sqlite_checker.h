@@ -1,4 +1,4 @@
-// What SQLite says of a statement before it runs.
+// SQLite's check of a statement before it runs.
 
 #pragma once
 

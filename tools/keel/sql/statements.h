@@ -1,11 +1,11 @@
-// The SQL statements of C++ sources, and where each byte of them stands.
+// Finds the SQL statements in C++ sources, and the place of each of their bytes.
 //
 // A statement is the first argument of a member call of db::Queries (db/session.h): query, query_one, query_optional,
 // query_many, execute. It is one or several string literals, macros of such, or a constant that is initialised with
-// them in any of the sources; of constants that have the same name, that of the call's own source.
+// them in any of the sources; if several constants have the same name, the one in the call's own source counts.
 //
-// Calls of these names without an object, or with a lambda or nothing as the first argument, are other functions. So is
-// any call on whose line, or the line before, a comment says "keel sql: skip".
+// Calls of these names without an object, or with a lambda or nothing as the first argument, are other functions. A
+// call is skipped if a comment on its line, or on the line before, says "keel sql: skip".
 
 #pragma once
 
@@ -24,18 +24,18 @@ namespace keel::sql {
 
 // A byte of a source.
 struct Place {
-  std::size_t source = 0;  // By the order in which they were added.
+  std::size_t source = 0;  // By the order in which the sources were added.
   std::size_t offset = 0;
 };
 
 struct Statement {
   std::string text;
-  std::vector<Place> origin;  // Of each byte, and of the closing quote.
+  std::vector<Place> origin;  // For each byte, and for the closing quote.
   std::string_view call;      // "query_one".
-  std::string read_as;        // What stands between the call's angle brackets, blanks left out.
+  std::string read_as;        // The text between the call's angle brackets, without blanks.
 };
 
-// A call whose first argument is not known here.
+// A call whose first argument cannot be determined.
 struct Unknown {
   Place place;
   std::string argument;
@@ -53,7 +53,7 @@ class Sources {
     std::vector<Statement> statements;
     std::vector<Unknown> unknown;
   };
-  // Of all sources that were added, in their order.
+  // For all added sources, in their order.
   Found find() const;
 
   std::size_t count() const noexcept { return files_.size(); }
@@ -64,7 +64,7 @@ class Sources {
   struct Text {
     std::string value;
     std::vector<Place> origin;
-    bool is_ambiguous = false;  // The name has several.
+    bool is_ambiguous = false;  // There are several with that name.
   };
   using Texts = std::map<std::string, Text, std::less<>>;
   struct File {
@@ -83,7 +83,7 @@ class Sources {
   void find_in(std::size_t source, Found& found) const;
   bool is_skipped(const File& file, std::size_t offset) const noexcept;
 
-  std::deque<File> files_;  // Tokens are views into their file, which does not move.
+  std::deque<File> files_;  // Tokens are views into their file, which must not move.
 };
 
 }  // namespace keel::sql

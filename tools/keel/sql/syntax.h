@@ -1,7 +1,8 @@
-// The syntax tree of a statement that a database has taken: as much of SQLite's grammar as telling the types of its
-// columns and parameters takes.
+// The syntax tree of a statement that a database has accepted: as much of SQLite's grammar as is needed to determine
+// the types of its columns and parameters.
 //
-// Nothing here reports errors: the database did. What is not known here is no tree, and its types are then not known.
+// Nothing here reports errors: the database has done so. For syntax that is not known here there is no tree, and then
+// the types are unknown.
 //
 // Lifetime: a tree owns what it holds.  Cost: linear; at most 200 levels.
 
@@ -46,7 +47,7 @@ struct Expression {
   std::string table;
   std::string name;
   std::vector<Expression> children;
-  std::vector<Expression> others;  // Of Case; of Call: what its filter and window say.
+  std::vector<Expression> others;  // For Case; for Call: its filter and window.
   std::shared_ptr<Select> select;
   bool is_star = false;    // count(*)
   bool has_else = false;   //
@@ -56,18 +57,18 @@ struct Expression {
 };
 
 struct Item {
-  std::optional<Expression> value;  // Not there: a star.
-  std::string name;                 // Its alias; of a star the table, "" for all.
+  std::optional<Expression> value;  // Absent: it is a star.
+  std::string name;                 // Its alias; for a star the table, "" for all.
 };
 
 struct Source {
-  std::string table;  // "" for a select, or for a function of which nothing is known.
+  std::string table;  // "" for a select, or for an unknown function.
   std::string alias;
   std::shared_ptr<Select> select;
-  std::vector<Expression> arguments;  // Of a function.
+  std::vector<Expression> arguments;  // For a function.
   bool is_function = false;
   enum class Join : std::uint8_t { Inner, Left, Right, Full };
-  Join join = Join::Inner;  // With those before it.
+  Join join = Join::Inner;  // How it is joined with those before it.
   bool is_natural = false;
   std::vector<std::string> shared;  // using (…)
   std::optional<Expression> on;
@@ -81,7 +82,7 @@ struct Cte {
 
 struct Core {
   std::vector<Item> items;
-  std::vector<std::vector<Expression>> values;  // Of `values (…), (…)`.
+  std::vector<std::vector<Expression>> values;  // For `values (…), (…)`.
   std::vector<Source> from;
   std::vector<Expression> conditions;  // where, having, and what the group is by
   bool is_grouped = false;
@@ -104,12 +105,12 @@ struct StatementTree {
   enum class Kind : std::uint8_t { Select, Insert, Update, Delete };
   Kind kind = Kind::Select;
   std::vector<Cte> ctes;
-  std::shared_ptr<Select> select;  // Of Select, and of Insert what is inserted.
+  std::shared_ptr<Select> select;  // For Select, and for Insert the inserted rows.
   std::string table;
   std::string alias;
-  std::vector<std::string> columns;     // Of Insert.
-  std::vector<Assignment> assignments;  // Of Update, and of `on conflict do update`.
-  std::vector<Source> from;             // Of Update.
+  std::vector<std::string> columns;     // For Insert.
+  std::vector<Assignment> assignments;  // For Update, and for `on conflict do update`.
+  std::vector<Source> from;             // For Update.
   std::vector<Expression> conditions;
   std::vector<Expression> limits;
   std::vector<Item> returning;

@@ -1,9 +1,9 @@
-// What PostgreSQL has said of the queries of a program, kept in a file beside them (db/queries.lock), so that a build
-// needs no server.
+// PostgreSQL's descriptions of the queries of a program, stored in a file next to them (db/queries.lock), so that a
+// build needs no server.
 //
-// It has the checksum of each migration, and of each statement its text, parameters and columns. A verdict counts only
-// while the migrations and the statement are the same, to the byte. The file is JSON, sorted and indented: the same
-// queries give the same bytes, and a change is read as any other in a diff.
+// The file has the checksum of each migration, and for each statement its text, parameters and columns. A verdict is
+// valid only while the migrations and the statement are unchanged, to the byte. The file is JSON, sorted and indented:
+// the same queries give the same bytes, and changes are readable in a diff.
 
 #pragma once
 
@@ -21,10 +21,10 @@ namespace keel::sql {
 
 struct Verdict {
   struct Value {
-    std::string name;  // Of a parameter its number.
+    std::string name;  // For a parameter its number.
     std::string type;
     bool nullable = false;
-    std::string table;  // "": it is no column's.
+    std::string table;  // "": it does not belong to a column.
     std::string column;
   };
   std::string text;
@@ -36,17 +36,17 @@ struct Verdict {
 struct Verdicts {
   std::string database = "postgres";
   int version = 1;
-  std::map<std::string, std::string> migrations;  // SHA-256, by the file's name.
+  std::map<std::string, std::string> migrations;  // SHA-256, by file name.
   std::vector<std::string> typed;                 // "accounts.state": columns that a line `-- type:` names.
-  std::vector<Verdict> statements;                // By their text.
+  std::vector<Verdict> statements;                // Sorted by their text.
 
-  // InvalidArgument: it is no such file, or that of another version of keel.
+  // InvalidArgument: it is not such a file, or is of another version of keel.
   static Result<Verdicts> read(std::string_view json);
   std::string write() const;
 };
 
-// Knows what `verdicts` has. With `server` it asks that, and `verdicts` becomes what it says; `verdicts` outlives it.
-// `file` and `cure` are for mistakes: the file's name, and the command that writes it anew.
+// Answers from `verdicts`. With `server` it asks that, and stores the answers in `verdicts`; `verdicts` must outlive
+// it. `file` and `cure` are for mistakes: the file's name, and the command that rewrites it.
 class VerdictChecker final : public Checker {
  public:
   VerdictChecker(Verdicts& verdicts, std::unique_ptr<Checker> server, std::string file, std::string cure);
@@ -56,7 +56,7 @@ class VerdictChecker final : public Checker {
   std::optional<Mistake> describe(std::string_view text, Described& to) override;
   std::optional<Mistake> set_type(std::string_view table, std::string_view column, std::string_view type) override;
 
-  // Of the verdicts, those that nobody has asked for.
+  // The verdicts that nobody has asked for.
   std::vector<std::string> unused() const;
 
  private:
@@ -68,7 +68,7 @@ class VerdictChecker final : public Checker {
   std::map<std::string, std::string, std::less<>> types_;  // By "table.column", in lower case.
 };
 
-// The migrations of `folder` are those of the verdicts; the error names the file that is not.
+// Checks that the migrations of `folder` are those of the verdicts; the error names a file that differs.
 Result<> compare_migrations(const Verdicts& verdicts, const std::string& folder, const std::string& file,
                             const std::string& cure);
 

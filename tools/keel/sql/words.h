@@ -18,7 +18,7 @@ inline std::string lower_of(std::string_view text) {
   return lower;
 }
 
-// A name that SQL and C++ have in common.
+// A name that is valid in both SQL and C++.
 inline bool is_identifier(std::string_view name) {
   return !name.empty() && !ascii::is_digit(name[0]) &&
          std::ranges::all_of(name, [](char c) { return ascii::is_alphanumeric(c) || c == '_'; });
@@ -30,7 +30,7 @@ inline std::string listed(const std::vector<std::string>& names) {
   return text;
 }
 
-// "; did you mean users?", or all that there are behind `list`: "; the tables are orders, users".
+// "; did you mean users?", or all existing names after `list`: "; the tables are orders, users".
 inline std::string meant(std::string_view name, const std::vector<std::string>& known, std::string_view list) {
   if (const std::string_view near = nearest(name, known); !near.empty()) {
     return "; did you mean " + std::string(near) + "?";

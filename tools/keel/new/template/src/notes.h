@@ -1,4 +1,4 @@
-// Notes that are kept:
+// Notes that are stored:
 //
 //   POST   /notes        201 with the note: {"id":1,"text":"buy tea"}
 //   GET    /notes        200 with a page of them; ?after=ID and ?limit=N, at most 100
