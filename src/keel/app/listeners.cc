@@ -100,16 +100,15 @@ Result<Listeners> Listeners::from_environment() {
     }
   }
   const auto is_known = [](const std::string& name) {
-    return name == "http" || name == "https" || name == "admin" || name == "probes" ||
-           name == "messages";
+    return name == "http" || name == "https" || name == "admin" || name == "probes" || name == "messages";
   };
   if (std::none_of(names.begin(), names.end(), is_known)) names.assign(static_cast<std::size_t>(count), "http");
   for (int i = 0; i < count; ++i) {
     const std::string& name = names[static_cast<std::size_t>(i)];
     if (!is_known(name)) {
-      return Error::text(Code::InvalidArgument, "LISTEN_FDNAMES: '" + name +
-                                                    "' is no server of this service: expected " +
-                                                    "http, https, admin, probes or messages (systemd: FileDescriptorName=)");
+      return Error::text(Code::InvalidArgument,
+                         "LISTEN_FDNAMES: '" + name + "' is no server of this service: expected " +
+                             "http, https, admin, probes or messages (systemd: FileDescriptorName=)");
     }
     if (auto added = listeners.add(name, first_descriptor + i, true); !added) {
       return std::move(added).because("LISTEN_FDS").error();

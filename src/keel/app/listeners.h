@@ -35,9 +35,9 @@ class Listeners {
 
   // The sockets that the service manager passed with LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. The variables are
   // removed from the environment, so that a child does not take the sockets for its own; the descriptors become
-  // close-on-exec. None when LISTEN_PID is another process. Names are "http", "https", "admin", "probes" and "messages"; when none
-  // is among them (systemd's default name is the unit's) all are "http". InvalidArgument names the invalid variable or
-  // descriptor. Threads: only the caller's.
+  // close-on-exec. None when LISTEN_PID is another process. Names are "http", "https", "admin", "probes" and
+  // "messages"; when none is among them (systemd's default name is the unit's) all are "http". InvalidArgument names
+  // the invalid variable or descriptor. Threads: only the caller's.
   static Result<Listeners> from_environment();
 
   // Takes `fd` over, also when it is rejected: InvalidArgument when it is not a TCP or Unix stream socket that listens.

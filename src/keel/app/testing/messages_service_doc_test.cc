@@ -113,8 +113,8 @@ Task<> tell(Address server, double celsius, std::string key, std::string& alarm)
 class RoomsService : public testing::Test {
  protected:
   app::TestApp<Rooms> app{
-      {.settings = {"network.pools.halls.endpoints=[10.0.0.9:7000]",
-                    "network.pools.halls.max_attempts=1", "network.messages.sessions.expiry_sec=600"}}};
+      {.settings = {"network.pools.halls.endpoints=[10.0.0.9:7000]", "network.pools.halls.max_attempts=1",
+                    "network.messages.sessions.expiry_sec=600"}}};
   std::string alarm;
 };
 

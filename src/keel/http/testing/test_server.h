@@ -1,4 +1,5 @@
-// without sockets and without waiting.
+// keel/http/testing/test_server.h — a service under test: its router behind a real server, without sockets and without
+// waiting.
 //
 //   TEST(Users, are_found_by_id) {
 //     http::Router router;
