@@ -8,26 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "keel/app/container.h"
-#include "keel/app/internal/admin_server.h"
-#include "keel/app/internal/background.h"
-#include "keel/app/internal/checkup.h"
-#include "keel/app/internal/clients.h"
-#include "keel/app/internal/exporter.h"
-#include "keel/app/internal/logging.h"
-#include "keel/app/internal/message_pools.h"
-#include "keel/app/internal/messages.h"
-#include "keel/app/internal/platform.h"
-#include "keel/app/internal/registrar.h"
-#include "keel/app/internal/reloads.h"
-#include "keel/app/internal/resolvers.h"
-#include "keel/app/internal/service.h"
-#include "keel/app/internal/start_report.h"
-#include "keel/app/internal/storage.h"
-#include "keel/app/internal/succession.h"
-#include "keel/app/internal/supervision.h"
-#include "keel/app/internal/workers.h"
-#include "keel/app/pools.h"
+#include "keel/app/internal/systems.h"
 #include "keel/base/pool.h"
 #include "keel/base/printable.h"
 #include "keel/http/server/problem.h"
@@ -43,67 +24,8 @@ const internal::Platform& the_system() {
 }
 
 std::string_view name_of(Signal signal) { return signal == Signal::Terminate ? "SIGTERM" : "SIGINT"; }
-std::string_view name_of(io::EngineKind kind) { return kind == io::EngineKind::Uring ? "uring" : "epoll"; }
-
-// "http://127.0.0.1:8080", "unix:/run/service.sock"
-std::string url_of(const Address& address, bool is_secure) {
-  return (address.is_unix() ? "" : is_secure ? "https://" : "http://") + address.to_string();
-}
 
 }  // namespace
-
-// In the order in which they register their modules; they end in reverse.
-struct App::Systems {
-  Systems(App& app, Instant began)
-      : settings(app.settings()),
-        lifecycle(settings.common.stop_timeout,
-                  app.platform_.is_simulated() ? ModuleThreads::None : ModuleThreads::Own),
-        registrar{app.name_, settings,      app.settings_in_, app.config_,
-                  lifecycle, app.registry_, app.health_,      app.platform_},
-        start(registrar, began),
-        reloads(registrar),
-        logging(registrar),
-        workers(registrar),
-        exporter(registrar, logging, workers),
-        storage(registrar, workers),
-        pools(
-            settings, lifecycle, app.registry_, [&app] { return static_cast<unsigned>(app.runtime().workers()); },
-            app.platform_.executor),
-        resolvers(registrar, workers),
-        clients(registrar, workers, resolvers),
-        message_pools(registrar, workers, resolvers),
-        background(registrar, workers),
-        checkup(registrar, workers, storage),
-        certificates(registrar),
-        succession(registrar, *app.supervision_, certificates),
-        messages(registrar, workers, succession, certificates),
-        service(registrar, workers, succession, certificates),
-        admin(registrar, workers, succession, certificates) {}
-
-  const Settings& settings;  // Those at the start.
-  Lifecycle lifecycle;
-  const internal::Registrar registrar;
-  internal::StartReport start;
-  internal::Reloads reloads;
-  internal::Logging logging;
-  internal::Workers workers;
-  internal::Exporter exporter;
-  internal::Storage storage;
-  Pools pools;
-  internal::Resolvers resolvers;
-  internal::Clients clients;
-  internal::MessagePools message_pools;
-  internal::Background background;
-  internal::Checkup checkup;
-  internal::Certificates certificates;
-  internal::Succession succession;
-  internal::Messages messages;
-  internal::Service service;
-  internal::AdminServer admin;
-  const Services* services = nullptr;
-  std::vector<telemetry::AdminPage> own_pages;  // Of the application.
-  bool is_stopped = false;
-};
 
 App::App(std::string name, config::Versions& config, SettingsIn settings_in, const void* type,
          const internal::Platform* platform)
@@ -294,11 +216,11 @@ int App::run() {
   relieve_predecessor();
   const io::EngineChoice& engine = systems.workers.runtime().engine();
   const http::Server* const server = systems.service.server();
-  log_.info("ready", log::field("engine", name_of(engine.kind)), log::field("reason", engine.reason),
+  log_.info("ready", log::field("engine", systems.engine()), log::field("reason", engine.reason),
             log::field("workers", systems.workers.runtime().workers()),
             log::field("address", server != nullptr ? server->address().to_string() : std::string("none")),
             log::field("took", systems.start.took()));
-  print_ready();
+  systems.print_ready(name_);
   const Signal signal = serve_until_signal();
   log_.info("stopping", log::field("signal", name_of(signal)));
   return drain();
@@ -366,25 +288,6 @@ void App::relieve_predecessor() {
   systems.messages.share(servers);
   systems.admin.share(servers);
   systems.succession.publish(servers);
-}
-
-void App::print_ready() const {
-  Systems& systems = *systems_;
-  std::printf("%s is ready (%.1f ms)\n", name_.c_str(), systems.start.took().count_seconds() * 1e3);
-  for (const std::string& url : systems.service.urls()) std::printf("  service  %s\n", url.c_str());
-  if (systems.messages.is_served()) std::printf("  messages %s\n", systems.messages.place().c_str());
-  if (const http::Server* const server = systems.admin.server(); server != nullptr) {
-    std::printf("  admin    %s  %s\n", url_of(server->address(), systems.settings.monitoring.metrics.https).c_str(),
-                systems.admin.pages().paths().c_str());
-  }
-  if (const http::Server* const server = systems.admin.probes(); server != nullptr) {
-    std::printf("  probes   %s\n", url_of(server->address(), systems.settings.monitoring.probes.https).c_str());
-  }
-  const io::Runtime& runtime = systems.workers.runtime();
-  std::printf("  engine   %s, %d workers: %s\n", name_of(runtime.engine().kind).data(), runtime.workers(),
-              runtime.engine().reason.c_str());
-  if (const std::string where = systems.storage.where(); !where.empty()) std::printf("  data     %s\n", where.c_str());
-  std::fflush(stdout);
 }
 
 // The signal that ends the service.

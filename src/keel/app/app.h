@@ -214,7 +214,6 @@ class App {
   void comes_before_run(const char* call) const;
   void add_listeners();
   void relieve_predecessor();
-  void print_ready() const;
   Signal serve_until_signal();
   [[noreturn]] void refuse(const Error& error);
   [[noreturn]] void end_start(const Error& error);

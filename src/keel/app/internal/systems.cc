@@ -1,0 +1,61 @@
+#include "keel/app/internal/systems.h"
+
+#include <cstdio>
+
+namespace keel::app {
+namespace {
+
+// "http://127.0.0.1:8080", "unix:/run/service.sock"
+std::string url_of(const Address& address, bool is_secure) {
+  return (address.is_unix() ? "" : is_secure ? "https://" : "http://") + address.to_string();
+}
+
+}  // namespace
+
+App::Systems::Systems(App& app, Instant began)
+    : settings(app.settings()),
+      lifecycle(settings.common.stop_timeout, app.platform_.is_simulated() ? ModuleThreads::None : ModuleThreads::Own),
+      registrar{app.name_, settings,      app.settings_in_, app.config_,
+                lifecycle, app.registry_, app.health_,      app.platform_},
+      start(registrar, began),
+      reloads(registrar),
+      logging(registrar),
+      workers(registrar),
+      exporter(registrar, logging, workers),
+      storage(registrar, workers),
+      pools(
+          settings, lifecycle, app.registry_, [&app] { return static_cast<unsigned>(app.runtime().workers()); },
+          app.platform_.executor),
+      resolvers(registrar, workers),
+      clients(registrar, workers, resolvers),
+      message_pools(registrar, workers, resolvers),
+      background(registrar, workers),
+      checkup(registrar, workers, storage),
+      certificates(registrar),
+      succession(registrar, *app.supervision_, certificates),
+      messages(registrar, workers, succession, certificates),
+      service(registrar, workers, succession, certificates),
+      admin(registrar, workers, succession, certificates) {}
+
+std::string_view App::Systems::engine() {
+  return workers.runtime().engine().kind == io::EngineKind::Uring ? "uring" : "epoll";
+}
+
+void App::Systems::print_ready(const std::string& name) {
+  std::printf("%s is ready (%.1f ms)\n", name.c_str(), start.took().count_seconds() * 1e3);
+  for (const std::string& url : service.urls()) std::printf("  service  %s\n", url.c_str());
+  if (messages.is_served()) std::printf("  messages %s\n", messages.place().c_str());
+  if (const http::Server* const server = admin.server(); server != nullptr) {
+    std::printf("  admin    %s  %s\n", url_of(server->address(), settings.monitoring.metrics.https).c_str(),
+                admin.pages().paths().c_str());
+  }
+  if (const http::Server* const server = admin.probes(); server != nullptr) {
+    std::printf("  probes   %s\n", url_of(server->address(), settings.monitoring.probes.https).c_str());
+  }
+  const io::Runtime& runtime = workers.runtime();
+  std::printf("  engine   %s, %d workers: %s\n", engine().data(), runtime.workers(), runtime.engine().reason.c_str());
+  if (const std::string where = storage.where(); !where.empty()) std::printf("  data     %s\n", where.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace keel::app

@@ -1,0 +1,70 @@
+// keel/app/internal/systems.h — what an App consists of: the lifecycle, and a system for each of its parts.
+//
+// They are constructed in the order in which they register their modules, and destroyed in reverse.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/app/app.h"
+#include "keel/app/container.h"
+#include "keel/app/internal/admin_server.h"
+#include "keel/app/internal/background.h"
+#include "keel/app/internal/certificates.h"
+#include "keel/app/internal/checkup.h"
+#include "keel/app/internal/clients.h"
+#include "keel/app/internal/exporter.h"
+#include "keel/app/internal/logging.h"
+#include "keel/app/internal/message_pools.h"
+#include "keel/app/internal/messages.h"
+#include "keel/app/internal/platform.h"
+#include "keel/app/internal/registrar.h"
+#include "keel/app/internal/reloads.h"
+#include "keel/app/internal/resolvers.h"
+#include "keel/app/internal/service.h"
+#include "keel/app/internal/start_report.h"
+#include "keel/app/internal/storage.h"
+#include "keel/app/internal/succession.h"
+#include "keel/app/internal/supervision.h"
+#include "keel/app/internal/workers.h"
+#include "keel/app/lifecycle.h"
+#include "keel/app/pools.h"
+
+namespace keel::app {
+
+struct App::Systems {
+  Systems(App& app, Instant began);
+
+  // "uring" or "epoll".
+  std::string_view engine();
+  // Tells the terminal that the application called `name` is ready, and where it listens and has its data.
+  void print_ready(const std::string& name);
+
+  const Settings& settings;  // Those at the start.
+  Lifecycle lifecycle;
+  const internal::Registrar registrar;
+  internal::StartReport start;
+  internal::Reloads reloads;
+  internal::Logging logging;
+  internal::Workers workers;
+  internal::Exporter exporter;
+  internal::Storage storage;
+  Pools pools;
+  internal::Resolvers resolvers;
+  internal::Clients clients;
+  internal::MessagePools message_pools;
+  internal::Background background;
+  internal::Checkup checkup;
+  internal::Certificates certificates;
+  internal::Succession succession;
+  internal::Messages messages;
+  internal::Service service;
+  internal::AdminServer admin;
+  const Services* services = nullptr;
+  std::vector<telemetry::AdminPage> own_pages;  // Pages of the application.
+  bool is_stopped = false;
+};
+
+}  // namespace keel::app
