@@ -517,7 +517,7 @@ bool Access<Format>::read_whole(std::string_view bytes, Arena& arena, ReaderOpti
   if (in.failed()) {
     if (!wrong.has_more()) collect(in, in.begin_, 0, wrong);
   }
-  if (!in.failed() && !in.finish()) collect(in, in.begin_, 0, wrong);
+  if (!in.failed() && in.at_ != in.end_ && !in.finish()) collect(in, in.begin_, 0, wrong);
   return wrong.empty();
 }
 
