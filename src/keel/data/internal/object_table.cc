@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -33,24 +34,20 @@ bool are_all_different(std::vector<T> list) {
 constexpr Presence how = 3;  // The bits without `required`.
 
 Form form_of(Held held) noexcept {
-  switch (held) {
-    case Held::Boolean:
-      return Form::Boolean;
-    case Held::Int32:
-      return Form::Int32;
-    case Held::Uint32:
-      return Form::Uint32;
-    case Held::Int64:
-      return Form::Int64;
-    case Held::Uint64:
-      return Form::Uint64;
-    case Held::Double:
-      return Form::Double;
-    case Held::String:
-      return Form::String;
-    default:
-      return Form::Other;
-  }
+  static constexpr auto forms = [] {
+    std::array<Form, static_cast<std::size_t>(Held::Value) + 1> made{};  // Other.
+    const auto set = [&](Held one, Form form) { made[static_cast<std::size_t>(one)] = form; };
+    set(Held::Boolean, Form::Boolean);
+    set(Held::Int32, Form::Int32);
+    set(Held::Uint32, Form::Uint32);
+    set(Held::Int64, Form::Int64);
+    set(Held::Uint64, Form::Uint64);
+    set(Held::Double, Form::Double);
+    set(Held::String, Form::String);
+    return made;
+  }();
+  static_assert(forms[static_cast<std::size_t>(Held::Other)] == Form::Other && Form() == Form::Other);
+  return forms[static_cast<std::size_t>(held)];
 }
 
 // Calls f(static_cast<T*>(nullptr)) for the T that is held.

@@ -196,10 +196,15 @@ void read_nullable(Reader& in, std::optional<T>& value, Violations& wrong) {
 }
 template <class T, Read<T> read>
 void read_member(Reader& in, void* member, Violations& wrong);
-// Not inlined and small: most of it is the move of the elements to a larger block.
+// Not inlined and small: most of it is the move of the elements to a larger block. It begins with room for a few small
+// ones.
 template <class T>
-[[gnu::noinline, gnu::cold]] void* add_element(void* list) {
-  return __builtin_addressof(static_cast<std::vector<T>*>(list)->emplace_back());
+[[gnu::noinline]] void* add_element(void* list) {
+  constexpr std::size_t first_room = sizeof(T) <= 96 ? 4 : 1;
+  auto& elements = *static_cast<std::vector<T>*>(list);
+  if (elements.size() == elements.capacity()) elements.reserve(elements.empty() ? first_room : 2 * elements.size());
+  if (elements.size() == elements.capacity()) __builtin_unreachable();  // Else it would be moved in two ways.
+  return __builtin_addressof(elements.emplace_back());
 }
 void read_elements(Reader& in, void* list, void* (*add)(void* list), ReadField read, Violations& wrong);
 template <class T, Read<T> read>
