@@ -119,13 +119,17 @@ void wrong_element_count(Reader& in, std::size_t given, std::size_t count, Viola
 }
 
 void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong) {
-  std::string words = "must be one of ";
-  bool is_first = true;
+  std::vector<std::string_view> list;
   for (std::size_t value = 0; value < names.count; ++value) {
-    const std::string_view name = names.name(value);
-    if (name.empty()) continue;
-    if (!is_first) words += ", ";
-    is_first = false;
+    if (!names.name(value).empty()) list.push_back(names.name(value));
+  }
+  wrong_name(in, list, wrong);
+}
+
+void wrong_name(Reader& in, std::span<const std::string_view> names, Violations& wrong) {
+  std::string words = "must be one of ";
+  for (const std::string_view& name : names) {
+    if (&name != names.data()) words += ", ";
     words += name;
   }
   refuse_value(in, words, "enum", wrong, in.depth());

@@ -83,7 +83,11 @@ std::string held_by(const Made& type) {
     const bool is_held = is_plain && is_read(type, "read_list<std::string, " + type.element->read + '>');
     return is_held ? "of::strings" : "";
   }
-  if (type.shape == Shape::Enum || !is_read(type, "read_value<" + spelling + '>')) return {};
+  if (type.shape == Shape::Enum) {
+    const bool is_byte = type.wire_names.size() <= 256;
+    return is_byte && is_read(type, "read_value<" + spelling + '>') ? "of::name" : "";
+  }
+  if (!is_read(type, "read_value<" + spelling + '>')) return {};
   switch (type.shape) {
     case Shape::Boolean:
       return "of::boolean";
@@ -188,7 +192,11 @@ class StructText {
       row.push_back(!member.must_come           ? presence
                     : presence == "of::present" ? "of::required"
                                                 : presence + " | of::required");
-      if (!held.empty() && !limits.empty()) row.push_back('&' + limits);
+      if (held == "of::name") {
+        row.push_back(value_type(*member.type).word + "_names");
+      } else if (!held.empty() && !limits.empty()) {
+        row.push_back('&' + limits);
+      }
       if (held.empty()) {
         const MemberFunctions functions = functions_of(member);
         row.insert(row.end(), {"nullptr", functions.read, functions.write});

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -237,6 +238,7 @@ void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wr
 [[gnu::cold]] void refuse_left(Reader& in, std::string_view member, Complaint why, Violations& wrong);
 [[gnu::cold]] void wrong_element_count(Reader& in, std::size_t given, std::size_t count, Violations& wrong);
 [[gnu::cold]] void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong);
+[[gnu::cold]] void wrong_name(Reader& in, std::span<const std::string_view> names, Violations& wrong);
 // Reads the whole text: `read` of `value`, then nothing behind it. True when nothing is wrong.
 bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,
                Violations& wrong);

@@ -83,14 +83,33 @@ template <class F>
   }
 }
 
+// The type of an enum is not known here. A std::optional of it is its byte and whether it is there; a Patch has whether
+// it is null as well. Any object may be accessed as unsigned char. object_table_test.cc compares this with both types.
+enum class OneByte : std::uint8_t {};
+static_assert(sizeof(std::optional<OneByte>) == 2 && sizeof(Patch<OneByte>) == 3);
+constexpr int is_there = 1;
+constexpr int is_null = 2;
+
 // Room for a value in what may be without one.
 void* engage(Held held, Presence presence, void* member) {
+  if (held == Held::Name) {
+    auto* const bytes = static_cast<unsigned char*>(member);
+    bytes[is_there] = 1;
+    if ((presence & how) == of::patch) bytes[is_null] = 0;
+    return member;
+  }
   return with_type(held, [&]<class T>(T*) -> void* {
     if ((presence & how) == of::patch) return &static_cast<Patch<T>*>(member)->emplace();
     return &static_cast<std::optional<T>*>(member)->emplace();
   });
 }
 void set_null(Held held, Presence presence, void* member) {
+  if (held == Held::Name) {
+    auto* const bytes = static_cast<unsigned char*>(member);
+    bytes[is_there] = 0;
+    if ((presence & how) == of::patch) bytes[is_null] = 1;
+    return;
+  }
   with_type(held, [&]<class T>(T*) {
     if ((presence & how) == of::patch) {
       static_cast<Patch<T>*>(member)->set_null();
@@ -104,6 +123,11 @@ struct Found {
   bool is_absent;     // and nothing is written.
 };
 Found value_in(Held held, Presence presence, const void* member) {
+  if (held == Held::Name) {
+    const auto* const bytes = static_cast<const unsigned char*>(member);
+    if (bytes[is_there] != 0) return {member, false};
+    return {nullptr, (presence & how) == of::optional || ((presence & how) == of::patch && bytes[is_null] == 0)};
+  }
   return with_type(held, [&]<class T>(T*) -> Found {
     if ((presence & how) == of::patch) {
       const Patch<T>& value = *static_cast<const Patch<T>*>(member);
@@ -119,6 +143,22 @@ void read_held(Reader& in, Held held, void* value, Violations& wrong) {
 }
 void write_held(Writer& out, Held held, const void* value) {
   with_type(held, [&]<class T>(T*) { write_value(out, *static_cast<const T*>(value)); });
+}
+
+void read_name(Reader& in, const of::Rule& rule, void* value, Violations& wrong) {
+  const std::string_view given = in.string();
+  const std::string_view* const end = rule.names + rule.count;
+  const std::string_view* const found = std::find(rule.names, end, given);
+  if (found != end) {
+    *static_cast<unsigned char*>(value) = static_cast<unsigned char>(found - rule.names);
+  } else if (!in.failed()) {
+    wrong_name(in, {rule.names, end}, wrong);
+  }
+}
+void write_name(Writer& out, const of::Rule& rule, const void* value) {
+  const unsigned char number = *static_cast<const unsigned char*>(value);
+  if (number >= rule.count) throw_nameless(number);
+  out.string(rule.names[number]);
 }
 
 // Of what is below (or else above) its limits.
@@ -200,9 +240,10 @@ void read_slowly(Reader& in, const ObjectMember& member, void* at, Violations& w
   const Presence presence = member.presence & how;
   if (presence >= of::nullable && in.try_null()) return set_null(member.held, member.presence, at);
   void* const value = presence == of::present ? at : engage(member.held, member.presence, at);
+  if (member.held == Held::Name) return read_name(in, member.rule, value, wrong);
   read_held(in, member.held, value, wrong);
-  if (in.failed() || member.limits == nullptr) return;
-  if (const Complaint why = complaint_of(*member.limits, member.held, value)) tell(in, member.held, why, wrong);
+  if (in.failed() || member.rule.limits == nullptr) return;
+  if (const Complaint why = complaint_of(*member.rule.limits, member.held, value)) tell(in, member.held, why, wrong);
 }
 
 std::size_t find_narrow(const ReadTable& table, std::string_view name) noexcept {
@@ -231,7 +272,9 @@ void write_all(Pen& pen, Writer& out, const ObjectMember* members, std::size_t c
     pen.key(member->key);
     if (value != nullptr && pen.value(form_of(member->held), value)) continue;
     pen.give_back_value();
-    if (value != nullptr) {
+    if (value != nullptr && member->held == Held::Name) {
+      write_name(out, member->rule, value);
+    } else if (value != nullptr) {
       write_held(out, member->held, value);
     } else {
       out.null();
@@ -282,8 +325,8 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
     if (form != Form::Other && (member.presence & how) <= of::optional) {
       void* const value = (member.presence & how) == of::present ? to : engage(member.held, member.presence, to);
       if (at.value(form, value)) {
-        if (member.limits == nullptr || is_surely_within(*member.limits, form, value)) continue;
-        const Complaint why = complaint_of(*member.limits, member.held, value);
+        if (member.rule.limits == nullptr || is_surely_within(*member.rule.limits, form, value)) continue;
+        const Complaint why = complaint_of(*member.rule.limits, member.held, value);
         if (!why) continue;
         at.give_back();
         tell(in, member.held, why, wrong);

@@ -41,7 +41,8 @@ enum class Held : std::uint8_t {
   Timestamp,
   Bytes,
   Strings,
-  Value
+  Value,
+  Name  // One of an enum whose values are bytes: 0, 1, … as its names are listed.
 };
 using Presence = std::uint8_t;
 
@@ -62,6 +63,7 @@ inline constexpr Held timestamp = Held::Timestamp;
 inline constexpr Held bytes = Held::Bytes;
 inline constexpr Held strings = Held::Strings;
 inline constexpr Held any = Held::Value;
+inline constexpr Held name = Held::Name;
 
 // How a member holds its value, and whether it is required.
 inline constexpr Presence present = 0;   // A T;
@@ -75,6 +77,19 @@ struct Limits {
   std::int64_t least;
   std::int64_t most;
   const char* message;
+};
+// What a member has to be: within limits, or one of names.
+struct Rule {
+  const Limits* limits = nullptr;
+  const std::string_view* names = nullptr;
+  std::uint16_t count = 0;
+
+  consteval Rule(std::nullptr_t) {}
+  consteval Rule(const Limits* within) : limits(within) {}
+  template <std::size_t size>
+  consteval Rule(const std::string_view (&one_of)[size]) : names(one_of), count(size) {
+    static_assert(size <= 256);
+  }
 };
 inline constexpr std::int64_t no_least = INT64_MIN;
 inline constexpr std::int64_t no_most = INT64_MAX;
@@ -95,7 +110,7 @@ struct ObjectMember {
   std::size_t offset;
   Held held;
   Presence presence = of::present;
-  const of::Limits* limits = nullptr;  // For a member that is not Other.
+  of::Rule rule = nullptr;  // For a member that is not Other.
   ReadField read = nullptr;
   WriteMember write = nullptr;
   std::string_view name = {};  // When the key has escapes: the name without them.

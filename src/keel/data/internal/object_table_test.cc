@@ -181,6 +181,63 @@ TEST(ObjectTable, reads_and_writes_what_is_plain_and_may_be_absent_or_null) {
   check_each<json::Value, of::any>(R"([1,"a",{}])", "", "");
 }
 
+enum class Size : std::uint8_t { None, Small, VeryLarge };
+inline constexpr std::string_view size_names[] = {"none", "small", "very \"large\""};
+constexpr Members<4> members_of_sizes = Members<4>({
+    {"\"a\":", offsetof(Each<Size>, present), of::name, of::required, size_names},
+    {"\"b\":", offsetof(Each<Size>, optional), of::name, of::optional, size_names},
+    {"\"c\":", offsetof(Each<Size>, nullable), of::name, of::nullable, size_names},
+    {"\"d\":", offsetof(Each<Size>, patch), of::name, of::patch, size_names},
+});
+constexpr ObjectTable table_of_sizes = members_of_sizes.table(true);
+
+Each<Size> sizes_in(std::string_view text, std::string* complaints = nullptr, Each<Size> value = {}) {
+  Arena arena;
+  Violations wrong;
+  const auto read = [](json::Reader& in, void* to, Violations& found) { read_object(in, table_of_sizes, to, found); };
+  EXPECT_EQ(read_text(text, arena, {}, read, &value, wrong), complaints == nullptr) << text;
+  for (const Violation& one : wrong)
+    complaints->append(one.pointer + ' ' + one.message + ' ').append(one.keyword).append("\n");
+  return value;
+}
+std::string text_of(const Each<Size>& value) {
+  Buffer to;
+  json::Writer out(to);
+  write_object(out, table_of_sizes, &value);
+  return std::string(to.view());
+}
+
+TEST(ObjectTable, reads_and_writes_values_of_an_enum_by_their_names) {
+  Each<Size> all{Size::Small, Size::VeryLarge, Size::None, Patch<Size>::of(Size::Small)};
+  Each<Size> nulls{Size::VeryLarge, std::nullopt, std::nullopt, Patch<Size>::null()};
+  Each<Size> absent{Size::None, std::nullopt, std::nullopt, {}};
+
+  EXPECT_EQ(text_of(all), R"({"a":"small","b":"very \"large\"","c":"none","d":"small"})");
+  EXPECT_EQ(text_of(nulls), R"({"a":"very \"large\"","c":null,"d":null})");
+  EXPECT_EQ(text_of(absent), R"({"a":"none","c":null})");
+  for (const Each<Size>& before : {all, nulls, absent}) {
+    EXPECT_EQ(sizes_in(text_of(all), nullptr, before), all);
+    EXPECT_EQ(sizes_in(R"({"a":"small","c":null,"d":null})", nullptr, before).patch, Patch<Size>::null());
+    EXPECT_EQ(sizes_in(R"({"a":"small","c":null})", nullptr, before).nullable, std::nullopt);
+  }
+  EXPECT_EQ(sizes_in(text_of(nulls)), nulls);
+  EXPECT_EQ(sizes_in(text_of(absent)), absent);
+}
+
+TEST(ObjectTable, tells_which_names_an_enum_has) {
+  std::string wrong;
+
+  sizes_in(R"({"a":"smal","b":"SMALL","c":"small ","d":7,"e":1})", &wrong);
+
+  EXPECT_EQ(wrong,
+            "/a must be one of none, small, very \"large\" enum\n"
+            "/b must be one of none, small, very \"large\" enum\n"
+            "/c must be one of none, small, very \"large\" enum\n"
+            "/d expected a string type\n"
+            "/e is not a field of this object additionalProperties\n");
+  EXPECT_THROW(text_of({static_cast<Size>(3), std::nullopt, std::nullopt, {}}), Bug);
+}
+
 constexpr of::Limits from_2_to_3 = {2, 3, "must be 2 or 3"};
 constexpr of::Limits at_least_2 = {2, of::no_most, "must be at least 2"};
 template <class T, Held held, const of::Limits& limits, Presence presence>
