@@ -9,6 +9,7 @@ of tests/yardstick.py: what is measured is divided by how long its source takes 
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -62,8 +63,18 @@ def reached_by(document, node):
     return found
 
 
+@dataclasses.dataclass
+class Generated:
+    """What `keel gen api` has made, how long its last run took on a clock, and the most memory that a run took."""
+
+    operations: int
+    refused: set
+    seconds: float
+    bytes: int
+
+
 def generate(program, path, out, options):
-    """Makes the code of all operations that are not refused: their number, that of the others, seconds and bytes."""
+    """Makes the code of all operations that are not refused."""
     document = json.loads(path.read_text())
     operations = operations_of(document)
     reached = {pointer: reached_by(document, operation) for pointer, operation in operations.items()}
@@ -77,7 +88,7 @@ def generate(program, path, out, options):
         wall = time.monotonic() - begin
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode == 0:
-            return len(ids), refused, wall, max(before.ru_maxrss, after.ru_maxrss) * 1024
+            return Generated(len(ids), refused, wall, max(before.ru_maxrss, after.ru_maxrss) * 1024)
         more = set()
         for line in done.stderr.splitlines():
             # The place of the error is named last; what it refers to may stand before it.
@@ -92,6 +103,21 @@ def generate(program, path, out, options):
         refused |= more
 
 
+def compile_parts(folder, compiler="g++", options="-O2 -Wall -Wextra -Wshadow -Werror", sample=1):
+    """Milliseconds of CPU for an operation. Prints a line for each part."""
+    command = [compiler, "-std=c++23", *options.split(), f"-I{ROOT / 'src'}", f"-I{folder}", "-c", "-o", os.devnull]
+    cost, compiled = 0.0, 0
+    for part in sorted(folder.glob("api/part_*.cc"))[::sample]:
+        mine = len(re.findall(OPERATION, part.read_text(), re.MULTILINE))
+        before = yardstick.measure(compiler)
+        taken = sum(yardstick.cpu_seconds([*command, part]))
+        around = (before + yardstick.measure(compiler)) / 2
+        scaled = taken * yardstick.SECONDS / around
+        print(f"{part.name}: {mine} operations, {taken:.2f} s, {scaled:.2f} s scaled", flush=True)
+        cost, compiled = cost + scaled, compiled + mine
+    return 1000 * cost / max(compiled, 1)
+
+
 def main():
     """Prints a line for each part, and the score."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -99,30 +125,19 @@ def main():
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/tools/keel/gen/keel_gen_alone")
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--options", default="-O2 -Wall -Wextra -Wshadow -Werror", help="of the compiler")
-    parser.add_argument("--parts", type=int, default=24)
+    parser.add_argument("--parts", type=int, default=12)
     parser.add_argument("--generate", default="server", choices=["server", "client"])
-    parser.add_argument("--sample", type=int, default=0, help="compile every so manieth part; 0: all")
+    parser.add_argument("--sample", type=int, default=1, help="compile one part of this many")
     parser.add_argument("--keep", type=pathlib.Path, help="the folder for the code, which is kept there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = options.keep or pathlib.Path(name)
-        count, refused, wall, memory = generate(options.program, options.document, folder,
-                                                ["--parts", str(options.parts), "--generate", options.generate])
-        print(f"{count} operations, {len(refused)} refused, generated in {wall:.2f} s and {memory / 1e6:.0f} MB",
-              flush=True)
-        command = [options.compiler, "-std=c++23", *options.options.split(), f"-I{ROOT / 'src'}", f"-I{folder}", "-c",
-                   "-o", os.devnull]
-        cost, parts, compiled = 0.0, 0, 0
-        for part in sorted(folder.glob("api/part_*.cc"))[::options.sample or 1]:
-            text = part.read_text()
-            mine = len(re.findall(OPERATION, text, re.MULTILINE))
-            before = yardstick.measure(options.compiler)
-            taken = sum(yardstick.cpu_seconds([*command, part]))
-            around = (before + yardstick.measure(options.compiler)) / 2
-            scaled = taken * yardstick.SECONDS / around
-            print(f"{part.name}: {mine} operations, {taken:.2f} s, {scaled:.2f} s scaled", flush=True)
-            cost, parts, compiled = cost + scaled, parts + 1, compiled + mine
-        print(f"{compiled} operations in {parts} parts: {1000 * cost / max(compiled, 1):.1f} ms of CPU each")
+        made = generate(options.program, options.document, folder,
+                        ["--parts", str(options.parts), "--generate", options.generate])
+        print(f"{made.operations} operations, {len(made.refused)} refused, generated in {made.seconds:.2f} s and "
+              f"{made.bytes / 1e6:.0f} MB", flush=True)
+        cost = compile_parts(folder, options.compiler, options.options, options.sample)
+        print(f"{cost:.1f} ms of CPU for an operation")
     return 0
 
 

@@ -11,6 +11,8 @@ import fuzzing
 
 CASES = pathlib.Path(__file__).with_name("cases")
 WARNINGS = ["-std=c++23", "-Wall", "-Wextra", "-Wshadow", "-Werror"]
+# What tries the structs is no generated code, and with sanitizers GCC takes more for uninitialized than is.
+HARNESS = [*WARNINGS, "-Wno-maybe-uninitialized"]
 SANITIZERS = ["-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-D_GLIBCXX_ASSERTIONS"]
 
 
@@ -73,8 +75,9 @@ def at_random(build, root, seeds=range(1, 6), documents=2, schemas=40, values=20
                 wrong.append(f"seed {seed}: {last_line(done)}")
                 continue
             shutil.copy(CASES / "run.cc", folder)
-            parts = [*sorted(folder.glob("*/part_1.cc")), folder / "table.cc", folder / "run.cc"]
+            parts = sorted(folder.glob("*/part_1.cc"))
             own = [compile_one(compiler, root, folder, part, WARNINGS) for part in parts]
+            own += [compile_one(compiler, root, folder, folder / file, HARNESS) for file in ("table.cc", "run.cc")]
             program = folder / "program"
             linked = subprocess.run([*compiler, *SANITIZERS, *own, *objects, "-o", program, "-lre2", "-lfmt", "-lpthread",
                                      "-lbacktrace"], text=True, capture_output=True, timeout=300, check=False)

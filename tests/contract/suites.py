@@ -18,6 +18,7 @@ import tempfile
 import documents
 import fuzzing
 import generated
+import github
 import handler_cost
 import mutations
 
@@ -178,6 +179,8 @@ SUITES = [
     ("schemathesis 4.32.5: examples/orders", orders),
     ("schemathesis 4.32.5: bugs that are put in", planted),
     ("keel gen api: documents of others", real_documents),
+    ("keel gen api: GitHub's contract, compiled", github.cost),
+    ("keel gen api: GitHub's client asks its service", github.client),
     ("a handler of examples/products, changed: until it answers", handler_cost.changed),
     ("JSON-Schema-Test-Suite: structs that are generated", generated.suite),
     ("schemas at random: structs that are generated", at_random),
