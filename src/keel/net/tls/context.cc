@@ -187,7 +187,8 @@ void date_by_system(SSL_SESSION* session) noexcept {
 }
 
 int keep_session(SSL* ssl, SSL_SESSION* session) noexcept {
-  const Connection& connection = Connection::of(ssl);
+  Connection& connection = Connection::of(ssl);
+  connection.has_new_session = true;
   SessionPointer ours(session);
   date_by_host(session);
   try {

@@ -232,6 +232,14 @@ struct Records::State {
     ERR_clear_error();
   }
 
+  // For a ticket OpenSSL makes a buffer of 16 KiB to write from, and keeps it until the next write: which an idle
+  // client does not do. A write of nothing sends nothing.
+  void release_write_buffer() noexcept {
+    std::size_t written = 0;
+    SSL_write_ex(ssl.get(), "", 0, &written);
+    ERR_clear_error();
+  }
+
   std::shared_ptr<const internal::Context> context;
   internal::Connection connection;
   std::string_view* wire = nullptr;  // During read().
@@ -296,9 +304,9 @@ Result<std::size_t> Records::read(std::string_view& wire, std::span<char> into) 
   ERR_clear_error();
   std::size_t got = 0;
   const int result = SSL_read_ex(state.ssl.get(), into.data(), into.size(), &got);
-  if (result == 1) return got;
-  KEEL_TRY_VOID(state.judge(result));
-  return 0;
+  if (result != 1) KEEL_TRY_VOID(state.judge(result));
+  if (std::exchange(state.connection.has_new_session, false)) state.release_write_buffer();
+  return result == 1 ? got : 0;
 }
 
 Result<std::size_t> Records::write(std::string_view plain) {
