@@ -1,7 +1,6 @@
 // Go's end of tests/tls/exchange.py: go run exchange.go serve|ask ADDRESS FILE RECORDS BYTES
 //
-// FILE is the pair to serve with, or the roots to trust. It sends so many records while it receives so many bytes, as
-// exchange.cc does, and prints what it has received.
+// FILE is the pair to serve with, or the roots to trust. It sends RECORDS while it receives BYTES, as exchange.cc does.
 package main
 
 import (

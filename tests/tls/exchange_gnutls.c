@@ -1,8 +1,8 @@
-// GnuTLS' end of tests/tls/exchange.py: exchange_gnutls serve|ask PORT FILE RECORDS BYTES RECORDS_PER_KEY
+// GnuTLS' end of tests/tls/exchange.py: tls_exchange_gnutls serve|ask PORT FILE RECORDS BYTES RECORDS_PER_KEY
 //
-// FILE is the pair to serve with, or the roots to trust. It sends so many records while it receives so many bytes, as
-// exchange.cc does, and renews its keys after so many records. It does not ask for those of the peer: to GnuTLS 3.7 it
-// is an error when the peer asks at the same time, which RFC 8446 §4.6.3 allows.
+// FILE is the pair to serve with, or the roots to trust. It sends RECORDS while it receives BYTES, as exchange.cc does,
+// and renews its keys after RECORDS_PER_KEY records. It does not ask for those of the peer: to GnuTLS 3.7 it is an
+// error when the peer asks at the same time, which RFC 8446 §4.6.3 allows.
 
 #include <arpa/inet.h>
 #include <errno.h>
