@@ -24,6 +24,7 @@
 #include "keel/net/tls/testing/certificates.h"
 #include "keel/net/tls/testing/seeded_randomness.h"
 
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 namespace keel::tls::layer_test {
 namespace {
 
@@ -633,6 +634,16 @@ TEST(TlsSimulation, is_the_same_for_a_seed) {
     EXPECT_TRUE(trace_of(seed) == first) << seed;
   }
   EXPECT_NE(trace_of(1), trace_of(2));
+}
+
+TEST(TlsLayers, hold_what_the_fuzzer_wants) {
+  for (int i = 0; i < 128 * 10 * 2; i += 3) {
+    // The client does `what` in the handshake, behind it and at the end; time passes (\n).
+    const char options = static_cast<char>(i % 128), what = static_cast<char>(i / 128 % 10);
+    std::string input{options, options, '\n', i < 1280 ? '`' : 'p', what, '\t', '\3', '\n', '\xff', '\f', '\f', what};
+    input += "\a\f\t\f\r\np\a\n\xff";
+    LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(input.data()), input.size());
+  }
 }
 
 }  // namespace
