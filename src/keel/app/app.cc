@@ -62,11 +62,11 @@ App::App(std::string name, config::Versions& config, SettingsIn settings_in, con
 App::~App() {
   stop_modules(systems_->settings.common.stop_timeout);
   systems_.reset();
-  // Threads that have ended returned their blocks here, where they are not used.
+  // Ended threads returned their blocks here, where they are not used.
   pool_trim();
 }
 
-// --- What the application asks for.
+// --- Calls of the application.
 
 io::Runtime& App::runtime() {
   ensure("workers");
@@ -152,7 +152,7 @@ sessions::Registry& App::sessions(const sessions::Handlers& handlers, sessions::
 
 Address App::messages_address() const { return systems_->messages.address(); }
 
-// Not a failed check: where a handler makes the mistake, it costs that request and not the process.
+// Not a failed check: if a handler makes the mistake, only that request fails and not the process.
 void App::comes_before_run(const char* call) const {
   if (!is_wired_) return;
   throw std::logic_error(std::string("App::") + call + " is called while the application runs: call it before run(), " +
@@ -166,26 +166,26 @@ void App::ensure(std::string_view name) {
                            "the reference");
   }
   internal::Supervision& supervision = *supervision_;
-  // Signals are the main thread's.
+  // Signals belong to the main thread.
   const bool is_main = supervision.is_main_thread();
   auto ensured = systems_->lifecycle.ensure(name, [&] { return is_main && supervision.is_stop_asked(); });
   if (ensured) return;
   if (!is_main || !supervision.stop_asked()) fail_start(ensured.error());
-  // There is no way back through main.
+  // main cannot be resumed from here.
   const int code = stop_modules(systems_->settings.common.stop_timeout);
   systems_->logging.flush();
   _exit(code);
 }
 
-// --- A start that fails.
+// --- Failed start.
 
 void App::fail_start(const Error& error) {
-  // On a module's thread the modules cannot be waited for: that one is starting.
+  // On a module's thread it cannot wait for the modules, because that one is still starting.
   if (supervision_->is_main_thread()) systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
   end_start(error);
 }
 
-// A mistake in the configuration that is found late.
+// A mistake in the configuration that is found only now.
 void App::refuse(const Error& error) {
   systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
   if (platform_.is_test) end_start(error);
@@ -197,9 +197,10 @@ void App::end_start(const Error& error) {
   if (platform_.is_test) throw std::runtime_error(name_ + ": " + error.describe());
   supervision_->tell(supervision_->supervisor().status("not started: " + error.describe()));
   systems_->logging.flush();
-  std::fprintf(stderr, "%s: %s\n", name_.c_str(), printable(error.describe()).c_str());
+  std::fprintf(stderr, "%s: %s
+", name_.c_str(), printable(error.describe()).c_str());
   std::fflush(stderr);
-  // Without destructors: objects of main may still be used by what did not stop.
+  // Runs no destructors, because modules that did not stop may still use objects of main.
   _exit(exit_failure);
 }
 
@@ -226,7 +227,7 @@ int App::run() {
   return drain();
 }
 
-// Starts everything up to the point where requests are served. On an error everything has been stopped.
+// Starts everything up to the point where requests are served. On an error everything has been stopped again.
 Result<> App::start() {
   Systems& systems = *systems_;
   internal::Supervision& supervision = *supervision_;
@@ -250,8 +251,7 @@ Result<> App::start() {
   return {};
 }
 
-// What listens is there before anything listens: the process that runs already is found first, and the service comes
-// last.
+// Modules that listen are started last: first an already running process is found.
 void App::add_listeners() {
   Systems& systems = *systems_;
   systems.succession.add_module();
@@ -276,7 +276,7 @@ void App::add_listeners() {
   systems.service.add_module();
 }
 
-// Everything serves: the predecessor may leave, and a successor come.
+// Everything serves: the predecessor may end, and a successor may come.
 void App::relieve_predecessor() {
   Systems& systems = *systems_;
   if (systems.succession.has_predecessor()) {
@@ -322,7 +322,7 @@ int App::drain() {
     log_.info("a successor has taken over",
               log::field("process", static_cast<std::int64_t>(systems.succession.successor())));
   }
-  // That a successor is ready, and a signal from elsewhere at the same moment, are not two signals.
+  // The message of a successor that is ready and a signal that arrives at the same moment do not count as two signals.
   supervision.begin_stop(/*forget=*/is_taken);
   const HttpSettings& http = settings().network.http;
   const Duration most = http.drain_timeout + systems.messages.drain_timeout() + systems.settings.common.stop_timeout;
@@ -378,12 +378,13 @@ int App::stop_modules(Duration deadline) {
     log_.error("a module was still stopping at the deadline", log::field("module", part.name),
                log::field("took", part.took));
     std::fprintf(stderr,
-                 "%s: module \"%s\" was still stopping after %.1f s; the process exits without waiting for it\n",
+                 "%s: module \"%s\" was still stopping after %.1f s; the process exits without waiting for it
+",
                  name_.c_str(), part.name.c_str(), part.took.count_seconds());
   }
   log_.info("stopped", log::field("took", report.took));
   if (report.is_complete()) return 0;
-  // Without destructors: what is stuck may use anything.
+  // Runs no destructors, because modules that hang may use any object.
   systems.logging.flush();
   std::fflush(stderr);
   _exit(exit_failure);

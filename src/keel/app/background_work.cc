@@ -18,7 +18,7 @@ using State = WorkStatus::State;
 
 Instant now() noexcept { return Host::current().precise_now(); }
 
-// Between nothing and `most`.
+// At random between zero and `most`.
 Duration random_part(Duration most) noexcept {
   const auto range = static_cast<std::uint64_t>(most.count_ns()) + 1;
   return Duration::nanoseconds(static_cast<std::int64_t>(Host::current().random() % range));
@@ -30,13 +30,13 @@ Duration pause_after(int failures, Duration first, Duration most) noexcept {
   return bound - random_part(bound / 2);
 }
 
-// Beats from `beat` on that lie before `at`.
+// How many beats, counted from `beat` on, lie before `at`.
 std::uint64_t beats_before(Instant at, Instant beat, Duration period) noexcept {
   if (at <= beat) return 0;
   return static_cast<std::uint64_t>(((at - beat).count_ns() - 1) / period.count_ns() + 1);
 }
 
-// An exception that a callable which is no coroutine throws before there is a task becomes an error of this task.
+// An exception that a plain callable throws before it returns a task becomes an error of this task.
 Task<> call(const BackgroundWork::Work& work) { co_await work(); }
 
 struct WorkMetrics {
@@ -99,7 +99,7 @@ struct BackgroundWork::Piece : Start<void> {
   Piece(BackgroundWork& of, Work&& w) : owner(of), work(std::move(w)) {}
   static void ended(StartCore& start) noexcept {
     auto& piece = static_cast<Piece&>(start);
-    // An error is that of a wait that was stopped: run() keeps those of the work.
+    // The error would be that of a stopped wait: run() keeps the errors of the work.
     (void)piece.take();
     piece.owner.note_over(piece);
   }
@@ -108,11 +108,11 @@ struct BackgroundWork::Piece : Start<void> {
   const Work work;
   EveryOptions options;
   std::optional<WorkMetrics> metrics;
-  Span span;          // The trace of the run.
+  Span span;          // The trace of this run.
   Result<> result;    // The result of the last run.
-  int failures = 0;   // In a row.
-  Duration pause;     // That the last run makes necessary.
-  Event over;         // It has begun, and does not run any more.
+  int failures = 0;   // Failures in a row.
+  Duration pause;     // The pause before the next run.
+  Event over;         // Set when it has begun and is no longer running.
   WorkStatus status;  // Guarded by mutex_.
 };
 
@@ -124,7 +124,7 @@ BackgroundWork::~BackgroundWork() {
   KEEL_CHECK(running_ == 0, "background work must end before its owner is destroyed: await stop()");
 }
 
-// --- What there is to do.
+// --- Registration.
 
 BackgroundWork::Piece& BackgroundWork::add(WorkStatus::Kind kind, std::string name, Work work) {
   KEEL_CHECK(!has_started_, "background work is added before it starts: before App::run()");
@@ -198,7 +198,7 @@ Task<> BackgroundWork::stop() {
   co_await idle_.wait();
 }
 
-// --- A piece of it.
+// --- One piece of work.
 
 Task<> BackgroundWork::repeat(Piece& piece) {
   const EveryOptions& options = piece.options;
@@ -229,7 +229,7 @@ Task<> BackgroundWork::keep_up(Piece& piece) {
   }
 }
 
-// Ends without an error, and leaves it in the piece.
+// Returns no error, but stores it in the piece.
 Task<> BackgroundWork::run(Piece& piece, Duration time_limit) {
   const Instant began = now();
   note_begin(piece);
@@ -277,7 +277,7 @@ void BackgroundWork::note_end(Piece& piece, Duration took) {
   if (!has_failed) {
     log_.debug("background work has run", log::field("work", piece.status.name), log::field("took", took),
                log::field("stopped", is_stopped));
-  } else if (piece.status.kind != Kind::AtStart) {  // That error is start()'s.
+  } else if (piece.status.kind != Kind::AtStart) {  // start() returns that error.
     log_.error("background work failed", log::field("work", piece.status.name), log::field("took", took),
                log::field("failures", piece.failures), log::field("pause", piece.pause), piece.result.error());
   }
@@ -302,7 +302,7 @@ void BackgroundWork::note_over(Piece& piece) {
   if (--running_ == 0) idle_.set();
 }
 
-// --- How it is.
+// --- Status.
 
 std::vector<WorkStatus> BackgroundWork::status() const {
   std::vector<WorkStatus> all;

@@ -1,4 +1,4 @@
-// What network.clients.NAME says.
+// Reads network.clients.NAME.
 
 #include <string>
 #include <utility>

@@ -16,24 +16,23 @@ namespace keel::app {
 namespace internal {
 namespace {
 
-// A binding, and what became of it.
+// A binding, and its state.
 struct Node : Binding {
   explicit Node(Binding&& binding) : Binding(std::move(binding)) {}
 
-  std::vector<Node*> from;              // The nodes that provide the needs.
-  Node* needed_by = nullptr;            // The first that does.
-  std::uint32_t place = 0;              // Scoped, Given: in a scope's table.
-  bool is_checked = false;              // Its needs were followed; for build().
-  bool is_being_made = false;           // Singleton, Lazy; under Core::making.
-  std::atomic<void*> object = nullptr;  // Value, Singleton, Lazy: as what it provides.
-  void* at = nullptr;                   // Singleton: the memory it was made in.
-  // Values of the first instance; nothing is written here after that, also when workers make instances for their
-  // requests.
+  std::vector<Node*> from;              // The nodes that provide its needs.
+  Node* needed_by = nullptr;            // The first node that needs it.
+  std::uint32_t place = 0;              // Scoped, Given: the index in the table of a scope.
+  bool is_checked = false;              // Its needs have been checked; used by build().
+  bool is_being_made = false;           // Singleton, Lazy; guarded by Core::making.
+  std::atomic<void*> object = nullptr;  // Value, Singleton, Lazy: the object as the type that it provides.
+  void* at = nullptr;                   // Singleton: the memory in which it was made.
+  // Values of the first instance; never written after that, even when workers make instances for their requests.
   std::atomic<std::int64_t> took_ns = -1;
   std::atomic<std::int32_t> order = -1;
 };
 
-// From the service that was asked for to the one that is being made.
+// The path from the requested service to the one being made.
 struct Path {
   const Node& node;
   const Path* above;
@@ -91,12 +90,12 @@ struct Made {
 struct Core {
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<Node*> by_index;            // By TypeId::index; null: not provided.
-  std::vector<std::atomic<void*>> slots;  // The same, of what get() gives.
+  std::vector<std::atomic<void*>> slots;  // The same for the objects that get() returns.
   std::uint32_t places = 0;
   bool is_building = true;
   std::int64_t took_ns = 0;
   std::atomic<std::int32_t> made_count = 0;
-  std::recursive_mutex making;  // A constructor may ask for a lazy service.
+  std::recursive_mutex making;  // Recursive, because a constructor may ask for a lazy service.
   Made* last = nullptr;
 
   Result<void*> provide(Node& node, ScopeState* scope, Made*& owner, const Path* above);
@@ -116,7 +115,7 @@ void destroy_all(Made*& last, bool is_heap) noexcept {
   }
 }
 
-// A Made, followed by room for the object that `node` makes.
+// A Made, followed by space for the object that `node` makes.
 Made* room_for(const Node& node, ScopeState* scope) {
   constexpr std::size_t usual = 16;
   const std::size_t padding = node.alignment > usual ? node.alignment - usual : 0;
@@ -135,7 +134,7 @@ std::string Core::chain(const Path& path) const {
   std::vector<const Node*> links;
   const Node* top = nullptr;
   for (const Path* at = &path; at != nullptr; at = at->above) links.push_back(top = &at->node);
-  // build() makes a service before those that need it come to ask.
+  // build() makes each service before those that need it ask for it.
   for (const Node* at = top->needed_by; is_building && at != nullptr; at = at->needed_by) links.push_back(at);
   std::string text = text_of(path.node.where) + ": ";
   for (auto at = links.rbegin(); at != links.rend(); ++at) {
@@ -257,7 +256,7 @@ void refuse_get(const TypeId& type) noexcept {
 
 namespace {
 
-// Finds who provides what, and every mistake.
+// Finds the provider of each service, and every mistake.
 class Wirer {
  public:
   explicit Wirer(Core& core) : core_(core) {}
@@ -278,7 +277,7 @@ class Wirer {
         if (from != nullptr && from->needed_by == nullptr && from != node) from->needed_by = node;
       }
     }
-    // Begins with the nodes that no other one needs, so that a chain begins where a reader would expect it.
+    // Begins with nodes that no other node needs, so that a chain begins where a reader expects it.
     std::vector<Node*> path;
     for (Node* node : nodes) {
       if (node->needed_by == nullptr) follow(*node, path);
@@ -393,7 +392,7 @@ void add_needs(const Node& node, std::vector<std::string>& names) {
   }
 }
 
-// The tree below `node`, once; what was shown already is named only.
+// The tree below `node`; a subtree that was already shown is only named.
 struct Tree {
   std::vector<const Node*> shown;
   struct Line {

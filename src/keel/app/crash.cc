@@ -38,17 +38,18 @@
 namespace keel::app {
 namespace {
 
-// What a crash needs is here before it: nothing below allocates or locks, except in copies of the process.
+// Everything needed for a crash is prepared beforehand: the code below neither allocates nor locks, except in copies of
+// the process.
 
 constexpr int crash_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGABRT};
 constexpr int signal_count = sizeof crash_signals / sizeof crash_signals[0];
 constexpr Duration log_patience = 1_s;
 constexpr Duration stop_patience = 200_ms;
-constexpr int requests_shown = 16;  // The requests that are shown of each worker.
+constexpr int requests_shown = 16;  // How many requests are shown for each worker.
 constexpr Duration name_patience = 3_s;
-// How long a thread that crashes second waits for the first one to end the process.
+// How long a second crashing thread waits for the first one to end the process.
 constexpr Duration other_patience = 20_s;
-// A fault this near to the stack pointer is a stack overflow: in a function's frame, or in the page after it.
+// A fault this close to the stack pointer is a stack overflow: in a function's frame, or in the page after it.
 constexpr std::uintptr_t near_bytes = 64 * 1024;
 
 struct Installed {
@@ -59,7 +60,7 @@ struct Installed {
   bool is_ours[signal_count] = {};
   struct sigaction before[signal_count] = {};
   std::terminate_handler terminate_before = nullptr;
-  char core_filter_before[16] = {};  // Empty: the filter is not changed.
+  char core_filter_before[16] = {};  // Empty: the filter was not changed.
   std::atomic<bool> is_installed = false;
 };
 constinit Installed installed;
@@ -73,7 +74,7 @@ struct Crash {
   ucontext_t* context = nullptr;
   char thread_name[16] = {};
   Stack stack;
-  // For the line in the log, which another thread writes.
+  // For the log entry, which another thread writes.
   char place[256] = {};    // "shop+0x1234"
   char request[256] = {};  // "POST /orders/{id}"
   log::TraceId trace = {};
@@ -81,7 +82,7 @@ struct Crash {
 };
 constinit Crash crash;
 
-// Text to standard error and the file, in pieces that are written with one call.
+// Writes text to standard error and the file, each piece with one call.
 class Out {
  public:
   ~Out() { flush(); }
@@ -92,7 +93,7 @@ class Out {
     }
     return *this;
   }
-  // Longest text from outside that is shown.
+  // The maximum length of a text from outside.
   Out& foreign(std::string_view piece) noexcept {
     for_each_printable(piece, [this](std::string_view fit) { text(fit); });
     return *this;
@@ -177,10 +178,10 @@ std::string_view meaning() noexcept {
 
 // --- in a copy of the process ---------------------------------------------------------------------------------------
 
-// Runs `f` in a copy of this process with this thread alone, where it may allocate, lock and crash. True when it
-// came to its end in time.
+// Runs `f` in a copy of this process that has only this thread, where it may allocate, lock and crash. True when it
+// completed in time.
 bool run_in_copy(Duration patience, FunctionRef<void()> f) noexcept {
-  // Not fork(3): that takes the locks of the heap. No signal is sent at its end, so that no other process is woken.
+  // Not fork(3), which takes the locks of the heap. No signal is sent when it ends, so that no other process is woken.
   const auto child = static_cast<pid_t>(syscall(SYS_clone, 0, nullptr, nullptr, nullptr, 0));
   if (child < 0) return false;
   if (child == 0) {
@@ -208,7 +209,7 @@ bool run_in_copy(Duration patience, FunctionRef<void()> f) noexcept {
   }
 }
 
-// What fits of it, and a zero.
+// Copies as much as fits, and a zero.
 template <std::size_t n>
 class Text {
  public:
@@ -262,7 +263,7 @@ void say_addresses() noexcept {
     out.text(*place.path != '\0' ? std::string_view(place.path) : "(program)").text("+").hex(place.offset).text("\n");
   }
   if (crash.stack.is_cut) out.text("  … and more\n");
-  // The innermost one that is of the program, and not of the library whose function it has called.
+  // The innermost function of the program, not of the library that it has called.
   const auto* const frames = crash.stack.frames;
   const auto* const own = std::find_if(frames, frames + crash.stack.count,
                                        [](std::uintptr_t frame) { return *module_place(frame).path == '\0'; });
@@ -295,7 +296,7 @@ void flush_logs() noexcept {
 void say_names() noexcept {
   for (const bool demangle : {true, false}) {
     const bool is_done = run_in_copy(name_patience, [demangle] {
-      // Either all of it comes out or nothing.
+      // Either all of it is written or nothing.
       static char text[64 * 1024];
       std::size_t size = 0;
       const auto put = [&size](std::string_view piece) {
@@ -362,7 +363,7 @@ void say_requests() noexcept {
 constexpr void (*steps[])() noexcept = {stop_others, say_what_happened, say_request, say_addresses,
                                         flush_logs,  say_requests,      say_names};
 
-// The signal's default effect, as soon as the handler returns: at the instruction that raised it.
+// The signal's default effect, when the handler returns: at the instruction that raised it.
 void let_it_happen(int signal) noexcept {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
@@ -372,7 +373,7 @@ void let_it_happen(int signal) noexcept {
   sigaddset(&mask, signal);
   pthread_sigmask(SIG_BLOCK, &mask, nullptr);
   const auto self = static_cast<pid_t>(syscall(SYS_gettid));
-  // With what the kernel said about it, for the debugger that opens the core.
+  // With the kernel's information about it, for the debugger that opens the core.
   siginfo_t info = crash.info;
   if (signal != crash.signal || syscall(SYS_rt_tgsigqueueinfo, getpid(), self, signal, &info) != 0) {
     syscall(SYS_tgkill, getpid(), self, signal);
@@ -391,13 +392,13 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     Host::system().sleep(other_patience);
     return let_it_happen(signal);
   }
-  // A crash inside a step returns here, and continues after it.
+  // A crash inside a step returns here, and the next step continues.
   while (crash.step < static_cast<int>(sizeof steps / sizeof steps[0])) steps[crash.step++]();
   let_it_happen(signal);
 }
 
 [[noreturn]] void on_terminate() noexcept {
-  // An exception's text may need what is damaged; it is asked for before the handler runs.
+  // An exception's text may need damaged data; it is read before the handler runs.
   if (const std::type_info* const type = abi::__cxa_current_exception_type()) {
     int status = 0;
     char* const name = abi::__cxa_demangle(type->name(), nullptr, nullptr, &status);
@@ -440,10 +441,10 @@ int find_build_id(dl_phdr_info* program, std::size_t, void* argument) {
       at = id + rounded(note.n_descsz);
     }
   }
-  return 1;  // The program comes first; its libraries are not asked.
+  return 1;  // The program comes first; its libraries are skipped.
 }
 
-// proc(5): which mappings a core dump has. Also for signals that have no handler.
+// proc(5): selects the mappings in a core dump. Also for signals without a handler.
 constexpr char core_filter[] = "/proc/self/coredump_filter";
 constexpr std::string_view headers_alone = "0x10";  // ELF headers: a debugger finds the build ids there.
 
@@ -459,7 +460,7 @@ void leave_memory_out_of_cores() noexcept {
   const int file = ::open(core_filter, O_RDONLY | O_CLOEXEC);
   if (file < 0) return;
   char* const before = installed.core_filter_before;
-  before[0] = '0';  // It reads as hexadecimal digits and is written with their prefix.
+  before[0] = '0';  // The file is read as plain hexadecimal digits, but must be written with their prefix.
   before[1] = 'x';
   const ssize_t n = ::read(file, before + 2, sizeof installed.core_filter_before - 3);
   ::close(file);
@@ -487,7 +488,7 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
   Text(installed.name) << options.name;
   Text(installed.build) << build_id();
   if (!options.core_memory) leave_memory_out_of_cores();
-  // Once now, so that the unwinder has made what it makes once.
+  // Called once now, so that the unwinder has initialised itself.
   capture_stack(crash.stack);
   installed.terminate_before = std::set_terminate(on_terminate);
   for (int i = 0; i < signal_count; ++i) {
@@ -496,7 +497,7 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
     if (!installed.is_ours[i]) continue;
     struct sigaction action = {};
     action.sa_sigaction = on_crash;
-    // A crash inside the handler has to come back to it.
+    // A crash inside the handler must come back to it.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigaction(crash_signals[i], &action, nullptr);
   }

@@ -28,11 +28,11 @@ namespace {
 constexpr std::string_view greeting = "keel-handover 1 ";
 constexpr std::string_view any_greeting = "keel-handover ";
 constexpr Duration answer_timeout = 5_s;
-// A process that connects has its greeting ready.
+// A connecting process has its greeting ready.
 constexpr Duration greeting_timeout = 1_s;
 constexpr std::size_t message_bytes_max = 512;
 constexpr int listeners_max = 4096;
-constexpr std::size_t secret_bytes_max = 16 * 1024;  // A pipe holds it.
+constexpr std::size_t secret_bytes_max = 16 * 1024;  // Fits into a pipe.
 
 // A descriptor that closes itself.
 class Descriptor {
@@ -67,8 +67,8 @@ struct Peer {
   bool is_trusted = false;
 };
 
-// The process at the other end. A process of another user must not be given sockets, nor be believed to have some for
-// us.
+// The process at the other end. A process of another user must neither get sockets nor be trusted to have some for this
+// one.
 Peer peer_of(int fd) noexcept {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -99,7 +99,7 @@ bool send_message(int fd, std::string_view text, int descriptor = -1) noexcept {
 }
 
 struct Message {
-  enum class Kind : std::uint8_t { Text, End, Nothing };  // Nothing: it is not there yet.
+  enum class Kind : std::uint8_t { Text, End, Nothing };  // Nothing: no message has come yet.
   Kind kind = Kind::End;
   std::string text = {};
   Descriptor descriptor = {};
@@ -111,7 +111,7 @@ Message receive_message(int fd) {
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  // Room for more than the one descriptor that may arrive: all are received, so that they can be closed.
+  // Has space for more than the one descriptor that may arrive, so that all are received and can be closed.
   constexpr int most = 16;
   alignas(cmsghdr) char control[CMSG_SPACE(most * sizeof(int))] = {};
   message.msg_control = control;
@@ -137,7 +137,7 @@ Message receive_message(int fd) {
   return received;
 }
 
-// Waits for a message; Nothing when none comes within `timeout`, or when `stop` (a descriptor, or -1) is readable
+// Waits for a message; Nothing when none comes within `timeout`, or when `stop` (a descriptor, or -1) becomes readable
 // first.
 Message wait_for_message(int fd, Duration timeout, int stop = -1) {
   const Instant end = Host::system().now() + timeout;
@@ -163,7 +163,7 @@ void wipe(std::string& secret) noexcept {
   secret.clear();
 }
 
-// The end of a pipe that has it; none without descriptors. Nothing of it is left anywhere when that is closed.
+// The read end of a pipe that contains it; none when there are no descriptors left. Closing it removes the last copy.
 Descriptor pipe_with(const std::string& secret) noexcept {
   int ends[2];
   if (secret.empty() || secret.size() > secret_bytes_max || ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
@@ -173,9 +173,9 @@ Descriptor pipe_with(const std::string& secret) noexcept {
   return reads;
 }
 
-// All that is in the pipe; it was written before it came.
+// Everything in the pipe; it was written before the descriptor came.
 std::string secret_in(const Descriptor& pipe) {
-  std::string secret(secret_bytes_max, '\0');  // Once: one that grows leaves copies.
+  std::string secret(secret_bytes_max, '\0');  // Allocated once: a growing string would leave copies.
   std::size_t size = 0;
   struct stat status;
   if (::fstat(pipe.get(), &status) == 0 && S_ISFIFO(status.st_mode)) {
@@ -205,7 +205,7 @@ struct Handover::Server {
   State finish() noexcept;
 
   std::string path;
-  std::string prepared;  // Where the socket is until it is published.
+  std::string prepared;  // Where the socket is before it is published.
   std::string service;
   Listeners listeners;
   Function<std::string()> secret;
@@ -218,7 +218,7 @@ struct Handover::Server {
   bool published = false;
   bool ended = false;
   std::unique_ptr<Thread> thread;
-  // The thread's, until it has ended:
+  // Belongs to the thread until that has ended:
   Descriptor successor;
   pid_t process = 0;
   State state = State::Kept;
@@ -238,7 +238,7 @@ Result<std::unique_ptr<Handover>> Handover::make(std::string path, std::string s
   server->socket = Descriptor(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   server->stop = Descriptor(::eventfd(0, EFD_CLOEXEC));
   if (!server->socket.is_open() || !server->stop.is_open()) return Error::from_errno("socket", errno);
-  // The mode of the socket is that of the path it is bound to (less the umask), from its first moment.
+  // The socket's mode is that of the path it is bound to (less the umask), from the first moment.
   if (::fchmod(server->socket.get(), S_IRUSR | S_IWUSR) != 0) return Error::from_errno("fchmod", errno);
   ::unlink(beside.c_str());  // A file of an earlier process with the same process id.
   if (::bind(server->socket.get(), address.system(), address.system_size()) != 0) {
@@ -285,7 +285,7 @@ Handover::State Handover::Server::finish() noexcept {
   listeners.clear();
   if (!prepared.empty()) ::unlink(prepared.c_str());
   struct stat status;
-  // A successor puts its own there, now or in a moment.
+  // A successor replaces it by its own, now or soon.
   if (published && state == State::Kept && ::stat(path.c_str(), &status) == 0 && status.st_dev == device &&
       status.st_ino == inode) {
     ::unlink(path.c_str());
@@ -318,7 +318,7 @@ void Handover::Server::greet(Descriptor connection) {
   };
   const Peer peer = peer_of(connection.get());
   if (!peer.is_trusted) return refuse("it is a process of another user");
-  // It must not keep us waiting when we are to end, nor when another one has something to say.
+  // It must not delay the shutdown, or another process that has a message.
   timeval limit{.tv_sec = 1, .tv_usec = 0};
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   const Message hello = wait_for_message(connection.get(), greeting_timeout, stop.get());
@@ -388,7 +388,7 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(connection.get(), address.system(), address.system_size()) != 0) {
     const int number = errno;
-    // A file that is no socket rejects as well; publish() would put ours in its place.
+    // A file that is not a socket is an error as well; publish() would otherwise replace it.
     struct stat status;
     const bool is_other = ::stat(path.c_str(), &status) == 0 && !S_ISSOCK(status.st_mode);
     if (number == EPROTOTYPE || number == ENOTSOCK || is_other) {

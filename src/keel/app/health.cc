@@ -17,7 +17,7 @@
 namespace keel::app {
 namespace {
 
-// Waiting for ever cannot be added to a clock.
+// An infinite wait cannot be added to a clock.
 constexpr Duration wait_max = 1_h;
 
 // RFC 3339, in seconds.
@@ -64,7 +64,7 @@ struct Health::Entry : Job {
   bool late = false;   // This run has passed its timeout.
   bool again = false;  // check_soon() was called during this run.
   Instant began;       // The start of the current run, or of the last one.
-  Instant next;        // When it is due.
+  Instant next;        // When the next run is due.
   Status status = Status::NotChecked;
   std::int64_t since_wall_ns = 0;
   bool has_run = false;
@@ -73,7 +73,7 @@ struct Health::Entry : Job {
   std::string last_error;
 };
 
-// Instead of the threads, on one loop of a simulation.
+// Used in a simulation instead of the threads, on one loop.
 struct Health::Rounds : Timer {
   Rounds(Health& h, io::Runtime& r)
       : Timer([](Timer& timer) noexcept { static_cast<Rounds&>(timer).health.take_round(); }),
@@ -233,7 +233,7 @@ void Health::add_thread() {
   threads_.push_back(Host::system().start_thread(name.c_str(), [this] { work(); }));
 }
 
-// Each thread takes what is due, and before it runs it makes sure that another one looks after the rest.
+// Each thread takes a due check, and before it runs the check it makes sure that another thread watches the rest.
 void Health::work() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
@@ -275,13 +275,13 @@ void Health::run_unlocked(std::unique_lock<std::mutex>& lock, Entry& entry) {
   finish(entry, std::move(result));
 }
 
-// Something may be due.
+// A check may be due.
 void Health::wake() {
   wake_.notify_all();
   if (rounds_ != nullptr) rounds_->loop.start_timer(*rounds_, clock_->now());
 }
 
-// A function that is due, now marked as running; tasks are begun by the way. None: nothing is due before `wake`.
+// A due function, now marked as running; tasks are started here as well. None: nothing is due before `wake`.
 Health::Entry* Health::pick(Instant& wake) {
   const Instant now = clock_->now();
   for (const auto& each : entries_) {
@@ -308,12 +308,12 @@ Health::Entry* Health::pick(Instant& wake) {
   return nullptr;
 }
 
-// Whether what `entry` needs is well. When it is not, that is the entry's result.
+// Whether everything that `entry` needs is well. If not, that is the result of the entry.
 bool Health::may_run(Entry& entry, Instant now) {
   for (const std::string& name : entry.options.needs) {
     const Entry* const need = find(name);
     if (need == nullptr) continue;
-    // It comes first; when it has a response, this is looked at again.
+    // The needed check runs first; when it has a result, this is checked again.
     if (need->runs ? !need->late : now >= need->next) return false;
     if (need->status == Status::Ok) continue;
     entry.has_run = true;
@@ -359,7 +359,7 @@ void Health::set(Entry& entry, Status status, std::string error) {
   finished_.notify_all();
 }
 
-// Logging may wait for a disk: without the lock, which the pages take.
+// Logging may wait for a disk, so it runs without the lock, which the pages need.
 void Health::report(std::unique_lock<std::mutex>& lock) {
   const auto changes = std::exchange(changes_, {});
   lock.unlock();
@@ -387,7 +387,7 @@ bool Health::started(Buffer& out) { return render(out, Kind::Startup); }
 
 bool Health::render(Buffer& out, Kind kind) {
   const std::lock_guard lock(mutex_);
-  // The verdict stands first and is known last: the checks are written aside.
+  // The verdict comes first but is known last: so the checks are written to a separate buffer.
   Buffer aside;
   json::Writer checks(aside);
   bool well = true;
@@ -409,7 +409,7 @@ bool Health::render(Buffer& out, Kind kind) {
   for (const auto& each : entries_) {
     const Entry& e = *each;
     if (e.options.kind != kind) continue;
-    // What was not checked says nothing about the process: a restart would not help.
+    // An unchecked entry says nothing about the process: a restart would not help.
     const bool good = e.status == Status::Ok || (kind == Kind::Liveness && e.status == Status::NotChecked);
     degraded = degraded || !good;
     well = well && (good || e.options.degrades);

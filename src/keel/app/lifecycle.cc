@@ -12,7 +12,7 @@
 namespace keel::app {
 namespace {
 
-constexpr std::chrono::milliseconds glance{5};  // How often a waiting thread looks at what is not a module.
+constexpr std::chrono::milliseconds glance{5};  // How often a waiting thread checks conditions that are not modules.
 
 constexpr char interrupted[] = "the start was interrupted";
 
@@ -26,10 +26,10 @@ struct Lifecycle::Entry {
   enum class State : std::uint8_t { Idle, Waiting, Starting, Running, Failed, Stopping, Stopped };
   Module module;
   std::vector<Entry*> needs;  // The entries of module.needs, once checked.
-  std::vector<Entry*> below;  // The same with the needs of these.
+  std::vector<Entry*> below;  // The needs, and the needs of these.
   bool is_checked = false;
   State state = State::Idle;
-  int order = 0;  // In which it came to run.
+  int order = 0;  // The position in which it started.
   Instant asked, began, ended, stop_began;
   std::string waited_for;
   std::string thread;
@@ -123,7 +123,7 @@ Lifecycle::Entry* Lifecycle::find(std::string_view name) const noexcept {
   return nullptr;
 }
 
-// `path`: how we came to this entry.
+// `path`: the way to this entry.
 Result<> Lifecycle::check(Entry& entry, std::vector<Entry*>& path) {
   if (entry.is_checked) return {};
   const auto chain = [&](std::string_view last) {
@@ -166,7 +166,7 @@ Result<> Lifecycle::add_need(Entry& of, Entry& need) {
   return checked;
 }
 
-// The needs have been checked.
+// Its needs have been checked.
 void Lifecycle::want(Entry& entry) {
   if (entry.state != Entry::State::Idle && entry.state != Entry::State::Failed) return;
   entry.state = Entry::State::Waiting;
@@ -208,7 +208,7 @@ void Lifecycle::work(Entry* entry, int thread) {
   while (entry != nullptr) {
     entry->thread = "start-" + std::to_string(thread);
     run(*entry, lock);
-    // What has become ready continues here, and the rest beside it.
+    // This thread continues with one that has become ready; other threads start the rest.
     entry = next_ready();
     advance(lock);
     changed_.notify_all();
@@ -334,7 +334,7 @@ std::string Lifecycle::waiting_for(const Entry& entry) const {
   return names.empty() ? names : names + " waited for it";
 }
 
-// Moves the threads that have nothing more to do out of the way.
+// Takes finished threads out of the list.
 void Lifecycle::join_finished(Lock& lock) {
   std::vector<Starter> finished;
   for (auto at = threads_.begin(); at != threads_.end();) {
@@ -350,7 +350,7 @@ void Lifecycle::join_finished(Lock& lock) {
   lock.lock();
 }
 
-// The last to have started of those that nothing still uses.
+// Of the modules that nothing uses any more, the one that started last.
 Lifecycle::Entry* Lifecycle::next_to_stop() noexcept {
   Entry* last = nullptr;
   for (const auto& entry : entries_) {
@@ -484,7 +484,8 @@ std::vector<Phase> Lifecycle::phases() const {
     }
     phases.push_back(std::move(phase));
   }
-  // Each after those that began with it. Not stable_sort: the library's own uses what Clang calls deprecated.
+  // Each after those that began at the same time. Not stable_sort: the library's version uses a function that Clang
+  // calls deprecated.
   for (auto at = phases.begin(); at != phases.end(); ++at) {
     std::rotate(std::ranges::upper_bound(phases.begin(), at, at->began, {}, &Phase::began), at, at + 1);
   }

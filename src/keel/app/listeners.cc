@@ -17,7 +17,7 @@ namespace {
 constexpr int first_descriptor = 3;  // SD_LISTEN_FDS_START
 constexpr int descriptors_max = 1024;
 
-// The variable's text, which is removed.
+// Returns the variable's text, and removes the variable.
 std::string take_variable(const char* name) {
   const char* const value = ::getenv(name);
   std::string text = value != nullptr ? value : "";
@@ -25,7 +25,7 @@ std::string take_variable(const char* name) {
   return text;
 }
 
-// The whole of `text`; -1 when it is not a number.
+// Converts all of `text`; -1 when it is not a number.
 int to_number(const std::string& text) noexcept {
   int number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -55,7 +55,7 @@ Address address_of(int fd) noexcept {
   return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
 }
 
-// Why it cannot be accepted from; "" when it can.
+// Why connections cannot be accepted from it; "" when they can.
 std::string_view objection_to(int fd) noexcept {
   struct stat status;
   if (::fstat(fd, &status) != 0) return "is not open";

@@ -56,7 +56,7 @@ constexpr auto forwarded_by_names = config::names<http::ForwardedBy>({{"x_forwar
 constexpr auto whom_names = config::names<http::Whom>({{"nobody", http::Whom::Nobody},
                                                        {"trusted_proxies", http::Whom::TrustedProxies},
                                                        {"everybody", http::Whom::Everybody}});
-constexpr int cpu_max = 1023;  // The last CPU of the set that the system is given.
+constexpr int cpu_max = 1023;  // The highest CPU number in the set that the system accepts.
 
 constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
 
@@ -493,7 +493,7 @@ void ThreadSettings::check(config::Checks& checks) const {
                     std::to_string(pool.affinity[j]) + " is out of range: expected the number of a CPU, from 0 to " +
                         std::to_string(cpu_max));
     }
-    // The workers and the connections of the database; no ThreadPool.
+    // The workers and the connections of the database are not a ThreadPool.
     if (pool.name != "network" && pool.name != "database") continue;
     const auto has_no_effect = [&](bool is_set, const char* key) {
       if (!is_set) return;

@@ -23,19 +23,19 @@ Signal to_signal(int number) {
   return Signal::Report;
 }
 
-// When the first SIGTERM or SIGINT was taken, by the monotonic clock; 0: none was.
+// When the first SIGTERM or SIGINT was taken, by the monotonic clock; 0: none has come.
 std::atomic<std::int64_t> first_at_ns = 0;
 static_assert(std::atomic<std::int64_t>::is_always_lock_free,
               "a signal handler reads it, which is safe only without a lock");
 
-// clock_gettime, which a signal handler may call too.
+// Uses clock_gettime, which a signal handler may call.
 std::int64_t clock_ns() noexcept {
   timespec now = {};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
 
-// Runs inside a signal handler: clock_gettime, write and _exit only.
+// Runs inside a signal handler: calls only clock_gettime, write and _exit.
 void end_unless_same(int number) {
   const std::int64_t first = first_at_ns.load(std::memory_order_relaxed);
   if (first != 0 && clock_ns() - first < SignalWaiter::same_request.count_ns()) return;

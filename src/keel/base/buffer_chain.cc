@@ -27,7 +27,7 @@ struct BufferChain::Block {
   std::string_view view() const noexcept { return buffer.view().substr(consumed); }
   std::size_t room() const noexcept { return buffer.capacity() - buffer.size(); }
 
-  Buffer buffer;  // Never filled beyond its capacity, so that its bytes stay where they are.
+  Buffer buffer;  // Never filled beyond its capacity, so that its bytes do not move.
   std::size_t consumed;
   Block* next;
 };
@@ -42,7 +42,7 @@ void BufferChain::link(Block* blocks, Block* last) noexcept {
   last_ = last;
 }
 
-// From open_ on there is room for `bytes`, or nothing has changed.
+// Makes room for `bytes` from open_ on, or changes nothing.
 void BufferChain::make_room(std::size_t bytes) {
   std::size_t room = 0;
   for (const Block* block = open_; block != nullptr; block = block->next) room += block->room();
@@ -80,7 +80,7 @@ void BufferChain::append(std::string_view bytes) {
 void BufferChain::append(Buffer&& bytes) {
   if (bytes.empty()) return;
   Block* const block = Block::make(std::move(bytes));
-  // In place of the empty blocks after open_.
+  // Replaces the empty blocks after open_.
   if (open_ != nullptr) {
     free_all(std::exchange(open_->next, nullptr));
     last_ = open_;

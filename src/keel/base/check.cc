@@ -26,7 +26,7 @@ void set_last_words(const char* text) noexcept {
 }
 
 void check_failed(const char* file, int line, const char* condition, const char* sentence) noexcept {
-  // Without the stream's lock: whoever holds it may be the one that failed.
+  // Does not take the stream's lock, because its holder may be the thread that failed.
   char text[words_max];
   std::snprintf(text, sizeof text - 1, "%s:%d: check failed: %s: %s", file, line, condition, sentence);
   set_last_words(text);

@@ -34,7 +34,7 @@ constexpr Row rows[code_count] = {
     {"Internal", 500, Level::Error},
 };
 
-// Whether a file belongs to Keel: its places tell the user nothing. Tests beside the sources are users.
+// Whether a file belongs to Keel: such places mean nothing to the user. Tests next to the sources count as user code.
 bool is_of_keel(std::string_view file) noexcept {
   if (file.find("_test.") != file.npos || file.find("_bench.") != file.npos) return false;
   for (const std::string_view module : {"base/", "task/", "exec/", "io/", "net/", "data/", "db/", "http/", "events/",
@@ -119,12 +119,12 @@ std::string_view to_string(Code code) noexcept { return row(code).name; }
 int http_status(Code code) noexcept { return row(code).status; }
 Level log_level(Code code) noexcept { return row(code).level; }
 
-// A message and the context in front of it, which comes later: so the characters stand at the end of their block.
+// A message and the context before it, which is added later: so the characters are at the end of their block.
 struct Error::Text {
   static constexpr std::string_view between = ": ";
 
-  // Puts `text` at the end of a new block, with room in front of it for `front` bytes now and more later. Null when
-  // there is no memory.
+  // Puts `text` at the end of a new block, with space before it for `front` bytes now and more later. Null when there
+  // is no memory.
   static Text* make(std::string_view text, std::size_t front) noexcept {
     const std::size_t used = front + text.size() + 1;
     const std::size_t capacity = used + std::max(context_room, used / 2);
@@ -154,9 +154,9 @@ struct Error::Text {
   }
   char* characters() noexcept { return reinterpret_cast<char*>(this + 1); }
 
-  std::size_t capacity;  // The size of the characters with their terminating null.
-  std::size_t begin;     // Where the message in them begins; the bytes before it are free.
-  // What is kept for the log beside the message.
+  std::size_t capacity;  // The number of characters including the terminating null.
+  std::size_t begin;     // Where the message begins; the bytes before it are free.
+  // What is kept for the log besides the message.
   struct Kept {
     std::string_view statement;
     std::source_location places[places_max];
@@ -183,7 +183,7 @@ Error& Error::with_origin_of(const Error& other) noexcept {
   return *this;
 }
 
-// With a block of its own; null when there is no memory for one.
+// Makes its own block; null when there is no memory for one.
 Error::Text* Error::own_text() noexcept {
   if (!is_owned()) {
     Text* const own = Text::make(message(), 0);
@@ -284,7 +284,7 @@ Error Error::clone() const noexcept {
     if (from.details != nullptr) {
       try {
         to.details.reset(from.details->clone());
-      } catch (const std::bad_alloc&) {  // As a stack that there is no memory for.
+      } catch (const std::bad_alloc&) {  // Treated like a stack for which there is no memory.
       }
     }
   }
@@ -295,7 +295,7 @@ Error&& Error::during(std::string_view statement, std::source_location place) &&
   if (Text* const own = own_text(); own != nullptr && own->kept.statement.empty()) {
     Text::Kept& kept = own->kept;
     kept.statement = statement;
-    // In front: whoever awaits it is further out.
+    // Put in front, because the awaiting code is further out.
     kept.place_count = std::min(kept.place_count + 1, places_max);
     std::move_backward(kept.places, kept.places + kept.place_count - 1, kept.places + kept.place_count);
     kept.places[0] = place;
@@ -308,7 +308,7 @@ Error&& Error::awaited_at(std::source_location place) && noexcept {
   Text* const own = own_text();
   if (own == nullptr || own->kept.place_count == places_max) return std::move(*this);
   Text::Kept& kept = own->kept;
-  // A statement that is written where it is awaited is one place.
+  // A call that is awaited in the same statement counts as one place.
   if (kept.place_count != 0) {
     const std::source_location& last = kept.places[kept.place_count - 1];
     if (last.line() == place.line() && std::string_view(last.file_name()) == place.file_name()) return std::move(*this);

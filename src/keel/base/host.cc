@@ -21,7 +21,7 @@
 namespace keel {
 namespace {
 
-// For this thread and those that it starts, while it lives.
+// Blocks signals for this thread, and those that it starts, while it lives.
 class SignalsBlocked {
  public:
   SignalsBlocked() noexcept {
@@ -40,11 +40,11 @@ class SignalsBlocked {
 class SystemThread final : public Thread {
  public:
   SystemThread(const char* name, Function<void()> body) {
-    // What a thread needs memory for it has when this returns, and not later, when memory may be short: glibc ends the
-    // process when it cannot note that the pool's lists have an end.
+    // The thread has allocated everything it needs when this returns, and not later, when memory may be short: glibc
+    // ends the process when it cannot register the destructor of the pool's lists.
     std::latch has_begun(1);
-    // Signals are taken by the main thread alone; a thread begins with all of them blocked, and lets in those that a
-    // fault of its own raises and the one that asks for its stack.
+    // Only the main thread takes signals; a thread begins with all of them blocked, and unblocks those that its own
+    // faults raise and the one that asks for its stack.
     std::optional<SignalsBlocked> blocked(std::in_place);
     thread_ = std::thread([body = std::move(body), &has_begun] {
       const SignalStack signal_stack;

@@ -38,8 +38,8 @@ void end_of_thread(void*) noexcept {
   retains = Retains::NoLonger;
 }
 
-// From now on this thread keeps blocks, until it ends; not when that cannot be noticed. A key of a thread: to register
-// a destructor of a thread_local allocates, and glibc aborts where there is no memory.
+// From now on this thread keeps blocks, until it ends; it does not if its end cannot be noticed. Uses a thread-specific
+// key: registering a destructor of a thread_local allocates, and glibc aborts when there is no memory.
 bool begin_to_retain() noexcept {
   struct Key {
     pthread_key_t key{};
@@ -55,7 +55,7 @@ bool begin_to_retain() noexcept {
 }  // namespace
 
 void* pool_from_heap(std::size_t bytes) {
-  // The room of its class is that of blocks that are kept: this one may come back as one more.
+  // The block has the size of its class's kept blocks, so that it may come back as one of them.
   void* block = std::malloc(pool_block_size(bytes));
   if (block == nullptr) [[unlikely]]
     throw std::bad_alloc();

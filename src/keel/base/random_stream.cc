@@ -20,7 +20,7 @@ constinit std::atomic<std::uint32_t> forks{0};
 }  // namespace internal
 namespace {
 
-// RFC 8439 §2.3: the words that a state begins with; the key follows, then the counter and the nonce.
+// RFC 8439 §2.3: the constant words at the beginning of a state; the key follows, then the counter and the nonce.
 constexpr std::uint32_t constants[] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
 
 void count_forks() {
@@ -46,7 +46,7 @@ void RandomStream::take_key() noexcept {
   host_.secret(std::as_writable_bytes(std::span(key_)));
 }
 
-// The key never makes two sets of blocks, so the counter begins at 0 and the nonce is 0.
+// No key is used for two sets of blocks, so the counter begins at 0 and the nonce is 0.
 void RandomStream::refill() noexcept {
   if (forks_ != internal::forks.load(std::memory_order_relaxed)) take_key();
   std::uint32_t state[internal::chacha20_state_words] = {};

@@ -56,7 +56,7 @@ bool is_in_module(std::uintptr_t address) noexcept {
 std::uintptr_t program_counter(const ucontext_t& context) noexcept {
   return static_cast<std::uintptr_t>(context.uc_mcontext.gregs[REG_RIP]);
 }
-// As if the function that was called last had returned.
+// Makes the context as if the last called function had returned.
 void undo_call(ucontext_t& context) noexcept {
   greg_t* const registers = context.uc_mcontext.gregs;
   registers[REG_RIP] = *reinterpret_cast<const greg_t*>(registers[REG_RSP]);
@@ -74,7 +74,7 @@ backtrace_state* symbols() noexcept {
   return state;
 }
 
-// The one stack that is being asked for.
+// The one stack that is currently requested.
 struct Question {
   static constexpr int nobody = 0;
   static constexpr int being_answered = -1;
@@ -93,7 +93,7 @@ void answer(int, siginfo_t*, void* context) {
   const int error = errno;
   Question& q = question();
   int self = static_cast<int>(syscall(SYS_gettid));
-  // A response that comes too late finds another question, or none.
+  // A late response finds another request, or none.
   if (q.thread.compare_exchange_strong(self, Question::being_answered, std::memory_order_acquire)) {
     capture_interrupted_stack(*q.stack, context);
     (*q.also)();
@@ -108,14 +108,14 @@ Instant clock_now() noexcept {
   return Instant::from_ns(std::int64_t{at.tv_sec} * 1'000'000'000 + at.tv_nsec);
 }
 
-// One frame on its way to names. The debug information has the functions that were inlined, innermost first, and then
-// the one that contains them; the name of that one is better in the symbol table, with namespaces and arguments.
+// Finds the names of one frame. The debug information has the inlined functions, innermost first, and then the one that
+// contains them; the symbol table has a better name for that one, with namespaces and arguments.
 struct Namer {
   FunctionRef<void(int, const FrameName&)> f;
   bool demangle;
   int index = 0;
   bool has_line = false;
-  const char* function = nullptr;  // Up to line: what the debug information said last.
+  const char* function = nullptr;  // Up to line: the last result from the debug information.
   const char* file = nullptr;
   int line = 0;
   const char* symbol = nullptr;
@@ -176,7 +176,7 @@ void capture_interrupted_stack(Stack& stack, void* context) noexcept {
   }
   if (stack.count > 0) return;
   stack.frames[stack.count++] = at;
-  // Nothing is known about code at this address: continue with whoever called it. The unwinder reads this context.
+  // Nothing is known about the code at this address: continue with its caller. The unwinder reads this context.
   const ucontext_t before = interrupted;
   undo_call(interrupted);
   Walk walk{stack, program_counter(interrupted)};
@@ -213,7 +213,7 @@ Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience, Functio
     if (clock_now() >= until && q.thread.compare_exchange_strong(asked, Question::nobody)) {
       return fail(Code::DeadlineExceeded, "the thread did not respond");
     }
-    // A thread that has begun to respond is waited for, because it writes to `stack`.
+    // A thread that has begun to respond must be waited for, because it writes to `stack`.
     const timespec pause{0, 100'000};
     nanosleep(&pause, nullptr);
   }

@@ -25,9 +25,10 @@ using Kind = Field::Kind;
 namespace {
 
 constexpr std::size_t problems_max = 20;
-constexpr std::size_t file_bytes_max = (1 << 20) + 1;  // One more than parse_tree takes, so that it can say so.
+// One byte more than parse_tree accepts, so that it can report the error.
+constexpr std::size_t file_bytes_max = (1 << 20) + 1;
 
-// Insertions, deletions, replacements and swaps of neighbours that make `b` of `a`.
+// The number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`.
 std::size_t distance(std::string_view a, std::string_view b) {
   if (a.size() > 64 || b.size() > 64) return 64;
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
@@ -44,7 +45,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-// Every path below `fields` whose last key is `key`.
+// Every path below `fields` that ends in `key`.
 void paths_to(std::span<const Field> fields, std::string_view key, const std::string& path,
               std::vector<std::string>& found) {
   for (const Field& f : fields) {
@@ -62,14 +63,14 @@ const Field* find(std::span<const Field> fields, std::string_view key) {
 
 constexpr std::string_view file_suffix = "_file";
 
-// The Secret that `key` names the file of: token for token_file. Null where that is a field of its own, or nothing.
+// The Secret whose file `key` names: token for token_file. Null when that is a separate field, or nothing.
 const Field* secret_of(std::span<const Field> fields, std::string_view key) {
   if (!key.ends_with(file_suffix) || find(fields, key) != nullptr) return nullptr;
   const Field* const f = find(fields, key.substr(0, key.size() - file_suffix.size()));
   return f != nullptr && f->kind == Kind::Secret && !f->key.empty() ? f : nullptr;
 }
 
-// The name of an element of a map. A variable of the environment has no other letters.
+// Whether it can be the name of an element of a map. Only letters that an environment variable can have are allowed.
 bool is_name(std::string_view text) {
   return !text.empty() && text.size() <= 64 && ascii::is_lower(text[0]) && !text.contains("__") &&
          std::ranges::all_of(text, [](char c) { return ascii::is_lower(c) || ascii::is_digit(c) || c == '_'; });
@@ -126,7 +127,7 @@ class Loader {
     return {};
   }
 
-  // The rules between fields alone.
+  // Checks only the rules between fields.
   Result<> check(const Origins& origins) {
     origins_ = origins;
     judge(subject_.schema.root(), {});
@@ -136,7 +137,7 @@ class Loader {
   }
 
   void refuse(std::string_view path, std::string_view text) {
-    // A section has no place of its own.
+    // A section itself has no place.
     const auto entry = std::ranges::find(origins_.entries_, path, &Origins::Entry::path);
     problem(entry != origins_.entries_.end() ? std::string_view(entry->where) : "", path, text);
   }
@@ -152,7 +153,7 @@ class Loader {
       loader.refuse(field.empty() ? path : join(path, field), words);
     }
   };
-  // The rules() of plain structs, those within `f` first.
+  // Calls rules() of plain structs, those within `f` first.
   void judge(const Field& f, const std::string& path) {
     for (const Field& child : f.children) judge(child, join(path, child.key));
     if (f.kind == Kind::List || f.kind == Kind::Map) {
@@ -177,7 +178,7 @@ class Loader {
   }
 
   void problem(std::string_view where, std::string_view path, std::string_view text) {
-    // A flag says its key already.
+    // A flag already names its key.
     const bool said = path.empty() || (where.starts_with("--") && where.ends_with(path));
     std::string line;
     if (!where.empty()) line = fmt::format("{}: ", where);
@@ -189,7 +190,7 @@ class Loader {
   std::vector<Setting> command_line(std::string& file) {
     std::vector<Setting> settings;
     const auto& args = sources_.args;
-    std::string without_value;  // The previous flag, if the word after it may have been meant as its value.
+    std::string without_value;  // The previous flag, if the word after it was perhaps meant as its value.
     for (std::size_t i = 0; i < args.size(); ++i) {
       const std::string_view arg = args[i];
       const std::string before = std::exchange(without_value, {});
@@ -207,7 +208,7 @@ class Loader {
       } else if (arg.starts_with("--")) {
         without_value = add_setting(arg.substr(2), "--", settings);
       } else if (!before.empty()) {
-        // Perhaps a secret.
+        // It may be a secret, so it is not shown.
         problem("command line", {}, fmt::format("unexpected argument after {}", before));
       } else {
         problem("command line", {}, fmt::format("unexpected argument \"{}\"", shown(arg)));
@@ -216,7 +217,7 @@ class Loader {
     return settings;
   }
 
-  // The flag as it is shown, when it has no value or an empty one.
+  // The flag as it is shown when its value is missing or empty.
   std::string add_setting(std::string_view text, const char* flag, std::vector<Setting>& settings) {
     const std::size_t equals = text.find('=');
     const std::string path(text.substr(0, equals));
@@ -250,7 +251,7 @@ class Loader {
       }
       settings.push_back({path, std::string(entry.substr(equals + 1)), shown(name)});
     }
-    // Natural order, so that places in a list are appended in order: 2 before 10.
+    // In natural order (2 before 10), so that list elements are appended in order.
     std::sort(settings.begin(), settings.end(),
               [](const Setting& a, const Setting& b) { return ::strverscmp(a.path.c_str(), b.path.c_str()) < 0; });
     return settings;
@@ -264,7 +265,7 @@ class Loader {
     for (const ParseProblem& p : found) {
       problem(p.line == 0 ? name : fmt::format("{}:{}", name, p.line), shown(p.path), p.text);
     }
-    if (!found.empty() || root.kind == Node::Kind::Null) return;  // Null: empty, or comments only.
+    if (!found.empty() || root.kind == Node::Kind::Null) return;  // Null: the file is empty, or has only comments.
     place_ = name;
     style_ = Style::File;
     if (root.kind != Node::Kind::Map) {
@@ -278,7 +279,7 @@ class Loader {
     descend(subject_.schema.fields(), setting.path, {}, setting.text);
   }
 
-  // Finds the field of `rest` below `fields`; `path` is what was walked so far.
+  // Finds the field of `rest` below `fields`; `path` is the part already followed.
   void descend(std::span<const Field> fields, std::string_view rest, const std::string& path, const std::string& text) {
     const std::size_t dot = rest.find('.');
     const std::string_view key = rest.substr(0, dot);
@@ -352,7 +353,7 @@ class Loader {
   void apply(const Field& f, const Node& node, const std::string& path) {
     if (f.kind == Kind::Section) {
       if (node.kind == Node::Kind::Map) return apply_section(f.children, node, path);
-      if (node.kind == Node::Kind::Null) return;  // All its keys are commented out.
+      if (node.kind == Node::Kind::Null) return;  // All of its keys are commented out.
       return mismatch(f, node, path);
     }
     if (f.kind == Kind::List) {
@@ -390,7 +391,7 @@ class Loader {
     }
   }
 
-  // The file of the Secret `f`, which is at `path`; read once all sources have had their say.
+  // The file of the Secret `f`, which is at `path`; read once all sources have been applied.
   void apply_file(const Field& f, const Node& node, const std::string& path) {
     const std::string key = path + std::string(file_suffix);
     if (node.kind != Node::Kind::Scalar || node.text.empty()) {
@@ -411,7 +412,7 @@ class Loader {
                        fmt::format("is given together with {} ({}): remove one", path, value->where));
       }
       auto& secret = *static_cast<Secret*>(f.at);
-      if (secret.file().empty()) return;  // A field of that name.
+      if (secret.file().empty()) return;  // It is a separate field with that name.
       if (const Result<> read = read_secret(secret); !read) return problem(entry->where, key, read.error().message());
       entry->path = path;
     });
@@ -423,7 +424,7 @@ class Loader {
     return secret.read(file);
   }
 
-  // systemd says in a variable where the credentials of a unit are.
+  // systemd passes the folder of a unit's credentials in a variable.
   Result<std::string> expanded(const std::string& file) const {
     constexpr std::string_view variable = "CREDENTIALS_DIRECTORY";
     if (!file.starts_with('$') || file.substr(1, variable.size() + 1) != fmt::format("{}/", variable)) return file;
@@ -484,7 +485,7 @@ class Loader {
     if (!former.successor.empty()) return fmt::format("was renamed to {}", as_written(former.successor));
     return fmt::format("was removed; {}", former.advice);
   }
-  // `path` as this kind of source says it.
+  // `path` in the notation of this kind of source.
   std::string as_written(const std::string& path) const {
     if (style_ == Style::Variable) return variable(sources_.env_prefix, path);
     return style_ == Style::Flag ? "--" + path : path;
@@ -496,7 +497,7 @@ class Loader {
   void forget_below(const std::string& path) {
     std::erase_if(origins_.entries_, [&path](const Origins::Entry& e) { return e.is_below(path); });
   }
-  // By path; of several for one path the last, which won.
+  // Sorted by path; of several entries for one path the last, which is in force.
   void sort_origins() {
     auto& entries = origins_.entries_;
     std::sort(entries.begin(), entries.end(), [](const Origins::Entry& a, const Origins::Entry& b) {

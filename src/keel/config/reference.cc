@@ -28,7 +28,7 @@ std::string escaped(std::string_view text) {
   return made;
 }
 
-// A cell of a table ends at each bar, also within a code span.
+// A table cell ends at each bar, even within a code span.
 std::string code(std::string_view text) {
   std::string made = "`";
   for (const char c : text) {

@@ -25,12 +25,12 @@ bool has_path(std::span<const Field> fields, std::string_view path) {
   });
 }
 
-// What differs between two values of one type, and the new value of it where that is reloadable.
+// Finds the differences between two values of one type, and makes the new value where the fields are reloadable.
 class Difference {
  public:
   explicit Difference(const Origins& origins) : origins_(origins) {}
 
-  // `now` takes over from `found`; its fields are a copy of what is in force.
+  // `now` takes over values from `found`; its fields are a copy of those in force.
   void section(std::span<const Field> now, std::span<const Field> found, const std::string& path, bool reloadable) {
     for (std::size_t i = 0; i < now.size(); ++i) {
       one(now[i], found[i], join(path, now[i].key), reloadable || now[i].is_reloadable);
@@ -151,7 +151,7 @@ Result<std::vector<Change>> Versions::reload(AfterReaders after_readers) {
   if (changes.empty() && before.waiting.empty() && origins == before.origins) return changes;
 
   if (!waiting.empty()) {
-    // What was found is right in itself; what will be in force is a mixture.
+    // The loaded values are valid by themselves; but the values in force will be a mixture.
     KEEL_TRY_VOID(internal::check({schema, value.get(), type_.check}, origins)
                       .because("together with values that need a restart"));
   }

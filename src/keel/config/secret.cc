@@ -20,7 +20,7 @@ namespace {
 class Descriptor {
  public:
   explicit Descriptor(const std::string& path)
-      // Not blocking: a pipe at that place is rejected, and not waited for.
+      // Not blocking, so that a pipe is rejected, and not waited for.
       : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) {}
   Descriptor(const Descriptor&) = delete;
   ~Descriptor() {
@@ -47,7 +47,7 @@ void Secret::map(std::size_t size) {
   if (size == 0) return;
   void* const memory = mmap(nullptr, mapped_bytes(size), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  // A kernel without it dumps them; nothing else changes.
+  // A kernel without this dumps the memory; nothing else changes.
   madvise(memory, mapped_bytes(size), MADV_DONTDUMP);
   text_ = static_cast<char*>(memory);
   size_ = size;
@@ -89,7 +89,7 @@ Result<Secret> Secret::from_file(const std::string& path) {
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return wrong(path, fmt::format("can be written by users other than its owner: chmod go-w {}", path));
   }
-  // Straight to where it may lie: no buffer on the way has to be wiped.
+  // Read directly into its final memory, so that no other buffer needs wiping.
   Secret whole;
   whole.map(file_bytes_max + 1);
   std::size_t size = 0;
@@ -115,7 +115,7 @@ Secret Secret::take() {
   Secret other;
   other.map(size_);
   other.spoil();
-  // The size, which another thread may be reading, stays.
+  // The size stays, because another thread may be reading it.
   other.text_ = __atomic_exchange_n(&text_, other.text_, __ATOMIC_ACQ_REL);
   return other;
 }

@@ -8,11 +8,11 @@
 namespace keel::contract {
 namespace {
 
-// Of the body of a response that is streamed, where it is read whole: of one that is declared, and of any other.
+// Limits the body of a streamed response when it is read whole: first for a declared one, then for any other.
 constexpr std::size_t typed_bytes_max = 8 << 20;
 constexpr std::size_t other_bytes_max = 64 << 10;
 
-// The field that a scheme sends, or "".
+// The header field that a scheme sends, or "".
 std::string_view field_of(const Scheme& scheme) noexcept {
   switch (scheme.kind) {
     case Scheme::Kind::Bearer:
@@ -183,7 +183,7 @@ Task<> Call::open(Outcome& outcome, void* result, Read read, std::optional<http:
   const bool is_typed = is_declared && begun.expected().is_typed;
   std::string body;
   if (is_declared && !is_typed && !begun.expected().media_type.empty()) {
-    // It is the caller's to read.
+    // The caller reads it.
   } else {
     while (true) {
       const Chunk chunk = co_await response.read();

@@ -22,14 +22,14 @@ using http::Request;
 using http::Response;
 using http::Status;
 
-// What is served at one path.
+// The content served at one path.
 struct Resource {
-  std::string owned = {};  // What text views, where that is no literal.
+  std::string owned = {};  // The memory of the text, if that is not a literal.
   std::string_view text = {};
   std::string_view gzip = {};
   std::string_view content_type = {};
   std::string_view cache_control = "no-cache";
-  std::string etag = {};  // Of each form its own: they are different bytes.
+  std::string etag = {};  // Each form has its own, because the bytes differ.
   std::string gzip_etag = {};
   std::string policy = {};
   bool any_origin = false;

@@ -23,7 +23,7 @@ bool is_one_of(char c, std::string_view set) noexcept { return set.find(c) != se
 
 bool are_digits(std::string_view text) noexcept { return std::all_of(text.begin(), text.end(), is_digit); }
 
-// Of two digits.
+// The number that two digits stand for.
 int number_of(std::string_view text) noexcept { return (text[0] - '0') * 10 + text[1] - '0'; }
 
 bool is_date(std::string_view text) noexcept {
@@ -38,7 +38,7 @@ bool is_date(std::string_view text) noexcept {
   return day >= 1 && day <= days[static_cast<std::size_t>(month) - 1] + (month == 2 && is_leap ? 1 : 0);
 }
 
-// "08:30" of a clock.
+// A time such as "08:30".
 bool is_hour_and_minute(std::string_view text) noexcept {
   return text.size() == 5 && text[2] == ':' && are_digits(text.substr(0, 2)) && are_digits(text.substr(3)) &&
          number_of(text) < 24 && number_of(text.substr(3)) < 60;
@@ -62,13 +62,13 @@ bool is_time(std::string_view text) noexcept {
     const int ahead = number_of(offset.substr(1)) * 60 + number_of(offset.substr(4));
     minutes += offset[0] == '-' ? ahead : -ahead;
   }
-  // §5.7: a leap second is the last of a day in UTC.
+  // §5.7: a leap second is the last second of a day in UTC.
   return second < 60 || (second == 60 && (minutes + 2 * 1440) % 1440 == 1439);
 }
 
-// Units follow one another in this order, none left out between two.
+// Units must come in this order, with no gap between them.
 bool takes_units(std::string_view& text, std::string_view units) noexcept {
-  std::size_t next = units.npos;  // Any.
+  std::size_t next = units.npos;  // Any unit may be the first.
   while (!text.empty() && is_digit(text.front())) {
     const auto last = std::find_if_not(text.begin(), text.end(), is_digit);
     if (last == text.end()) return false;
@@ -139,7 +139,8 @@ bool is_ipv6(std::string_view text) noexcept {
   return is_shortened ? groups < 8 : groups == 8;
 }
 
-// RFC 3492 §6.2, without what it makes: whether an A-label says code points, one of them at least not in ASCII.
+// RFC 3492 §6.2, without producing the output: whether an A-label encodes code points, at least one of them not in
+// ASCII.
 bool is_punycode(std::string_view text) noexcept {
   const std::size_t last = text.rfind('-');
   std::size_t length = last == text.npos ? 0 : last;
@@ -184,7 +185,7 @@ bool is_label(std::string_view text, bool has_utf8) noexcept {
     if (!is_alphanumeric(c) && c != '-' && !(has_utf8 && static_cast<unsigned char>(c) >= 0x80)) return false;
   }
   if (text.size() < 4 || text[2] != '-' || text[3] != '-') return true;
-  // RFC 5891 §4.2.3.1: hyphens there are for A-labels.
+  // RFC 5891 §4.2.3.1: hyphens there are reserved for A-labels.
   return ascii::to_lower(text[0]) == 'x' && ascii::to_lower(text[1]) == 'n' && is_punycode(text.substr(4));
 }
 
@@ -401,7 +402,7 @@ bool is_base64(std::string_view text) noexcept {
     if (!is_alphanumeric(c) && c != '+' && c != '/') return false;
   }
   if (padding == 0) return true;
-  // RFC 4648 §3.5: what is padded away is zero.
+  // RFC 4648 §3.5: the padded bits must be zero.
   return padding == 2 ? is_one_of(text.back(), "AQgw") : is_one_of(text.back(), "AEIMQUYcgkosw048");
 }
 

@@ -25,7 +25,7 @@ constexpr Complaint missing = {"is required", "required"};
 constexpr const char* too_many = "has more than 256 members";
 constexpr const char* broken_escape = "has a '%' without two hexadecimal digits after it";
 
-// As JSON is read: 16, 16.0 and 1.6e1 are one integer.
+// Read as in JSON: 16, 16.0 and 1.6e1 are the same integer.
 template <class T, class Read>
 Complaint read_whole(std::string_view text, T& value, Read read) {
   if (!is_number(text)) return {"expected an integer", "type"};
@@ -53,7 +53,7 @@ std::string_view keep(http::Request& request, const Buffer& text) {
   return {kept.data(), kept.size()};
 }
 
-// Calls f(part) for each part of a text that is not empty.
+// Calls f(part) for each part of a non-empty text.
 template <class F>
 void split(std::string_view text, std::string_view separator, F f) {
   while (!text.empty()) {
@@ -65,8 +65,8 @@ void split(std::string_view text, std::string_view separator, F f) {
   }
 }
 
-// Calls f(part, is_quoted) for each element of a list in a field, where a quoted-string may have commas (RFC 9110
-// §5.6.4); without blanks around it.
+// Calls f(part, is_quoted) for each element of a list in a header field, where a quoted-string may contain commas (RFC
+// 9110 §5.6.4); parts have no blanks around them.
 template <class F>
 void split_header(std::string_view text, F f) {
   for (bool is_last = text.empty(); !is_last;) {
@@ -132,7 +132,7 @@ struct Pair {
   std::string_view text;
 };
 
-// The members of an object, lists put together. What comes twice and is no list is given to `twice`.
+// The members of an object, with lists collected. A repeated member that is not a list is passed to `twice`.
 template <class F>
 void write_members(Texts& texts, std::span<const Pair> pairs, std::span<const Field> fields, Form others, F twice) {
   texts.out().begin_object();
@@ -151,7 +151,7 @@ void write_members(Texts& texts, std::span<const Pair> pairs, std::span<const Fi
       continue;
     }
     if (std::any_of(pairs.begin() + static_cast<std::ptrdiff_t>(i) + 1, pairs.end(), is_same)) twice(name);
-    // A page sends every input, filled in or not.
+    // A web page sends every input, filled in or not.
     if (form == Form::Bare && pairs[i].text.empty()) continue;
     texts.out().key(name);
     texts.write(form, pairs[i].text);
@@ -422,7 +422,7 @@ void Input::read_json(const Parameter& parameter, std::string_view json, ReadFie
   Violations wrong;
   if (json::internal::read_text(json, request_.arena(), {}, read, value, wrong)) return;
   for (const Violation& one : wrong) {
-    // What is of another type cannot be read as its own.
+    // A value of another type cannot be read at all.
     Violations& to = misfits_ || wrong.is_malformed() || one.keyword == "type" ? unreadable_ : wrong_;
     to.add(std::string(parameter.name) + part_of(one.pointer), one.message, one.keyword);
   }
@@ -471,7 +471,7 @@ Result<> Input::read_form(std::span<const Field> fields, Form others, ReadField 
   if (is_body("multipart/form-data")) {
     KEEL_TRY(const std::span<const http::FormPart> parts, http::read_form(request_));
     for (const http::FormPart& part : parts) {
-      // A page sends an input of files from which none was chosen.
+      // A web page also sends an input for files when none was chosen.
       if (part.filename && part.filename->empty() && part.body.empty()) continue;
       if (count == pairs.size()) return fail(Code::InvalidArgument, "the form has more than 256 fields");
       pairs[count++] = {part.name, part.body};

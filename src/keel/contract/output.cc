@@ -24,7 +24,7 @@ bool is_multipart(std::string_view media_type) noexcept {
   return http::equals_ignore_case(http::trim_blanks(media_type.substr(0, media_type.find(';'))), "multipart/form-data");
 }
 
-// What stands between the elements of a list, and between the pairs of an object that explodes.
+// The separator between the elements of a list, and between the pairs of an exploded object.
 std::string_view separator_of(const Parameter& parameter) noexcept {
   switch (parameter.style) {
     case Style::SpaceDelimited:
@@ -78,7 +78,7 @@ void Output::put_whole(const Parameter& parameter, std::string&& text) {
   switch (parameter.place) {
     case Place::Path:
       if (text.empty()) refuse(parameter.name, "a parameter of a path is not empty");
-      // Clients take dot segments out of a path; those of a label have no other spelling.
+      // Clients remove dot segments from a path; those of a label cannot be written in another way.
       if (parameter.style == Style::Label) {
         if (text == "." || text == "..") refuse(parameter.name, "a label is not empty");
       } else if (text == "." || text == "..") {
@@ -241,7 +241,7 @@ void Output::query(std::string_view name, std::string_view value) {
   uri::percent_encode(query_, value);
 }
 void Output::cookie(std::string_view name, std::string_view value) {
-  // A cookie is not decoded where nothing says so (RFC 6265 §4.1.1).
+  // A cookie is not decoded unless a specification says so (RFC 6265 §4.1.1).
   const bool is_sendable = std::ranges::all_of(
       value, [](unsigned char c) { return c > 0x20 && c < 0x7f && c != '"' && c != ',' && c != ';' && c != '\\'; });
   if (!http::is_token(name) || !is_sendable) refuse(name, "is not the text of a cookie");
@@ -286,7 +286,7 @@ void Output::put_form(std::string_view media_type, std::span<const Field> fields
 }
 
 void Output::write_multipart(std::span<const Pair> pairs) {
-  // RFC 2046 §5.1.1: a line that no part has.
+  // RFC 2046 §5.1.1: a line that occurs in no part.
   std::string boundary;
   for (int number = 0; boundary.empty(); ++number) {
     std::string tried = "----keel-form-" + std::to_string(number);

@@ -57,7 +57,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 36> categori
     {"digit", "Nd"},
 }};
 
-// Reads a pattern; without `out` only checks it.
+// Reads a pattern; without `out` it only checks it.
 class Parser {
  public:
   Parser(std::string_view text, std::string* out) noexcept : text_(text), out_(out) {}
@@ -96,7 +96,7 @@ class Parser {
           break;
         case '{': {
           const std::size_t size = count_size();
-          if (size == 0) is_ecma_ = false;  // A brace by itself is itself elsewhere.
+          if (size == 0) is_ecma_ = false;  // A lone brace stands for itself elsewhere.
           repeat(may_repeat || size == 0, size == 0 ? 1 : size);
           may_repeat = false;
           break;
@@ -175,7 +175,7 @@ class Parser {
       at_ = end + 1;
       return;
     }
-    if (follows("(?")) is_ecma_ = false;  // RE2 knows others.
+    if (follows("(?")) is_ecma_ = false;  // RE2 knows other groups.
     take();
   }
 
@@ -185,7 +185,7 @@ class Parser {
     if (at_ < text_.size() && text_[at_] == '?') take();
   }
 
-  // Of "{2}", "{2,}" or "{2,3}" here; else 0.
+  // The size of "{2}", "{2,}" or "{2,3}" here; else 0.
   std::size_t count_size() const noexcept {
     std::size_t at = at_ + 1;
     const auto digits = [&] {
@@ -245,7 +245,7 @@ class Parser {
     return number;
   }
 
-  // What is no escape of ECMA-262 goes to RE2 as it is, which may know it.
+  // An escape that ECMA-262 does not have is passed on unchanged to RE2, which may know it.
   void strange() {
     is_ecma_ = false;
     take(at_ + 1 < text_.size() ? 2 : 1);

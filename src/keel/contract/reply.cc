@@ -16,7 +16,7 @@ namespace {
 std::string_view type_of(std::string_view media_type) noexcept {
   return http::trim_blanks(media_type.substr(0, media_type.find(';')));
 }
-// For a person: without control characters, and no longer than that.
+// For people: without control characters, and no longer than `size`.
 std::string shown(std::string_view text, std::size_t bytes_max) {
   std::size_t size = std::min(text.size(), bytes_max);
   // Not within a character of UTF-8.

@@ -10,7 +10,7 @@
 namespace keel::contract {
 namespace {
 
-// What an operation is asked with, in the request's arena.
+// The request struct of an operation, in the request's arena.
 class Room {
  public:
   Room(const internal::Call& call, Arena& arena) : call_(call), at_(arena.allocate(call.size, call.alignment)) {

@@ -18,10 +18,10 @@ using json::Kind;
 using json::Value;
 
 constexpr int depth_max = 512;
-constexpr std::size_t pairwise_max = 16;  // Elements of which each is compared with each.
+constexpr std::size_t pairwise_max = 16;  // Up to so many elements, each is compared with each other.
 constexpr int meant_depth_max = 4;
 
-// Where a value is within the one that is checked.
+// The position of a value within the checked value.
 struct Path {
   const Path* up = nullptr;
   std::string_view key = {};
@@ -46,12 +46,12 @@ void append_pointer(std::string& to, const Path& path) {
   }
 }
 
-// Words that are taken and given back as on a stack.
+// Words that are taken and returned like a stack.
 class Scratch {
  public:
   std::size_t size() const noexcept { return size_; }
   std::uint64_t* at(std::size_t offset) noexcept { return words_ + offset; }
-  // Zeros.
+  // All are zero.
   std::size_t take(std::size_t count) {
     if (size_ + count > capacity_) grow(size_ + count);
     std::fill_n(words_ + size_, count, 0);
@@ -77,7 +77,7 @@ class Scratch {
   std::size_t size_ = 0;
 };
 
-// Which elements or members of a value have been evaluated (JSON Schema 2020-12 §11), a bit each.
+// Which elements or members of a value have been evaluated (JSON Schema 2020-12 §11), one bit for each.
 struct Seen {
   std::size_t at;
   std::size_t count;
@@ -110,7 +110,7 @@ class Run {
   }
 
  private:
-  // While it lives, nobody is told.
+  // While it lives, no violation is reported.
   class Quietly {
    public:
     explicit Quietly(Run& run) noexcept : run_(run), before_(std::exchange(run.is_quiet_, true)) {}
@@ -144,7 +144,7 @@ class Run {
     return false;
   }
 
-  // False, for what is not valid. `keyword` is a literal, `words` gives the message.
+  // Returns false, for an invalid value. `keyword` is a literal, `words` returns the message.
   template <class Words>
   bool refuse(const Path& path, std::string_view keyword, Words&& words) {
     if (!is_quiet_) tell(path, keyword, words());
@@ -157,7 +157,7 @@ class Run {
     wrong_->add({std::move(pointer), std::move(message), 0, 0, keyword});
   }
 
-  // After a part that is not valid: whether the others would change nothing.
+  // Called after an invalid part: whether checking the other parts would be useless.
   bool stops() const noexcept { return is_quiet_ || has_given_up_ || wrong_->has_more(); }
 
   void mark(const Seen* seen, std::size_t i) noexcept {
@@ -182,7 +182,7 @@ class Run {
     return is_valid;
   }
 
-  // With what no other keyword has evaluated.
+  // Including what no other keyword has evaluated.
   [[gnu::noinline]] bool judge_all(const Schema& schema, const Schema& rest, const Value& value, const Path& path,
                                    const Seen* outer) {
     const std::size_t before = scratch_.size();
@@ -210,7 +210,7 @@ class Run {
     return is_valid;
   }
 
-  // A member for which there is no property.
+  // A member without a property.
   bool evaluate_other(const Schema& schema, const Value& member, const Path& path, std::string_view keyword) {
     if (schema.types == 0) return refuse(path, keyword, [] { return std::string("is not a field of this object"); });
     return &schema == &anything || evaluate(schema, member, path, nullptr);
@@ -281,7 +281,7 @@ class Run {
   bool judge_text(const TextRules& rules, std::string_view text, const Path& path) {
     if (!work(text.size() / 64)) return false;
     bool is_valid = true;
-    // A character is one to four bytes: most lengths are right whatever the text is made of.
+    // A character has one to four bytes: so for most lengths no character needs to be counted.
     if (text.size() > rules.length_max || (text.size() + 3) / 4 < rules.length_min) {
       const std::size_t length = characters_of(text);
       if (length < rules.length_min || length > rules.length_max) {
@@ -350,7 +350,7 @@ class Run {
     return refuse(path, keyword, [&] { return internal::words_of_contains(rules); });
   }
 
-  // The first element that equals one before it, or the number of elements.
+  // The first element that equals an earlier one, or the number of elements.
   std::size_t second_of(std::span<const Value> elements) {
     if (elements.size() <= pairwise_max) {
       for (std::size_t i = 1; i < elements.size(); ++i) {
@@ -374,7 +374,8 @@ class Run {
       std::sort(order, order + count, [&](std::uint64_t a, std::uint64_t b) {
         return hashes[a] != hashes[b] ? hashes[a] < hashes[b] : a < b;
       });
-      // Those with one hash are equal, unless somebody has looked for such: then they use up the work.
+      // Elements with the same hash are usually equal, unless somebody constructed collisions: then these use up the
+      // work.
       for (std::size_t i = 1; i < count; ++i) {
         for (std::size_t j = i; j-- > 0 && hashes[order[j]] == hashes[order[i]] && order[i] < second;) {
           if (elements[order[i]] == elements[order[j]]) second = order[i];
@@ -460,7 +461,7 @@ class Run {
     });
   }
 
-  // Without a word; what it has seen counts when it is valid.
+  // Reports nothing; what it has evaluated counts when the value is valid.
   bool try_one(const Schema& schema, const Value& value, const Path& path, const Seen* seen) {
     const Quietly quietly(*this);
     if (seen == nullptr) return evaluate(schema, value, path, nullptr);
@@ -528,7 +529,7 @@ class Run {
     });
   }
 
-  // The value is as no alternative says. A client is helped most by what is wrong with the one that it meant.
+  // The value matches no alternative. A client is helped most by what is wrong with the alternative that it meant.
   bool explain(Schemas alternatives, const Value& value, const Path& path, std::string_view keyword,
                const char* words) {
     if (is_quiet_) return false;
@@ -561,7 +562,8 @@ class Run {
     return types;
   }
 
-  // By its type, and by constants and enumerations of it and of its members; by the members that have to be there.
+  // Guesses it by the type of the value, by constants and enumerations of it and of its members, and by the required
+  // members.
   bool is_meant(const Schema& schema, const Value& value, bool needs_required, int depth) {
     if (!work(1)) return false;
     if ((schema.types & internal::type_of(value)) == 0) return false;

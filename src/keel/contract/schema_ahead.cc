@@ -18,7 +18,7 @@ std::string unescaped(std::string_view token) {
   return key;
 }
 
-// Goes to the next element or member of that name; false when there is none, and the container has been left.
+// Moves to the next element or to the member with that name; false when there is none, and the container has been left.
 bool enter(json::Reader& in, std::string_view token) {
   if (in.peek() == json::Kind::Array) {
     std::size_t index = 0;
@@ -39,7 +39,7 @@ bool enter(json::Reader& in, std::string_view token) {
   return false;
 }
 
-// Where the value of that pointer is in the text of a value; the end of its object when there is none.
+// The position of the value at that pointer in the text of a value; the end of its object when there is none.
 json::Problem place_of(std::string_view text, std::string_view pointer) {
   Arena arena;
   json::Reader in(text, arena);
@@ -86,7 +86,7 @@ bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong) {
     has_room = wrong.add(std::move(moved));
     if (!has_room) break;
   }
-  if (has_room && found.has_more()) has_room = wrong.add({});  // There is none: it tells has_more().
+  if (has_room && found.has_more()) has_room = wrong.add({});  // There is no more room: it then reports has_more().
   if (!has_room) {
     in.peek();
     in.fail("");

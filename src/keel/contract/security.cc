@@ -27,7 +27,7 @@ const http::BasicScheme& basic() {
   return scheme;
 }
 
-// Adds the challenge of another response, where the refusal does not have it.
+// Adds the challenge of another response, unless the refusal already has it.
 void add_challenge(http::Response& refusal, const http::Response& other) {
   const auto challenge = other.field("WWW-Authenticate");
   if (!challenge) return;
@@ -106,7 +106,7 @@ Task<http::Response> Authorization::operator()(http::Request& request, http::Nex
       if (!missing) continue;
       has_all = false;
       using enum http::Status;
-      // That something is malformed tells more than that something is missing.
+      // A malformed credential is more informative than a missing one.
       if (!refusal || (missing->status() == BadRequest && refusal->status() != BadRequest)) {
         refusal = std::move(missing);
       } else if (missing->status() == Unauthorized && refusal->status() == Unauthorized) {

@@ -21,7 +21,7 @@ namespace {
 using internal::Head;
 using internal::Token;
 
-// Of CBOR: how to show or convert what follows, which changes nothing about what it is.
+// For CBOR: a tag that only says how to show or convert the value, without changing what it is.
 bool is_hint(std::uint64_t tag) noexcept {
   return (tag >= 21 && tag <= 23) || (tag >= 32 && tag <= 36) || tag == 55799;
 }
@@ -71,7 +71,7 @@ void append_name(Buffer& out, std::string_view name) {
 
 template <class Format>
 const char* why_no_head(const char* at, const char* end) noexcept {
-  // More bytes would have made one of it, or none would.
+  // Finds out whether more bytes would have made it valid.
   char room[10] = {};
   const auto left = static_cast<std::size_t>(end - at);
   std::memcpy(room, at, left < sizeof room ? left : sizeof room);
@@ -112,7 +112,7 @@ void Reader<Format>::fail_malformed(const char* message) noexcept {
   refuse(Problem::Cause::Syntax, message, value_);
 }
 
-// Moves to the value, behind hints.
+// Moves to the value, after any hints.
 template <class Format>
 bool Reader<Format>::is_due() {
   if (failed()) [[unlikely]]
@@ -133,7 +133,7 @@ bool Reader<Format>::is_due() {
   }
 }
 
-// Where the head ends that is ahead; null when none is, which has been told.
+// The end of the next head; null when there is none, which has been reported.
 template <class Format>
 const char* Reader<Format>::take_head(Head& head) {
   const char* const behind = Format::take(at_, end_, head);
@@ -184,7 +184,7 @@ bool Reader<Format>::begin_array() {
   return begin(false);
 }
 
-// To the next key or element; false at the end, which is left, and after a problem.
+// Moves to the next key or element; false at the end, after which the container is left, and after a problem.
 template <class Format>
 bool Reader<Format>::step(bool is_object) {
   if (failed()) [[unlikely]]
@@ -228,7 +228,7 @@ bool Reader<Format>::take_key(std::string_view& key) {
       level_[depth_ - 1].place = 1;
       value_ = at_;
       mismatch("has a key that is not a text", "propertyNames");
-      --depth_;  // It is about the object.
+      --depth_;  // The problem is about the object.
     }
     return false;
   }
@@ -276,7 +276,7 @@ bool Reader<Format>::next_piece(bool is_text, std::uint64_t& size) {
   return true;
 }
 
-// Of a text or bytes whose head was taken; `size` unknown: in pieces, which end with a break.
+// For a text or bytes whose head was read; unknown `size`: it comes in pieces, which end with a break.
 template <class Format>
 bool Reader<Format>::take_text(std::uint64_t size, bool is_text, std::string_view& to) {
   if (size != unknown) [[likely]] {
@@ -314,7 +314,7 @@ bool Reader<Format>::take_text(std::uint64_t size, bool is_text, std::string_vie
   return true;
 }
 
-// Its head, when such a string is due.
+// Reads the head, if such a string follows.
 template <class Format>
 bool Reader<Format>::take_string(bool is_text, std::uint64_t& size) {
   Head head;
@@ -346,7 +346,7 @@ std::span<const std::byte> Reader<Format>::bytes() {
   return {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
 }
 
-// -1 - magnitude when it is negative. False after a problem.
+// For a negative number, -1 - magnitude. False after a problem.
 template <class Format>
 bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude) {
   if (!is_due()) return false;
@@ -484,7 +484,8 @@ std::optional<std::uint64_t> Reader<Format>::try_tag() {
   return head.number;
 }
 
-// An item of a container has been passed over, and with it those that it was the last of. True when depth_ is `outer`.
+// An item of a container has been skipped, and with it all containers whose last item it was. True when depth_ equals
+// `outer`.
 template <class Format>
 bool Reader<Format>::complete(int outer) noexcept {
   for (; depth_ != outer; --depth_) {
@@ -498,7 +499,7 @@ bool Reader<Format>::complete(int outer) noexcept {
   return true;
 }
 
-// All but what it contains. `is_open`: it is a container, and its items are due.
+// Skips a value without its content. `is_open`: it is a container, and its items follow.
 template <class Format>
 bool Reader<Format>::skip_head(int outer, bool& is_open) {
   is_open = false;
@@ -511,7 +512,7 @@ bool Reader<Format>::skip_head(int outer, bool& is_open) {
       return false;
     }
     if (head.token == Token::Break) {
-      // Of a map only in front of a key.
+      // In a map only before a key.
       if (is_tagged || depth_ == outer || level_[depth_ - 1].left != unknown || (level_[depth_ - 1].place & 3) == 3) {
         malformed("a break where a value is expected");
         return false;

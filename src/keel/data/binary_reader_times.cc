@@ -1,4 +1,4 @@
-// The values of a binary::Reader that have a form of their own in each format: Timestamp and Uuid.
+// The values of a binary::Reader that are written differently in each format: Timestamp and Uuid.
 
 #include <array>
 #include <bit>
@@ -20,7 +20,7 @@ constexpr std::uint64_t tag_uuid = 37;
 
 }  // namespace
 
-// In seconds, behind its tag; `begin` is where that stands.
+// In seconds, after its tag; `begin` is the position of the tag.
 template <class Format>
 Timestamp Reader<Format>::seconds(const char* begin) {
   const Kind kind = peek();
@@ -46,7 +46,7 @@ Timestamp Reader<Format>::seconds(const char* begin) {
          Duration::nanoseconds(static_cast<std::int64_t>(std::llround((real - floor) * 1e9)));
 }
 
-// MessagePack's, whose head was taken up to `behind`.
+// For MessagePack; the head was read up to `behind`.
 template <class Format>
 Timestamp Reader<Format>::extension_time(std::uint64_t size, const char* behind) {
   if (size > static_cast<std::uint64_t>(end_ - behind)) {

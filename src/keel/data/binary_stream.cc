@@ -21,7 +21,7 @@ void Stream<Format>::feed(std::string_view bytes) {
   end_ = bytes.data() + bytes.size();
 }
 
-// False when it is not whole, which keeps what there is, and after a problem.
+// False when it is incomplete, after which its bytes are kept, and after a problem.
 template <class Format>
 bool Stream<Format>::take_head(Head& head) {
   const auto room = static_cast<std::size_t>(end_ - at_);
@@ -48,7 +48,8 @@ bool Stream<Format>::take_head(Head& head) {
     held_ = 0;
     return true;
   }
-  // More bytes make one of it, or none do. Of simple values and lengths, small or large ones are none.
+  // Finds out whether more bytes can complete it. Simple values and lengths that are too small or too large are
+  // invalid.
   bool is_possible = false;
   for (const int filler : {0x00, 0xff}) {
     std::memset(whole + held_ + more, filler, head_bytes_max - held_ - more);
@@ -74,7 +75,7 @@ bool Stream<Format>::is_key_due() const noexcept {
   return left == unknown_count ? (is_odd_ & bit) == 0 : left % 2 == 0;
 }
 
-// A value or a key has been taken.
+// A value or a key has been read.
 template <class Format>
 void Stream<Format>::complete() noexcept {
   is_tagged_ = false;
@@ -171,7 +172,7 @@ auto Stream<Format>::take_value() -> const Event* {
   }
 }
 
-// Whether the text goes on as UTF-8; `is_last`: and ends so. A character that is not whole is held.
+// Whether the text continues as UTF-8 and, with `is_last`, ends as UTF-8. An incomplete character is kept.
 template <class Format>
 bool Stream<Format>::check_text(std::string_view piece, bool is_last) {
   while (held_ != 0 && !piece.empty()) {

@@ -27,7 +27,7 @@ void transcribe_number(Reader<Format>& in, json::Writer& out) {
   }
 }
 
-// The value as a text of JSON, of which a Value is made in time that is linear, whatever keys it has.
+// Converts the value to JSON text, from which a Value is made in linear time, whatever keys it has.
 template <class Format>
 void transcribe(Reader<Format>& in, json::Writer& out) {
   Kind kind = in.peek();

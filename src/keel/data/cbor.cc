@@ -45,12 +45,12 @@ void append_hex(Buffer& out, std::string_view bytes) {
 
 void append_quoted(Buffer& out, std::string_view text) { json::Writer(out).string(text); }
 
-// Appends the value at `at`, which is well-formed, and gives its end.
+// Appends the value at `at`, which is well-formed, and returns its end.
 const char* append(Buffer& out, const char* at, const char* end) {
   Head head;
   auto first = static_cast<unsigned char>(*at);
   at = Cbor::take(at, end, head);
-  std::size_t tags = 0;  // There may be more of them than may be nested.
+  std::size_t tags = 0;  // There may be more tags than the nesting limit.
   for (; head.token == Token::Tag; ++tags) {
     out.append(std::to_string(head.number));
     out.push_back('(');

@@ -12,7 +12,7 @@
 namespace keel {
 namespace {
 
-// Without its escapes; false when it begins no token.
+// Without its escapes; false when no token begins here.
 bool next_token(std::string_view& pointer, std::string& token) {
   if (pointer.empty() || pointer.front() != '/') return false;
   const std::size_t end = pointer.find('/', 1);

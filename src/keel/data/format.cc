@@ -7,7 +7,7 @@
 namespace keel::data {
 namespace {
 
-// Whether they are one value, and what it is.
+// Whether the bytes are exactly one value, and of which kind.
 template <class Reader, class Kind>
 bool is_whole(std::string_view bytes, Kind& kind) {
   Arena arena;

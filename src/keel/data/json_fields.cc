@@ -34,8 +34,8 @@ void append_name(std::string& pointer, std::string_view name) {
   }
 }
 
-// A violation of `field` of the object just left, or of an element of it; of the object or list itself when it is
-// empty.
+// Reports a violation of `field` of the object just left, or of an element of it; of the object or list itself when it
+// is empty.
 void add_violation(Reader& in, std::string_view field, std::string_view words, std::string_view keyword,
                    Violations& wrong, const Check::Element& element = {}) {
   in.fail("", "");  // At its end; the path ends in a '/'.
@@ -55,7 +55,7 @@ void add_violation(Reader& in, std::string_view field, std::string_view words, s
   if (wrong.add(std::move(one))) in.resume(in.depth());
 }
 
-// A violation of the value taken last, after which reading goes on in the `depth` outermost containers.
+// Reports a violation of the value read last, after which reading continues in the `depth` outermost containers.
 void refuse_value(Reader& in, std::string_view words, std::string_view keyword, Violations& wrong, int depth) {
   in.fail("");
   if (wrong.add(violation_of(in, words, keyword))) in.resume(depth);
@@ -104,7 +104,7 @@ bool collect(Reader& in, int depth, Violations& wrong) {
 }
 
 void refuse_second(Reader& in, Violations& wrong) {
-  in.peek();  // It is about the value that is due.
+  in.peek();  // It is about the next value.
   in.fail_malformed("is given twice");
   wrong.set_malformed(violation_of(in, "is given twice", {}));
 }
@@ -201,7 +201,7 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
   const Form* const forms = table.forms != nullptr ? table.forms : others;
   KeyOrder order(&table, table.count);
   for (;;) {
-    std::size_t i = order.expected();  // The key behind the last name is empty, and never there.
+    std::size_t i = order.expected();  // The key after the last name is empty, and never matches.
     if (!at.member(table, i)) [[unlikely]] {
       if (at.has_left()) break;
       at.give_back();
@@ -297,7 +297,7 @@ bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadF
   return wrong.empty();
 }
 
-// Not by way of a double, which would round twice.
+// Not via a double, which would round twice.
 void read_float(Reader& in, float& value) {
   const std::string_view text = in.number_text();
   if (in.failed()) return;

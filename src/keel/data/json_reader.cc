@@ -103,7 +103,7 @@ void Reader::fail_malformed(const char* message) noexcept { refuse(Problem::Caus
     at_ = internal::behind_space(at_, end_);
 }
 
-// Inlined into each of its callers below, as the next two are: they are most of what reading takes.
+// Inlined into each of its callers below, like the next two: they take most of the reading time.
 [[gnu::always_inline]] inline bool Reader::value_due() {
   if (state_ != State::Value) [[unlikely]] {
     KEEL_EXPECT(state_ == State::Failed,
@@ -135,7 +135,7 @@ Kind Reader::peek() {
   }
 }
 
-// The value is checked first: what is not JSON is a Syntax problem, whatever was expected.
+// The value is checked first: text that is not JSON is a Syntax problem, whatever was expected.
 void Reader::mismatch(const char* expected) {
   const char* const where = value_;
   skip();
@@ -161,7 +161,7 @@ bool Reader::begin(char bracket, const char* expected) {
 bool Reader::begin_object() { return begin('{', "expected an object"); }
 bool Reader::begin_array() { return begin('[', "expected an array"); }
 
-// True when another member or element must follow; false when the container has ended, or at a problem.
+// True when another member or element must follow; false when the container has ended, or after a problem.
 [[gnu::always_inline]] inline bool Reader::after_value(char closing, const char* expected) {
   if (state_ == State::Failed) return false;
   if (state_ == State::Value) [[unlikely]]
@@ -190,7 +190,7 @@ bool Reader::begin_array() { return begin('[', "expected an array"); }
   return true;
 }
 
-// Cold: the path is made for the sentence.
+// Cold: the path is computed only for the message.
 void Reader::value_is_left() const {
   Buffer path;
   append_path(path);
@@ -361,7 +361,7 @@ bool Reader::scan_hex4(unsigned& unit) noexcept {
 std::string_view Reader::unescape(std::string_view raw) {
   auto* text = static_cast<char*>(arena_.allocate(raw.size(), 1));
   const auto size = static_cast<std::size_t>(unescape_to(raw, text) - text);
-  arena_.extend(text, raw.size(), size);  // Gives the rest back.
+  arena_.extend(text, raw.size(), size);  // Returns the rest of the memory.
   return {text, size};
 }
 
@@ -549,7 +549,7 @@ std::string_view Reader::skip() {
           refuse(Problem::Cause::Syntax, depth_ == 0 ? "the text is empty" : "unexpected end of text", at_);
         }
     }
-    // Closes what ends here, until a value is due.
+    // Closes the containers that end here, until a value follows.
     while (depth_ > outside && !failed() && !((level_[depth_ - 1] & 1) != 0 ? next_element() : member(raw, flag))) {
     }
   } while (depth_ > outside && !failed());

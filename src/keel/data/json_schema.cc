@@ -48,14 +48,14 @@ void Schemas::Keywords::allow_null() {
   for (auto& [name, value] : all) {
     if (name == "type") {
       if (value[0] == '"') value = '[' + value + ",\"null\"]";
-      // A value that is one of these has to be among them.
+      // A value that is one of these must be among them.
       for (auto& [other, list] : all) {
         if (other == "enum") list.insert(list.size() - 1, ",null");
       }
       return;
     }
   }
-  if (all.empty()) return;  // Anything.
+  if (all.empty()) return;  // Anything is allowed.
   if (all[0].first == "anyOf" && all[0].second.ends_with(",{\"type\":\"null\"}]")) return;
   all = {{"anyOf", '[' + text() + ",{\"type\":\"null\"}]"}};
 }

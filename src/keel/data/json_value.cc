@@ -15,10 +15,10 @@ namespace keel::json {
 namespace {
 
 constexpr std::size_t short_max = 14;
-constexpr std::size_t linear_max = 16;  // Members among which a key is looked for one by one.
+constexpr std::size_t linear_max = 16;  // Up to so many members, a key is searched for linearly.
 constexpr int depth_limit = 128;
 
-// Any order does for the binary search; this one seldom looks at the bytes.
+// Any order is right for the binary search; this one seldom compares bytes.
 bool is_before(std::string_view a, std::string_view b) noexcept {
   return a.size() != b.size() ? a.size() < b.size() : a.compare(b) < 0;
 }
@@ -29,7 +29,7 @@ void require_depth(int depth) {
               "would accept it");
 }
 
-// -1, 0, 1, exactly, or 2 for what is no number.
+// -1, 0, 1, exactly, or 2 for a value that is not a number.
 int compare(double real, std::int64_t whole) noexcept {
   if (std::isnan(real)) return 2;
   if (real >= 0x1p63) return 1;
@@ -42,10 +42,10 @@ int compare(double real, std::int64_t whole) noexcept {
 
 }  // namespace
 
-// In front of the values of a list, or of keys and values in turn; behind more than linear_max members, the order of
-// their keys.
+// Stands before the values of a list, or before alternating keys and values; with more than linear_max members, the
+// order of their keys follows.
 struct Value::Block {
-  Block* next;  // While it is released.
+  Block* next;  // Used while it is released.
   std::uint32_t size;
   std::uint32_t capacity : 31;
   std::uint32_t is_object : 1;
@@ -65,7 +65,7 @@ struct Value::Block {
   std::uint32_t* order() noexcept { return reinterpret_cast<std::uint32_t*>(values() + 2 * std::size_t{capacity}); }
   bool has_order() const noexcept { return capacity > linear_max; }
 
-  // Where `name` is, or would be, in order().
+  // The position of `name` in order(), or where it would be.
   std::uint32_t* lower_bound(std::string_view name) noexcept {
     return std::lower_bound(order(), order() + size, name,
                             [&](std::uint32_t i, std::string_view wanted) { return is_before(key(i), wanted); });
@@ -87,7 +87,7 @@ struct Value::Block {
     const std::uint32_t* const at = lower_bound(name);
     return at != order() + size && key(*at) == name ? &values()[2 * std::size_t{*at} + 1] : nullptr;
   }
-  // The first member with a key that one before it has; or size.
+  // The first member that repeats an earlier key; or size.
   std::size_t second() noexcept {
     std::size_t found = size;
     if (has_order()) {
@@ -133,7 +133,7 @@ Value::Value(const Value& other) {
 }
 
 Value& Value::operator=(Value&& other) noexcept {
-  Value taken(std::move(other));  // It may be within this one, or be it.
+  Value taken(std::move(other));  // It may be within this value, or be this value.
   std::swap(bytes_, taken.bytes_);
   return *this;
 }
@@ -160,7 +160,7 @@ std::string_view Value::text() const noexcept {
   return {payload<const char*>(), size};
 }
 
-// Without recursion: what is within is put into a list, by way of its own memory.
+// Without recursion: inner values are linked into a list, using their own memory.
 void Value::release() noexcept {
   if (type() == Type::Long) {
     ::operator delete(payload<char*>());
@@ -313,7 +313,7 @@ Value& Value::operator[](std::string_view key) {
   if (Value* const found = find(key)) return *found;
   KEEL_EXPECT(type() == Type::Object || type() == Type::Null,
               "a member is set in a json::Value that is neither an object nor null");
-  Value name(key);  // Before anything is changed: `key` may be of this very object.
+  Value name(key);  // Copied before anything is changed: `key` may belong to this very object.
   if (type() == Type::Null) set(Type::Object, static_cast<Block*>(nullptr));
   grow(Type::Object);
   Block* const members = block();
@@ -354,7 +354,7 @@ bool Value::erase(std::string_view key) {
       if (one != index) *to++ = one > index ? one - 1 : one;
     }
   }
-  const Value key_of_it(std::move(first[0]));  // `key` may be that: it goes last.
+  const Value key_of_it(std::move(first[0]));  // `key` may refer to this key, so it is destroyed last.
   const Value value_of_it(std::move(first[1]));
   Value* const end = members->values() + members->value_count();
   std::memmove(static_cast<void*>(first), first + 2, static_cast<std::size_t>(end - (first + 2)) * sizeof(Value));
@@ -426,12 +426,13 @@ bool Value::are_equal(const Value& a, const Value& b, int depth) {
   }
 }
 
-// Reading: what is in a list or an object is collected on a stack, and moved into a block of its size at the end.
+// For reading: the content of a list or an object is collected on a stack, and moved into a block of its size at the
+// end.
 struct Value::Builder {
   Reader& in;
   std::vector<Value> stack;
 
-  // Deep as the Reader allows.
+  // As deep as the Reader allows.
   void read(Value& to) {
     switch (in.peek()) {
       case Kind::Null:
@@ -469,7 +470,7 @@ struct Value::Builder {
         break;
       }
       case Kind::None:
-        in.skip();  // Says what it is instead.
+        in.skip();  // Reports what it is instead.
     }
   }
 
@@ -494,7 +495,7 @@ struct Value::Builder {
     to.set(type, block);
   }
 
-  // The member with that index is the second of its name: a problem at its value.
+  // The member with that index repeats a name: a problem at its value.
   void refuse(const Reader::Mark& mark, std::size_t index) {
     if (!in.rewind(mark)) return;
     in.begin_object();

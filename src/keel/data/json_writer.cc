@@ -17,9 +17,9 @@ using internal::put;
 
 namespace {
 
-// A number of up to four decimals, as those are that people write: 36, 97.25, -1200.5. Null when it is none, and
-// nothing is written. What is written is the shortest text, as std::to_chars writes it: of so few digits no other text
-// is the same double, and none with an exponent is shorter.
+// A number with up to four decimals, as people usually write them: 36, 97.25, -1200.5. Null when it is not such a
+// number, and nothing is written. The written text is the shortest one, the same as std::to_chars writes: with so few
+// digits no other text is the same double, and no text with an exponent is shorter.
 char* put_short_number(char* to, double value) noexcept {
   const double size = std::fabs(value);
   if (!(size >= 0.01 && size < 1e9)) return nullptr;
@@ -27,7 +27,7 @@ char* put_short_number(char* to, double value) noexcept {
   if (static_cast<double>(scaled) / 1e4 != size) return nullptr;
   const std::int64_t whole = scaled / 10'000;
   auto fraction = static_cast<unsigned>(scaled % 10'000);
-  if (fraction == 0 && whole >= 100'000) return nullptr;  // Zeros at its end may be shorter as an exponent.
+  if (fraction == 0 && whole >= 100'000) return nullptr;  // Trailing zeros may be shorter as an exponent.
   *to = '-';
   to += value < 0 ? 1 : 0;
   to = std::to_chars(to, to + 20, whole).ptr;

@@ -14,7 +14,8 @@
 namespace keel {
 namespace {
 
-// One for each literal, in the lists of a hash table that only grows: there are as many as the program has literals.
+// One for each literal, in the lists of a hash table that only grows: it is limited by the number of literals in the
+// program.
 struct Compiled {
   std::string_view text;
   const RE2* expression;
@@ -28,7 +29,7 @@ std::atomic<const Compiled*>& slot_of(std::string_view text) noexcept {
   return slots[(reinterpret_cast<std::uintptr_t>(text.data()) * 0x9E3779B97F4A7C15u) >> 56];
 }
 
-// By the address of the literal.
+// Finds it by the address of the literal.
 const RE2* find(const std::atomic<const Compiled*>& slot, std::string_view text) noexcept {
   for (const Compiled* one = slot.load(std::memory_order_acquire); one != nullptr; one = one->next) {
     if (one->text.data() == text.data() && one->text == text) return one->expression;
@@ -36,7 +37,7 @@ const RE2* find(const std::atomic<const Compiled*>& slot, std::string_view text)
   return nullptr;
 }
 
-// The same text in another literal.
+// Finds the same text in another literal.
 const RE2* find_equal(std::string_view text) noexcept {
   for (const auto& slot : slots) {
     for (const Compiled* one = slot.load(std::memory_order_acquire); one != nullptr; one = one->next) {
@@ -75,7 +76,7 @@ const RE2& expression_of(const Pattern& pattern) {
 
 }  // namespace
 
-// Debian 13's RE2 takes no std::string_view.
+// RE2 in Debian 13 does not accept a std::string_view.
 bool Pattern::matches(std::string_view text) const {
   return RE2::FullMatch({text.data(), text.size()}, expression_of(*this));
 }
@@ -84,8 +85,8 @@ bool Pattern::is_in(std::string_view text) const {
   return RE2::PartialMatch({text.data(), text.size()}, expression_of(*this));
 }
 
-// Here, so that rules without a pattern need no re2.
-// Without a text as well: a pattern that is none is a mistake whatever is sent.
+// Defined here, so that rules without a pattern do not need re2.
+// Checked even without a text: an invalid pattern is a mistake whatever is sent.
 void Check::judge_pattern(const void* field, const std::string_view* text, const Pattern& pattern,
                           std::string_view words) {
   const bool is_right = pattern.matches(text != nullptr ? *text : std::string_view());

@@ -32,7 +32,7 @@ class Path {
   explicit Path(std::string_view path) noexcept : whole_(path), rest_(path) {}
 
   bool has_ended() const noexcept { return rest_.empty() && !is_first_; }
-  // The next step; false when there is none that is right.
+  // The next step; false when there is no valid one.
   bool next() {
     is_index_ = !rest_.empty() && rest_.front() == '[';
     const bool is_right = is_index_ ? next_index() : next_name();
@@ -42,7 +42,7 @@ class Path {
   bool is_index() const noexcept { return is_index_; }
   std::string_view name() const noexcept { return name_; }
   std::size_t index() const noexcept { return index_; }
-  // What has been passed, for messages.
+  // The part already passed, for messages.
   std::string_view passed() const noexcept { return whole_.substr(0, whole_.size() - rest_.size()); }
 
  private:
@@ -146,7 +146,7 @@ bool Record::Storage::copy(Value& to, const Value& from, Arena* arena, int left)
   to.set(from.kind(), block);
   return true;
 }
-// Null when it is nested too deeply; `left` is for what it is in and itself.
+// Null when it is nested too deeply; `left` counts the container and the value itself.
 Record::Block* Record::Storage::copy(const Block* from, Arena* arena, int left) {
   Block* const made = make(arena, from->is_record, from->size);
   for (std::size_t i = 0; i < from->value_count(); ++i) {
@@ -206,7 +206,7 @@ Record::Value& Record::Storage::field(Block*& block, std::string_view name, Aren
   Value key;
   set_text(key, Kind::String, name, arena);
   block = grow(block, true, arena);
-  name = key.text();  // It may have been in the block.
+  name = key.text();  // It may have been within the block.
   if (block->size != 0 && block->is_sorted) block->is_sorted = Block::is_before(block->name(block->size - 1), name);
   if (block->has_order()) {
     std::uint32_t* const at = block->lower_bound(name);
@@ -284,7 +284,7 @@ void Record::clear() noexcept {
   fields_ = nullptr;
 }
 
-// Looking.
+// Lookup.
 
 std::size_t Record::size() const noexcept { return fields_ != nullptr ? fields_->size : 0; }
 Record::Iterator Record::begin() const noexcept { return Iterator(fields_ != nullptr ? fields_->values() : nullptr); }
@@ -467,7 +467,7 @@ Result<Uuid> Record::Value::get_uuid(std::string_view path) const {
   return Error::text(Code::InvalidArgument, with_path(path) + Id::expected);
 }
 
-// Changing.
+// Changes.
 
 Result<> Record::set(std::string_view path, const Input& value) {
   Path steps(path);
@@ -479,9 +479,9 @@ Result<> Record::set(std::string_view path, const Input& value) {
     place = made;
     return {};
   }
-  // First whether it can be: what fails changes nothing.
+  // First checks whether it is possible, so that a failure changes nothing.
   const Value* there = nullptr;
-  bool is_there = true;  // So far.
+  bool is_there = true;  // Whether the path exists so far.
   int depth = 0;
   std::string_view before;
   for (; !steps.has_ended(); ++depth) {
@@ -540,7 +540,7 @@ bool Record::remove(std::string_view path) {
   const Value* const there = at(path);
   if (there == nullptr) return false;
   Path steps(path);
-  std::size_t length = 0;  // Of the path to what it is in.
+  std::size_t length = 0;  // The length of the path to its container.
   while (!steps.has_ended()) {
     length = steps.passed().size();
     steps.next();
@@ -576,7 +576,7 @@ bool Record::Value::are_equal(const Value& a, const Value& b) {
   }
   if (is_real(a.kind()) && is_real(b.kind())) return a.payload<double>() == b.payload<double>();
   if (is_real(a.kind())) return are_equal(b, a);
-  if (is_real(b.kind())) {  // The integer that the other one is.
+  if (is_real(b.kind())) {  // The integer that the other value equals.
     const auto real = b.payload<double>();
     if (real != std::trunc(real) || !(real >= -0x1p63 && real < 0x1p64)) return false;
     if (is_signed(a.kind())) return real < 0x1p63 && static_cast<std::int64_t>(real) == a.payload<std::int64_t>();

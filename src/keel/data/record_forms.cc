@@ -219,7 +219,7 @@ struct Record::Forms::JsonBuilder {
         break;
       }
       case json::Kind::None:
-        in.skip();  // Says what it is instead.
+        in.skip();  // Reports what it is instead.
     }
   }
 

@@ -26,7 +26,7 @@ char* put(char* to, int value, int digits) noexcept {
   return to + digits;
 }
 
-// Takes a text apart from the left; `ok` turns false at the first thing that is not as expected, and stays so.
+// Takes a text apart from the left; `ok` becomes false at the first unexpected character, and stays so.
 struct Parts {
   std::string_view rest;
   bool ok = true;

@@ -17,7 +17,7 @@ bool has_encoding(std::string_view text, Plus plus) noexcept {
   return text.find('%') != std::string_view::npos || (plus == Plus::Space && text.find('+') != std::string_view::npos);
 }
 
-// Where `from` decoded to `to` ends (they may be the same bytes), or null.
+// The end of `from` decoded to `to` (they may be the same bytes), or null.
 char* decode(std::string_view from, char* to, Plus plus, Nul nul = Nul::Refused) noexcept {
   for (std::size_t i = 0; i < from.size(); ++i) {
     char c = from[i];
@@ -44,7 +44,7 @@ Result<std::string_view> percent_decode(std::string_view text, Arena& arena, Plu
   const char* end = decode(text, to, plus, nul);
   if (end == nullptr) return fail(Code::InvalidArgument, bad_escape);
   const auto size = static_cast<std::size_t>(end - to);
-  arena.extend(to, text.size(), size);  // Gives the rest back.
+  arena.extend(to, text.size(), size);  // Returns the rest of the memory.
   return std::string_view(to, size);
 }
 

@@ -7,7 +7,7 @@
 namespace keel {
 namespace {
 
-// At the beginning of a character.
+// Cuts only at the beginning of a character.
 void shorten(std::string& pointer) {
   constexpr std::string_view ellipsis = "…";
   if (pointer.size() <= Violations::pointer_bytes_max) return;

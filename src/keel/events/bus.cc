@@ -67,7 +67,7 @@ struct Bus::State {
   const Function<void(const Failure&)> on_failure;
   metrics::Registry* const registry;
   const log::Logger logger{"events"};
-  std::mutex mutex;  // Guards what follows.
+  std::mutex mutex;  // Guards the members below.
   std::vector<std::unique_ptr<Entry>> entries;
 };
 

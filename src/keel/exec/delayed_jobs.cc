@@ -7,7 +7,7 @@
 
 namespace keel {
 
-// A Job only to be linked while it is sent.
+// It is a Job only so that it can be linked while it is sent.
 struct DelayedJobs::Waiting final : Job, Timer, Kept {
   Waiting(Job& job, Instant due) noexcept : Job(nullptr), Timer(&fired), delayed(job) { at = due; }
   static void fired(Timer& timer) noexcept {
@@ -29,7 +29,7 @@ DelayedJobs::~DelayedJobs() {
   }
 }
 
-// Null: not to be had.
+// Null: there is no memory.
 DelayedJobs::Waiting* DelayedJobs::make(Job& job, Instant due) noexcept {
   if (is_ending_) return nullptr;
   try {
@@ -64,14 +64,14 @@ bool DelayedJobs::send(Job& job, Instant due) noexcept {
   Waiting* const waiting = make(job, due);
   if (waiting == nullptr) return false;
   sent_.push(*waiting);
-  // The result of push() is not enough: the thread that takes from the queue does not release `bring_`, which was a job
-  // before.
+  // The result of push() is not sufficient: the thread that takes from the queue does not release `bring_`, which was a
+  // posted job before.
   if (!is_posted_.exchange(true, std::memory_order_acq_rel)) executor_.post(bring_);
   return true;
 }
 
 void DelayedJobs::bring() noexcept {
-  // Before the look: what is sent after it posts the job anew.
+  // Done before checking: anything sent later posts the job again.
   is_posted_.exchange(false, std::memory_order_acq_rel);
   for (Job* job = sent_.take_all(); job != nullptr;) {
     Job* const next = job->next;

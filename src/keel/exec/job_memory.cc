@@ -31,7 +31,7 @@ struct Magazine {
   std::size_t count = 0;
 };
 
-// What threads have too much of.
+// The blocks that threads have too many of.
 struct Depot {
   std::mutex mutex;
   Block* magazines = nullptr;
@@ -45,7 +45,7 @@ void give(Depot& depot, Magazine& magazine) noexcept {
   first->next_magazine = std::exchange(depot.magazines, first);
 }
 
-// Without a destructor, which every access would have to ask about.
+// Has no destructor, which every access would have to check for.
 struct Rack {
   Magazine loaded, spare;
 };
@@ -69,7 +69,7 @@ struct AtEnd {
   racks.end_with_thread = true;
 }
 
-// One allocation, divided into blocks.
+// Divides one allocation into blocks.
 void cut(int i, Magazine& magazine) {
   const std::size_t size = size_of(i);
   void* const memory = std::malloc(size * magazine_blocks + line - 1);

@@ -16,7 +16,8 @@ constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
-// Waits below, and then here. The one below has it until it has run there, whether or not this still is.
+// Waits for its time below, and is then posted here. The executor below has it until it has run there, even if this
+// executor no longer exists.
 struct SerialExecutor::Delayed final : Job, Link {
   Delayed(SerialExecutor& s, Job& j) noexcept : Job(&run_below), serial(s), job(j) {}
 
@@ -45,7 +46,7 @@ struct SerialExecutor::Delayed final : Job, Link {
 
   SerialExecutor& serial;
   Job& job;
-  std::atomic<bool> is_claimed{false};  // By the time that has come, or by the end of the serial executor.
+  std::atomic<bool> is_claimed{false};  // Claimed when its time has come, or by the end of the serial executor.
   bool is_discarded = false;
 };
 
@@ -136,7 +137,7 @@ void SerialExecutor::discard_delayed() noexcept {
       arriving.push_back(*link);
       continue;
     }
-    // It may be gone now.
+    // It may already be destroyed.
     job.next = nullptr;
     *last = &job;
     last = &job.next;
@@ -172,7 +173,7 @@ void SerialExecutor::take_turn() noexcept {
 void SerialExecutor::end_turn(std::unique_lock<std::mutex>& lock) noexcept {
   if (first_ == nullptr) {
     has_turn_ = false;
-    // Under the lock: whoever waits for this may end it once the lock is free.
+    // Done under the lock: a thread that waits for this may destroy the executor once the lock is free.
     idle_.notify_all();
     return;
   }

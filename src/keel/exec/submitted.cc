@@ -11,7 +11,7 @@
 namespace keel {
 namespace {
 
-// A thread that waits for one of several.
+// A thread that waits for one of several submissions.
 class Parked : public Submission::Listener {
  public:
   Parked() noexcept : Listener{&told} {}
@@ -31,7 +31,7 @@ class Parked : public Submission::Listener {
  private:
   static void told(Listener& listener) noexcept {
     auto& parked = static_cast<Parked&>(listener);
-    // Under the lock: the one who waits may end this as soon as it is free.
+    // Done under the lock: the waiting thread may destroy this as soon as the lock is free.
     std::lock_guard lock(parked.mutex_);
     ++parked.told_;
     parked.changed_.notify_one();
@@ -62,7 +62,7 @@ bool wait(Submission& submission, Instant until) noexcept {
   return wait_any(1, [&submission](std::size_t) -> Submission& { return submission; }, until) == 0;
 }
 
-// Once around this loop, unless a delayed one becomes due that this thread runs itself.
+// Runs this loop once, unless a delayed job becomes due that this thread runs itself.
 std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until) noexcept {
   KEEL_CHECK(count > 0, "waiting for one of several jobs needs at least one job");
   while (true) {

@@ -15,7 +15,7 @@ namespace {
 
 // The time in which a thread expects to finish a batch of jobs.
 constexpr Duration batch_time = 50_us;
-constexpr unsigned timed_every = 16;  // Turns, of jobs taken one by one.
+constexpr unsigned timed_every = 16;  // How many turns, when jobs are taken one by one.
 constexpr Duration long_run = 10_us;
 constexpr unsigned follow_short_every = 64;
 
@@ -198,7 +198,7 @@ bool ThreadPool::offer_after(Job& job, Duration delay) noexcept {
       return true;
     }
   } catch (...) {
-    // Without memory, or without a thread for the clock.
+    // There is no memory, or no thread for the clock.
   }
   const auto lock = s.enter();
   ++s.refused;
@@ -239,7 +239,7 @@ std::size_t ThreadPool::stop(Duration limit) noexcept {
       s.is_discarding.store(true, std::memory_order_relaxed);
       s.idle.wait(lock, finished);
     }
-    // A clock that offer_after() starts at this moment is ended by the destructor's stop().
+    // If offer_after() starts a clock at this moment, the destructor's stop() ends it.
     clock = std::move(s.clock_thread);
   }
   clock.reset();
@@ -298,7 +298,7 @@ void ThreadPool::work(Worker& me) noexcept {
   set_current(before);
 }
 
-// Gets jobs for `me`, after a sleep where there are none. False: it ends.
+// Gets jobs for `me`, after a sleep if there are none. False: the thread is to end.
 bool ThreadPool::next(Worker& me) noexcept {
   State& s = *state_;
   if (me.taken > 1 && s.has_processors) s.gather();
@@ -306,7 +306,7 @@ bool ThreadPool::next(Worker& me) noexcept {
   me.is_busy = false;
   if (s.blocked > 0) s.room.notify_all();
   if (me.follow_every != 0) s.follow_every = std::exchange(me.follow_every, 0u);
-  bool searches = false;  // And is counted.
+  bool searches = false;  // It searches, and is counted as searching.
   bool has_spun = false;
   while (true) {
     if (me.leaves) return false;
@@ -322,7 +322,7 @@ bool ThreadPool::next(Worker& me) noexcept {
       return true;
     }
     if (s.is_finished) return false;
-    // One of them looks out for work without the lock; the others may sleep.
+    // One of them searches without the lock; the others may sleep.
     if (!has_spun && s.searching == (searches ? 1 : 0) && s.has_processors && !s.is_stopping) {
       has_spun = true;
       if (!std::exchange(searches, true)) ++s.searching;
@@ -422,7 +422,7 @@ void ThreadPool::scale(std::unique_lock<std::mutex>& lock, Instant at) noexcept 
     try {
       start_thread(comes);
     } catch (...) {
-      is_there = false;  // The system has no more threads now: the jobs wait for those that there are.
+      is_there = false;  // The system cannot make more threads now: the jobs wait for the existing ones.
     }
     lock = s.enter();
     if (!is_there) s.utilisation.note(now(), --s.threads, s.asleep_count);

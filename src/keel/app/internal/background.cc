@@ -18,7 +18,7 @@ const log::Logger& background_logger() {
 
 Task<> start_within(BackgroundWork& work, Duration limit) { co_await with_timeout(limit, work.start()); }
 
-// Logs what it still waits for when half of the time is over, because that may be aborted.
+// Halfway through the time it logs what it still waits for, because that may be aborted.
 Task<> stop_all(BackgroundWork& work, Duration time) {
   const Result<> stopped = co_await attempt(with_timeout(time / 2, work.stop()));
   if (stopped) co_return;
@@ -73,7 +73,7 @@ Result<> Background::start() {
 
 void Background::stop() {
   const Duration time = registrar_.settings.common.stop_timeout;
-  // Only a wait that is stopped fails, and this one is not stopped.
+  // Only a stopped wait fails, and this one is not stopped.
   (void)run_on_first(workers_.runtime(), [&] { return stop_all(work_, time); });
 }
 

@@ -36,7 +36,7 @@ bool has_stopped(pid_t thread) noexcept {
   return std::any_of(stopped, stopped + count, [thread](const auto& other) { return other.load() == thread; });
 }
 
-// The kernel's, which belong to the process since Linux 5.12 and take no signals: iou-wrk-PID, iou-sqp-PID.
+// Kernel threads that belong to the process since Linux 5.12 and take no signals: iou-wrk-PID, iou-sqp-PID.
 bool is_of_uring(int folder, const char* thread) noexcept {
   char path[32] = {};
   std::strncpy(path, thread, 16);
@@ -48,7 +48,7 @@ bool is_of_uring(int folder, const char* thread) noexcept {
   return size > 4 && std::string_view(name, 4) == "iou-";
 }
 
-// readdir() allocates.
+// Not readdir(), which allocates.
 void each_thread(FunctionRef<void(int folder, const char* name)> f) noexcept {
   const int folder = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   alignas(dirent64) char entries[2048];
@@ -80,7 +80,7 @@ int stop_bystanders(pid_t spared, Duration patience) noexcept {
       pid_t thread = 0;
       for (const char* digit = name; *digit != '\0'; ++digit) thread = 10 * thread + (*digit - '0');
       if (thread == self || thread == spared || has_stopped(thread) || is_of_uring(folder, name)) return;
-      // One that has it pending gets no second one.
+      // A thread with a pending signal does not get a second one.
       if (syscall(SYS_tgkill, ::getpid(), thread, stack_signal) == 0) ++running;
     });
     if (running == 0 || Host::system().now() >= until) return running;

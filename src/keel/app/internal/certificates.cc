@@ -13,11 +13,11 @@
 namespace keel::app::internal {
 namespace {
 
-// How often the files are looked at. A file that is being written is not loaded until it has been unchanged for this
+// How often the files are checked. A file that is being written is loaded only after it has been unchanged for this
 // time.
 constexpr std::chrono::seconds look_pause{5};
 constexpr int looks_of_a_retry = 12;
-// Before a certificate expires: whoever renews them does so weeks before.
+// Before a certificate expires: certificates are usually renewed weeks before.
 constexpr std::int64_t warning_seconds = 7 * 24 * 3600;
 
 const log::Logger& certificates_logger() {
@@ -29,7 +29,7 @@ std::int64_t calendar_seconds() noexcept { return Host::current().wall_ns() / 1'
 std::string day_of(std::int64_t seconds) {
   return std::string(Timestamp::from_unix_seconds(seconds).text()).substr(0, std::string_view("2026-01-31").size());
 }
-// By Certificates::Listener; none where no listener uses it.
+// Indexed by Certificates::Listener; empty where no listener uses it.
 using Contexts = std::array<std::optional<tls::ServerContext>, Certificates::listeners>;
 Result<Contexts> contexts_of(tls::ServerOptions options, const Settings& settings) {
   const MonitoringSettings& monitoring = settings.monitoring;
@@ -91,7 +91,7 @@ std::vector<Certificates::Look> Certificates::look_at(const HttpsSettings& https
     Look look{.file = file};
     struct stat status;
     if (::stat(file.c_str(), &status) == 0) {
-      // Also by chmod and chown, which may make it readable.
+      // Also changed by chmod and chown, which may make the file readable.
       look.changed_ns = status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec;
       look.bytes = status.st_size;
       look.inode = status.st_ino;
@@ -109,7 +109,7 @@ Result<> Certificates::load(const HttpsSettings& https) {
 Result<> Certificates::load_locked(const HttpsSettings& https) {
   std::vector<Look> looks = look_at(https);
   tls::ServerOptions options = tls_options(https);
-  // A client whose certificate is no longer accepted cannot resume a session either.
+  // A client whose certificate is no longer accepted must not resume a session either.
   const auto knows_clients = [](const HttpsSettings& s) {
     return s.client_certificates != tls::ClientCertificates::Unwanted;
   };
@@ -152,7 +152,7 @@ void Certificates::expose() {
   }
 }
 
-// Whoever was a client of another process has to show a certificate to this one.
+// Clients of another process have to show a certificate to this one.
 bool Certificates::shares_tickets() const {
   return settings_ && settings_->tickets && settings_->client_certificates == tls::ClientCertificates::Unwanted;
 }
@@ -220,7 +220,7 @@ void Certificates::add_module() {
 
 void Certificates::start() {
   check_ = registrar_.health.add({.name = "certificates", .degrades = true}, [this] { return check_time(); });
-  // In a simulation files are as they are.
+  // In a simulation files do not change.
   if (!registrar_.platform.is_simulated()) {
     thread_ = Host::system().start_thread("certificates", [this] { watch(); });
   }
@@ -242,7 +242,7 @@ void Certificates::watch() {
   std::vector<Look> before;
   for (int looks = 1; !wake_.wait_for(lock, look_pause, [this] { return is_stopping_; }); ++looks) {
     std::vector<Look> now = look_at(registrar_.now().network.https);
-    // What was wrong may be right by now: a certificate that was not valid yet.
+    // Something that was wrong may be right by now, such as a certificate that was not valid yet.
     const bool is_due = now != looks_ || (!is_last_good_ && looks % looks_of_a_retry == 0);
     if (is_due && now == before) reload_locked();
     before = std::move(now);

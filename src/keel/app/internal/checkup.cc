@@ -26,7 +26,7 @@ void Checkup::update() {
 }
 
 void Checkup::watch_disks() {
-  if (registrar_.platform.is_simulated()) return;  // The simulated disk is no file system of this machine.
+  if (registrar_.platform.is_simulated()) return;  // The simulated disk is not a file system of this machine.
   const Settings& now = registrar_.now();
   std::vector<std::string> folders;
   const auto add_folder_of = [&folders](const std::string& file) {
@@ -37,7 +37,7 @@ void Checkup::watch_disks() {
     if (sink.to == telemetry::LogSink::To::File && now.logging.enabled) add_folder_of(sink.path);
   }
   const HealthSettings& from = now.monitoring.health;
-  disks_ = {};  // Its name is used once.
+  disks_ = {};  // Each name is used once.
   disks_ = check_disk_space(registrar_.health, std::move(folders), from.disk_free_min, from.check_timeout);
 }
 

@@ -28,7 +28,7 @@ const Clients::Entry* Clients::find(std::string_view name) const noexcept {
   return nullptr;
 }
 
-// What the configuration says wins; what it does not say stays the application's.
+// The configuration overrides the application; anything that it leaves out stays as the application has set it.
 Result<std::unique_ptr<tls::Layers>> Clients::configure(http::ClientOptions& options) const {
   const auto& clients = registrar_.settings.network.clients;
   const auto found = clients.find(options.name);

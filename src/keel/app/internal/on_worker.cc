@@ -8,7 +8,7 @@
 namespace keel::app::internal {
 namespace {
 
-// Lives on the waiting thread, which leaves when it has seen that it is over.
+// Lives on the waiting thread, which leaves when it has seen the end.
 struct Run : Job, Start<void> {
   explicit Run(FunctionRef<Task<>()> m) noexcept : Job(&run_it), make(m) {}
   static void run_it(Job& job) noexcept {

@@ -59,7 +59,7 @@ std::vector<LogSink> sinks_of(const Settings& settings) {
     sinks.push_back(std::move(sink));
   }
   if (!settings.logging.enabled) {
-    // Nobody reads, and next to nothing is recorded.
+    // Nobody reads this, and almost nothing is recorded.
     LogSink nowhere;
     nowhere.to = LogSink::To::Function;
     nowhere.write = [](std::string_view) {};
@@ -96,7 +96,7 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
   options.limits = limits_of(from);
   options.indent_json = settings.container.indent_json;
   options.measured_every = settings.monitoring.enabled ? settings.monitoring.measured_every : 0;
-  // Checked with the other settings: a mode, and each of these a network.
+  // Already checked with the other settings: a mode, and each of these a network.
   if (address.is_unix()) options.listen.socket_mode = from.http.listen_mode().value();
   for (const std::string& proxy : from.http.trusted_proxies) {
     options.trusted_proxies.push_back(Network::parse(proxy).value());

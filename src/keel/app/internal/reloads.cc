@@ -29,7 +29,7 @@ void log_change(const config::Change& change) {
   }
 }
 
-// A line for each problem.
+// Logs a line for each problem.
 void log_problems(const std::string& problems) {
   for (std::size_t begin = 0; begin <= problems.size();) {
     const std::size_t end = std::min(problems.find('\n', begin), problems.size());
@@ -58,7 +58,7 @@ void Reloads::reload(Logging& logging, Checkup& checkup, io::Runtime& runtime) {
   const Level before = recorded_level(registrar_.now());
   const auto changes =
       registrar_.config.reload([&](Function<void()> overwrite) { rounds_.begin(runtime, std::move(overwrite)); });
-  // The lines about a reload are recorded at the more talkative of the old and the new level.
+  // The lines about a reload are recorded at the more verbose of the old and the new level.
   const Level now = recorded_level(registrar_.now());
   if (now < before) log::set_level(now);
   if (changes) {
@@ -82,7 +82,7 @@ void Reloads::count(bool is_good) {
 }
 
 void Reloads::add_pages(telemetry::AdminPages& pages) {
-  // As --print-config prints it; it may be read while a reload makes the next one.
+  // Like the output of --print-config; it may be read while a reload makes the next one.
   pages.add("/admin/config", [&config = registrar_.config](http::Request&) {
     return http::Response::text(http::Status::Ok, config.describe(), "application/yaml");
   });

@@ -97,7 +97,7 @@ Result<> Service::start() {
 void Service::drain() {
   const Duration timeout = registrar_.now().network.http.drain_timeout;
   const Instant until = Host::current().now() + timeout;
-  // Drains all at the same time: otherwise the last one would accept new connections while the first one drains.
+  // Drains all of them together: otherwise the last one would accept new connections while the first one drains.
   each([&](Part& part) {
     const http::Listening listening = succession_.after_stop(part.is_kept);
     part.server->begin_drain(
@@ -149,7 +149,7 @@ void Service::add_pages(telemetry::AdminPages& pages) {
              .text = [this](Buffer& out) { telemetry::write_stage_times_text(out, stage_times()); }});
 }
 
-// The sums over all servers of the router, whose routes have one order.
+// The sums over all servers of the router, whose routes have the same order everywhere.
 std::vector<http::RouteStages> Service::stage_times() {
   std::vector<http::RouteStages> times = server()->stage_times();
   if (server() == secure_.server.get() || secure_.server == nullptr) return times;

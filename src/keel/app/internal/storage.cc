@@ -33,7 +33,7 @@ Result<> Storage::open() {
 }
 
 void Storage::close() {
-  // On an executor it completes nothing by itself.
+  // On an executor nothing completes by itself.
   if (registrar_.platform.is_simulated()) {
     workers_.runtime().wait_until([this] { return database_->is_idle(); }, registrar_.settings.common.stop_timeout);
   }
@@ -50,7 +50,7 @@ void Storage::disconnect() {
 Result<> Storage::connect() {
   io::Runtime& runtime = workers_.runtime();
   if (!registrar_.platform.is_simulated()) {
-    // /readyz tells of an outage when it is found out, and not at the next check.
+    // /readyz reports an outage as soon as it is found, not only at the next check.
     database_->watch([&health = registrar_.health] { health.check_soon("database"); });
   }
   Result<> attached;

@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view service_address = "10.0.0.1";
 constexpr int workers_of_a_test = 2;
 constexpr Duration task_time_max = 24_h;
-constexpr int starts_max = 4;  // The last one without faults of the disk.
+constexpr int starts_max = 4;  // The last start is without disk faults.
 
 bool one_lives = false;
 
@@ -36,7 +36,7 @@ std::uint64_t mix(std::uint64_t word) {
   return word ^ word >> 31;
 }
 
-// The pool of a simulation, whose jobs wait longer.
+// The pool of a simulation, with longer waits for its jobs.
 class SlowPool final : public Executor {
  public:
   SlowPool(Executor& pool, Duration delay_max, std::uint64_t seed) noexcept
@@ -87,7 +87,7 @@ TestAppOptions TestAppOptions::faulty(std::uint64_t seed) {
 }
 
 struct AppUnderTest::State {
-  enum class Life : std::uint8_t { NotBegun, Up, Off };  // Off: the power has gone.
+  enum class Life : std::uint8_t { NotBegun, Up, Off };  // Off: the power has failed.
   struct Peer {
     Address address;
     std::unique_ptr<http::Server> server;  // Null: it is down.
@@ -112,7 +112,7 @@ struct AppUnderTest::State {
   void take_down(bool crashed);
   void power_on();
 
-  // Until done(), at most for `limit`; false: not within it.
+  // Turns until done(), at most for `limit`; false: not within it.
   bool wait(FunctionRef<bool()> done, Duration limit);
   bool turn(FunctionRef<bool()> done, Duration limit);
   void finish(StartCore& task);
@@ -132,12 +132,12 @@ struct AppUnderTest::State {
   std::vector<io::Loop*> workers;
   Host* host_before = nullptr;
 
-  // On the system:
+  // On the real system:
   std::unique_ptr<db::testing::Folder> folder;
   std::unique_ptr<io::Loop> own_loop;
   std::unique_ptr<ThreadPool> lookups;
 
-  io::Loop* loop = nullptr;  // Of the test: its clients and the peers.
+  io::Loop* loop = nullptr;  // Of the test: for its clients and the peers.
   std::unique_ptr<io::Runtime> runtime;
   std::unique_ptr<Resolver> resolver;
   http::TestTarget target;
@@ -148,7 +148,7 @@ struct AppUnderTest::State {
   std::unique_ptr<App> app;
 };
 
-// --- Set-up.
+// --- Setup.
 
 AppUnderTest::State::State(internal::Composition& made, TestAppOptions&& given)
     : composition(made), options(std::move(given)) {
@@ -180,7 +180,7 @@ AppUnderTest::State::~State() {
     if (peer.server != nullptr) peer.server->stop();
   }
   peers.clear();
-  turn([] { return false; }, 5_ms);  // What was closed ends.
+  turn([] { return false; }, 5_ms);  // Lets closed connections end.
   lookups.reset();
   turn([] { return false; }, 5_ms);
   {
@@ -245,7 +245,7 @@ void AppUnderTest::State::stand_on_system() {
 
 void AppUnderTest::State::make_clients() {
   runtime = io::Runtime::over({loop}, [this](FunctionRef<bool()> done, Duration limit) { return turn(done, limit); });
-  // Every name is the service's.
+  // Every name leads to the service.
   const std::string host = options.real_time ? "127.0.0.1" : std::string(service_address);
   Executor& names = options.real_time ? static_cast<Executor&>(*lookups) : simulation->pool();
   const io::Loop::Entered entered(*loop);
@@ -288,12 +288,12 @@ Address AppUnderTest::State::address_of_next_peer(const Authority& authority) co
     }
     ++hosts;
   }
-  // On the system every address of 127.0.0.0/8 is this machine; those of another process are others.
+  // On the real system every address in 127.0.0.0/8 is this machine; addresses of another process count as others.
   const std::string net = options.real_time ? "127." + std::to_string(1 + ::getpid() % 250) + ".77." : "10.1.0.";
   return Address::ip(net + std::to_string(hosts), authority.port).value();
 }
 
-// --- Lives of the service.
+// --- The lives of the service.
 
 void AppUnderTest::State::begin() {
   if (life == Life::NotBegun) start();
@@ -342,7 +342,7 @@ void AppUnderTest::State::take_down(bool crashed) {
   if (app != nullptr) app->stop(crashed ? App::Stop::Abrupt : App::Stop::Drained);
   composition.end();
   app.reset();
-  turn([] { return false; }, 5_ms);  // What closing its connections has cancelled ends.
+  turn([] { return false; }, 5_ms);  // Lets the operations end that closing its connections has cancelled.
 }
 
 void AppUnderTest::State::power_on() {
@@ -381,7 +381,7 @@ void AppUnderTest::State::finish(StartCore& task) {
   }
 }
 
-// --- The calls of a test.
+// --- Calls of a test.
 
 AppUnderTest::AppUnderTest(internal::Composition& composition, TestAppOptions options)
     : state_(std::make_unique<State>(composition, std::move(options))) {}

@@ -31,7 +31,7 @@ template <class Words>
   rotate<7>(b);
 }
 
-// Each lane of the vectors is a block of its own.
+// Each lane of the vectors is a separate block.
 template <std::size_t bytes>
 [[gnu::always_inline]] inline void compute(ChaCha20State state, ChaCha20Output out) noexcept {
   using Words = typename Vector<bytes>::Words;
@@ -69,7 +69,7 @@ void compute_by_4(ChaCha20State state, ChaCha20Output out) noexcept { compute<16
 }
 
 bool has_avx2() noexcept { return __builtin_cpu_supports("avx2"); }
-// VBMI2 came with the processors that keep their clock when they use such vectors (Ice Lake, Zen 4).
+// VBMI2 came with the processors that keep their clock rate when they use such vectors (Ice Lake, Zen 4).
 bool has_fast_avx512() noexcept { return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vbmi2"); }
 #endif
 
@@ -87,7 +87,7 @@ std::span<const ChaCha20Kernel> chacha20_kernels() noexcept { return all; }
 
 const ChaCha20Kernel& best_chacha20_kernel() noexcept {
 #ifdef __SSE2__
-  __builtin_cpu_init();  // For calls before main(); the second time it does nothing.
+  __builtin_cpu_init();  // For calls before main(); a second call does nothing.
 #endif
   const ChaCha20Kernel* best = all;
   for (const ChaCha20Kernel& kernel : all) {

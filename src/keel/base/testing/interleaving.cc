@@ -22,15 +22,17 @@ namespace keel::interleaving::internal {
 namespace {
 
 constexpr int threads_max = 4;
-constexpr int maker = threads_max;  // Who makes and checks a Run: not a thread that is scheduled.
+constexpr int maker = threads_max;  // The thread that makes and checks a Run, which is not scheduled.
 constexpr int atomics_max = 16;
 constexpr std::size_t stack_bytes = 256 * 1024;
 constexpr int steps_max = 10'000;
 
-// What a thread knows, and what a released write hands on.
+// What a thread knows, and what a released write passes on.
 struct Knowledge {
-  std::array<std::uint16_t, atomics_max> newest{};  // Of each atomic the newest write; older ones are never seen again.
-  std::array<std::uint16_t, threads_max + 1> clock{};  // Of each thread up to where its steps happened before.
+  // For each atomic the newest known write; older ones are never seen again.
+  std::array<std::uint16_t, atomics_max> newest{};
+  // For each thread, up to which of its steps everything happened before.
+  std::array<std::uint16_t, threads_max + 1> clock{};
 
   void join(const Knowledge& other) noexcept {
     for (std::size_t i = 0; i < newest.size(); ++i) newest[i] = std::max(newest[i], other.newest[i]);
@@ -45,7 +47,7 @@ struct Write {
 
 enum class Kind : std::uint8_t { Begin, Load, Store, Exchange, Change, CompareExchange, Sleep, Wake };
 
-// What a thread is about to do.
+// The next operation of a thread.
 struct Operation {
   Kind kind = Kind::Begin;
   int atomic = -1;
@@ -59,23 +61,23 @@ struct Step {
   int thread;
   Operation operation;
   std::memory_order order;
-  std::uint64_t value;  // Read, or written by a store.
-  std::size_t age;      // Of the write that was read: 0 is the newest.
+  std::uint64_t value;  // The value read, or written by a store.
+  std::size_t age;      // The age of the write that was read: 0 is the newest.
 };
 
-// A decision: who continues, and which of the writes that it may see it sees.
+// A decision: which thread continues, and which of the visible writes it sees.
 struct Decision {
-  unsigned alive;   // Threads that have not ended, and do not sleep.
-  unsigned asleep;  // Those of them whose turn has been looked at: here, or in a schedule of the same meaning.
+  unsigned alive;   // Threads that have not ended, and are not sleeping.
+  unsigned asleep;  // Those of them whose turn has already been tried: here, or in an equivalent schedule.
   int thread;
   std::size_t choice = 0;
   std::size_t choices = 0;  // 0: not known yet.
 };
 
-// Of each thread its last step that did something; 0 is none.
+// For each thread its last step with an effect; 0 is none.
 using Steps = std::array<std::uint16_t, threads_max + 1>;
 
-// The last accesses to a piece of plain data.
+// The last accesses to some plain data.
 struct Access {
   const void* data;
   int writer;
@@ -87,8 +89,8 @@ struct Context {
   ucontext_t registers;
   const void* stack = nullptr;
   std::size_t bytes = 0;
-  void* fake_stack = nullptr;  // AddressSanitizer's.
-  void* fiber = nullptr;       // ThreadSanitizer's.
+  void* fake_stack = nullptr;  // For AddressSanitizer.
+  void* fiber = nullptr;       // For ThreadSanitizer.
 };
 
 int lowest(unsigned threads) noexcept { return std::countr_zero(threads); }
@@ -156,7 +158,7 @@ class Checker {
     contexts_[maker].fiber = __tsan_get_current_fiber();
 #endif
   }
-  // The fibers are between two runs, where they hold nothing.
+  // The fibers are between two runs, when they hold nothing.
   ~Checker() {
 #if KEEL_THREAD_SANITIZER
     for (int i = 0; i < threads_; ++i) __tsan_destroy_fiber(contexts_[index(i)].fiber);
@@ -234,7 +236,8 @@ class Checker {
     pause({Kind::CompareExchange, atomic});
     const auto& writes = history(atomic);
     const std::size_t newest = writes.size() - 1;
-    // It succeeds on the newest only. Where it fails it is a load, which may see an older one; not one that it expects.
+    // It succeeds only with the newest value. When it fails it is a load, which may see an older value; but not the
+    // expected one.
     std::vector<std::size_t>& seen = candidates_;
     seen.assign(1, newest);
     if (stale_left() != 0) {
@@ -249,7 +252,7 @@ class Checker {
     return succeeds;
   }
 
-  // Reads, and writes where the access does.
+  // Reads, and also writes if the access does.
   void sleep_while(int atomic, std::uint64_t value) {
     pause({Kind::Sleep, atomic});
     const std::uint64_t newest = see(atomic, history(atomic).size() - 1, std::memory_order_relaxed, Kind::Sleep);
@@ -259,7 +262,7 @@ class Checker {
     switch_to(decide());
   }
 
-  // The first that sleeps there: which one it is, the kernel does not say.
+  // Wakes the first one that sleeps there; the kernel does not say which one that is.
   void wake_one(int atomic) {
     pause({Kind::Wake, atomic});
     see(atomic, history(atomic).size() - 1, std::memory_order_relaxed, Kind::Wake);
@@ -292,7 +295,7 @@ class Checker {
 
   // ---- Schedules.
 
-  // One schedule: path_ as far as it goes, and then, at each decision, what comes first.
+  // Runs one schedule: path_ as far as it goes, and then the first choice at each decision.
   void run() {
     atomics_ = 0;
     ended_ = 0;
@@ -309,7 +312,7 @@ class Checker {
     known_[maker].clock[maker] = 1;
     who_ = maker;
     subject_.begin();
-    ++known_[maker].clock[maker];  // What it does from now on, nobody knows.
+    ++known_[maker].clock[maker];  // What it does from now on is unknown to the others.
     alive_ = bit(threads_) - 1;
     for (int thread = 0; thread < threads_; ++thread) {
       known_[index(thread)] = known_[maker];
@@ -322,7 +325,7 @@ class Checker {
     subject_.end();
   }
 
-  // The next schedule of path_; false when there is none.
+  // Moves path_ to the next schedule; false when there is none.
   bool advance() {
     for (; !path_.empty(); path_.pop_back()) {
       Decision& last = path_.back();
@@ -337,7 +340,7 @@ class Checker {
     return false;
   }
 
-  // Who continues; the maker when all threads have ended.
+  // Which thread continues; the maker when all threads have ended.
   int decide() {
     if (alive_ == 0) {
       for (const int atomic : sleeps_on_) {
@@ -346,7 +349,7 @@ class Checker {
       return maker;
     }
     KEEL_CHECK(steps_.size() < steps_max, "the threads of a Run end by themselves in every schedule");
-    // A run that can only repeat what was looked at continues to its end all the same: what it has made must end.
+    // A run that can only repeat what was already tried still runs to its end, so that everything it has made ends.
     if (redundant_) return lowest(alive_);
     if (depth_ == path_.size()) {
       const unsigned awake = alive_ & ~asleep_;
@@ -365,7 +368,7 @@ class Checker {
     return decision.thread;
   }
 
-  // Chooses one of the possible outcomes of the present operation.
+  // Chooses one of the possible outcomes of the current operation.
   std::size_t choose(std::size_t choices) {
     if (who_ == maker || redundant_) return 0;
     Decision& decision = path_[depth_ - 1];
@@ -374,7 +377,7 @@ class Checker {
     return decision.choice;
   }
 
-  // Before an operation: others may go first.
+  // Called before an operation: other threads may go first.
   void pause(Operation operation) {
     if (who_ != maker) {
       next_[index(who_)] = operation;
@@ -400,7 +403,8 @@ class Checker {
     arrive(before.fake_stack);
   }
 
-  // On the stack that was switched to. The maker's bounds are what the first fiber learns of where it comes from.
+  // Runs on the stack that was switched to. The first fiber learns the bounds of the maker's stack from where it comes
+  // from.
   void arrive([[maybe_unused]] void* fake_stack) {
 #if KEEL_ADDRESS_SANITIZER
     const void* stack = nullptr;
@@ -413,7 +417,7 @@ class Checker {
 #endif
   }
 
-  // A fiber: one thread of one Run after the other.
+  // The code of a fiber: one thread of each Run after the other.
   static void live() {
     Checker& checker = *current;
     checker.arrive(nullptr);
@@ -451,12 +455,12 @@ class Checker {
     return write.value;
   }
 
-  // `released`: what continues being released, when this write is a part of an older one's release sequence.
+  // `released`: what is still released, when this write is part of the release sequence of an older one.
   void append(int atomic, std::uint64_t value, std::memory_order order, Knowledge released) {
     knowledge().newest[index(atomic)] = static_cast<std::uint16_t>(history(atomic).size());
     if (releases(order)) {
       released.join(knowledge());
-      ++knowledge().clock[index(who_)];  // What comes now was not released.
+      ++knowledge().clock[index(who_)];  // Later steps were not released.
     }
     history(atomic).push_back({value, released});
   }
@@ -498,7 +502,7 @@ class Checker {
   int who_ = maker;
 
   std::vector<Decision> path_;
-  std::size_t depth_ = 0;  // In path_.
+  std::size_t depth_ = 0;  // The position in path_.
   unsigned alive_ = 0;
   unsigned asleep_ = 0;
   bool redundant_ = false;
@@ -507,7 +511,7 @@ class Checker {
   std::vector<Step> steps_;
 
   int atomics_ = 0;
-  unsigned ended_ = 0;  // Atomics.
+  unsigned ended_ = 0;  // A bit for each ended thread.
   std::array<std::vector<Write>, atomics_max> writes_;
   std::array<Steps, atomics_max> used_;
   std::array<Knowledge, threads_max + 1> known_;

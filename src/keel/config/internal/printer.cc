@@ -22,7 +22,7 @@ class Printer {
   void section(std::span<const Field> fields, std::string indent, const std::string& path, bool reloadable) {
     for (const Field& f : fields) {
       one(f, indent, join(path, f.key), reloadable || f.is_reloadable);
-      // The dash of a list element stands before its first key only.
+      // The dash of a list element stands only before its first key.
       if (indent.ends_with("- ")) indent.replace(indent.size() - 2, 2, "  ");
     }
   }
@@ -58,7 +58,7 @@ class Printer {
     }
     comment(indent + key + (key.empty() ? "" : " ") + value_text(f), path, reloadable);
   }
-  // What is not set is whoever asks for that name's to choose, and unknown here.
+  // Names that are not set are chosen by the user, and unknown here.
   void named(const Field& element, const std::string& indent, const std::string& path, bool reloadable) {
     std::vector<Field> set;
     for (const Field& f : element.children) {
@@ -76,7 +76,7 @@ class Printer {
   std::string text_;
 };
 
-// The help sentence after a blank; empty when there is none.
+// A blank and the help sentence; empty when there is none.
 std::string spaced(std::string_view help) { return help.empty() ? "" : fmt::format(" {}", help); }
 
 void help_section(std::span<const Field> fields, const std::string& path, bool reloadable, std::string& text) {

@@ -23,7 +23,7 @@ struct Refused {
   std::string text;
 };
 
-// Builds the tree from the parser's events, so that limits are met while it grows and not afterwards.
+// Builds the tree from the parser's events, so that limits are enforced while it grows and not afterwards.
 class Builder : public YAML::EventHandler {
  public:
   Node root;
@@ -92,7 +92,7 @@ class Builder : public YAML::EventHandler {
     return {line, "a key is a list or a map, or a bracket is not closed: expected text"};
   }
   static void refuse_tag(const YAML::Mark& mark, const std::string& tag) {
-    // The parser writes "?" for no tag and "!" for a scalar in quotes.
+    // The parser reports "?" for no tag and "!" for a quoted scalar.
     if (!tag.empty() && tag != "?" && tag != "!") throw Refused{mark.line + 1, "tags are not supported"};
   }
   static std::size_t depth_of(const Node& node) {
@@ -120,7 +120,7 @@ class Builder : public YAML::EventHandler {
       throw Refused{line, "has too much text: expected at most 4 MiB after aliases are expanded"};
     }
   }
-  // A copy made by the alias in `line`.
+  // Counts a copy made by the alias in `line`.
   void count(const Node& node, int line) {
     count_node(line);
     count_bytes(node, line);
@@ -167,7 +167,7 @@ class Builder : public YAML::EventHandler {
   std::size_t bytes_ = 0;
 };
 
-// Reads on after the first document to reject a second one.
+// Continues reading after the first document, to reject a second one.
 class Nothing : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {

@@ -94,7 +94,7 @@ int compare(const Number& a, const Number& b) noexcept {
   if (is_real) return compare_real(a.real, b);
   if (b.kind == Number::Kind::Real) return -compare_real(b.real, a);
   if (is_negative(a) != is_negative(b)) return is_negative(a) ? -1 : 1;
-  return sign_of(a.whole < b.whole, a.whole == b.whole);  // Two negative ones in two's complement, too.
+  return sign_of(a.whole < b.whole, a.whole == b.whole);  // Also correct for two negative numbers in two's complement.
 }
 
 bool is_integer(const Number& number) noexcept {
@@ -111,7 +111,7 @@ bool is_multiple(const Number& number, const Number& step) noexcept {
     return Wide{a.digits % b.digits} * power_of_ten(shift, b.digits) % b.digits == 0;
   }
   if (a.digits == 0) return true;
-  if (shift < -19) return false;  // The step has more zeros at its end than 64 bits can have.
+  if (shift < -19) return false;  // The step has more trailing zeros than a 64-bit number can have.
   Wide divisor = b.digits;
   for (int i = shift; i < 0; ++i) divisor *= 10;
   return a.digits % divisor == 0;
@@ -146,7 +146,7 @@ bool is_equal(const Constant& constant, const json::Value& value) noexcept {
   }
 }
 
-// The key is known: values that collide are compared one by one, which the caller bounds.
+// The key is not secret: values that collide are compared one by one, and the caller limits that.
 std::uint64_t hash(const json::Value& value, std::size_t& work) noexcept {
   ++work;
   switch (value.kind()) {
@@ -169,7 +169,7 @@ std::uint64_t hash(const json::Value& value, std::size_t& work) noexcept {
       return all;
     }
     case json::Kind::Object: {
-      std::uint64_t all = 6;  // In any order.
+      std::uint64_t all = 6;  // Does not depend on the order.
       for (const auto& [key, member] : value.members()) {
         work += key.size() / 64;
         all += siphash({.low = 7, .high = hash(member, work)}, key);

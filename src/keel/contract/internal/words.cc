@@ -6,8 +6,8 @@
 namespace keel::contract::internal {
 namespace {
 
-constexpr std::size_t shown_max = 60;    // Bytes of a constant that are shown.
-constexpr std::size_t listed_max = 500;  // Bytes after which a list of constants ends.
+constexpr std::size_t shown_max = 60;    // How many bytes of a constant are shown.
+constexpr std::size_t listed_max = 500;  // After how many bytes a list of constants ends.
 
 void append(std::string& text, const Number& number) {
   char digits[32];
@@ -25,7 +25,7 @@ void append(std::string& text, const Number& number) {
   text.append(digits, end);
 }
 
-// A text within a list or an object is in quotes.
+// Within a list or an object a text is quoted.
 void append(std::string& text, const Constant& value, bool is_inner) {
   switch (value.kind) {
     case json::Kind::Boolean:

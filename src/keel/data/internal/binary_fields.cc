@@ -26,7 +26,7 @@ void append_name(std::string& pointer, std::string_view name) {
 
 using json::internal::word_at;
 
-// Whether the bytes at `at` begin with the key, of which there are `room`.
+// Whether the `room` bytes at `at` begin with the key.
 [[gnu::always_inline]] inline bool begins_with_key(const char* at, std::size_t room, const Step& step) noexcept {
   if (room < 8 || std::endian::native != std::endian::little) [[unlikely]] {
     return room >= step.size && std::memcmp(at, step.key, step.size) == 0;
@@ -53,7 +53,7 @@ using json::internal::word_at;
   }
 }
 
-// The value at this very byte where it has the common form of `form`; else null, and the Reader has to look.
+// Reads the value at exactly this byte if it has the common form of `form`; else null, and the Reader takes over.
 template <class Format>
 [[gnu::noinline]] const char* take_long(const char* at, const char* end, Form form, void* to) {
   if (form == Form::Other || at == end) return nullptr;
@@ -94,7 +94,7 @@ template <class Format>
   return at;
 }
 
-// The same, without a call for what is common and has no fewer than take_room bytes ahead.
+// The same, without a call for common values that have at least take_room bytes ahead.
 constexpr std::size_t take_room = 9;
 template <class Format>
 [[gnu::always_inline]] inline const char* take(const char* at, const char* end, Form form, void* to) {
@@ -167,8 +167,8 @@ Violation Access<Format>::violation_of(const In& in, std::string_view words) {
   return {path_of(in), std::string(words), 0, 0};
 }
 
-// Makes a violation of the Reader's problem. True when reading goes on, in the `depth` outermost containers and behind
-// the value that begins at `begin`.
+// Turns the Reader's problem into a violation. True when reading continues, in the `depth` outermost containers and
+// after the value that begins at `begin`.
 template <class Format>
 bool Access<Format>::collect(In& in, const char* begin, int depth, Violations& wrong) {
   const Problem problem = in.problem();
@@ -191,7 +191,7 @@ bool Access<Format>::collect(In& in, const char* begin, int depth, Violations& w
   return !in.failed() || collect(in, begin, depth, wrong);
 }
 
-// A violation of the value that began at `begin`, which has been taken.
+// Reports a violation of the value that began at `begin`, which has been read.
 template <class Format>
 void Access<Format>::add_violation(In& in, std::string_view field, std::string_view words, Violations& wrong,
                                    const Check::Element& element, std::string_view keyword) {
@@ -225,7 +225,7 @@ struct Access<Format>::Judge {
   }
 };
 
-// As begin_object() and begin_array().
+// Like begin_object() and begin_array().
 template <class Format>
 [[gnu::always_inline]] inline bool Access<Format>::begin(In& in, bool is_object) {
   const char* const at = in.at_;
@@ -244,8 +244,8 @@ template <class Format>
   return true;
 }
 
-// Whether another item is due in the container whose items began; false at its end, which is passed, and when the
-// bytes end.
+// Whether another item follows in the container whose items have begun; false at its end, which is then passed, and
+// when the bytes end.
 template <class Format>
 [[gnu::always_inline]] inline bool Access<Format>::is_next(In& in, std::uint64_t& left) {
   if (left != In::unknown) return left != 0 && left-- != 0;
@@ -258,7 +258,7 @@ template <class Format>
   return false;
 }
 
-// The key of a member that is not the one expected: its field, the number of fields when it has been passed over, or
+// The key of a member other than the expected one: returns its field, the number of fields when it has been skipped, or
 // one more when there is none.
 template <class Format>
 [[gnu::noinline]] std::size_t Access<Format>::take_other_key(In& in, const ReadTable<Format>& table,
@@ -302,7 +302,7 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
   const Step* expected = table.steps;
   const char* at = in.at_;
   const char* const end = in.end_;
-  // Where it is not known, what is left begins so high that only a break ends it.
+  // When the count is not known, it begins so high that only a break ends the loop.
   for (; left != 0; --left) {
     const char* const key_at = at;
     const auto room = static_cast<std::size_t>(end - at);
@@ -383,7 +383,7 @@ void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* f
   std::size_t count = 0;
   auto* element = static_cast<std::byte*>(first);
   const Form form = table.form;
-  // What is common, without the Reader.
+  // Reads common values without the Reader.
   for (const char* at = in.at_; left != In::unknown && left != 0 && count < table.count;) {
     const char* const behind = take<Format>(at, in.end_, form, element);
     if (behind == nullptr) break;
@@ -436,7 +436,7 @@ void Access<Format>::read_map(In& in, const MapTable<Format>& table, void* map, 
   in.due_ = nullptr;
 }
 
-// A violation of the whole value that begins at `begin`, which is passed over.
+// Reports a violation of the whole value that begins at `begin`, and skips it.
 template <class Format>
 void Access<Format>::refuse(In& in, const char* begin, int depth, std::string_view words, Violations& wrong) {
   Violation one = violation_of(in, words);
@@ -521,12 +521,12 @@ bool Access<Format>::read_whole(std::string_view bytes, Arena& arena, ReaderOpti
   return wrong.empty();
 }
 
-// Goes to a value that begins at `where`, in what is due: true when it is there.
+// Moves to a value that begins at `where`, within the next value: true when it is there.
 template <class Format>
 bool Access<Format>::find_place(In& in, const char* where) {
   do {
     if (in.at_ == where) return true;
-    in.peek();  // Passes over hints.
+    in.peek();  // Skips hints.
     if (in.at_ == where) return true;
   } while (in.peek() == Kind::Other && in.try_tag());
   if (in.peek() == Kind::Object) {

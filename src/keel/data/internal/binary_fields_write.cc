@@ -1,4 +1,4 @@
-// How a struct and a list are written by their tables.
+// Writes structs and lists by their tables.
 
 #include <cstring>
 #include <limits>
@@ -12,7 +12,7 @@
 namespace keel::binary::internal {
 namespace {
 
-// Of a head, or a number.
+// Of a head, or of a number.
 constexpr std::size_t value_room = 9;
 
 [[gnu::always_inline]] inline void put_text(char* to, const char* from, std::size_t size) noexcept {
@@ -26,7 +26,7 @@ constexpr std::size_t value_room = 9;
     to[size - 1] = from[size - 1];
   }
 }
-// Behind it there is more to read, as there is room to write.
+// More bytes can be read after it, because there is space to write.
 [[gnu::always_inline]] inline char* put_key(char* to, const Step& step) noexcept {
   char first[key_slack];
   std::memcpy(first, step.key, sizeof first);
@@ -36,7 +36,7 @@ constexpr std::size_t value_room = 9;
   return to + step.size;
 }
 
-// Writes the value if it is written without a call, for which there is value_room.
+// Writes the value if that needs no call, for which value_room is sufficient.
 template <class Format>
 [[gnu::always_inline]] inline bool put(char*& at, Form form, const void* field) noexcept {
   switch (form) {

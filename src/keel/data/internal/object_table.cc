@@ -31,7 +31,7 @@ bool are_all_different(std::vector<T> list) {
   return std::adjacent_find(list.begin(), list.end()) == list.end();
 }
 
-constexpr Presence how = 3;  // The bits without `required`.
+constexpr Presence how = 3;  // The bits except `required`.
 
 Form form_of(Held held) noexcept {
   static constexpr auto forms = [] {
@@ -50,7 +50,7 @@ Form form_of(Held held) noexcept {
   return forms[static_cast<std::size_t>(held)];
 }
 
-// Calls f(static_cast<T*>(nullptr)) for the T that is held.
+// Calls f(static_cast<T*>(nullptr)) for the held type T.
 template <class F>
 [[gnu::always_inline]] inline auto with_type(Held held, F f) {
   switch (held) {
@@ -90,7 +90,7 @@ static_assert(sizeof(std::optional<OneByte>) == 2 && sizeof(Patch<OneByte>) == 3
 constexpr int is_there = 1;
 constexpr int is_null = 2;
 
-// Room for a value in what may be without one.
+// Room for a value in an optional member.
 void* engage(Held held, Presence presence, void* member) {
   if (held == Held::Name) {
     auto* const bytes = static_cast<unsigned char*>(member);
@@ -119,7 +119,7 @@ void set_null(Held held, Presence presence, void* member) {
   });
 }
 struct Found {
-  const void* value;  // Null: there is none,
+  const void* value;  // Null: there is no value,
   bool is_absent;     // and nothing is written.
 };
 Found value_in(Held held, Presence presence, const void* member) {
@@ -161,13 +161,13 @@ void write_name(Writer& out, const of::Rule& rule, const void* value) {
   out.string(rule.names[number]);
 }
 
-// Of what is below (or else above) its limits.
+// The keyword for a value below (or else above) its limits.
 const char* keyword_of(Held held, bool is_below) noexcept {
   if (held == Held::String) return is_below ? "minLength" : "maxLength";
   if (held == Held::Strings || held == Held::Bytes) return is_below ? "minItems" : "maxItems";
   return is_below ? "minimum" : "maximum";
 }
-// Nothing when the value is as it should be.
+// Nothing when the value is right.
 Complaint complaint_of(const of::Limits& limits, Held held, const void* value) noexcept {
   const auto least = static_cast<std::size_t>(limits.least);
   const auto most = static_cast<std::size_t>(limits.most);
@@ -192,7 +192,7 @@ Complaint complaint_of(const of::Limits& limits, Held held, const void* value) n
     return is_below || is_above ? Complaint{limits.message, keyword_of(held, is_below)} : Complaint();
   });
 }
-// Of at most 16 bytes.
+// For at most 16 bytes.
 [[gnu::always_inline]] inline bool is_short_ascii(std::string_view text) noexcept {
   constexpr std::uint64_t high_bits = 0x8080808080808080;
   const char* const end = text.data() + text.size();
@@ -205,14 +205,14 @@ Complaint complaint_of(const of::Limits& limits, Held held, const void* value) n
   for (const char c : text) bytes |= static_cast<unsigned char>(c);
   return bytes < 0x80;
 }
-// The common forms: false says nothing.
+// Checks the common forms: false means nothing.
 [[gnu::always_inline]] inline bool is_surely_within(const of::Limits& limits, Form form, const void* value) noexcept {
   switch (form) {
     case Form::String: {
       const auto& text = *static_cast<const std::string*>(value);
       const auto size = static_cast<std::int64_t>(text.size());
       if (size > limits.most || size < limits.least) return false;
-      return (size + 3) / 4 >= limits.least || is_short_ascii(text);  // A character is one to four bytes.
+      return (size + 3) / 4 >= limits.least || is_short_ascii(text);  // A character has one to four bytes.
     }
     case Form::Int32: {
       const auto number = *static_cast<const std::int32_t*>(value);
@@ -234,7 +234,7 @@ Complaint complaint_of(const of::Limits& limits, Held held, const void* value) n
   }
 }
 
-// By the Reader: what a Cursor does not know.
+// Uses the Reader, for values that a Cursor does not know.
 void read_slowly(Reader& in, const ObjectMember& member, void* at, Violations& wrong) {
   if (member.held == Held::Other) return member.read(in, at, wrong);
   const Presence presence = member.presence & how;
@@ -296,7 +296,7 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
   std::uint64_t seen = 0;
   KeyOrder order(&table, names.count);
   for (;;) {
-    std::size_t i = order.expected();  // The key behind the last name is empty, and never there.
+    std::size_t i = order.expected();  // The key after the last name is empty, and never matches.
     if (!at.member(names, i)) [[unlikely]] {
       if (at.has_left()) break;
       at.give_back();
@@ -411,7 +411,7 @@ void read_empty_object(Reader& in, bool is_strict, Violations& wrong) {
 }
 
 bool has_length(std::string_view text, std::size_t least, std::size_t most) noexcept {
-  // A character is one to four bytes of UTF-8: most lengths are right whatever the text is made of.
+  // A character has one to four bytes of UTF-8: so for most lengths no character needs to be counted.
   if (text.size() <= most && (text.size() + 3) / 4 >= least) return true;
   std::size_t characters = 0;
   for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
@@ -424,8 +424,8 @@ const char* length_keyword(std::string_view text, std::size_t most) noexcept {
 
 bool is_multiple(double number, double of) noexcept {
   if (std::fmod(number, of) == 0) return true;
-  // What is written as 0.3 and 0.1 is no multiple in binary. The quotient of two shortest decimals is whole when it is
-  // within the rounding of both.
+  // In binary, 0.3 is not a multiple of 0.1. The quotient of two shortest decimals counts as whole when it is within
+  // the rounding errors of both.
   const double quotient = number / of;
   const double whole = std::round(quotient);
   if (!std::isfinite(quotient) || std::abs(quotient) > 1e15) return false;

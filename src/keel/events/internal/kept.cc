@@ -65,7 +65,7 @@ unsigned Kept::keep_and_call(Subscriber& subscriber, const void* event, Awaited*
   std::unique_lock lock(self.mutex_);
   try {
     self.keep(event);
-  } catch (...) {  // Its copy fails: those who are there get it all the same.
+  } catch (...) {  // Copying failed: the present subscribers get the event nevertheless.
     self.failed(Error::from_exception());
   }
   return self.inner_.publish_kept(event, awaited, lock);
@@ -74,7 +74,7 @@ unsigned Kept::keep_and_call(Subscriber& subscriber, const void* event, Awaited*
 Subscription Kept::add(Subscriber& subscriber, std::size_t replay) {
   const std::unique_lock lock(mutex_);
   const std::size_t from = end_ - std::min(end_ - first_, replay);
-  std::optional<Copies> copies;  // The handler may publish, and what is kept changes then.
+  std::optional<Copies> copies;  // The handler may publish, which changes what is kept.
   try {
     copies.emplace(type_, stride_, end_ - from);
     for (std::size_t i = from; i != end_; ++i) copies->add(place(i));

@@ -30,7 +30,7 @@ Mailbox::Mailbox(Subscriber& owner, const EventType& type, const SubscribeOption
       event_at_(rounded_up(sizeof(Place), type.alignment)) {
   KEEL_CHECK(type.copy != nullptr, "an event that an executor delivers is copyable");
   KEEL_CHECK(queue_max_ > 0, "the queue of a subscription with an executor has room for at least one event");
-  // One more than may wait: that of the handler that runs.
+  // One place more than events may wait: for the handler that runs.
   const std::size_t bytes = rounded_up(event_at_ + type.bytes, alignment_);
   memory_ = static_cast<std::byte*>(::operator new((queue_max_ + 1) * bytes, std::align_val_t(alignment_)));
   for (std::size_t i = queue_max_ + 1; i > 0; --i) free_ = ::new (memory_ + (i - 1) * bytes) Place{free_, nullptr};
@@ -38,7 +38,7 @@ Mailbox::Mailbox(Subscriber& owner, const EventType& type, const SubscribeOption
 
 Mailbox::~Mailbox() { ::operator delete(memory_, std::align_val_t(alignment_)); }
 
-// Under the lock. None: `is_refused`; or `lost` is one whose event has to go first.
+// Call it under the lock. None: `is_refused` is set; or `lost` is the place whose event must be dropped first.
 Mailbox::Place* Mailbox::take_place(Place*& lost, bool& is_refused) noexcept {
   is_refused = is_ended_ || (waiting_ == queue_max_ && (when_full_ == WhenFull::DropNewest || first_ == nullptr));
   if (is_refused) {
@@ -111,7 +111,7 @@ void Mailbox::push(const void* event, Receipt* receipt) noexcept {
     return drop(receipt);
   }
   if (is_first) {
-    owner_.retain();  // For the job.
+    owner_.retain();  // A share for the job.
     executor_.post(*this);
   }
 }
@@ -120,7 +120,7 @@ Mailbox::Place* Mailbox::take_next(Place* handled, int count, bool& again) noexc
   const std::lock_guard lock(mutex_);
   running_on_ = nullptr;
   if (handled != nullptr) give_back(*handled);
-  if (first_ == nullptr) {  // Also when it was ended.
+  if (first_ == nullptr) {  // Also if it was ended.
     is_posted_ = false;
     return nullptr;
   }

@@ -33,11 +33,11 @@ bool has_barrier() noexcept {
 
 struct Readers {
   std::atomic<Reader*> first = nullptr;
-  std::mutex mutex;                 // Guards what follows, and additions.
-  std::vector<std::uint32_t> free;  // Topics that were given back.
+  std::mutex mutex;                 // Guards the members below, and additions.
+  std::vector<std::uint32_t> free;  // Numbers of topics that were returned.
   std::uint32_t topics = 0;
 
-  // Never destroyed: threads may publish until the process is gone.
+  // Never destroyed, because threads may publish until the process ends.
   static Readers& all() noexcept {
     static Readers& the_readers = *new Readers;
     return the_readers;
@@ -46,7 +46,7 @@ struct Readers {
   Reader& take() {
     const std::lock_guard lock(mutex);
     for (Reader* reader = first.load(std::memory_order_relaxed); reader != nullptr; reader = reader->next_) {
-      // What the thread that had it has counted is seen by the one that goes on.
+      // What the previous thread has counted is seen by the one that takes over.
       if (!reader->is_taken_.load(std::memory_order_acquire)) {
         reader->is_taken_.store(true, std::memory_order_relaxed);
         return *reader;
@@ -54,7 +54,8 @@ struct Readers {
     }
     auto* const made = new Reader(has_barrier());
     made->next_ = first.load(std::memory_order_relaxed);
-    // Ordered like an announcement: who does not see the reader here is seen by it to have changed the list.
+    // Ordered like an announcement: a thread that does not see the reader here has already changed the list for that
+    // reader.
     first.store(made, std::memory_order_seq_cst);
     return *made;
   }
@@ -74,7 +75,7 @@ struct Readers {
     }
     return false;
   }
-  // Those of `topic` on every thread.
+  // The counts of `topic` on every thread.
   template <class F>
   static void each_counts(std::uint32_t topic, F&& f) noexcept {
     for (Reader* reader = all().first.load(std::memory_order_acquire); reader != nullptr; reader = reader->next_) {

@@ -28,7 +28,7 @@ void Receipt::expect() noexcept {
 void Receipt::decide(Outcome outcome) noexcept {
   note(outcome);
   if (undecided_.end()) {
-    home_->post(*this);  // What this delivery owned goes with it.
+    home_->post(*this);  // This delivery's share is passed on with it.
   } else {
     release();
   }
@@ -50,8 +50,8 @@ Result<> Receipt::Arrival::take() noexcept {
   return {};
 }
 
-// After this nothing is posted any more to a loop that may end before the handlers do. When all is decided, the job
-// that says so is on its way.
+// After this, nothing is posted any more to a loop that may end before the handlers do. When everything is decided, the
+// job that reports it is already posted.
 void Receipt::Arrival::cancel(Leaf& leaf) noexcept {
   auto& arrival = static_cast<Arrival&>(leaf);
   Receipt& receipt = arrival.receipt_;

@@ -15,7 +15,7 @@
 namespace keel::events::internal {
 namespace {
 
-// How many old lists may wait for the barrier that the next end of a subscription needs anyway.
+// How many old lists may wait for the barrier that the next ending subscription needs anyway.
 constexpr int unfenced_max = 16;
 
 constexpr std::size_t bytes_of(std::size_t size) noexcept {
@@ -60,7 +60,7 @@ TopicCore::~TopicCore() {
 template <bool has_barrier>
 inline unsigned TopicCore::call_each(Frame& frame, const Snapshot& list, const void* event, Awaited* awaited) noexcept {
   unsigned delivered = 0;
-  // Four places that call: where handlers of several types take turns, each place mostly goes where it went before.
+  // Four call sites: when handlers of several types take turns, each site mostly calls the same handler as before.
 #pragma GCC unroll 4
   for (Subscriber* const* at = list.begin(); *at != nullptr; ++at) {
     Subscriber& subscriber = **at;
@@ -70,8 +70,7 @@ inline unsigned TopicCore::call_each(Frame& frame, const Snapshot& list, const v
   return delivered;
 }
 
-// All that is kept while handlers run is the reader and its frame, mostly the same: the rest is read again, which costs
-// less than to keep it.
+// Only the reader and its frame are kept in registers while handlers run; the rest is read again, which costs less.
 template <bool has_barrier>
 inline void TopicCore::end_publishing(Reader& reader, Frame& frame, std::size_t count, unsigned delivered) noexcept {
   const Snapshot* const read = frame.snapshot.load(std::memory_order_relaxed);
@@ -80,7 +79,7 @@ inline void TopicCore::end_publishing(Reader& reader, Frame& frame, std::size_t 
   Counts& counts = reader.counts(topic.id_);
   counts.published.add(count);
   counts.delivered.add(delivered);
-  // This may have been the last to read an old list.
+  // This may have been the last reader of an old list.
   if (read != topic.snapshot_.load(std::memory_order_relaxed)) [[unlikely]]
     topic.collect();
 }
@@ -109,7 +108,7 @@ inline unsigned TopicCore::publish_here(const void* events, std::size_t count, A
   return publish_in<false>(reader, frame, events, count, awaited);
 }
 
-// The one that is not in a handler, and has one subscriber, is the one that has to be fast. It saves one register.
+// The fast path: not called from a handler, and one subscriber. It saves one register.
 void TopicCore::publish(const void* event) noexcept {
   Reader* const reader = current_reader;
   if (reader == nullptr || !reader->outermost().is_free()) [[unlikely]] {
@@ -228,7 +227,7 @@ void TopicCore::replay(Subscriber& subscriber, const void* event) noexcept {
   this_reader().counts(id_).delivered.add(delivered);
 }
 
-// Under the lock.
+// Call it under the lock.
 void TopicCore::replace_by(Snapshot& next, Subscriber* ended) noexcept {
   auto* const before = const_cast<Snapshot*>(snapshot_.exchange(&next, std::memory_order_seq_cst));
   before->next = &next;
@@ -236,7 +235,7 @@ void TopicCore::replace_by(Snapshot& next, Subscriber* ended) noexcept {
   ++unfenced_;
 }
 
-// Under the lock. After this whoever collects sees who still reads what was replaced before.
+// Call it under the lock. After this, collect() sees every thread that still reads a previously replaced list.
 void TopicCore::fence() noexcept {
   if (std::exchange(unfenced_, 0) == 0) return;
   pass_barrier();
@@ -271,7 +270,8 @@ void TopicCore::end(Subscriber& subscriber) noexcept {
   subscriber.release();
 }
 
-// Frees those that nobody reads, up to the first that somebody does. Neither locks nor waits: publishers do it.
+// Frees the lists that nobody reads, up to the first that somebody does. Neither locks nor waits, because publishers
+// call it.
 void TopicCore::collect() noexcept {
   if (!turn_.ask()) return;
   Snapshot* const first = oldest_;

@@ -8,9 +8,9 @@ namespace keel {
 namespace {
 
 constexpr Duration spin_least = 1_us;
-constexpr Duration spin_most = 50_us;  // What a sleep, a wake-up and the way back to a processor take together.
+constexpr Duration spin_most = 50_us;  // The total time of falling asleep, waking up and getting back to a processor.
 constexpr unsigned looks_per_clock = 4;
-constexpr unsigned gather_looks = 4;  // Under a microsecond together.
+constexpr unsigned gather_looks = 4;  // Together less than a microsecond.
 constexpr unsigned gather_pauses = 4;
 constexpr std::size_t gathered = 16;
 constexpr int lock_tries = 100;
@@ -21,7 +21,7 @@ constexpr std::size_t jobs_per_searcher = 16;
 ThreadPool::State::State(ThreadPoolOptions&& from)
     : options(std::move(from)),
       threads_max(std::max(options.threads, options.threads_max)),
-      // On one processor whoever spins keeps away the one that it waits for.
+      // On a single processor a spinning thread blocks the thread that it waits for.
       has_processors(std::thread::hardware_concurrency() > 1),
       lanes(options.queue_max),
       utilisation({.threads_min = options.threads,
@@ -47,7 +47,7 @@ ThreadPool::State::Lock ThreadPool::State::enter() const noexcept {
 
 bool ThreadPool::State::has_room(std::size_t count) const noexcept {
   const std::size_t most = options.queue_max;
-  // Far from the bound the batches need not be counted.
+  // Far from the limit the batches need not be counted.
   if (lanes.size() + workers.size() * internal::JobBatch::size_max + count <= most) return true;
   return count <= most && queued() <= most - count;
 }
@@ -169,8 +169,8 @@ void ThreadPool::State::spin(Worker& me) const noexcept {
   } while (Host::system().now() < until);
 }
 
-// Work that comes soon after all would have been worth the whole wait: else a thread that sleeps once too early makes
-// whoever waits for it late in turn, and sleeps every time.
+// Spinning is kept up if work came soon after it: otherwise a thread that sleeps once too early makes the threads that
+// wait for it late as well, and then sleeps every time.
 void ThreadPool::State::park(Worker& me) const noexcept {
   const Instant began = Host::system().now();
   me.parker.park();
@@ -178,7 +178,8 @@ void ThreadPool::State::park(Worker& me) const noexcept {
   me.spin_for = was_short ? spin_most : std::max(me.spin_for / 2, spin_least);
 }
 
-// Each lock costs whoever posts as much as several jobs do: the lines of the queue go to the other processor and back.
+// Each lock costs the posting thread as much as several jobs: the cache lines of the queue move to the other processor
+// and back.
 void ThreadPool::State::gather() const noexcept {
   for (unsigned i = 0; i < gather_looks && waiting.load(std::memory_order_relaxed) < gathered; ++i) {
     for (unsigned pause = 0; pause < gather_pauses; ++pause) internal::spin_pause();
