@@ -16,12 +16,12 @@ namespace {
 
 constexpr std::size_t datagram_bytes_max = 64 * 1024;
 constexpr unsigned sends_max = 64;
-// The most segments of one message that the kernel divides: UDP_MAX_SEGMENTS of Linux before 6.9, and what an IP packet
-// may carry.
+// The maximum number of segments into which the kernel divides one message: UDP_MAX_SEGMENTS of Linux before 6.9, and
+// what an IP packet may carry.
 constexpr std::size_t segments_max = 64;
 constexpr std::size_t segments_bytes_max = 65'000;
 
-// How much of what is left of the next datagram leaves as one message.
+// How much of the rest of the next datagram leaves as one message.
 std::size_t message_bytes(const SendDatagrams& op, const OutgoingDatagram& next, std::size_t offset) noexcept {
   const std::size_t left = next.bytes.size() - offset;
   if (next.segment_bytes == 0) return left;
@@ -73,7 +73,7 @@ DatagramBatch::DatagramBatch() : places_(std::make_unique<Place[]>(datagrams_rea
   void* memory = mmap(nullptr, datagrams_read_max * datagram_bytes_max, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
-  // What peers send is not for a core dump.
+  // Keeps data of peers out of core dumps.
   madvise(memory, datagrams_read_max * datagram_bytes_max, MADV_DONTDUMP);
   memory_ = static_cast<char*>(memory);
 }
@@ -156,7 +156,8 @@ int send_datagrams(SendDatagrams& op, std::uint64_t& calls, std::int64_t& share)
       op.offset = 0;
     }
     if (sent >= 0 || errno == EINTR) continue;
-    // Segments larger than the packets of the route, or a route that cannot segment: each is sent by itself.
+    // Segments are larger than the packets of the route, or the route does not support segmentation: each is sent
+    // separately.
     const bool was_cut_up = messages[0].msg_hdr.msg_control != nullptr;
     if (was_cut_up && (errno == EINVAL || errno == EIO || errno == EMSGSIZE || errno == EOPNOTSUPP)) {
       op.by_hand = true;

@@ -1,5 +1,5 @@
 // The epoll engine: one EPOLL_CTL_ADD per descriptor, edge-triggered; a modification only when a send has to wait and
-// when that wait ends. One receive buffer for the whole loop. Files are left to a few threads.
+// when that wait ends. One receive buffer serves the whole loop. File operations are done by a few threads.
 
 #include <poll.h>
 #include <sys/epoll.h>
@@ -25,14 +25,14 @@ namespace keel::io {
 namespace {
 
 constexpr std::uint32_t default_receive_bytes = 64 * 1024;
-// What is held is copied up to this size; above it the whole buffer is given away.
+// Held bytes are copied up to this size; above it the whole buffer is given away.
 constexpr std::uint32_t copied_bytes_max = 4096;
 constexpr int events_max = 512;
-// How much one stream or listener may take before the others get their turn: 128 KiB are thousands of small requests.
+// How much one stream or listener may take before others get their turn: 128 KiB are thousands of small requests.
 constexpr int reads_per_turn = 2;
 constexpr std::size_t send_bytes_max = turn_share;  // In one system call.
 constexpr int accepts_per_turn = 256;
-constexpr int shared_accepts_per_turn = 8;  // The others get their share.
+constexpr int shared_accepts_per_turn = 8;  // Then the others get their share.
 
 using Descriptor = EpollDescriptors::Descriptor;
 
@@ -89,7 +89,7 @@ class EpollEngine final : public SystemEngine {
       at.out = nullptr;
       want_out(op.fd, at, false);
     }
-    if (at.shared) remove(op.fd, at);  // An arrival that wakes this worker would wake no other one.
+    if (at.shared) remove(op.fd, at);  // Otherwise an arrival that wakes this worker would wake no other one.
     complete_later(op, result_of_cancelled(op));
   }
 
@@ -98,7 +98,7 @@ class EpollEngine final : public SystemEngine {
     op.paused = false;
     if (op.pending && !op.cancelling && descriptors_.at(op.fd).readable) make_ready(op);
   }
-  // What is not delivered yet is not read yet.
+  // Bytes that are not delivered yet have not been read yet.
   void end_receive(Receive& op) noexcept override { cancel(op); }
 
   Held hold(Receive& op) noexcept override {
@@ -174,7 +174,7 @@ class EpollEngine final : public SystemEngine {
   void close(int fd) noexcept override {
     Descriptor& at = descriptors_.at(fd);
     KEEL_CHECK(at.in == nullptr && at.out == nullptr, "a descriptor is closed when no operation is pending on it");
-    // Another process may have the same listening socket; then its end here is not the end of what epoll watches.
+    // Another process may share the listening socket; then closing it here does not end what epoll watches.
     if (at.listens) remove(fd, at);
     const std::uint32_t generation = at.generation + 1;
     at = Descriptor{};
@@ -214,18 +214,18 @@ class EpollEngine final : public SystemEngine {
     at.in = &op;
     if (op.kind == Kind::Accept) at.shared = static_cast<Accept&>(op).shared;
     if (!at.registered) {
-      // Registration reports what is there already.
+      // Registration also reports what is already there.
       if (const int error = add(op.fd, at)) complete_later(op, -error);
     } else if (at.readable) {
       make_ready(op);
     } else if (op.kind == Kind::Accept) {
-      make_ready(op);  // It may have been left with connections waiting, after EMFILE.
+      make_ready(op);  // It may have been left with waiting connections, after EMFILE.
     }
     return false;
   }
 
-  // One timer for all waits, moved only to an earlier time: a timeout given with each wait would cost the kernel a
-  // timer started and stopped each time. One that comes too early makes wait() return for nothing, and is set again.
+  // One timer for all waits, moved only to an earlier time: a timeout with each wait would make the kernel start and
+  // stop a timer each time. If it fires too early, wait() returns without a result, and it is set again.
   void set_timeout(Instant at) noexcept {
     timeout_at_ = at;
     itimerspec when{};
@@ -258,7 +258,7 @@ class EpollEngine final : public SystemEngine {
     at.out_wanted = wanted;
     if (at.registered) control(EPOLL_CTL_MOD, fd, at);
   }
-  // Waits for writability of `op.fd`. The errno when the descriptor cannot be registered, else 0.
+  // Waits for writability of `op.fd`. Returns the errno when the descriptor cannot be registered, else 0.
   int wait_writable(Op& op, Descriptor& at) noexcept {
     at.out = &op;
     op.pending = true;
@@ -272,7 +272,7 @@ class EpollEngine final : public SystemEngine {
     begin_file(op);
     submit_to_threads(op);
   }
-  // Registered for as long as it waits: its owner may close the descriptor afterwards without a word to us.
+  // Registered only while it waits: its owner may close the descriptor afterwards without telling us.
   void submit_ready(Ready& op, Descriptor& at) noexcept {
     KEEL_CHECK(at.in == nullptr && !at.registered, "one Ready at a time waits on a descriptor");
     op.pending = true;
@@ -282,7 +282,7 @@ class EpollEngine final : public SystemEngine {
     event.data.u64 = key_of(op.fd, at);
     ++system_calls_;
     at.registered = epoll_ctl(epoll_, EPOLL_CTL_ADD, op.fd, &event) == 0;
-    // What cannot be polled, as a file on a disk, is always ready.
+    // Something that cannot be polled, such as a file on a disk, is always ready.
     if (!at.registered) complete_later(op, errno == EPERM ? op.events : -errno);
   }
   int finish_ready(Ready& op, Descriptor& at, std::uint32_t events) noexcept {
@@ -325,7 +325,7 @@ class EpollEngine final : public SystemEngine {
       return collect_files();
     }
     if (event.data.u64 == timer_key) {
-      timeout_at_ = Instant::never();  // Edge-triggered: writing to it again is enough, it need not be read.
+      timeout_at_ = Instant::never();  // Edge-triggered: writing to it again is sufficient, it need not be read.
       return 0;
     }
     const int fd = static_cast<int>(event.data.u64 & 0xffffffff);
@@ -372,7 +372,7 @@ class EpollEngine final : public SystemEngine {
         Descriptor& at = descriptors_.at(fd);
         at.readable = false;
         if (op.shared && n > 0) {
-          // To the end of the line: the kernel wakes the first one that waits.
+          // Moves to the end of the line: the kernel wakes the first one that waits.
           remove(fd, at);
           if (const int error = add(fd, at)) complete_later(op, -error);
         }
@@ -404,8 +404,8 @@ class EpollEngine final : public SystemEngine {
       const ssize_t got = call_recv(fd, buffer_, receive_bytes_, 0);
       if (got > 0) {
         ++n;
-        // A TCP read that returned less than asked has drained the socket, unless the end of the stream came with the
-        // data, or it stopped in front of an urgent byte (reads_on): then only a further read shows it.
+        // A TCP read that returned less than asked has emptied the socket, unless the end of the stream came with the
+        // data, or it stopped before an urgent byte (reads_on): these only show in a further read.
         Descriptor& at = descriptors_.at(fd);
         if (at.family == 0) [[unlikely]]
           find_family(fd, at);
@@ -454,7 +454,7 @@ class EpollEngine final : public SystemEngine {
     return shown;
   }
 
-  // What it left: 0 when all is sent, EAGAIN, share_is_used, or another errno.
+  // Returns 0 when everything is sent, EAGAIN, share_is_used, or another errno.
   [[gnu::always_inline]] int try_send(Send& op) noexcept {
     while (share_ > 0) [[likely]] {
       ++system_calls_;
@@ -473,7 +473,7 @@ class EpollEngine final : public SystemEngine {
         }
         if (advance(op, bytes)) return 0;
       } else if (errno != EINTR) {
-        // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as usual.
+        // EINPROGRESS: a first write without a valid Fast Open cookie; the connection is made in the usual way.
         return errno == EWOULDBLOCK || errno == EINPROGRESS ? EAGAIN : errno;
       }
     }
@@ -490,7 +490,7 @@ class EpollEngine final : public SystemEngine {
   }
 
   static bool is_to_wait(int error) noexcept { return error == EAGAIN || error == share_is_used; }
-  // Continues when there is room, or in the next dispatch. The errno when it cannot wait, else 0.
+  // Continues when there is room, or in the next dispatch. Returns the errno when it cannot wait, else 0.
   int send_later(Op& op, Descriptor& at, int why) noexcept {
     if (why == EAGAIN) return at.out_wanted ? 0 : wait_writable(op, at);
     at.out = &op;
@@ -552,7 +552,7 @@ class EpollEngine final : public SystemEngine {
     return 1;
   }
 
-  // 0 when op.result holds.
+  // Returns 0 when op.result is valid.
   int try_send_file(SendFile& op) noexcept {
     if (share_ <= 0) return share_is_used;
     const std::uint64_t before = op.sent;
@@ -636,7 +636,7 @@ class EpollEngine final : public SystemEngine {
   const std::uint32_t receive_bytes_;
   char* buffer_;
   EpollDescriptors descriptors_;
-  Instant timeout_at_ = Instant::never();  // When the timer comes; never: it is not set.
+  Instant timeout_at_ = Instant::never();  // When the timer fires; never: it is not set.
   epoll_event events_[events_max];
 };
 

@@ -174,7 +174,7 @@ class Removing : public FileLeaf<io::Remove> {
   }
 };
 
-// A new file, or what another made of the same name is left alone.
+// Creates a new file; an existing one of the same name is left alone.
 Task<> write_new(std::string path, std::string_view bytes, std::uint32_t permissions) {
   File file = co_await File::open(std::move(path), File::Mode::CreateNew, permissions);
   co_await file.write(0, bytes);
@@ -194,7 +194,7 @@ Task<std::string> read_whole(std::string path, std::size_t bytes_max) {
   const std::uint64_t size = co_await file.size();
   std::string text;
   if (size <= bytes_max) {
-    // One byte more than there seems to be, so that the end is met by the first read.
+    // One byte more than the file seems to have, so that the first read finds the end.
     text.resize(size + 1);
     std::size_t used = 0;
     while (used <= bytes_max) {

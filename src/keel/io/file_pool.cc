@@ -115,9 +115,9 @@ bool is_leased(Open& op, int result) noexcept {
   return true;
 }
 
-// A file that does not block would be rejected instead of read where the page is not in memory (io_uring).
+// With O_NONBLOCK, io_uring would reject a read of a page that is not in memory, instead of waiting.
 int opened(const Open& op, int fd) noexcept {
-  fcntl(fd, F_SETFL, op.flags);  // It takes the flags of an open file from these.
+  fcntl(fd, F_SETFL, op.flags);  // io_uring takes these flags from the open file.
   return fd;
 }
 

@@ -9,7 +9,7 @@ namespace keel::io {
 namespace {
 
 constinit thread_local Loop* current_loop = nullptr;
-// How often the calendar is compared with the monotonic clock; between two looks it advances with the latter.
+// How often the system clock is compared with the monotonic clock; between two checks it advances with the latter.
 constexpr Duration wall_period = 100_ms;
 
 }  // namespace
@@ -106,7 +106,7 @@ int Loop::turn(Instant until) {
   return handled;
 }
 
-// Before each harvest: of the engine's completions, and of what other threads have posted.
+// Runs before each harvest: of the engine's completions, and of jobs that other threads have posted.
 void Loop::run_deferred() noexcept {
   if (!deferred_.empty()) run_all(deferred_.take_all());
 }
@@ -155,12 +155,12 @@ bool Loop::offer_after(Job& job, Duration delay) noexcept {
   const Instant due = outside_.now() + delay;
   if (current_loop == this) return delayed_.start(job, due);
   const bool is_sent = delayed_.send(job, due);
-  wake_for_posted();  // What brings it may have been posted by a worker whose turn lasts.
+  wake_for_posted();  // The job may have been posted by a worker whose turn is long.
   return is_sent;
 }
 
-// Every thread does this, also one that finds the queue not empty: the wake-up of the first may wait for the end of a
-// worker's turn. The engine wakes once for all that is posted until this loop looks.
+// Every thread does this, even if the queue was not empty: the wake-up of the first may wait for the end of a worker's
+// turn. The engine wakes only once for everything posted until this loop checks.
 void Loop::wake_for_posted() noexcept {
   if (current_loop != nullptr && current_loop->turning_) {
     current_loop->engine_->wake_other(*engine_);

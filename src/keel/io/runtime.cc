@@ -85,7 +85,7 @@ Result<> Runtime::start() {
     Worker* at = worker.get();
     at->thread = Host::system().start_thread(name, [this, at, index, core] {
       if (core >= 0) pin_to(core);
-      // io_uring wants the thread that submits to be the one that made the ring.
+      // io_uring requires that the submitting thread is the one that made the ring.
       auto engine = make_engine(choice_.kind, options_.engine_options);
       if (!engine) {
         at->error = std::make_unique<Error>(std::move(engine).error());

@@ -56,7 +56,7 @@ Protocol protocol_of(int fd) noexcept {
 }
 bool is_ipv6(int fd) noexcept { return get(fd, SOL_SOCKET, SO_DOMAIN) == AF_INET6; }
 
-// The same in both versions of IP.
+// An option that exists for both versions of IP.
 struct IpOption {
   int v4;
   int v6;
@@ -69,7 +69,7 @@ constexpr IpOption multicast_loop{IP_MULTICAST_LOOP, IPV6_MULTICAST_LOOP, "setso
 
 Result<> set_ip(int fd, bool v6, const IpOption& option, int value) {
   if (!v6) return set(fd, IPPROTO_IP, option.v4, option.what, value);
-  setsockopt(fd, IPPROTO_IP, option.v4, &value, sizeof value);  // For IPv4 on a socket of both.
+  setsockopt(fd, IPPROTO_IP, option.v4, &value, sizeof value);  // For IPv4 on a socket for both.
   return set(fd, IPPROTO_IPV6, option.v6, option.what, value);
 }
 std::optional<int> get_ip(int fd, bool v6, const IpOption& option) noexcept {
@@ -81,7 +81,7 @@ Result<> set_multicast_interface(int fd, bool v6, std::uint32_t interface) {
   ip_mreqn by{};
   by.imr_ifindex = static_cast<int>(interface);
   if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof by) == 0) return {};
-  // For an interface that is not there: where IPv6 says ENODEV.
+  // For an interface that does not exist; IPv6 returns ENODEV there.
   return Error::from_errno("setsockopt IP_MULTICAST_IF", errno == EADDRNOTAVAIL ? ENODEV : errno);
 }
 
@@ -168,7 +168,7 @@ Result<> system_set_member(int fd, const Address& group, std::uint32_t interface
     request.gr_interface = reinterpret_cast<const sockaddr_in6*>(group.system())->sin6_scope_id;
   }
   std::memcpy(&request.gr_group, group.system(), group.system_size());
-  // Otherwise it hears every group of which anybody on this machine is a member: ip(7), IP_MULTICAST_ALL.
+  // Otherwise it receives from every group of which anybody on this machine is a member: ip(7), IP_MULTICAST_ALL.
   const int off = 0;
   if (v6) {
     setsockopt(fd, IPPROTO_IPV6, IPV6_MULTICAST_ALL, &off, sizeof off);

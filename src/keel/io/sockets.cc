@@ -30,7 +30,7 @@ Result<> set_option(int fd, int level, int option, const char* what, int value =
   return {};
 }
 
-// What accepted sockets inherit: no system call per connection.
+// Options that accepted sockets inherit, so that no system call per connection is needed.
 Result<> set_inherited_options(int fd, int family, const ListenOptions& options) {
   if (family != AF_UNIX && options.no_delay) {
     KEEL_TRY_VOID(set_option(fd, IPPROTO_TCP, TCP_NODELAY, "setsockopt TCP_NODELAY"));
@@ -47,16 +47,16 @@ Result<> set_inherited_options(int fd, int family, const ListenOptions& options)
   return {};
 }
 
-// That of a Unix socket with one in the file system, else null. Valid while `address` is.
+// The path of a Unix socket in the file system, else null. Valid as long as `address`.
 const char* path_of(const Address& address) noexcept {
   if (!address.is_unix()) return nullptr;
   const char* const path = reinterpret_cast<const sockaddr_un*>(address.system())->sun_path;
   return *path != '\0' ? path : nullptr;
 }
 
-// Holds a lock on the folder of a Unix socket's path from the look at what is there until the socket has taken its
-// place: of two processes that find the same abandoned socket the second would else remove that of the first, and one
-// that is bound and does not listen yet looks abandoned.
+// Locks the folder of a Unix socket's path from the check for an existing socket until the new one is listening.
+// Without the lock, the second of two processes that find the same abandoned socket would remove the socket of the
+// first; and a socket that is bound but not yet listening looks abandoned.
 class FolderLock {
  public:
   explicit FolderLock(const Address& address) {
@@ -66,7 +66,7 @@ class FolderLock {
     const std::size_t slash = text.rfind('/');
     const std::string folder(slash == text.npos ? "." : text.substr(0, slash + 1));
     fd_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    // Whoever can read the folder can hold its lock: that delays this and does not stop it.
+    // Anybody who can read the folder can hold its lock: that delays this, but does not stop it.
     constexpr timespec pause{0, 10'000'000};
     for (int tries = 0; fd_ >= 0 && ::flock(fd_, LOCK_EX | LOCK_NB) != 0 && tries < 100; ++tries) {
       ::nanosleep(&pause, nullptr);
@@ -82,7 +82,7 @@ class FolderLock {
   int fd_ = -1;
 };
 
-// bind() gives the path the mode of the socket, less the umask, which this gives back.
+// bind() gives the path the mode of the socket, less the umask; this restores the mode.
 Result<> restore_mode(const char* path, std::uint32_t mode) {
   const int fd = ::open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return Error::from_errno("open", errno);
@@ -92,7 +92,7 @@ Result<> restore_mode(const char* path, std::uint32_t mode) {
   if (::fstat(fd, &facts) != 0) {
     error = errno;
   } else if (!S_ISSOCK(facts.st_mode)) {
-    error = EEXIST;  // Another process has put its file there in the meantime.
+    error = EEXIST;  // Another process has created its file there in the meantime.
   } else if ((facts.st_mode & 07777) != mode && ::chmod(itself.c_str(), mode) != 0) {
     error = errno;
   }
@@ -103,7 +103,7 @@ Result<> restore_mode(const char* path, std::uint32_t mode) {
 
 // Whether the path of a Unix socket exists and no process listens there, as after a crash.
 bool is_abandoned(const Address& address, int type) {
-  // Connecting to a file that is no socket fails in the same way, and such a file must not be removed.
+  // Connecting to a file that is not a socket fails in the same way, and such a file must not be removed.
   struct stat facts{};
   if (::stat(reinterpret_cast<const sockaddr_un*>(address.system())->sun_path, &facts) != 0) return false;
   if (!S_ISSOCK(facts.st_mode)) return false;
@@ -151,7 +151,7 @@ Result<> prepare_inherited(int fd, const ListenOptions& options) {
   const int flags = fcntl(fd, F_GETFL);
   if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return Error::from_errno("fcntl", errno);
   KEEL_TRY_VOID(set_inherited_options(fd, system_local_address(fd).family(), options));
-  // The socket listens already; this sets the backlog.
+  // The socket already listens; this only sets the backlog.
   if (listen(fd, options.backlog) != 0) return Error::from_errno("listen", errno);
   return {};
 }
@@ -164,7 +164,7 @@ Result<> prepare_stream(int fd, int family, const ConnectOptions& options) {
   }
   if (options.from.family() == AF_UNSPEC) return {};
   if (family != AF_UNIX) {
-    // The port is chosen when the peer is known: so one address serves more connections than it has ports.
+    // The port is chosen when the peer is known: so one address can have more connections than it has ports.
     const int on = 1;
     setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
   }
@@ -202,9 +202,9 @@ Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept {
   return Address::from_system(reinterpret_cast<sockaddr*>(&storage), size);
 }
 
-// There is room in `files`.
+// Needs room in `files`.
 void remember_file(int listener, ListenerFiles& files) noexcept {
-  std::erase_if(files, [&](const ListenerFile& file) { return file.listener == listener; });  // Closed since.
+  std::erase_if(files, [&](const ListenerFile& file) { return file.listener == listener; });  // Closed in the meantime.
   const Address address = system_local_address(listener);
   const char* const path = path_of(address);
   struct stat facts{};
@@ -251,7 +251,7 @@ Result<int> system_datagram(const DatagramOptions& options) {
 }
 
 Result<int> system_listener(const Address& address, const ListenOptions& options, ListenerFiles& files) {
-  files.reserve(files.size() + 1);  // Before there is something to close.
+  files.reserve(files.size() + 1);  // Done before there is anything to close.
   if (options.inherited >= 0) {
     const int copy = fcntl(options.inherited, F_DUPFD_CLOEXEC, 0);
     if (copy < 0) return Error::from_errno("dup", errno);
@@ -289,7 +289,7 @@ void system_turn_away(int listener, const ListenerFiles& files) noexcept {
     if (is_ours) ::unlink(path);
     return;
   }
-  // A listening socket filters what comes to it from the TCP header on (RFC 9293 §3.1): byte 13 holds the flags, SYN is
+  // A listening socket filters incoming packets from the TCP header on (RFC 9293 §3.1): byte 13 has the flags, SYN is
   // 2. The last packet of a handshake has no SYN.
   sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),

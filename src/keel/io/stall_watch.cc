@@ -21,7 +21,7 @@ namespace {
 // Time for a worker to report its stack: long, because a machine with stalls is often busy.
 constexpr Duration answer_patience = 1_s;
 
-// A text of another thread, taken inside its signal handler.
+// A text of another thread, copied inside its signal handler.
 template <std::size_t n>
 struct Copied {
   char bytes[n];
@@ -35,7 +35,7 @@ struct Copied {
 
 struct Where {
   Stack stack;
-  Instant turn;  // In which it was.
+  Instant turn;  // The turn in which it was.
   Copied<32> verb;
   Copied<256> object;
   log::TraceId trace;
@@ -48,9 +48,9 @@ struct StallWatch::State {
   struct Worker {
     Loop* loop = nullptr;
     pid_t thread = 0;
-    Instant turn = {};      // That it was in at the last look; Instant(): none.
-    Duration excused = {};  // The time of that turn that is excused.
-    Duration next = {};     // When to tell of it.
+    Instant turn = {};      // The turn that it was in at the last check; Instant(): none.
+    Duration excused = {};  // How much of that turn's time is excused.
+    Duration next = {};     // When it is next reported.
     bool is_stalled = false;
   };
 
@@ -88,7 +88,7 @@ struct StallWatch::State {
         tell({.worker = worker.loop->index(), .lasted = now - worker.turn, .is_over = true, .is_first = false});
       }
       worker = {.loop = worker.loop, .thread = worker.thread, .turn = turn, .excused = {}, .next = bound};
-      // Only the part of the delay that lies within this turn.
+      // Only the part of the delay within this turn.
       if (turn != Instant()) worker.excused = std::min(excused, std::max(now - turn, Duration()));
     } else {
       worker.excused = worker.excused + excused;
@@ -107,7 +107,7 @@ struct StallWatch::State {
     if (!asked) {
       stack = asked.error().message();
     } else if (where.turn != worker.turn) {
-      stack = "it continued in the meantime";  // And what it did then is not what stalled it.
+      stack = "it continued in the meantime";  // Whatever it did then is not what stalled it.
     } else {
       stack = to_string(where.stack);
       stall.doing = where.doing();
@@ -146,7 +146,7 @@ StallWatch::StallWatch(Runtime& runtime, Duration bound, Function<void(const Sta
 StallWatch::~StallWatch() = default;
 
 void StallWatch::look_at_all(FunctionRef<void(const Stall&)> tell) {
-  const std::lock_guard lock(state_->mutex);  // The thread that watches writes what it knows of a worker.
+  const std::lock_guard lock(state_->mutex);  // The watching thread writes what it knows of a worker.
   for (const State::Worker& worker : state_->workers) {
     Where where;
     const Result<> asked = State::ask(worker, where);

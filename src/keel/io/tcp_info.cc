@@ -1,5 +1,5 @@
-// What the kernel knows of a TCP connection. A file of its own: <linux/tcp.h>, which has the counters that the C
-// library's header lacks, and <netinet/tcp.h> cannot be included together.
+// The kernel's information about a TCP connection. In a separate file, because <linux/tcp.h>, which has the counters
+// that the C library's header lacks, and <netinet/tcp.h> cannot be included together.
 
 #include <linux/sockios.h>
 #include <linux/tcp.h>

@@ -1,4 +1,4 @@
-// The ring of the io_uring engine: what is submitted, a turn, and what completes; sends, which are most of it.
+// The ring of the io_uring engine: submission, a turn, and completions; and sends, which are most of them.
 
 #if KEEL_WITH_URING
 
@@ -18,17 +18,17 @@ namespace keel::io {
 namespace {
 
 constexpr std::size_t whole_send_max = 64 * 1024;
-// In one operation of the kernel's: it is carried out while we wait, for as long as the peer keeps up.
+// In one operation of the kernel: it is carried out while we wait, as long as the peer keeps up.
 constexpr std::size_t ring_send_bytes_max = turn_share;
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
 constexpr std::uint64_t message_key = 4;  // From another worker.
 // A message that could not be sent, with the descriptor of its target's ring.
 constexpr std::uint64_t unsent_tag = 7;
-constexpr std::uint64_t own_bits = 7;  // A bit that is set in each of the above, and in no address of an Op.
+constexpr std::uint64_t own_bits = 7;  // A bit that is set in each of the above, but in no address of an Op.
 constexpr int unsent_shift = 3;
 // IORING_OP_BIND of Linux 6.11, which liburing 2.3 does not know. Since 6.10 a message to a ring with deferred task
-// work is carried over to its thread; before, it takes another way, which is not tried here.
+// work is passed to its thread; before that it takes another way, which is not used here.
 constexpr int bind_code = 56;
 
 }  // namespace
@@ -41,7 +41,7 @@ Result<std::unique_ptr<Engine>> UringEngine::make(const UringOptions& options) {
 
 UringEngine::~UringEngine() {
   if (ring_ready_) {
-    // Closes of the last turn, by hand: another thread than the one that made the ring may not submit.
+    // Closes of the last turn are done by hand: a thread other than the one that made the ring may not submit.
     for (unsigned i = ring_.sq.sqe_head; i != ring_.sq.sqe_tail; ++i) {
       io_uring_sqe& entry = ring_.sq.sqes[i & ring_.sq.ring_mask];
       if (entry.opcode != IORING_OP_CLOSE) continue;
@@ -117,7 +117,7 @@ int UringEngine::dispatch() noexcept {
     completed += run_ready(*op);
   }
   // Exactly the operations that had completed when wait() returned: a submission queue that fills up in the meantime
-  // may bring more.
+  // may add more.
   const unsigned count = io_uring_cq_ready(&ring_);
   const unsigned mask = ring_.cq.ring_mask;
   unsigned head = *ring_.cq.khead;
@@ -143,7 +143,7 @@ void UringEngine::wake_other(Engine& other) noexcept {
   }
   auto& target = static_cast<UringEngine&>(other);
   for (unsigned i = 0; i < told_count_; ++i) {
-    if (told_[i] == target.wake_up_) return;  // Its message leaves with the turn.
+    if (told_[i] == target.wake_up_) return;  // Its message is sent with the turn.
   }
   if (!target.wake_up_->later()) return;
   if (told_count_ == told_max) flush();
@@ -159,8 +159,8 @@ void UringEngine::close(int fd) noexcept {
 }
 
 Result<> UringEngine::set_up() {
-  // Deferred task work (Linux 6.1) runs completions only when we ask; without it, at least without interrupts. Either
-  // way the kernel says in the ring when there are some (Linux 5.19).
+  // With deferred task work (Linux 6.1) completions run only when we ask; without it, at least no interrupts are used.
+  // In both cases the kernel marks in the ring when there are some (Linux 5.19).
   constexpr unsigned common = IORING_SETUP_CQSIZE | IORING_SETUP_SUBMIT_ALL | IORING_SETUP_TASKRUN_FLAG;
   constexpr unsigned wanted[] = {common | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN,
                                  common | IORING_SETUP_COOP_TASKRUN};
@@ -177,7 +177,7 @@ Result<> UringEngine::set_up() {
   if ((ring_.features & IORING_FEAT_NODROP) == 0) return fail(Code::Unsupported, "io_uring may lose completions");
   messages_ = std::make_unique_for_overwrite<msghdr[]>(ring_.sq.ring_entries);
   probe_operations();
-  io_uring_register_ring_fd(&ring_);  // Saves a descriptor look-up per call; works without.
+  io_uring_register_ring_fd(&ring_);  // Saves a descriptor lookup per call; works without it.
 
   KEEL_TRY_VOID(buffers_.set_up(ring_));
   KEEL_TRY_VOID(probe_receive_limit());
@@ -193,7 +193,7 @@ io_uring_sqe* UringEngine::entry_of_full_ring() noexcept {
     buffers_.fill();
     hand_over_messages();
     ++system_calls_;
-    // The kernel has no memory for more: try again in a while instead of all the time.
+    // The kernel has no memory for more: pause before trying again.
     if (io_uring_submit(&ring_) < 0) poll(nullptr, 0, 1);
     sqe = io_uring_get_sqe(&ring_);
   }
@@ -207,7 +207,7 @@ void UringEngine::send_message(int ring) noexcept {
   io_uring_sqe_set_data64(sqe, static_cast<std::uint64_t>(ring) << unsent_shift | unsent_tag);
 }
 
-// Before what is queued is submitted: from here on nothing of ours can delay the messages among it.
+// Done before the queued entries are submitted: from here on nothing can delay the messages among them.
 void UringEngine::hand_over_messages() noexcept {
   while (told_count_ != 0) std::exchange(told_[--told_count_], nullptr)->leaves();
 }
@@ -239,7 +239,7 @@ void UringEngine::submit_other(Op& op) noexcept {
       break;
     case Kind::Connect: {
       auto& connect = static_cast<Connect&>(op);
-      // Completes immediately; the kernel would retry without success where the queue is full.
+      // Completes immediately; the kernel would retry without success when the queue is full.
       if (connect.address.is_unix()) {
         op.pending = !advance_unix(connect);
         break;
@@ -266,14 +266,15 @@ void UringEngine::submit_other(Op& op) noexcept {
 void UringEngine::arm_send(Send& op) noexcept {
   io_uring_sqe* sqe = entry();
   const std::size_t left = op.part_count == 1 ? op.parts->iov_len : bytes_left(op.parts, op.part_count);
-  // The kernel sends a small one to its end by itself; of a large one we hear how far it has come, and send the rest.
+  // The kernel sends a small one to its end by itself; for a large one it reports how far it has come, and we send the
+  // rest.
   const int flags = MSG_NOSIGNAL | (left <= whole_send_max ? MSG_WAITALL : 0);
   if (op.part_count == 1) {
     io_uring_prep_send(sqe, op.fd, op.parts->iov_base, std::min(left, ring_send_bytes_max), flags);
   } else if (op.parts->iov_len > ring_send_bytes_max) {
     io_uring_prep_send(sqe, op.fd, op.parts->iov_base, ring_send_bytes_max, flags | MSG_MORE);
   } else {
-    // The entry's own: since Linux 5.5 the kernel has read it when it takes the entry.
+    // Belongs to the entry: since Linux 5.5 the kernel has read it when it takes the entry.
     msghdr& message = messages_[sqe - ring_.sq.sqes];
     message = {};
     message.msg_iov = op.parts;
@@ -296,8 +297,8 @@ void UringEngine::arm_wake() noexcept {
   io_uring_sqe_set_data64(sqe, wake_key);
 }
 
-// One timeout for all waits, moved only to an earlier time: a timeout given with each wait would cost the kernel a
-// timer started and stopped each time. One that comes too early makes wait() return for nothing, and is set again.
+// One timeout for all waits, moved only to an earlier time: a timeout with each wait would make the kernel start and
+// stop a timer each time. If it fires too early, wait() returns without a result, and it is set again.
 void UringEngine::arm_timeout(Instant at) noexcept {
   timeout_.tv_sec = at.ns() / 1'000'000'000;
   timeout_.tv_nsec = at.ns() % 1'000'000'000;
@@ -322,12 +323,12 @@ void UringEngine::cancel_armed(Op& op) noexcept {
 
 int UringEngine::run_ready(Op& op) noexcept {
   if (op.cancelling) {
-    if (op.armed) return 0;  // The kernel's own last word is on its way.
+    if (op.armed) return 0;  // The kernel's final completion is on its way.
     finish(op, result_of_cancelled(op));
     return 1;
   }
   if (is_of_file(op.kind)) {
-    finish(op, op.result);  // No thread could be had.
+    finish(op, op.result);  // No thread was available.
     return 1;
   }
   if (op.kind == Kind::SendFile) return sent_file(static_cast<SendFile&>(op));
@@ -372,7 +373,7 @@ int UringEngine::handle_own(std::uint64_t key, int result) noexcept {
     if (key == wake_key) arm_wake();
     return collect_files();
   }
-  // A message that could not be sent; with any other error the target is no more.
+  // A message that could not be sent; with any other error the target no longer exists.
   const int error = -result;
   if (error == ENOMEM || error == EOVERFLOW || error == EAGAIN || error == EINTR) {
     send_message(static_cast<int>(key >> unsent_shift));
@@ -401,7 +402,7 @@ int UringEngine::answered(Op& op, int result, std::uint32_t flags) noexcept {
 
 int UringEngine::sent(Send& op, int result) noexcept {
   if (result < 0) [[unlikely]] {
-    // EINPROGRESS: a first write whose cookie for Fast Open is gone; the connection is being made as usual.
+    // EINPROGRESS: a first write without a valid Fast Open cookie; the connection is made in the usual way.
     if ((result == -EINTR || result == -EAGAIN || result == -EINPROGRESS) && !op.cancelling) {
       arm_send(op);
       return 0;

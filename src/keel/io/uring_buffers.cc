@@ -28,7 +28,7 @@ Result<> UringBuffers::set_up(io_uring& ring) {
   void* memory =
       mmap(nullptr, count * stride_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return Error::from_errno("mmap", errno);
-  // What clients send is not for a core dump.
+  // Keeps data of clients out of core dumps.
   madvise(memory, count * stride_, MADV_DONTDUMP);
   memory_ = static_cast<char*>(memory);
   io_uring_buf_reg registration{};

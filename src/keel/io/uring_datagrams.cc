@@ -1,5 +1,5 @@
-// Datagrams on io_uring: read by the kernel where one fits a buffer, by us in batches where not; sent in batches, or
-// with the rest of the turn.
+// Datagrams on io_uring: the kernel reads those that fit a buffer, and we read the others in batches; they are sent in
+// batches, or with the rest of the turn.
 
 #if KEEL_WITH_URING
 
@@ -20,7 +20,7 @@ static_assert(sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= told_by
 
 }  // namespace
 
-// Many in one system call; one alone leaves with the rest of the turn.
+// Sends many in one system call; a single one leaves with the rest of the turn.
 bool UringEngine::submit_datagrams(SendDatagrams& op) noexcept {
   op.sent = 0;
   op.offset = 0;
@@ -34,7 +34,7 @@ bool UringEngine::submit_datagrams(SendDatagrams& op) noexcept {
   return !op.pending;
 }
 
-// True: op.result holds.
+// True: op.result is valid.
 bool UringEngine::advance_datagrams(SendDatagrams& op) noexcept {
   const int error = send_datagrams(op, system_calls_, share_);
   if (error == share_is_used) {
@@ -66,8 +66,8 @@ void UringEngine::arm_datagram(SendDatagrams& op) noexcept {
     message.msg_namelen = datagram.to.system_size();
   }
   io_uring_sqe* sqe = entry();
-  // The kernel may not wait for room by itself: it tries again with what is left of the bytes it has copied before it
-  // found none, and sends an empty datagram (seen with Unix sockets on Linux 6.18).
+  // The kernel must not wait for room by itself: it would retry with the rest of the bytes that it copied before it
+  // found no room, and send an empty datagram (seen with Unix sockets on Linux 6.18).
   io_uring_prep_sendmsg(sqe, op.fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   arm(sqe, op);
 }
@@ -91,8 +91,8 @@ int UringEngine::datagrams_sent(SendDatagrams& op, int result) noexcept {
   return 1;
 }
 
-// Whether the kernel reads them into its buffers, or we when they are there: those that are too large for one, and what
-// is to be joined.
+// Whether the kernel reads them into its buffers, or we do when they have arrived: those that are too large for a
+// buffer, and those to be joined.
 void UringEngine::choose_how(ReceiveDatagrams& op) noexcept {
   const bool polled = !reads_datagrams_ || op.join || op.bytes_max + told_bytes > buffers_.bytes();
   state_of(op).polled = polled;
@@ -104,7 +104,7 @@ void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
     arm_poll(op, POLLIN);
     return;
   }
-  // How much room a name has, and control data; the rest is the buffer's. MSG_TRUNC: its whole length is reported.
+  // The sizes of a name and of control data; the rest is the buffer's. MSG_TRUNC: its whole length is reported.
   auto& message = op.message_room.make<msghdr>();
   message.msg_namelen = sizeof(sockaddr_storage);
   io_uring_sqe* sqe = entry();
@@ -114,7 +114,7 @@ void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
   arm(sqe, op);
 }
 
-// The kernel has put a header before it, the sender's address and control data.
+// The kernel has put a header, the sender's address and control data before it.
 void UringEngine::show_datagram(ReceiveDatagrams& op) noexcept {
   const auto& message = op.message_room.as<msghdr>();
   auto* const out = reinterpret_cast<io_uring_recvmsg_out*>(op.data);
@@ -126,13 +126,13 @@ void UringEngine::show_datagram(ReceiveDatagrams& op) noexcept {
   op.result = static_cast<std::int32_t>(std::min(out->payloadlen, op.bytes_max));
 }
 
-// Datagrams that poll has reported are read.
+// Reads datagrams that poll has reported.
 int UringEngine::read_datagrams(ReceiveDatagrams& op, int result) noexcept {
   if (op.cancelling) {
     finish(op, -ECANCELED);
     return 1;
   }
-  if (op.paused) return 0;  // resume() begins again.
+  if (op.paused) return 0;  // resume() starts it again.
   ++system_calls_;
   const int count = result < 0 ? result : datagrams_->read(op);
   if (count < 0 && count != -EAGAIN && count != -EINTR) {

@@ -1,4 +1,4 @@
-// Whether io_uring of this kernel does what the engine rests on: asked by doing it.
+// Checks by trying it whether the io_uring of this kernel does what the engine needs.
 
 #if KEEL_WITH_URING
 

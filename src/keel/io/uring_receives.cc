@@ -1,4 +1,4 @@
-// Receiving on io_uring: what comes is shown from the kernel's buffer, held, or waits behind a pause.
+// Receiving on io_uring: bytes are shown in the kernel's buffer, held, or kept waiting during a pause.
 
 #if KEEL_WITH_URING
 
@@ -13,15 +13,15 @@
 namespace keel::io {
 namespace {
 
-// What a paused receive may have waiting before it is taken from the kernel: to stop and begin it again costs more than
-// the receiving of a message.
+// How much may wait during a pause before the receive is stopped: stopping and restarting it costs more than receiving
+// a message.
 constexpr unsigned waiting_max = 4;
-// A receive brings no less than this before it begins again.
+// A receive brings at least this much before it is restarted.
 constexpr std::uint32_t limit_bytes_min = 64 * 1024;
-// After this many arrivals in a row the kernel takes a break (MULTISHOT_MAX_RETRY), after which it does not see that a
-// Unix socket has nothing more but its end (seen on Linux 6.18).
+// After this many arrivals in a row the kernel takes a break (MULTISHOT_MAX_RETRY), after which it does not notice that
+// a Unix socket has nothing left but its end (seen on Linux 6.18).
 constexpr unsigned filled_max = 32;
-// The name of what is held as a copy that never was in a buffer.
+// The name of held bytes that were copied and never in a buffer.
 constexpr std::uint32_t copied = UringBuffers::none - 1;
 
 }  // namespace
@@ -49,7 +49,7 @@ Held UringEngine::hold(Receive& op) noexcept {
     std::memcpy(copy, op.data, size);
     return {copy, size, copied};
   }
-  // Before a datagram its buffer has what is known of it.
+  // Before a datagram the buffer has the information about it.
   const auto before = static_cast<std::uint32_t>(op.data - buffers_.at(op.buffer));
   const std::uint32_t buffer = buffers_.lend(op.buffer, before + size);
   return {buffers_.at(buffer) + before, size, buffer};
@@ -63,9 +63,9 @@ void UringEngine::release(Held held) noexcept {
   }
 }
 
-// What has come for a socket completes in one go, 33 buffers and more of it, before a pause can stop it: a peer that
-// sends ahead of its reader would keep half a MiB here. Since Linux 6.17 an entry says after how many bytes its receive
-// ends, in a field that kernels before reject. Whether this one does is asked with a descriptor that is none.
+// Everything that has come for a socket completes together, 33 buffers or more, before a pause can stop it: a peer that
+// sends faster than its reader would occupy half a MiB here. Since Linux 6.17 an entry states after how many bytes its
+// receive ends, in a field that earlier kernels reject. Whether this kernel does is tested with an invalid descriptor.
 Result<> UringEngine::probe_receive_limit() {
   const std::uint32_t limit = std::max(waiting_max * buffers_.bytes(), limit_bytes_min);
   io_uring_sqe* sqe = entry();
@@ -126,7 +126,7 @@ int UringEngine::run_receive(Receive& op) noexcept {
     return delivered + 1;
   }
   if (state.ending) {
-    if (op.armed) return delivered;  // The kernel's own last word is on its way.
+    if (op.armed) return delivered;  // The kernel's final completion is on its way.
     finish(op, -ECANCELED);
     return delivered + 1;
   }
@@ -134,7 +134,7 @@ int UringEngine::run_receive(Receive& op) noexcept {
   return delivered;
 }
 
-// Calls done() with the bytes; whether it held them.
+// Calls done() with the bytes; returns whether it held them.
 bool UringEngine::show(Receive& op, std::uint32_t buffer, std::uint32_t size) noexcept {
   op.data = buffers_.at(buffer);
   op.buffer = buffer;
@@ -143,11 +143,11 @@ bool UringEngine::show(Receive& op, std::uint32_t buffer, std::uint32_t size) no
   op.more = true;
   held_ = false;
   op.done(op);
-  // `op` lives on: it is pending until its final completion.
+  // `op` still exists: it is pending until its final completion.
   return std::exchange(held_, false);
 }
 
-// Has it begun again before an end could be missed.
+// Restarts it before an end could be missed.
 void UringEngine::note_full(Receive& op) noexcept {
   filled_ = &op == filling_ ? filled_ + 1 : 1;
   filling_ = &op;
@@ -172,7 +172,7 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
   const std::uint32_t buffer = flags >> IORING_CQE_BUFFER_SHIFT;
   if ((flags & IORING_CQE_F_BUFFER) != 0) {
     buffers_.note_used();
-    if (result <= 0) buffers_.recycle(buffer);  // The end of a stream may come with one, too.
+    if (result <= 0) buffers_.recycle(buffer);  // The end of a stream may come with a buffer, too.
   }
   if (result > 0) {
     const auto size = static_cast<std::uint32_t>(result);
@@ -189,7 +189,7 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
     if (!show(op, buffer, size)) buffers_.recycle(buffer);
     if (size == buffers_.bytes()) [[unlikely]]
       note_full(op);
-    // Multishot ends at its limit, and when the completion queue was short of room: begin again.
+    // A multishot ends at its limit, or when the completion queue had little room: restart it.
     if (!op.armed && op.pending) op.cancelling || op.paused || state.ending ? make_ready(op) : arm_receive(op);
     return 1;
   }
@@ -208,7 +208,7 @@ int UringEngine::received(Receive& op, int result, std::uint32_t flags) noexcept
     return 0;
   }
   if (result == -ECANCELED) {
-    // Our own stop while paused; a resume may have come in the meantime.
+    // We stopped it while paused; a resume may have come in the meantime.
     if (!op.paused) make_ready(op);
     return 0;
   }
@@ -230,7 +230,7 @@ void UringEngine::keep_waiting(Receive& op, std::uint32_t buffer, std::uint32_t 
     buffers_.link(state.waiting_last, buffer);
   }
   state.waiting_last = buffer;
-  // Let the rest stay in the kernel, so that the peer is slowed down.
+  // Leaves the rest in the kernel, so that the peer is slowed down.
   if (++state.waiting_count == waiting_max && op.armed) cancel_armed(op);
 }
 

@@ -1,4 +1,4 @@
-// Sockets on io_uring: accepting, connecting, and files that are sent through them.
+// Sockets on io_uring: accepting, connecting, and sending files.
 
 #if KEEL_WITH_URING
 
@@ -21,7 +21,7 @@ constexpr int accepts_by_hand_max = 64;
 void UringEngine::arm_accept(Accept& op) noexcept {
   io_uring_sqe* sqe = entry();
   if (op.shared || op.one_by_one) {
-    // The kernel wakes the first one that waits; one at a time we go to the end of the line after each.
+    // The kernel wakes the first waiting one; when accepting one at a time, we go to the end of the line after each.
     io_uring_prep_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   } else {
     io_uring_prep_multishot_accept(sqe, op.fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -29,7 +29,7 @@ void UringEngine::arm_accept(Accept& op) noexcept {
   arm(sqe, op);
 }
 
-// True: op.result holds.
+// True: op.result is valid.
 bool UringEngine::advance_unix(Connect& op) noexcept {
   ++system_calls_;
   op.result = -unix_connects_.attempt(op);
@@ -38,7 +38,7 @@ bool UringEngine::advance_unix(Connect& op) noexcept {
 
 int UringEngine::accepted(Accept& op, int result, std::uint32_t flags) noexcept {
   if (result >= 0) {
-    // While it is being cancelled, too: a connection that was accepted is not lost.
+    // Also while it is being cancelled, so that an accepted connection is not lost.
     op.result = result;
     op.more = true;
     op.done(op);
@@ -60,8 +60,8 @@ int UringEngine::accepted(Accept& op, int result, std::uint32_t flags) noexcept 
   return 1;
 }
 
-// Those that wait behind one that was taken alone (the kernel says so of TCP since Linux 6.10): a system call for
-// each instead of a turn.
+// Accepts the connections that wait after one that was accepted alone (the kernel reports this for TCP since Linux
+// 6.10): a system call for each instead of a turn.
 int UringEngine::accept_by_hand(Accept& op) noexcept {
   int count = 0;
   while (op.one_by_one && !op.shared && !op.cancelling && count < accepts_by_hand_max) {
@@ -74,7 +74,7 @@ int UringEngine::accept_by_hand(Accept& op) noexcept {
   return count;
 }
 
-// True: op.result holds.
+// True: op.result is valid.
 bool UringEngine::advance_send_file(SendFile& op) noexcept {
   if (share_ <= 0) {
     make_ready(op);

@@ -13,8 +13,8 @@
 namespace keel::http {
 namespace {
 
-// The body of a response that is redirected or retried is read up to this size, so that its connection can be used
-// again. More costs more than a new one.
+// The body of a redirected or retried response is read up to this size, so that its connection can be reused. Reading
+// more would cost more than a new connection.
 constexpr std::size_t discard_bytes_max = 64 * 1024;
 
 Instant now() noexcept { return Host::current().now(); }
@@ -24,7 +24,7 @@ bool is_redirect(Status status) noexcept {
          status == Status::TemporaryRedirect || status == Status::PermanentRedirect;
 }
 
-// Fields about a body that is not sent any more.
+// Fields about a body that is no longer sent.
 bool is_about_content(std::string_view name) noexcept {
   return (name.size() >= 8 && equals_ignore_case(name.substr(0, 8), "content-")) ||
          equals_ignore_case(name, "digest") || equals_ignore_case(name, "last-modified");
@@ -56,7 +56,7 @@ bool becomes_get(Method method, Status status) noexcept {
   return (is_old && method == Method::Post) || (status == Status::SeeOther && method != Method::Head);
 }
 
-// A path begins with the slash that a base may end in.
+// Paths begin with a slash, so one at the end of a base is removed.
 ClientOptions tidied(ClientOptions options) {
   while (options.base_url.ends_with('/')) options.base_url.pop_back();
   return options;
@@ -69,13 +69,13 @@ ProxyRules rules_of(const ClientOptions& options, std::string& problem) {
   return {};
 }
 
-// An error of an exchange names what stands between.
+// Adds the proxy to the error of an exchange.
 Error through(const Proxy* proxy, Error error) {
   if (proxy == nullptr) return error;
   return std::move(error).because("through the proxy " + proxy->name());
 }
 
-// Where a redirect leads.
+// The target of a redirect.
 Result<Url> target_of(const Url& from, std::string_view location, const ClientPool& pool) {
   KEEL_TRY(Url to, from.resolve(location));
   KEEL_TRY_VOID(pool.speaks(to));
@@ -84,7 +84,7 @@ Result<Url> target_of(const Url& from, std::string_view location, const ClientPo
 
 enum class Verdict : std::uint8_t { Good, Bad, None };
 
-// What a breaker thinks of it. An error that is none of the server says nothing about it.
+// How a circuit breaker judges the result. An error that is not the server's says nothing about the server.
 Verdict judge(const Result<ClientStream>& answer, const CircuitBreakerOptions& options) {
   if (answer) return number(answer->status()) >= 500 ? Verdict::Bad : Verdict::Good;
   return options.fails(answer.error()) ? Verdict::Bad : Verdict::None;
@@ -94,7 +94,7 @@ bool may_change_by_itself(const Result<ClientStream>& answer, const RetryOptions
   return answer ? is_worth_a_retry(answer->status()) : options.when(answer.error());
 }
 
-// Whoever was stopped, or has met a bound of this client, has not met a fault of another server or of the request.
+// A call that was stopped, or that exceeded a limit of this client, says nothing about the other server or the request.
 bool is_of_environment(const Error& error) noexcept {
   return error.code() != Code::Cancelled && error.code() != Code::ResourceExhausted;
 }
@@ -151,10 +151,10 @@ struct Client::Metrics {
 
 enum class Client::Trouble : std::uint8_t {
   Any,
-  NoPlace,   // It had no place for a connection.
-  Stale,     // Its connection was a kept one, which the server may have closed unseen.
-  TooLarge,  // Its response was, for our own bound.
-  Writer,    // What writes its body has failed.
+  NoPlace,   // There was no place for a connection.
+  Stale,     // It used a kept connection, which the server may have closed unnoticed.
+  TooLarge,  // The response was larger than our own limit.
+  Writer,    // The function that writes its body has failed.
 };
 
 // The record of a call that has ended.
@@ -162,7 +162,7 @@ struct Client::Call {
   Method method;
   std::string url;  // The URL as it may be logged: without query and user.
   int attempts = 0;
-  bool is_writers_error = false;  // The failure is of what writes the body, which is the caller's.
+  bool is_writers_error = false;  // The function that writes the body has failed, which belongs to the caller.
 };
 
 std::optional<std::string_view> ClientResponse::header(std::string_view name) const noexcept {
@@ -278,10 +278,10 @@ bool Client::is_followed(const ClientRequest& request, const Url& url, const Cli
   const std::optional<std::string_view> location = answer.header("Location");
   if (!location) return false;
   if (becomes_get(request.method_, answer.status())) return true;
-  if (request.writer_) return false;  // What was streamed cannot be sent again.
+  if (request.writer_) return false;  // A streamed body cannot be sent again.
   if (request.body_.empty()) return true;
   const Result<Url> next = target_of(url, *location, pool_);
-  return !next || next->origin() == url.origin();  // A target that is none is the error of the call.
+  return !next || next->origin() == url.origin();  // An invalid target becomes the error of the call.
 }
 
 void Client::redirect(ClientRequest& request, Status status, bool to_another) {
@@ -323,8 +323,8 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
     }
     kind = ClientPool::Kind::Any;
     call.is_writers_error = trouble == Trouble::Writer;
-    // A place that did not become free and the size of a body are our own bounds, the body is its writer's, and a
-    // server may close what is idle.
+    // Not counted: a place that did not become free and the size of a body (our own limits), a failure of the body's
+    // writer, and an idle connection that the server may close.
     const Verdict verdict = trouble == Trouble::Any ? judge(answer, options_.breaker) : Verdict::None;
     if (verdict == Verdict::Good) admitted->succeeded(now());
     if (verdict == Verdict::Bad) admitted->failed(now());
@@ -336,7 +336,7 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
     if (pause && *pause > options_.retry_after_max) co_return std::move(answer);
     const std::optional<Duration> wait = attempts.next_wait(pause.value_or(Duration()));
     if (!wait) co_return std::move(answer);
-    // By this very call: it would be rejected, and the response lost.
+    // Opened by this very call: a retry would be rejected, and the response lost.
     if (origin.breaker().state(now()) == CircuitBreaker::State::Open) co_return std::move(answer);
     if (!attempts.spend()) {
       ++stats_.unaffordable;
@@ -358,7 +358,7 @@ Task<ClientStream> Client::once(const ClientRequest& request, const Url& url, Cl
   Result<ClientPool::Lease> lent = co_await attempt(pool_.lend(origin, url, kind, has_place));
   if (!lent) {
     if (!has_place) trouble = Trouble::NoPlace;
-    // The host is not there.
+    // The host does not exist.
     if (lent.error().code() == Code::NotFound) co_return std::move(lent).error().as(Code::Upstream);
     co_return std::move(lent).error();
   }

@@ -25,7 +25,7 @@ Error misunderstood(const ResponseStep& step) {
   return Error::text(Code::Upstream, "the response is malformed: " + std::string(step.reason));
 }
 
-// The lines of a head that are true of the coded body alone.
+// Removes the header lines that are true only of the coded body.
 void drop_fields_about_coding(Buffer& head) {
   std::size_t kept = 0;
   for (std::size_t at = 0; at < head.size();) {
@@ -67,7 +67,7 @@ Buffer ClientExchange::format_head(const ClientRequest& request, const Url& url,
   out.append(request.secret_fields_.view());
   const Span* const span = current_span();
   const log::TraceId trace = request.trace_ || span == nullptr ? request.trace_ : span->trace;
-  // This call is the parent of what the server does.
+  // This call is the parent of the server's work.
   if (trace) append_traceparent(out, trace, std::max<std::uint64_t>(Host::current().random(), 1));
   if (sends_deadline && !deadline.is_never()) {
     out.append("X-Request-Deadline-Ms: ");
@@ -114,7 +114,7 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
   } else {
     sending.result = co_await attempt(lease_->stream.write(head.view()));
     sending.is_done = true;
-    // A server that closes may have said why.
+    // A server that closes may have sent the reason.
     answered = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
   }
   is_sent_ = sending.is_done && sending.result.has_value();
@@ -133,7 +133,7 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
 Task<> ClientExchange::send(const ClientRequest& request, std::string_view head, Sending& sending) {
   if (request.writer_) {
     sending.result = co_await attempt(send_streamed(request, head, sending));
-    // The response that is awaited will not come.
+    // The awaited response will not come.
     if (sending.is_writers_error) lease_->stream.shutdown();
   } else {
     const std::string_view parts[] = {head, request.body_.view()};
@@ -222,7 +222,7 @@ Task<Chunk> ClientExchange::read_decoded(Duration limit) {
   co_return Chunk();
 }
 
-// Nothing more of it can be read.
+// Nothing more can be read from it.
 Error ClientExchange::undecodable(Error error) {
   lease_.close();
   is_complete_ = false;

@@ -12,7 +12,7 @@
 namespace keel::http {
 namespace {
 
-// Into a turn: until then what the loop knows of kept connections is believed.
+// So far into a turn the loop's information about kept connections is still trusted.
 constexpr Duration unseen_max = 1_ms;
 
 BulkheadOptions bounds(std::size_t connections, const ClientPoolOptions& pool) noexcept {
@@ -101,7 +101,7 @@ Task<Stream> ClientPool::connect_plain(const Url& url, const Proxy* proxy) {
   const std::string host(proxy == nullptr ? url.host() : proxy->host());
   if (proxy == nullptr) co_return co_await Stream::connect(resolver_, host, url.port(), guard_, options_.connect);
   if (guard_.is_set()) {
-    // The proxy looks the name up, and connects to whatever that gives then.
+    // The proxy resolves the name, and may connect to any address that this gives.
     co_return Error::text(Code::PermissionDenied, "the client has an address guard, which cannot see where the proxy " +
                                                       proxy->name() + " connects to")
         .from_environment();
@@ -120,7 +120,7 @@ Task<Stream> ClientPool::connect(const Url& url, const Proxy* proxy) {
   Result<> established = co_await attempt(stream.establish());
   if (established) co_return std::move(stream);
   Error error = std::move(established).error().because("TLS with '" + host + '\'');
-  // Neither code must reach the caller's own client.
+  // Neither code may reach the caller's own client.
   const bool is_servers = error.code() == Code::Unauthenticated || error.code() == Code::Protocol;
   if (is_servers) co_return std::move(error).as(Code::Upstream);
   co_return std::move(error);
@@ -180,7 +180,7 @@ bool ClientPool::is_usable(const Connection& connection, Instant now) const noex
 
 std::unique_ptr<ClientPool::Connection> ClientPool::take_idle(Origin& origin) noexcept {
   const Instant now = Host::current().now();
-  // The loop has looked when its turn began.
+  // The loop has checked when its turn began.
   const bool is_late = Host::current().precise_now() - now >= unseen_max;
   while (!origin.idle_.empty()) {
     std::unique_ptr<Connection> connection = std::move(origin.idle_.back());
@@ -196,7 +196,7 @@ void ClientPool::keep(Origin& origin, std::unique_ptr<Connection> connection) no
   const Instant now = Host::current().now();
   ++connection->answers;
   connection->idle_since = now;
-  // A call that waits for a place among all connections is served before the next call to this server.
+  // A call that waits for a place among all connections goes before the next call to this server.
   if (now - connection->opened >= options_.age_max || options_.idle_timeout <= Duration() || places_.waiting() != 0) {
     --open_;
     return;

@@ -9,8 +9,8 @@
 namespace keel::http {
 namespace {
 
-// What the client says itself: two of them, or one that says something else, would let two readers of the request
-// disagree about its end or its receiver.
+// The client itself sets these fields: a repeated or contradicting field would let two readers of the request disagree
+// about its end or its recipient.
 constexpr std::string_view reserved_fields[] = {"connection",  "content-length",    "content-type", "expect",
                                                 "host",        "keep-alive",        "te",           "trailer",
                                                 "traceparent", "transfer-encoding", "upgrade",      "proxy-connection"};
@@ -41,7 +41,7 @@ Task<> ClientBodyWriter::write(std::string_view bytes) {
     wrote = co_await attempt(stream_.write(parts));
   }
   is_cut_ = !wrote;
-  // Stopped or late is who writes, whose time limit that was.
+  // When the writing was stopped or late, the time limit was the writer's.
   has_failed_ = !wrote && wrote.error().code() != Code::Cancelled && wrote.error().code() != Code::DeadlineExceeded;
   co_await std::move(wrote);
 }

@@ -114,7 +114,7 @@ Result<ProxyRules::Exception> ProxyRules::Exception::parse(std::string_view text
     host = host.substr(0, colon);
   }
   if (!port.empty()) {
-    // As the port of a URL is.
+    // Checked like the port of a URL.
     const Result<Url> url = Url::parse("http://port" + std::string(port));
     if (port.size() == 1 || !url) return refuse();
     exception.port = url->port();
@@ -128,7 +128,7 @@ Result<ProxyRules::Exception> ProxyRules::Exception::parse(std::string_view text
   if (host.starts_with("*.")) host.remove_prefix(1);
   if (host.starts_with('.')) host.remove_prefix(1);
   if (host.ends_with('.')) host.remove_suffix(1);
-  // A name, and one that a URL may have.
+  // A host name that is valid in a URL.
   if (host.find_first_of("/?#@[]:") != std::string_view::npos) return refuse();
   const Result<Url> url = Url::parse("http://" + std::string(host));
   if (!url) return refuse();

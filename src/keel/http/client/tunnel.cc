@@ -40,7 +40,7 @@ Task<> ask_for_tunnel(Stream& plain, const Proxy& proxy, std::string_view place)
       if (step.head.empty()) continue;
       const int status = reader.head().status;
       if (status / 100 != 2) co_await refused_by(proxy, status);
-      // The server sends only after us: these bytes are from another source.
+      // The server sends only after us: so these bytes come from another source.
       if (!rest.empty()) co_await fail(Code::Upstream, "it sent more than its response");
       co_return;
     }

@@ -39,7 +39,7 @@ Result<KnownScheme> read_scheme(std::string_view text) {
 
 Result<> check_host(std::string_view host, bool is_bracketed) {
   if (is_bracketed) {
-    // RFC 9110 §4.2.1 knows no link of an address; what has one is of this machine alone.
+    // RFC 9110 §4.2.1 has no zone in an address; an address with a zone is valid only on this machine.
     if (host.find(':') == std::string_view::npos || host.find('%') != std::string_view::npos || !Address::ip(host, 1)) {
       return fail(Code::InvalidArgument, "the brackets of a URL contain an IPv6 address");
     }
@@ -62,10 +62,10 @@ Result<std::uint16_t> read_port(std::string_view digits) {
   return static_cast<std::uint16_t>(value);
 }
 
-// No target has these (RFC 3986 §3.3, §3.4), besides blanks, controls and bytes from 0x80.
+// Characters that no target contains (RFC 3986 §3.3, §3.4), besides blanks, control characters and bytes from 0x80.
 constexpr std::string_view not_in_targets = "\"<>\\^`{|}";
 
-// Only what http/message/parser.h would take.
+// Only what http/message/parser.h would accept.
 Result<> check_target(std::string_view target) {
   if (target.find_first_of(not_in_targets) != std::string_view::npos) {
     return fail(Code::InvalidArgument, "the path and query of a URL have none of \"<>\\^`{|}: escape them");
@@ -83,7 +83,7 @@ Result<> check_target(std::string_view target) {
   return {};
 }
 
-// What servers write into Location and browsers take.
+// Escapes characters that servers write into Location and browsers accept.
 std::string escape_what_no_target_has(std::string_view reference) {
   Buffer out;
   while (true) {
@@ -96,7 +96,7 @@ std::string escape_what_no_target_has(std::string_view reference) {
   return std::string(out.view());
 }
 
-// RFC 3986 §5.2.4. `path` begins with a slash.
+// RFC 3986 §5.2.4. `path` must begin with a slash.
 std::string remove_dot_segments(std::string_view path) {
   std::string out;
   while (!path.empty()) {
@@ -180,7 +180,7 @@ Result<Url> Url::resolve(std::string_view reference) const {
   if (begins_with_authority || begins_with_scheme(reference)) {
     KEEL_TRY(const Url absolute,
              parse((begins_with_authority ? std::string(scheme_name()) + ':' : "") + std::string(reference)));
-    // Its target is not a reference: one that begins with two slashes would name another server.
+    // Its target is no reference: one that begins with two slashes would name another server.
     std::string whole(absolute.origin());
     whole += remove_dot_segments(absolute.path());
     whole += absolute.target().substr(absolute.path().size());

@@ -39,7 +39,7 @@ ChunkStep ChunkDecoder::feed(std::string_view received) noexcept {
   }
   ChunkStep step{at_ == At::Done ? ChunkState::Done : ChunkState::Need, Status::Ok, i, {}, ""};
   if (!is_behind_data()) return step;
-  // They are counted in line_bytes_, and in front of the empty line's CR and LF.
+  // They are counted in line_bytes_, and come before the empty line's CR and LF.
   const std::size_t size = line_bytes_ - (was_behind_data ? trailer_bytes : 0);
   const std::size_t behind = at_ == At::Done ? 2 : at_ == At::LastLf ? 1 : 0;
   if (size != 0) step.trailers = received.substr(i - behind - size, size);
@@ -71,7 +71,7 @@ const char* ChunkDecoder::step(char c) noexcept {
       if (size_ > UINT64_MAX - announced_) return "chunk sizes overflow";
       announced_ += size_;
       // Many tiny chunks with long extensions cost the reader far more than they carry (CVE-2023-39326). Digits,
-      // extension and two line ends count; 16 bytes and twice the data are everybody's right.
+      // extension and two line ends count; every sender may have 16 bytes and twice the data.
       const std::uint64_t framing = digits_ + line_bytes_ + 4u;
       const std::uint64_t fair = size_ > excess_bytes_max ? 2 * excess_bytes_max + 16 : 16 + 2 * size_;
       excess_ += framing;
@@ -179,7 +179,7 @@ const char* ChunkDecoder::step(char c) noexcept {
     case At::Data:
     case At::Done:
     case At::Refused:
-      return nullptr;  // feed() does not come here in these.
+      return nullptr;  // feed() does not come here in these states.
   }
   if (++line_bytes_ > trailer_bytes_max) {
     status_ = Status::RequestHeaderFieldsTooLarge;

@@ -42,8 +42,8 @@ constexpr std::size_t step_bytes_max = std::numeric_limits<std::uint32_t>::max()
 Error no_memory() { return Error(Code::ResourceExhausted, "out of memory while decoding a content"); }
 
 #if KEEL_BROTLI
-// A decoder of brotli cannot be used twice. Its small blocks are the pool's; of the large ones, its windows, two are
-// kept for the next decoder, which asks for the same sizes as long as the encoder chooses them.
+// A brotli decoder cannot be reused. Its small blocks come from the pool; of the large ones, its windows, two are kept
+// for the next decoder, which asks for the same sizes as long as the encoder chooses them.
 class KeptWindows {
  public:
   KeptWindows() = default;
@@ -78,7 +78,7 @@ class KeptWindows {
   }
 
  private:
-  // A window of 512 KiB, and the bytes that follow it.
+  // A window of 512 KiB, and the bytes after it.
   static constexpr std::size_t kept_bytes_max = 512 * 1024 + 4096;
   struct alignas(16) Head {
     std::size_t size;
@@ -141,7 +141,7 @@ struct ContentDecoder::State {
       if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return broken("is broken");
       is_whole = code == Z_STREAM_END;
       has_output = !is_whole && gzip.avail_out == 0;
-      if (code == Z_BUF_ERROR) break;  // It has nothing to say yet.
+      if (code == Z_BUF_ERROR) break;  // There is no output yet.
     }
     return room.size() - left_out;
   }
@@ -203,7 +203,7 @@ struct ContentDecoder::State {
       coded.remove_prefix(in.pos);
       is_whole = left == 0;
       has_output = !is_whole && out.pos == out.size;
-      if (in.pos == 0 && out.pos == before) break;  // It has nothing to say yet.
+      if (in.pos == 0 && out.pos == before) break;  // There is no output yet.
     }
     return out.pos;
   }
@@ -212,8 +212,8 @@ struct ContentDecoder::State {
 
   std::string_view coding;  // The coding; empty: no content has begun.
   bool has_bytes = false;   // Whether a byte of the content has arrived.
-  bool has_output = false;  // The room was too small for what is decoded.
-  bool is_whole = false;    // What has come may be all.
+  bool has_output = false;  // Whether the decoded bytes did not fit.
+  bool is_whole = false;    // Whether the content may be complete.
   z_stream gzip = {};
   bool has_gzip = false;
 };

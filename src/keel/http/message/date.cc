@@ -27,7 +27,7 @@ char* put_two(char* out, int value) noexcept {
   return out + 2;
 }
 
-// Takes a date apart from the left; `ok` turns false at the first thing that is not as expected.
+// Takes a date apart from the left; `ok` becomes false at the first unexpected character.
 struct Reader {
   std::string_view rest;
   bool ok = true;
@@ -75,7 +75,7 @@ struct Reader {
   }
 };
 
-// "94" with 2026 in mind is 1994, "30" is 2030: RFC 9110 §5.6.7.
+// For the year 2026, "94" is 1994 and "30" is 2030: RFC 9110 §5.6.7.
 int full_year(int two_digits, std::int64_t now_seconds) noexcept {
   const int now = date_of((now_seconds < 0             ? 0
                            : now_seconds > last_second ? last_second

@@ -6,7 +6,7 @@
 namespace keel::http {
 namespace {
 
-// Takes what stands before the first `separator` that is not quoted off the front; false when the text is used up.
+// Removes the text before the first unquoted `separator` from the front; false when no text is left.
 bool next_part(std::string_view& rest, char separator, std::string_view& part) noexcept {
   if (rest.data() == nullptr) return false;
   bool quoted = false;
@@ -36,7 +36,7 @@ std::optional<int> fraction(std::string_view digits) noexcept {
   return value;
 }
 
-// In thousandths; nullopt when it is no qvalue. ".2" is one to us: Java has said so for years.
+// In thousandths; nullopt when it is not a qvalue. ".2" is accepted as well: Java has sent that for years.
 std::optional<int> quality(std::string_view text) noexcept {
   if (text.size() > 1 && text[0] == '.') return fraction(text.substr(1));
   if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return std::nullopt;
@@ -98,7 +98,7 @@ std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<
     int specific = -1;
     int weight = 0;
     Element element;
-    // "*" alone is what Java means by "*/*".
+    // By "*" alone Java means "*/*".
     const auto is_name = [](std::string_view text) { return text == "*" || is_media_range(text); };
     for (std::string_view rest = accept; next_weighted(rest, element, is_name);) {
       any = true;
@@ -119,7 +119,7 @@ std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<
 
 std::optional<std::size_t> choose_coding(std::string_view accept_encoding,
                                          std::span<const std::string_view> offered) noexcept {
-  // The weight of a coding: its own, else that of "*".
+  // The weight of a coding: its own, or else the weight of "*".
   const auto weight_of = [&](std::string_view coding, int otherwise) {
     int any = otherwise;
     Element element;
@@ -139,7 +139,7 @@ std::optional<std::size_t> choose_coding(std::string_view accept_encoding,
       chosen = i;
     }
   }
-  // As it is: accepted unless it is excluded, and preferred only when the client says so.
+  // Identity: accepted unless it is excluded, and preferred only if the client says so.
   if (chosen && weight_of("identity", 0) > best) return std::nullopt;
   return chosen;
 }

@@ -30,7 +30,7 @@ bool is_ipv6(std::string_view text) noexcept {
   return std::memchr(copy, 0, text.size()) == nullptr && inet_pton(AF_INET6, copy, address) == 1;
 }
 
-// Bit 7 of each byte of `word` that is no digit.
+// Sets bit 7 of each byte of `word` that is not a digit.
 constexpr std::uint64_t not_digits(std::uint64_t word) noexcept {
   const std::uint64_t digits = word ^ 0x3030303030303030;
   return (digits | (digits + 0x7676767676767676)) & 0x8080808080808080;
@@ -45,8 +45,8 @@ bool is_port(std::string_view text) noexcept {
   return number <= 65'535;
 }
 
-// host [ ":" port ] without user information. Narrower than RFC 3986 on purpose: no '%' (another reader may decode it
-// to another host) and no ',' (two hosts to a list reader).
+// host [ ":" port ] without user information. Stricter than RFC 3986 on purpose: no '%' (another reader may decode it
+// to another host) and no ',' (a reader of lists would see two hosts).
 bool read_authority(const char* from, const char* to, Authority& out) noexcept {
   const char* p = from;
   out.port = {};
@@ -74,7 +74,7 @@ unsigned port_number(std::string_view port, unsigned otherwise) noexcept {
 
 }  // namespace
 
-// One run over the bytes. A member that gives bool gives false when `result_` says why the run is over.
+// One pass over the bytes. A bool member returns false when the pass is over; `result_` says why.
 class HeadReader {
  public:
   enum Coding : std::uint8_t { Chunked, Unknown, Malformed };
@@ -91,7 +91,7 @@ class HeadReader {
     facts_.base = begin_;
   }
 
-  // The next run begins with the request line.
+  // The next pass begins with the request line.
   static void forget(RequestHead& head) noexcept { head.facts_.resume_at = 0; }
 
   [[gnu::always_inline]] inline void run() noexcept {
@@ -130,7 +130,7 @@ class HeadReader {
   }
   [[gnu::cold, gnu::noinline]] bool refuse(const char* reason) noexcept { return refuse(Status::BadRequest, reason); }
 
-  // The bytes are used up before the line is: wait, unless the line or the head is as long as it may be.
+  // The bytes end before the line does: wait, unless the line or the head already has its maximum length.
   [[gnu::cold, gnu::noinline]] bool need_more(const char* line, std::size_t line_max, Status too_long) noexcept {
     if (static_cast<std::size_t>(end_ - line) >= line_max) {
       return refuse(too_long, too_long == Status::UriTooLong ? "request line is too long" : "field line is too long");
@@ -373,7 +373,7 @@ class HeadReader {
     return "byte that is not allowed in a field name";
   }
 
-  // Indexes the fields that have a Known and reads those that decide about framing.
+  // Indexes the fields that have a Known, and reads those that determine the framing.
   [[gnu::always_inline]] inline bool notice(const char* name, std::size_t name_size, const char* value,
                                             const char* value_end, std::uint32_t index) noexcept {
     const auto is = [&](const auto& word) { return scan::same_word(name, word); };
@@ -399,7 +399,7 @@ class HeadReader {
       case 10:
         if (is("connection")) {
           keep(Known::Connection, index);
-          // What nearly everybody says. No control byte that same_word would fold is left in a value.
+          // The usual value. At this point a value has no control byte that same_word could confuse.
           if (value_end - value == 10 && scan::same_word(value, "keep-alive")) {
             facts_.says_keep_alive = true;
           } else {
@@ -428,7 +428,7 @@ class HeadReader {
       case 17:
         if (is("transfer-encoding")) return read_transfer_encoding(value, value_end, index);
         if (is("if-modified-since")) return keep(Known::IfModifiedSince, index);
-        // A gateway after this server that turns '-' into '_' (CGI) would see the framing field.
+        // A gateway behind this server that converts '-' to '_' (CGI) would see the framing field.
         if (equals_ignore_case(text(name, name + 17), "transfer_encoding")) {
           return refuse("underscore form of a framing field");
         }
@@ -450,7 +450,7 @@ class HeadReader {
     if (!head_.has(name)) keep_first(name, index);
     return true;
   }
-  // Fields with one value that decide about access: of two such fields, one reader takes the first and another the
+  // Fields with one value that decide about access: if there were two, one reader would use the first and another the
   // last.
   bool keep_only(Known name, std::uint32_t index, const char* reason) noexcept {
     if (head_.has(name)) [[unlikely]]
@@ -465,7 +465,7 @@ class HeadReader {
     Authority authority;
     if (!read_authority(value, value_end, authority)) return refuse("Host is malformed");
     if (facts_.form == TargetForm::Absolute) [[unlikely]] {
-      // RFC 9112 §3.2.2 lets the target win; two names for one request are rejected instead.
+      // By RFC 9112 §3.2.2 the target takes precedence; a request with two different names is rejected instead.
       return agrees_with_target(authority);
     } else if (facts_.form != TargetForm::Authority) {
       facts_.authority = part(value, value_end);
@@ -475,7 +475,7 @@ class HeadReader {
   }
 
   // Returns the end of a host of letters, digits, '-' and '.', with or without a port, that is followed by CRLF. Null
-  // where it is anything else, which is then read as every other value first.
+  // for any other value, which is then read in the general way.
   [[gnu::always_inline]] inline const char* read_usual_host(const char* value, const char* stop,
                                                             std::uint32_t index) noexcept {
     if (head_.has(Known::Host) || facts_.form != TargetForm::Origin) [[unlikely]]
@@ -485,7 +485,7 @@ class HeadReader {
     if (stop - p >= 9 && *p == ':') {
       const std::uint64_t word = scan::load64(p + 1);
       const auto digits = static_cast<unsigned>(__builtin_ctzll(not_digits(word) | 1ull << 63)) / 8;
-      // Five digits compare as the text does.
+      // Up to five digits compare like their texts.
       if (digits - 1 > 4 || (digits == 5 && __builtin_bswap64(word) >> 24 > 0x3635353335)) return nullptr;  // "65535"
       p += 1 + digits;
     }
@@ -506,7 +506,7 @@ class HeadReader {
         port_number(port, otherwise) != port_number(authority.port, otherwise)) {
       return refuse("request target and Host disagree");
     }
-    // RFC 9110 §4.2.3, RFC 9112 §3.2.4: what a proxy has not yet turned into "*".
+    // RFC 9110 §4.2.3, RFC 9112 §3.2.4: a form that a proxy has not yet turned into "*".
     if (facts_.path.size == 0 && !facts_.has_query && facts_.method == Method::Options) {
       facts_.form = TargetForm::Asterisk;
     }
@@ -529,8 +529,8 @@ class HeadReader {
     return true;
   }
 
-  // `value` is between its blanks; the line is looked at from the colon on, because a tab there is how the field
-  // is hidden from readers who skip spaces only.
+  // `value` has no blanks around it; the line is checked from the colon on, because a tab there hides the field from
+  // readers who skip only spaces.
   [[gnu::noinline]] bool read_transfer_encoding(const char* value, const char* value_end,
                                                 std::uint32_t index) noexcept {
     if (head_.has(Known::TransferEncoding)) return refuse("more than one Transfer-Encoding");
@@ -544,7 +544,7 @@ class HeadReader {
     bool chunked = false;
     for (std::string_view rest(value, static_cast<std::size_t>(value_end - value)), coding;
          next_element(rest, coding);) {
-      if (!is_token(coding) || chunked) facts_.coding = Malformed;  // Nothing follows chunked, not even chunked.
+      if (!is_token(coding) || chunked) facts_.coding = Malformed;  // No coding may follow chunked, not even chunked.
       if (facts_.coding == Malformed) break;
       chunked = equals_ignore_case(coding, "chunked");
       if (!chunked) facts_.coding = Unknown;
@@ -559,7 +559,7 @@ class HeadReader {
     }
   }
 
-  // What only the whole head can tell; framing first.
+  // Checks that need the whole head; framing first.
   [[gnu::always_inline]] inline void finish() noexcept {
     if (head_.has(Known::TransferEncoding)) {
       if (head_.has(Known::ContentLength)) return static_cast<void>(refuse("Content-Length beside Transfer-Encoding"));
@@ -594,7 +594,7 @@ class HeadReader {
   RequestHead::Facts& facts_;
   const char* const begin_;
   const char* at_;
-  const char* const end_;  // of what is received or may be looked at, whichever is less
+  const char* const end_;  // End of the received bytes, or of those that may be examined, whichever comes first.
 };
 
 HeadResult parse_head(std::string_view received, const HeadLimits& limits, RequestHead& head) noexcept {

@@ -14,8 +14,8 @@ constexpr RangeRequest ignored{RangeRequest::Kind::Ignored};
 // The position after the last one is a number as well.
 constexpr std::uint64_t position_max = UINT64_MAX - 1;
 
-// Digits only. RFC 9110 §14.1.2 knows no largest position: one that does not fit lies after every end, as the largest
-// one that fits does.
+// Digits only. RFC 9110 §14.1.2 has no largest position: one that does not fit is treated as the largest that does,
+// which is also after every end.
 std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
   if (text.empty()) return std::nullopt;
   std::uint64_t number = 0;
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
   return number;
 }
 
-// "first-last", "first-" or "-suffix"; a range after the end has the size 0. Nothing when it is none of them.
+// "first-last", "first-" or "-suffix"; a range after the end has the size 0. Nothing when it is none of these.
 std::optional<Range> parse_range(std::string_view text, std::uint64_t size) noexcept {
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos) return std::nullopt;
@@ -35,7 +35,7 @@ std::optional<Range> parse_range(std::string_view text, std::uint64_t size) noex
   const std::string_view to = text.substr(dash + 1);
   if (from.empty()) {
     const auto suffix = number_of(to);
-    // A suffix of an empty representation is the whole of it: no range, and satisfiable (RFC 9110 §14.1.2).
+    // A suffix of an empty representation is the whole representation: no range, and satisfiable (RFC 9110 §14.1.2).
     if (!suffix || (size == 0 && *suffix != 0)) return std::nullopt;
     const std::uint64_t bytes = std::min(*suffix, size);
     return Range{size - bytes, bytes};
@@ -62,7 +62,7 @@ RangeRequest parse_ranges(std::string_view value, std::uint64_t size, std::span<
   for (std::string_view rest = value.substr(unit.size()), element; next_element(rest, element);) {
     if (element.empty()) continue;
     const std::optional<Range> range = parse_range(element, size);
-    // Ranges that cannot be satisfied count too.
+    // Ranges that cannot be satisfied are counted, too.
     if (!range || ++asked > into.size()) return ignored;
     if (range->size == 0) continue;
     for (const Range& other : into.first(count)) {

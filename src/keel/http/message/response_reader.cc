@@ -108,7 +108,7 @@ ResponseStep ResponseReader::feed_head(std::string_view received, HeadCache* cac
       }
     } else {
       const std::size_t before = partial_.size();
-      // No more than the longest head: bytes after it would be copied without need.
+      // No more than the longest head: further bytes would be copied unnecessarily.
       const std::size_t more = std::min(rest.size(), head_bytes_max + 1 - before);
       partial_.append(rest.substr(0, more));
       end = read_lines(partial_.view(), reason);
@@ -187,7 +187,7 @@ std::size_t ResponseReader::read_lines(std::string_view bytes, const char*& reas
 
 const char* ResponseReader::read_status_line(std::string_view line) noexcept {
   // "HTTP/1.1 200 OK"; the blank after the code must be there, the reason may be empty (RFC 9112 §4). A higher minor
-  // version is one of HTTP/1.1 (RFC 9110 §2.5).
+  // version is treated as HTTP/1.1 (RFC 9110 §2.5).
   if (line.size() < 13 || !line.starts_with(version_prefix) || !ascii::is_digit(line[7]) || line[8] != ' ' ||
       !ascii::is_digit(line[9]) || !ascii::is_digit(line[10]) || !ascii::is_digit(line[11]) || line[12] != ' ') {
     return "its status line is malformed";

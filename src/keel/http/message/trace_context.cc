@@ -7,7 +7,7 @@
 namespace keel::http {
 namespace {
 
-// Lower-case hexadecimal digits alone; the 64 bits that they end with.
+// Accepts only lower-case hexadecimal digits; the last 64 bits of them.
 bool read_hex(std::string_view digits, std::uint64_t& value) noexcept {
   value = 0;
   for (const char c : digits) {

@@ -15,7 +15,7 @@
 namespace keel::http {
 namespace {
 
-// What is compressed is the same only in meaning (RFC 9110 §8.8.1).
+// The compressed content equals the original only in meaning (RFC 9110 §8.8.1).
 void weaken(Response& response) {
   const auto tag = response.field("ETag");
   if (!tag || !tag->starts_with('"')) return;
@@ -25,7 +25,7 @@ void weaken(Response& response) {
   response.replace("ETag", weak.view());
 }
 
-// Digests of bytes that compression changes (RFC 9530 §2, §3).
+// Digests of bytes, which compression changes (RFC 9530 §2, §3).
 bool has_digest(const Response& response) {
   const auto announced = response.field("Trailer");
   return std::ranges::any_of(
@@ -33,8 +33,8 @@ bool has_digest(const Response& response) {
       [&](std::string_view name) { return response.field(name) || (announced && lists(*announced, name)); });
 }
 
-// A 304 has the fields of the response that the client keeps (RFC 9110 §15.4.5). That one was compressed, if by us,
-// when the client names its tag as a weak one.
+// A 304 has the fields of the response that the client keeps (RFC 9110 §15.4.5). If the client names its tag as a weak
+// one, we compressed that response.
 void confirm(Request& request, Response& response) {
   response.vary("Accept-Encoding");
   if (!request.head().has(Known::AcceptEncoding)) return;
@@ -46,7 +46,7 @@ void confirm(Request& request, Response& response) {
   }
 }
 
-// "application/*+json" is all that ends so; the rest are media ranges.
+// "application/*+json" matches every type with that ending; the others are media ranges.
 bool is_of(std::string_view content_type, std::string_view range) noexcept {
   const std::size_t star = range.find("/*+");
   if (star == std::string_view::npos) return is_of_media_range(content_type, range);
@@ -118,7 +118,7 @@ Compression::Compression(CompressionOptions options) : state_(new State(std::mov
     KEEL_CHECK(coding == "gzip" || coding == "br" || coding == "zstd", "a content coding is gzip, br or zstd");
     if (std::find(there.begin(), there.end(), coding) != there.end()) state_->codings.emplace_back(coding);
   }
-  // Here, not at the first body: a level out of its range is a mistake of the start.
+  // Checked here, not at the first body: a wrong level is a mistake that should fail the start.
   static_cast<void>(ContentCoder(given.levels));
 }
 
@@ -128,7 +128,7 @@ Compression::~Compression() = default;
 void Compression::after(Request& request, Response& response) const {
   if (response.status() == Status::NotModified) return confirm(request, response);
   if (response.status() == Status::PartialContent) {
-    // As the whole would have (RFC 9110 §15.3.7), whose size is not known here.
+    // As the whole response would have (RFC 9110 §15.3.7), whose size is not known here.
     if (state_->is_of_our_types(response)) response.vary("Accept-Encoding");
     return;
   }

@@ -28,7 +28,7 @@ constexpr std::size_t idle_max = 4;
 #if KEEL_BROTLI
 constexpr int stream_window_bits = 17;
 
-// Brotli's encoder cannot be used twice: what it allocates is kept for the next one, which asks for the same sizes.
+// A brotli encoder cannot be reused: its memory is kept for the next one, which asks for the same sizes.
 class Blocks {
  public:
   Blocks() = default;
@@ -79,7 +79,7 @@ struct ContentCoder::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() { drop_all_but(""); }
-  // The memory of the other codings.
+  // Frees the memory of the other codings.
   void drop_all_but(std::string_view kept) noexcept {
     if (kept != "gzip" && std::exchange(has_gzip, false)) ::deflateEnd(&gzip);
 #if KEEL_BROTLI
@@ -93,7 +93,7 @@ struct ContentCoder::State {
 #endif
   }
 
-  // Each writes to `room`, which is smaller than the content: nullopt when that is not enough.
+  // Each writes to `room`, which is smaller than the content: nullopt when the result does not fit.
   std::optional<std::size_t> encode_gzip(std::string_view content, std::span<char> room) {
     if (!begin_gzip()) return std::nullopt;
     gzip.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(content.data()));
@@ -117,7 +117,8 @@ struct ContentCoder::State {
       gzip.next_out = reinterpret_cast<Bytef*>(out.reserve(room_bytes));
       gzip.avail_out = static_cast<uInt>(room_bytes);
       const int code = ::deflate(&gzip, ends ? Z_FINISH : Z_SYNC_FLUSH);
-      if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return false;  // Z_BUF_ERROR: nothing to do.
+      // Z_BUF_ERROR: there was nothing to do.
+      if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return false;
       out.commit(room_bytes - gzip.avail_out);
       if (code == Z_STREAM_END) break;
     } while (gzip.avail_out == 0);
@@ -182,7 +183,7 @@ struct ContentCoder::State {
     if (zstd == nullptr) zstd = ::ZSTD_createCCtx();
     return zstd != nullptr;
   }
-  // Its window is what it keeps of the content, and who decodes has to keep.
+  // Its window is how much of the content the encoder keeps, and the decoder must keep.
   bool begin_zstd() {
     constexpr int window_bits = 17;
     return has_zstd() && ::ZSTD_isError(::ZSTD_CCtx_reset(zstd, ZSTD_reset_session_and_parameters)) == 0 &&
@@ -213,7 +214,7 @@ struct ContentCoder::State {
     return go_on_gzip(piece, ends, out);
   }
 
-  static constexpr std::size_t room_bytes = 4096;  // What is asked of the output at a time.
+  static constexpr std::size_t room_bytes = 4096;  // How much output is requested at a time.
   const CoderLevels levels;
   std::string_view coding;  // The coding; empty: no content has begun.
   z_stream gzip;

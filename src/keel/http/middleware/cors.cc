@@ -22,8 +22,8 @@ std::string joined(const std::vector<std::string>& list) {
   return all;
 }
 
-// Scheme and host in lower case, and a port that is not the scheme's: as browsers send it, for it is compared byte by
-// byte.
+// Scheme and host in lower case, and a port only if it is not the scheme's default: the form that browsers send,
+// because it is compared byte by byte.
 bool is_origin(std::string_view text) noexcept {
   const std::size_t scheme = text.find("://");
   if (scheme == std::string_view::npos || scheme == 0) return false;
@@ -74,7 +74,7 @@ std::optional<Response> Cors::before(Request& request) const {
   const auto method = request.header(request_method);
   const auto origin = request.header(Known::Origin);
   if (request.method() != Method::Options || !method || !origin) return std::nullopt;
-  if (request.allow().empty()) return std::nullopt;  // The path has an OPTIONS of its own, or there is none.
+  if (request.allow().empty()) return std::nullopt;  // The path has its own OPTIONS, or does not exist.
   const auto refused = [](std::string_view why) {
     return refuse(Status::Forbidden, why)
         .header("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");

@@ -18,7 +18,7 @@ namespace {
 
 std::int64_t seconds_up(Duration duration) noexcept { return (duration.count_ns() + 999'999'999) / 1'000'000'000; }
 
-// "text" and a number, on the stack.
+// A "text" and a number, on the stack.
 class Line {
  public:
   Line& text(std::string_view text) noexcept {
@@ -76,7 +76,8 @@ std::optional<Response> RateLimit::before(Request& request) const {
   });
   std::optional<std::string_view> client;
   if (!options.header.empty()) client = request.header(options.header);
-  // Behind a byte that no field has: a client that may choose its field does not choose it to be an address.
+  // Preceded by a byte that no field contains, so that a client that may choose its field cannot make it equal to an
+  // address.
   char tagged[1 + 8] = {'\0'};
   if (!client) {
     const Address address = request.client_address();

@@ -86,7 +86,7 @@ bool BodyWriter::Write::go_on() noexcept {
   if (writer_.transforms_ == nullptr) return writer_.exchange_->write(rest_);
   constexpr std::size_t transformed_at_once = 64 * 1024;
   while (true) {
-    // What one that was cancelled has left, too: a transform cannot go back.
+    // Includes what a cancelled write has left, because a transform cannot go back.
     std::string_view changed = writer_.tail();
     const bool is_done = changed.empty() || writer_.exchange_->write(changed);
     writer_.changed_queued_ = writer_.changed_.size() - changed.size();

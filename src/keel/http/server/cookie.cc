@@ -115,7 +115,7 @@ Result<> set_cookie(Response& response, const SetCookie& cookie) {
   text.push_back('=');
   text.append(cookie.value);
   if (cookie.max_age) {
-    // Rounded up: half a second is not "forgotten at once".
+    // Rounded up: half a second must not become "expired".
     const std::int64_t ns = cookie.max_age->count_ns();
     const std::int64_t whole = ns / 1'000'000'000 + (ns % 1'000'000'000 > 0 ? 1 : 0);
     const std::int64_t seconds = std::clamp<std::int64_t>(whole, 0, max_age_seconds_max);

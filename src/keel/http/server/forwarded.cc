@@ -53,7 +53,7 @@ std::optional<Address> node(std::string_view text) noexcept {
   return std::nullopt;
 }
 
-// A host as a field may name it, without its port; empty: it is none.
+// The host in a field, without its port; empty: there is no valid one.
 std::string_view host_of(std::string_view text) noexcept {
   std::size_t end = text.size();
   if (text.starts_with('[')) {
@@ -85,7 +85,7 @@ class FromTheRight {
  public:
   FromTheRight(const RequestHead& head, std::string_view name) noexcept
       : head_(head), name_(name), field_(head.field_count()) {}
-  // False when there is none left. Quoted commas do not end an element.
+  // False when none is left. Quoted commas do not end an element.
   bool next(std::string_view& element) noexcept {
     while (!in_field_) {
       if (field_ == 0) return false;
@@ -116,7 +116,7 @@ class FromTheRight {
   bool in_field_ = false;
 };
 
-// None when there are several: a proxy that adds one to that of a client does not say which is its own.
+// None when there are several: a proxy that appends its own value to a client's does not tell which is which.
 std::optional<Address> real_ip(const RequestHead& head) noexcept {
   std::string_view text, another;
   FromTheRight values(head, "x-real-ip");

@@ -31,12 +31,12 @@ bool is_json(std::string_view type) noexcept {
          equals_ignore_case(type.substr(type.size() - suffix.size()), suffix);
 }
 
-// The field that tells what is taken (RFC 5789 §2.2 has one of its own for PATCH).
+// The field that lists the accepted types (RFC 5789 §2.2 defines a separate one for PATCH).
 const char* accept_field(const Request& request) noexcept {
   return request.method() == Method::Patch ? "Accept-Patch" : "Accept";
 }
 
-// A body that is compressed is no JSON, and looks like none.
+// A compressed body is not JSON and cannot be read as such.
 bool is_coded(Request& request) {
   std::string_view codings = request.header_list("Content-Encoding").value_or(std::string_view());
   for (std::string_view coding; next_element(codings, coding);) {
@@ -115,7 +115,7 @@ Result<> Request::read_form(ReadTexts read, void* value, std::source_location pl
     KEEL_TRY(const std::span<const FormPart> parts, http::read_form(*this));
     for (const FormPart& part : parts) {
       const bool is_file = part.filename.has_value();
-      // A page sends an input of files from which none was chosen.
+      // A web page also sends an input for files when none was chosen.
       if (is_file && part.filename->empty() && part.body.empty()) continue;
       texts.add({part.name, part.body, &part, is_file});
     }

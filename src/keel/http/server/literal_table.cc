@@ -14,7 +14,7 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-// The last bytes are read with loads that overlap those before, so that no byte is taken alone.
+// The last bytes are read with loads that overlap the previous ones, so that no byte is read alone.
 inline std::uint64_t hash_of(std::uint64_t salt, std::string_view text) noexcept {
   constexpr std::uint64_t multiplier = 0xd6e8feb86659fd93;
   const char* at = text.data();
@@ -59,7 +59,7 @@ void LiteralTable::add(std::string_view text, std::uint32_t value) {
   if (keys_.size() * 2 > slots_.size() || !place(bucket)) rebuild();
 }
 
-// Gives all keys of `bucket` slots of their own; those without the one that was added last have them already.
+// Gives all keys of `bucket` distinct slots; all except the last one added already have them.
 bool LiteralTable::place(std::size_t bucket) {
   const std::vector<std::uint32_t>& members = buckets_[bucket];
   for (std::uint32_t member : members) {
@@ -83,7 +83,7 @@ bool LiteralTable::place(std::size_t bucket) {
   return false;
 }
 
-// Twice the room, and another salt: also two keys of the same hash part.
+// Twice the room, and another salt: also for two keys with the same hash part.
 void LiteralTable::rebuild() {
   for (bool done = false; !done;) {
     const std::size_t size = slots_.size() * 2;

@@ -16,7 +16,7 @@ Task<Response> answer_at_once(Request& request, const Handler* handler) { co_ret
 
 Task<Response> Next::answer_with(Response response) { co_return std::move(response); }
 
-// The handler's own time begins when the body is whole.
+// The handler's own time begins when the body is complete.
 Task<Response> Next::answer_with_body(Request& request, const Handler* handler) {
   const Duration timeout = request.collector_->handler_timeout();
   co_await request.whole_body();
@@ -70,9 +70,9 @@ void Middleware::after(Request& request, Response& response) {
   RouteMatch& match = request.match_;
   if (match.passed == 0) return;
   request.is_before_body_ = false;
-  // A task that one wakes may continue with its connection's next request, where this one is.
+  // A task that it wakes may continue with its connection's next request while this one is running.
   const Trampoline::Deferring deferring;
-  // Counted down first: one that fails does not run again.
+  // Counted down first: a middleware that fails does not run again.
   while (match.passed > 0) {
     const Middleware& link = *match.links[--match.passed];
     if (link.after_ == nullptr) continue;

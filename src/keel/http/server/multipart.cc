@@ -24,12 +24,12 @@ bool is_boundary(std::string_view text) noexcept {
 
 struct Parameter {
   std::string_view name;
-  std::string_view value;  // Between its quotes; escapes are still there.
+  std::string_view value;  // The text between its quotes; escapes are still in it.
   bool quoted = false;
 };
 
-// Takes `; name=value` off the front; between two semicolons, and after the last, there may be nothing (RFC 9110
-// §5.6.6). False at the end, and `malformed` when that is not the end.
+// Removes `; name=value` from the front; between two semicolons, and after the last, there may be nothing (RFC 9110
+// §5.6.6). False at the end, and with `malformed` if that is not the end.
 bool next_parameter(std::string_view& rest, Parameter& parameter, bool& malformed) noexcept {
   do {
     rest = trim_blanks(rest);
@@ -46,7 +46,7 @@ bool next_parameter(std::string_view& rest, Parameter& parameter, bool& malforme
   if (parameter.quoted) {
     std::size_t end = 1;
     while (end < rest.size() && rest[end] != '"') {
-      // Only these two are escapes: browsers write a backslash of a file name as it is.
+      // Only these two are escapes: browsers write a backslash in a file name unchanged.
       const bool escapes =
           rest[end] == '\\' && end + 1 < rest.size() && (rest[end + 1] == '"' || rest[end + 1] == '\\');
       end += escapes ? 2 : 1;
@@ -65,7 +65,7 @@ bool next_parameter(std::string_view& rest, Parameter& parameter, bool& malforme
   return true;
 }
 
-// Takes the escapes out, in place: `text` lies in the reader's own copy of the head.
+// Removes the escapes in place: `text` is in the reader's own copy of the head.
 std::string_view unescape(char* text, std::size_t size) noexcept {
   std::size_t to = 0;
   for (std::size_t from = 0; from < size; ++from) {
@@ -104,7 +104,7 @@ MultipartReader::MultipartReader(std::string_view boundary, MultipartLimits limi
   std::memcpy(delimiter_, "\r\n--", 4);
   std::memcpy(delimiter_ + 4, boundary.data(), boundary.size());
   delimiter_size_ = static_cast<std::uint8_t>(4 + boundary.size());
-  // The first boundary may be the first thing: as if a line had ended before (pretends_line_).
+  // The first boundary may come first: treated as if a line had ended before (pretends_line_).
   matched_ = 2;
 }
 
@@ -145,7 +145,7 @@ MultipartStep MultipartReader::feed(std::string_view received) {
     if (step.state == MultipartState::Refused) return step;
     consumed += step.consumed;
     received.remove_prefix(step.consumed);
-    // A step may end between two states with nothing to tell.
+    // A step may end between two states without a result.
     if (step.state != MultipartState::Need || received.empty()) {
       step.consumed = consumed;
       return step;
@@ -153,8 +153,8 @@ MultipartStep MultipartReader::feed(std::string_view received) {
   }
 }
 
-// Looks for the delimiter. It has no CR but its first byte: after a mismatch the search continues where it happened,
-// and what had matched is content.
+// Searches for the delimiter. Only its first byte is a CR: so after a mismatch the search continues at that place, and
+// the bytes that had matched are content.
 MultipartStep MultipartReader::search(std::string_view received) {
   MultipartStep step;
   const bool outside = at_ == At::Preamble;
@@ -168,7 +168,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
       matched_ = static_cast<std::uint8_t>(matched_ + at);
       step.consumed = at;
     } else {
-      // Byte for byte what was fed before, at the end of it.
+      // The same bytes as the end of what was fed before.
       content = wanted.substr(0, matched_);
       if (std::exchange(pretends_line_, false)) content.remove_prefix(2);
       matched_ = 0;
@@ -200,7 +200,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
   }
   const bool over = matched_ == wanted.size();
   if (!content.empty()) {
-    // The delimiter is reported by the next feed(), also when that has no bytes: it is read again.
+    // The delimiter is reported by the next feed(), even if that has no bytes: it is read again.
     if (over) {
       step.consumed -= wanted.size();
       matched_ = 0;
@@ -218,7 +218,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
   return step;
 }
 
-// Behind "--boundary": a line end, or "--".
+// After "--boundary": a line end, or "--".
 MultipartStep MultipartReader::read_delimiter(std::string_view received) {
   MultipartStep step;
   for (const char c : received) {
@@ -256,7 +256,7 @@ MultipartStep MultipartReader::read_head(std::string_view received) {
   const std::size_t had = head_.size();
   const std::size_t room = limits_.part_head_bytes_max - had;
   head_.append(received.substr(0, room));
-  // The empty line may have begun before, or be the first thing.
+  // The empty line may have begun earlier, or come first.
   const std::size_t from = had < 3 ? 0 : had - 3;
   std::size_t end = head_.view().find(empty_line, from);
   if (head_.view().starts_with("\r\n")) end = 0;
@@ -330,7 +330,7 @@ const char* MultipartReader::read_disposition(std::string_view value) {
     }
   }
   if (malformed) return "multipart: a malformed Content-Disposition";
-  // .NET sends both: then it says the same once more.
+  // .NET sends both, and then both have the same value.
   if (has_extended && !part_.filename) return "multipart: filename* alone is not for forms (RFC 7578 §4.2)";
   return has_name ? nullptr : "multipart: a part without a name";
 }
@@ -369,7 +369,7 @@ Result<std::span<const FormPart>> read_form(Request& request, MultipartLimits li
         break;
       }
       case MultipartState::Data: {
-        // The body is one piece: so is the content of each part.
+        // The body is contiguous, and so is the content of each part.
         std::string_view& body = parts[count - 1].body;
         body = body.empty() ? step.data : std::string_view(body.data(), body.size() + step.data.size());
         break;

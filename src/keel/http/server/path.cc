@@ -38,7 +38,7 @@ bool is_uuid(std::string_view text) noexcept {
   return true;
 }
 
-// What a segment means, in `room` when it has escapes; nullopt when it is longer than any literal or typed value, or an
+// The decoded segment, in `room` when it has escapes; nullopt when it is longer than any literal or typed value, or an
 // escape is broken.
 std::optional<std::string_view> decode(std::string_view raw, char (&room)[literal_bytes_max]) noexcept {
   std::size_t size = 0;
@@ -60,13 +60,13 @@ std::optional<std::string_view> decode(std::string_view raw, char (&room)[litera
 
 constexpr std::uint64_t ones = 0x0101010101010101;
 
-// The first byte that is zero, or eight.
+// The index of the first zero byte, or eight.
 int first_zero(std::uint64_t word) noexcept {
-  // The lowest high bit that is set is that of the first byte which is zero.
+  // The lowest set high bit belongs to the first zero byte.
   return std::countr_zero((word - ones) & ~word & ones << 7) / 8;
 }
 
-// Whether `text` has `byte`. The last eight bytes are read with a load that overlaps those before.
+// Whether `text` contains `byte`. The last eight bytes are read with a load that overlaps those before.
 template <char byte>
 bool has(std::string_view text) noexcept {
   constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);
@@ -79,7 +79,7 @@ bool has(std::string_view text) noexcept {
   return first_zero(scan::load64(end - 8) ^ wanted) != 8;
 }
 
-// The first `byte` in [at, end), or end. Segments are short: eight bytes a step, here, cost less than a call.
+// The first `byte` in [at, end), or end. Segments are short: inline, eight bytes a step cost less than a call.
 template <char byte>
 const char* find(const char* at, const char* end) noexcept {
   constexpr std::uint64_t wanted = ones * static_cast<unsigned char>(byte);
@@ -92,8 +92,8 @@ const char* find(const char* at, const char* end) noexcept {
 
 constexpr int no_byte = -1;
 
-// What the path says at `at`, and where it continues. No byte: a broken escape, or a slash that is no separator; no
-// literal has it.
+// The decoded byte at `at`, and where the path continues. No byte: a broken escape, or an escaped slash, which is no
+// separator; no literal contains it.
 template <bool escaped>
 int next_byte(const char*& at, const char* end) noexcept {
   const unsigned char raw = static_cast<unsigned char>(*at++);
@@ -172,7 +172,7 @@ Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t
   patterns_.push_back({std::string(pattern), id});
 
   std::string run;             // Literals and slashes since the last parameter.
-  std::uint32_t place = none;  // The index of the last parameter in params_ (none: there was none yet).
+  std::uint32_t place = none;  // The index of the last parameter in params_; none: there was none yet.
   int type = 0;                // The type of the last parameter.
   // The node at which `run` ends.
   const auto pass_run = [&] {
@@ -232,7 +232,7 @@ std::uint32_t PathTree::make(std::string_view run) {
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
-// The node at which `run` ends, when it begins where the text of `node` does.
+// The node at which `run` ends, if it begins where the text of `node` does.
 std::uint32_t PathTree::follow(std::uint32_t node, std::string_view run) {
   while (true) {
     const std::string_view text = std::string_view(text_).substr(nodes_[node].text, nodes_[node].size);
@@ -251,7 +251,7 @@ std::uint32_t PathTree::follow(std::uint32_t node, std::string_view run) {
   }
 }
 
-// Splits `node`: it keeps the first `at` bytes of its text; the others, and the nodes after them, become its child.
+// Splits `node`: it keeps the first `at` bytes of its text; the rest, and the nodes after it, become its child.
 void PathTree::split(std::uint32_t node, std::uint32_t at) {
   Node behind = nodes_[node];
   nodes_[node] = Node();
@@ -286,7 +286,7 @@ void PathTree::add_child(std::uint32_t node, char byte, std::uint32_t child) {
 std::uint32_t PathTree::child_of(const Node& node, char byte) const noexcept {
   const auto wanted = static_cast<unsigned char>(byte);
   if (node.child_count > Node::few) return tables_[node.children[0]][wanted];
-  // Most have one: the processor continues to it while it still looks at the byte.
+  // Most nodes have one child: the processor can continue to it while it still compares the byte.
   if (node.bytes[0] == byte) return node.children[0];
   const int found = first_zero(scan::load64(node.bytes) ^ ones * wanted);
   return found < static_cast<int>(Node::few) ? node.children[found] : none;
@@ -342,7 +342,7 @@ const char* PathTree::pass(const Node& node, const char* at, const char* end) co
   }
 }
 
-// The id; or none, and what it has put into `params` stays. Recursion, for what there is a way back from, is as deep as
+// Returns the id; or none, and values already put into `params` stay. Recursion, needed for backtracking, is as deep as
 // the longest pattern, whatever the path: every step goes to an existing node further down.
 template <bool escaped>
 std::uint32_t PathTree::walk(std::uint32_t index, const char* at, const char* end, PathParams& params) const noexcept {

@@ -30,7 +30,7 @@ Status status_of(const Error& error) noexcept {
              : Status::InternalServerError;
 }
 
-// How a document names the place of a violation, and what it says as a whole.
+// How a document names the place of a violation, and its overall message.
 struct Words {
   const char* place;
   const char* detail;
@@ -70,7 +70,7 @@ Response list(Status status, Rejection::What what, const Violations& violations)
   return Response::body(status, std::move(body), problem_type);
 }
 
-// `message` is that of the error which has carried it.
+// `message` comes from the error that carried it.
 Response response_of(const Rejection& rejection, std::string_view message) {
   if (rejection.violations().empty() || rejection.violations().is_malformed()) {
     Response response = refuse(rejection.status(), message);

@@ -25,7 +25,7 @@ Error Request::bad_parameter(std::string_view name, std::string_view expected) {
 }
 
 std::optional<std::string_view> Request::header_list(std::string_view name) {
-  // Sizes first: a client chooses how many there are.
+  // Sizes are computed first, because a client chooses how many there are.
   std::optional<std::string_view> first;
   std::size_t size = 0;
   unsigned count = 0;
@@ -116,7 +116,7 @@ void Request::continue_trace() noexcept {
   for (unsigned i = 0, seen = 0; i < head_->field_count(); ++i) {
     const Field field = head_->field(i);
     if (!equals_ignore_case(field.name, "traceparent")) continue;
-    if (seen++ != 0) return;  // Two different values: none can be trusted.
+    if (seen++ != 0) return;  // Two different values: neither can be trusted.
     trace = parse_traceparent(field.value);
   }
   if (trace && believes(arrival_->trust.believed.trace)) span_.trace = *trace;

@@ -22,7 +22,7 @@ bool is_framing(std::string_view name) noexcept {
   return false;
 }
 
-// As of field(): what makes room for it, or moves it, would take it away.
+// For field(): whether text is in the buffer, which might move when it grows.
 bool lies_in(const Buffer& buffer, std::string_view text) noexcept {
   const std::less<const char*> before;
   return !before(text.data(), buffer.data()) && before(text.data(), buffer.data() + buffer.size());
@@ -74,7 +74,7 @@ Response Response::make_upgrade(std::string_view protocol, Upgrade::Callable tal
 }
 
 Response& Response::header(std::string_view name, std::string_view value) & {
-  // Response splitting is stopped in this one place, after the last transformation of the value.
+  // Response splitting is prevented at this one place, after the last transformation of the value.
   if (!is_token(name) || !is_field_value(value) || is_framing(name)) {
     valid_ = false;
     return *this;
@@ -82,7 +82,7 @@ Response& Response::header(std::string_view name, std::string_view value) & {
   if (lies_in(fields_, value)) [[unlikely]]
     return header(name, std::string(value));
   if (equals_ignore_case(name, content_type_name)) [[unlikely]] {
-    // In place of the one that the response was made with, or was given before: there are never two.
+    // Replaces the one that the response was made with, or was given before: there are never two.
     content_type_ = {};
     remove(content_type_name);
   }

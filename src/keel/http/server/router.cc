@@ -36,7 +36,7 @@ std::string text_of(const std::source_location& at) {
   check_failed(at.file_name(), static_cast<int>(at.line()), std::string(what).c_str(), why.c_str());
 }
 
-// What the route says, and what its group says where the route says nothing.
+// The options of the route, and those of its group where the route says nothing.
 RouteOptions merged(const RouteOptions& route, const RouteOptions& group) {
   RouteOptions made = route;
   if (!made.body_bytes_max) made.body_bytes_max = group.body_bytes_max;
@@ -55,11 +55,11 @@ struct Router::Route {
   const Path* path;
   RouteOptions options;
   std::source_location at;
-  bool negotiates;  // Before its handler there is something to look at: negotiate().
+  bool negotiates;  // Whether negotiate() must be called before the handler.
   // The middleware that was in use when the route was added, outermost first.
   Links links;
-  // Of it those of the first form, which stand around the router's own responses; so many of them come before any of
-  // the second form, and stand in front of the handler.
+  // The number of its middleware of the first form, which stand around the router's own responses; that many of them
+  // come before any of the second form, and before the handler.
   Links own;
   std::uint32_t leading = 0;
   Handler inner;
@@ -67,7 +67,7 @@ struct Router::Route {
 };
 
 struct Router::Path {
-  std::string pattern;  // With the host.
+  std::string pattern;  // Including the host.
   std::source_location at;
   const Route* first = nullptr;
   Route* by_method[method_count] = {};
@@ -304,7 +304,7 @@ void Router::match_nothing(Request& request, bool has_path) const {
   set_own(match, options_, own_);
 }
 
-// What is not one look-up: derived methods, negotiation, 405.
+// Everything beyond a simple lookup: derived methods, negotiation, 405.
 void Router::match_method(Request& request, const Path& path) const {
   const RequestHead& head = *request.head_;
   RouteMatch& match = request.match_;
@@ -322,7 +322,7 @@ void Router::match_method(Request& request, const Path& path) const {
   }
   const Route* asked = nullptr;
   if (head.method() == Method::Options) {
-    // A preflight of CORS asks for the route that it names.
+    // A CORS preflight asks for the route that it names.
     if (const auto method = head.find("Access-Control-Request-Method")) {
       asked = path.by_method[slot_of(parse_method(*method))];
     }
@@ -349,7 +349,7 @@ std::optional<std::uint32_t> Router::match_host(const RequestHead& head, PathPar
   }
 }
 
-// The response in place of the handler, or null. RFC 9110 §14.5, §15.5.7, §15.5.16.
+// The response that replaces the handler, or null. RFC 9110 §14.5, §15.5.7, §15.5.16.
 const Handler* Router::negotiate(Request& request, const Route& route) const {
   const RouteOptions& options = route.options;
   const RequestHead& head = *request.head_;
@@ -418,7 +418,7 @@ Result<Response> Router::not_acceptable(Request& request) const {
 
 Result<Response> Router::unsupported_type(Request& request) const {
   const std::string types = joined(request.match_.told->consumes);
-  // RFC 5789 §2.2 has a field of its own for PATCH.
+  // RFC 5789 §2.2 defines a separate field for PATCH.
   return refuse(Status::UnsupportedMediaType, "this path accepts " + types)
       .header(request.method() == Method::Patch ? "Accept-Patch" : "Accept", types);
 }

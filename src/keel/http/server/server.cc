@@ -14,13 +14,13 @@
 namespace keel::http {
 namespace {
 
-// What a parser would abort at, with the first request.
+// Checks values at which a parser would otherwise abort with the first request.
 Result<> check(const Limits& limits) {
   if (limits.head.fields_max <= RequestHead::fields_capacity) return {};
   return fail(Code::InvalidArgument, "Limits::head.fields_max is above 128, the number that a head has room for");
 }
 
-// The part of one worker, when `parts` workers have a listener.
+// The share of one worker, when `parts` workers have a listener.
 std::uint32_t share_of(std::uint32_t connections_max, std::size_t parts) {
   const auto workers = static_cast<std::uint32_t>(parts);
   return std::max(1u, connections_max / workers + (connections_max % workers != 0 ? 1 : 0));
@@ -59,7 +59,7 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
   const bool binds = inherited.empty();
   const bool is_unix = options_.address.is_unix();
   Result<> result;
-  // The workers share a port, and so would a second process.
+  // The workers share a port, so a second process could share it too.
   runtime.each([&](io::Loop& loop) {
     if (binds && loop.index() == 0) result = io::check_vacant(loop.engine(), options_.address, options_.listen);
   });
@@ -183,12 +183,12 @@ void Server::stop() {
   if (!is_drained()) on_every_loop([](ServerWorker& worker) { worker.abort_all(); });
   if (state_->runtime != nullptr) {
     state_->runtime->wait_until([this] { return is_drained(); }, Duration::forever());
-    // The worker that said so may still be on its way out of it.
+    // The worker that reported this may not have returned from it yet.
     if (!state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   }
   KEEL_CHECK(is_drained(), "the loop runs until a server that was asked to stop is drained");
-  // Another server of this registry may still be asked for metrics: no thread may be inside stats(), and jobs that such
-  // a call posted to the workers have to run.
+  // Metrics may still be requested for another server of this registry: no thread may be inside stats(), and jobs that
+  // such a call has posted to the workers must still run.
   state_->metrics.reset();
   if (state_->runtime != nullptr && !state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   state_->workers.clear();

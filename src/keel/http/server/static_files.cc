@@ -25,14 +25,14 @@ namespace keel::http {
 namespace {
 
 constexpr std::size_t ranges_max = 8;
-// A body up to this leaves with its head; a larger one in pieces.
+// A body up to this size is sent with its head; a larger one in pieces.
 constexpr std::uint64_t whole_bytes_max = 32 * 1024;
 constexpr std::uint64_t piece_bytes_max = 64 * 1024;
 constexpr std::int64_t weak_ns = 2'000'000'000;
 
 Response not_found() { return refuse(Status::NotFound, "there is no such file"); }
 
-// What open(2) says of paths that lead nowhere, out of the folder, or where we may not look.
+// Errors of open(2) for paths that lead nowhere, out of the folder, or where access is denied.
 bool is_absent(const Error& error) noexcept {
   constexpr int absent[] = {ENOENT, ENOTDIR, EXDEV, ELOOP, EACCES, EPERM, ENAMETOOLONG, EISDIR, ENXIO, EINVAL};
   return std::ranges::find(absent, error.errno_value()) != std::end(absent);
@@ -51,7 +51,7 @@ bool is_shown(std::string_view path, bool hidden) noexcept {
   return true;
 }
 
-// The decoded rest of a request's path as one from the folder; nothing when it is none that is served.
+// The decoded rest of a request's path, relative to the folder; nothing when it is not served.
 std::optional<std::string> path_of(std::string_view rest, const StaticFilesOptions& options) {
   std::string path(rest);
   if (path.empty() || path.ends_with('/')) {
@@ -62,8 +62,8 @@ std::optional<std::string> path_of(std::string_view rest, const StaticFilesOptio
   return path;
 }
 
-// Where the file is that was opened by way of a link, from the folder; nothing when it has been moved out of it since,
-// or the system does not say.
+// The path of the file that was opened through a link, relative to the folder; nothing when it has since been moved out
+// of it, or the system does not tell.
 std::optional<std::string> path_behind_links(const File& folder, const File& file) {
   const auto path = [](const File& open) {
     char text[PATH_MAX];
@@ -77,7 +77,7 @@ std::optional<std::string> path_behind_links(const File& folder, const File& fil
   return whole.substr(root.size());
 }
 
-// The same file by way of links, as long as they lead to one that is shown.
+// Opens the same file through links, as long as they lead to a file that may be shown.
 Task<File> open_by_links(File& folder, std::string path) {
   File file = co_await folder.open_beneath(std::move(path));
   const std::optional<std::string> behind = path_behind_links(folder, file);
@@ -112,14 +112,14 @@ Text content_range(const Range& range, std::uint64_t size) noexcept {
   return Text().add("bytes ").add(range.first).add("-").add(range.first + range.size - 1).add("/").add(size);
 }
 
-// The body: parts of a file, each preceded by its own text, and text at the end. One part without text is the usual
+// The body: parts of a file, each preceded by its own text, and a text at the end. One part without text is the usual
 // case.
 struct Content {
   std::array<Range, ranges_max> ranges;
-  std::array<std::size_t, ranges_max> heads = {};  // Where the text before each ends, in `text`.
+  std::array<std::size_t, ranges_max> heads = {};  // Where the text before each part ends, in `text`.
   std::size_t count = 0;
   Buffer text;
-  std::uint64_t bytes = 0;  // All of it.
+  std::uint64_t bytes = 0;  // The total size.
 };
 
 // multipart/byteranges (RFC 9110 §14.6).
@@ -139,7 +139,7 @@ void separate(Content& content, std::string_view boundary, std::string_view type
   content.text.append("--\r\n");
 }
 
-// A folder's own address, from which the links in its index lead on.
+// The folder's own address with a slash, on which the links in its index depend.
 Response with_slash(Request& request) {
   std::string where = std::string(request.path()) + "/";
   if (request.head().has_query()) where.append("?").append(request.query());
@@ -166,7 +166,7 @@ Task<> read_content(File& file, const Content& content, Buffer& into) {
   into.append(content.text.view().substr(from));
 }
 
-// Writes the content while it leaves: a piece is in memory, whatever the size of the file.
+// Writes the content while it is sent: one piece is in memory, whatever the size of the file.
 Task<> send_content(BodyWriter& out, File file, const Content& content) {
   Buffer piece;
   std::size_t from = 0;
@@ -213,13 +213,13 @@ Task<Response> StaticFiles::serve(Request& request) {
 
   Result<File> found = co_await attempt(File::open_folder(options_.folder));
   if (!found && is_absent(found.error())) {
-    // Ours to mend, and not for the client to read.
+    // An internal matter, which the client must not read.
     co_return std::move(found).error().as(Code::Internal).because("static files");
   }
-  // Stopped, as by a client that has gone: nothing is wrong with the folder.
+  // Stopped, for example because the client has gone: nothing is wrong with the folder.
   if (!found && found.error().errno_value() == 0) co_return std::move(found).error();
   if (!found) {
-    // As descriptors that have run out. Where the folder is, is not for the client to read either.
+    // For example when there are no more descriptors. The path of the folder must not be shown to the client either.
     static const log::Logger log("http.static_files");
     log.warn("a folder of static files cannot be opened", found.error());
     co_return Error(found.error().code(), "the folder of this file cannot be opened");
@@ -239,7 +239,7 @@ Task<Response> StaticFiles::serve(Request& request) {
   const std::int64_t now_ns = Host::current().wall_ns();
   const std::int64_t now = now_ns / 1'000'000'000;
   const Text etag = etag_of(status, now_ns);
-  // A time to come would be one that no client may send back (RFC 9110 §8.8.2.1).
+  // Not a future time, which clients may not send back (RFC 9110 §8.8.2.1).
   const std::int64_t modified = std::min(status.modified_ns / 1'000'000'000, now);
   const Validators validators{.etag = etag.view(), .modified_seconds = modified};
   const auto with_fields = [&](Response response) {
@@ -258,7 +258,7 @@ Task<Response> StaticFiles::serve(Request& request) {
     co_return refuse(Status::PreconditionFailed, "the file does not meet the preconditions of the request");
   }
 
-  // Range is for GET (RFC 9110 §14.2).
+  // Range applies only to GET (RFC 9110 §14.2).
   Content content;
   content.ranges[0] = {0, status.size};
   content.count = status.size == 0 ? 0 : 1;
@@ -292,7 +292,7 @@ Task<Response> StaticFiles::serve(Request& request) {
   const Status answer = is_partial ? Status::PartialContent : Status::Ok;
   const Text range = is_partial && content.count == 1 ? content_range(content.ranges[0], status.size) : Text();
   Response response(answer);
-  // Read for HEAD as well: middleware that changes the content has to change what HEAD says of it.
+  // Also read for HEAD: middleware that changes the content must change its description in HEAD, too.
   if (content.bytes <= whole_bytes_max) {
     Buffer body;
     co_await read_content(file, content, body);

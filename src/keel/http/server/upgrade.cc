@@ -12,7 +12,7 @@
 namespace keel::http {
 namespace {
 
-// Whether a list, which may come in several fields, names `wanted`.
+// Whether a list, which may be spread over several fields, contains `wanted`.
 bool lists(const RequestHead& head, std::string_view name, std::string_view wanted) noexcept {
   for (unsigned i = 0; i < head.field_count(); ++i) {
     const Field field = head.field(i);
@@ -23,7 +23,7 @@ bool lists(const RequestHead& head, std::string_view name, std::string_view want
 }
 
 struct Site {
-  std::string_view scheme, host, port;  // The port as written; empty: that of the scheme.
+  std::string_view scheme, host, port;  // The port as written; empty: the default of the scheme.
 };
 
 std::optional<Site> site_of(std::string_view text) noexcept {
@@ -60,7 +60,7 @@ bool is_of_allowed_site(Request& request, std::span<const std::string> allowed) 
   const std::optional<Site> site = site_of(*origin);
   if (!site || !equals_ignore_case(site->host, request.host())) return false;
   const std::string_view usual = usual_port(site->scheme);
-  // A proxy may have removed TLS without reporting it, but none adds it.
+  // A proxy may have removed TLS without reporting it, but no proxy adds it.
   if (usual.empty() || (request.scheme() == "https" && !equals_ignore_case(site->scheme, "https"))) return false;
   const auto port_or_usual = [usual](std::string_view port) { return port.empty() ? usual : port; };
   const std::string_view port = request.authority().substr(request.host().size());

@@ -42,7 +42,7 @@ std::string_view part_name(Recorder::Part part) {
   return {};
 }
 
-// "Task<Response> shop::Orders::create(Request&)" is "create". A lambda has no name.
+// "Task<Response> shop::Orders::create(Request&)" gives "create". A lambda has no name.
 std::string_view name_in(std::string_view function) {
   for (const std::string_view none : {"<lambda", "operator()", "(anonymous class)"}) {
     if (function.find(none) != function.npos) return {};
@@ -157,7 +157,7 @@ Result<> ContractRecorder::save(const std::string& folder) const {
 
 void ContractRecorder::begin() {
   if (of_process != nullptr || std::getenv(variable) == nullptr) return;
-  of_process = new ContractRecorder;  // Responses view its texts until the process ends.
+  of_process = new ContractRecorder;  // Responses have views of its texts until the process ends.
   active = of_process;
 }
 

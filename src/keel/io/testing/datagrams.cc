@@ -10,7 +10,7 @@
 namespace keel::sim {
 namespace {
 
-constexpr std::size_t udp_bytes_max = 65'507;                 // Of IPv4: 65,535 less the headers.
+constexpr std::size_t udp_bytes_max = 65'507;                 // For IPv4: 65,535 less the headers.
 constexpr std::uint64_t whom_first = std::uint64_t{1} << 40;  // Not a direction of a connection.
 
 }  // namespace
@@ -77,8 +77,8 @@ int Datagrams::send(Socket& at, io::SendDatagrams& op) {
   return 0;
 }
 
-// As UDP_GRO joins them: what the same sender has sent in a row, all of one size but for the last, which may be shorter
-// (Linux, net/ipv4/udp_offload.c). Whether they come as one is left to chance, as there.
+// Joined like UDP_GRO does: consecutive datagrams of the same sender, all of one size except the last, which may be
+// shorter (Linux, net/ipv4/udp_offload.c). Whether they are joined is left to chance, as there.
 DatagramSide::Packet Datagrams::take(DatagramSide& side, bool join) {
   const auto next = [&side] {
     DatagramSide::Packet packet = std::move(side.inbox.front());
@@ -123,7 +123,7 @@ int Datagrams::send_one(Socket& at, const Address& to, std::string_view bytes) {
   const SocketPtr sender = network_.shared(at.fd);
   Address from = at.address;
   if (to.is_unix()) {
-    // Nothing is lost between Unix sockets: the receiver has room or the sender hears of it.
+    // Nothing is lost between Unix sockets: either the receiver has room or the sender gets an error.
     const SocketPtr into = receiver(from, to);
     if (into == nullptr) return ENOENT;
     if (bytes.size() > world_.options.buffer_bytes) return EMSGSIZE;
@@ -217,7 +217,7 @@ void Datagrams::take_in(const SocketPtr& into, const Address& from, const std::s
   if (into->in != nullptr) into->in_by->make_ready(*into->in);
 }
 
-// "Port unreachable" (ICMP, RFC 792) comes back; who is connected hears of it.
+// "Port unreachable" (ICMP, RFC 792) comes back; a connected socket is told.
 void Datagrams::refuse(const SocketPtr& sender) {
   if (sender->datagrams->peer.family() == AF_UNSPEC) return;
   world_.at(world_.now + world_.latency(sender->datagrams->id, sender->datagrams->packets++), [sender] {

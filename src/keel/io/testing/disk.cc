@@ -18,9 +18,9 @@ constexpr std::uint64_t sector_bytes = 512;
 
 struct Node {
   std::uint64_t id = 0;
-  std::string cached;             // What a read sees.
-  std::string durable;            // What is on the disk. Its size is the file's there.
-  std::set<std::uint64_t> dirty;  // Pages of `cached` that a sync will write. Others may differ after a failed one.
+  std::string cached;             // The content that a read returns.
+  std::string durable;            // The content on the disk. Its size is the size of the file there.
+  std::set<std::uint64_t> dirty;  // Pages of `cached` that a sync will write. After a failed sync others may differ.
 };
 using NodePtr = std::shared_ptr<Node>;
 using Names = std::map<std::string, NodePtr, std::less<>>;
@@ -30,7 +30,7 @@ std::string_view folder_of(std::string_view path) noexcept {
   return slash == path.npos ? std::string_view() : path.substr(0, slash);
 }
 
-// Bytes [at, at + size) of `from` over those of `to`; where `from` ends, zeros.
+// Copies bytes [at, at + size) of `from` over those of `to`; zeros after the end of `from`.
 void copy_range(std::string& to, const std::string& from, std::uint64_t at, std::uint64_t size) {
   if (at >= to.size()) return;
   size = std::min(size, to.size() - at);
@@ -86,11 +86,11 @@ struct Disk::State {
   std::uint64_t hash = 0;
   std::uint64_t nodes_made = 0;
   std::uint64_t changes = 0;
-  std::uint64_t changes_left = 0;  // Until the power goes; 0: it does not.
+  std::uint64_t changes_left = 0;  // How many changes until the power fails; 0: it does not.
   std::uint64_t life = 1;
   bool on = true;
-  Names names;          // As a program sees them.
-  Names durable_names;  // As they are on the disk.
+  Names names;          // The names that a program sees.
+  Names durable_names;  // The names on the disk.
   std::vector<Handle> handles;
 
   std::int64_t trace(What what, std::uint64_t of, std::uint64_t at, std::int64_t result, std::string_view bytes = {}) {
@@ -100,7 +100,7 @@ struct Disk::State {
     return result;
   }
 
-  // Null: of before the last power loss, or there is no power.
+  // Null: it is from before the last power loss, or there is no power.
   Node* node_of(int fd) {
     KEEL_CHECK(fd >= 0 && static_cast<std::size_t>(fd) < handles.size() &&
                    handles[static_cast<std::size_t>(fd)].node != nullptr,
@@ -109,7 +109,7 @@ struct Disk::State {
     return on && handle.life == life ? handle.node.get() : nullptr;
   }
 
-  // Counts a change. True: the power goes within it.
+  // Counts a change. True: the power fails within it.
   bool loses_power() noexcept {
     ++changes;
     return changes_left != 0 && --changes_left == 0;
@@ -181,7 +181,7 @@ struct Disk::State {
     std::uint64_t size = new_size;
     if (old_size != new_size && !random.chance(keep)) {
       ++counts.sizes_lost;
-      // Cutting is one change of the file system; growing may be several.
+      // Shrinking is one change of the file system; growing may be several.
       const std::uint64_t first = old_size / page_bytes + 1;
       const std::uint64_t between = old_size < new_size ? (new_size - 1) / page_bytes + 1 - first : 0;
       size = between == 0 || random.chance(0.5) ? old_size : (first + random.below(between)) * page_bytes;
@@ -404,7 +404,7 @@ int Disk::sync_folder(std::string_view path) {
   if (!state.on) return end(-EIO);
   if (state.loses_power()) return power_off(), end(-EIO);
   if (!state.faults.syncs) return end(0);
-  // The names stay unsynced: the journal of a folder is not dropped as pages are.
+  // The names stay unsynced: the journal of a folder is not lost like pages are.
   if (state.fails(state.faults.sync_error, state.counts.sync_errors)) return end(-EIO);
   ++state.counts.syncs;
   const auto is_here = [folder](const auto& named) { return folder_of(named.first) == folder; };
@@ -427,7 +427,7 @@ void Disk::power_on() {
   State& state = *state_;
   KEEL_CHECK(!state.on, "the power returns after it has failed");
   ++state.counts.power_losses;
-  // Each loss has its own luck, so that all and nothing are tried too.
+  // Each power loss has its own probability, so that all and nothing are tried as well.
   constexpr double luck[] = {0, 0.1, 0.5, 0.9, 1};
   const double keep = luck[state.random.below(std::size(luck))];
   state.lose_names(keep);

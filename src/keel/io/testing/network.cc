@@ -17,7 +17,7 @@ namespace {
 constexpr int first_fd = 3;
 constexpr std::uint16_t first_ephemeral_port = 32768;
 constexpr std::size_t piece_bytes_max = 16 * 1024;
-constexpr std::size_t file_bytes_max = 64 * 1024;  // Of a file in one step.
+constexpr std::size_t file_bytes_max = 64 * 1024;  // How much of a file is sent in one step.
 
 // Names one direction of a connection, towards `side`.
 std::uint64_t direction(const Connection& connection, int side) noexcept {
@@ -53,7 +53,7 @@ bool covers(const Address& bound, const Address& wanted) noexcept {
 
 bool is_broadcast(const Address& address) noexcept {
   if (address.family() != AF_INET) return false;
-  // That of all, and that of the loopback: the simulation knows no networks.
+  // The address of all hosts, and of the loopback: the simulation has no networks.
   const in_addr_t to = ntohl(reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr.s_addr);
   return to == INADDR_BROADCAST || to == 0x7fffffff;
 }
@@ -173,7 +173,7 @@ void Network::syn(const SocketPtr& client, std::uint32_t attempt, const Address&
   }
   const SocketPtr listener = candidates[world_.random.below(candidates.size())];
   if (listener->queue.size() >= listener->backlog) {
-    // The packet is dropped and sent again, as TCP does after a second; of a Unix socket see internal/unix_connects.h.
+    // The packet is dropped and sent again, as TCP does after a second; for a Unix socket see internal/unix_connects.h.
     world_.at(world_.now + (to.is_unix() ? 1_ms : 1_s), [this, client, attempt, to] { syn(client, attempt, to); });
     return;
   }
@@ -302,7 +302,7 @@ void Network::send_fin(const ConnectionPtr& connection, int from) {
 }
 
 void Network::send_reset(const ConnectionPtr& connection, int side) {
-  // A reset stays behind what was sent before it, or overtakes what was still in a queue and is lost.
+  // A reset either comes after the data sent before it, or overtakes data in a queue, which is then lost.
   const Instant when = world_.random.chance(0.5) ? arrival(*connection, side) : world_.now + latency(*connection, side);
   world_.at(when, [this, connection, side] {
     if (!connection->vanished) on_reset(connection, side);
@@ -317,7 +317,7 @@ void Network::on_reset(const ConnectionPtr& connection, int side) {
   end.error = end.fin ? EPIPE : ECONNRESET;
   Socket* socket = end.socket;
   if (socket == nullptr) return;
-  // The error is told once: to the reader or to the sender, whoever asks first.
+  // The error is reported once: to the reader or to the sender, whichever asks first.
   if (socket->out != nullptr && (socket->in == nullptr || world_.random.chance(0.5))) {
     complete(*socket, *socket->out, -send_error(end));
   }
@@ -331,7 +331,7 @@ std::size_t Network::space(const Connection& connection, int from) const noexcep
   return used < world_.options.buffer_bytes ? world_.options.buffer_bytes - used : 0;
 }
 
-// Lets `bytes` of the send go; true when nothing is left.
+// Sends `bytes` of the send; true when nothing is left.
 bool Network::push(Socket& at, io::Send& op, std::size_t bytes) {
   op.sent += bytes;
   for (;;) {

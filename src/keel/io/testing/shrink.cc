@@ -27,7 +27,7 @@ class Shrinking {
   }
 
  private:
-  // When it fails it is the least so far, with the faults that have struck and no others.
+  // If it fails it is the smallest so far, with exactly the faults that occurred.
   bool fails(const SimOptions& options) {
     if (runs_ == runs_max_) return false;
     ++runs_;
@@ -39,7 +39,7 @@ class Shrinking {
     return true;
   }
 
-  // By parts of the list, which become smaller.
+  // Leaves out parts of the list, which become smaller.
   void leave_out_faults() {
     std::size_t part = struck_.size();
     while (part > 0) {
@@ -61,7 +61,7 @@ class Shrinking {
   }
 
   SimOptions least_;
-  std::vector<Fault> struck_;  // In its run.
+  std::vector<Fault> struck_;  // The faults that occurred in its run.
   FunctionRef<Trial(const SimOptions&)> run_;
   const int runs_max_;
   int runs_ = 0;

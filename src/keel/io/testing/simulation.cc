@@ -60,9 +60,9 @@ struct Worker {
   Instant until;  // How long the loop would have slept.
   Instant stalled_until;
   int idle_turns = 0;  // Turns without any work although `until` had passed.
-  bool again = true;   // Worth a turn whatever `until` says.
+  bool again = true;   // A turn is worthwhile whatever `until` says.
   std::size_t ready = 0;
-  std::uint64_t turns = 0;  // Those with work: the chances of faults.
+  std::uint64_t turns = 0;  // Turns with work: opportunities for faults.
 };
 
 struct Simulation::State {
@@ -88,7 +88,7 @@ struct Simulation::State {
   TimerWheel pool_timers;
   DelayedJobs pool_delayed;
   std::int64_t wall_offset_ns;
-  std::uint64_t jumps = 0;  // Of time: the chances of faults.
+  std::uint64_t jumps = 0;  // Jumps of time: opportunities for faults.
   int turning = -1;         // The worker whose turn it is.
   std::vector<std::unique_ptr<Worker>> workers;
 
@@ -127,7 +127,7 @@ struct Simulation::State {
     }
     return handled;
   }
-  // One step, in which time does not jump beyond `limit`.
+  // Does one step, in which time does not pass `limit`.
   bool step(Instant limit) {
     run_due();
     std::vector<std::size_t> choice;
@@ -138,7 +138,7 @@ struct Simulation::State {
       turn(choice[world.random.below(choice.size())]);
       return true;
     }
-    // Something may have been started outside of any turn: ask every loop how long it would sleep now.
+    // Something may have been started outside of any turn: so every loop is asked how long it would sleep now.
     int handled = 0;
     for (std::size_t i = 0; i < workers.size(); ++i) {
       if (workers[i]->stalled_until <= world.now) handled += turn(i);
@@ -269,7 +269,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
     op.paused = false;
     if (op.pending) make_ready(op);
   }
-  // What is not delivered yet is in the inbox.
+  // Bytes that are not delivered yet are in the inbox.
   void end_receive(io::Receive& op) noexcept override { cancel(op); }
 
   io::Held hold(io::Receive& op) noexcept override {

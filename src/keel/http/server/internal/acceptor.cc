@@ -10,17 +10,17 @@
 namespace keel::http {
 namespace {
 
-// After EMFILE and its like: how long to leave the listener alone.
+// After EMFILE and similar errors: how long to stop accepting.
 constexpr Duration retry_pause = 50_ms;
 // While draining, how long clients whose handshake has already started may still be accepted while new ones are
-// rejected. A round trip; connecting to a Unix socket takes none.
+// rejected. A round trip; a connection to a Unix socket needs none.
 constexpr Duration last_call = 100_ms;
-// The most connections that are accepted at its end: where new ones cannot be rejected, they may arrive as fast as they
-// are taken.
+// The most connections accepted at its end: where new ones cannot be rejected, they may arrive as fast as they are
+// accepted.
 constexpr int waiting_max = 4096;
-// However long its queue, the kernel reports no more connections together than there is room for completions.
+// Whatever the length of its queue, the kernel reports no more connections together than there is room for completions.
 constexpr int burst_max = 8192;
-// At the limit, how long a connection has been idle that is closed for newcomers: one that was just used may be used
+// At the limit, how long a connection must have been idle to be closed for new ones: one that was just used may be used
 // again, and its next request may be on its way.
 constexpr Duration idle_min = 1_s;
 // Finding the longest-idle connections scans all of them, some cache lines of each: one scan finds up to this many, and
@@ -55,14 +55,15 @@ void Acceptor::begin() {
 }
 
 bool Acceptor::is_near_limit() const noexcept {
-  // A whole queue may arrive together. Back only some way below, so that it does not change with every connection.
+  // A whole queue may arrive together. It switches back only somewhat below, so that it does not change with every
+  // connection.
   const auto burst = static_cast<std::uint64_t>(std::clamp(worker_.options().listen.backlog, 1, burst_max));
   return worker_.open_connections() + burst + (accept_.one_by_one ? burst / 8 : 0) >= connections_max_;
 }
 
 bool Acceptor::is_full() const noexcept { return worker_.open_connections() >= connections_max_; }
 
-// Near the limit the kernel might report too many together. At the end of a drain's last call it does not matter.
+// Near the limit the kernel might report too many together. At the end of a drain's last call this does not matter.
 void Acceptor::look_at_limit() {
   const bool is_near = is_near_limit();
   if (is_near == accept_.one_by_one || draining_) return;
@@ -85,7 +86,7 @@ void Acceptor::accepted() {
     return close_listener();
   }
   if (result == -ECANCELED) {
-    // For there were too many; perhaps there no longer are.
+    // There were too many; perhaps there no longer are.
     if (!full_) begin();
     return;
   }
@@ -126,14 +127,14 @@ bool Acceptor::make_room() {
     Connection* connection;
   };
   const auto longer = [](const Waiting& a, const Waiting& b) { return a.since < b.since; };
-  Waiting found[found_max];  // A heap: the one that has waited shortest is the first.
+  Waiting found[found_max];  // A heap: the first is the one that has waited least.
   std::size_t count = 0;
   const auto wanted = static_cast<std::size_t>(
       std::min<std::uint64_t>(worker_.open_connections() - connections_max_ + 1 + room(), found_max));
   const Instant now = worker_.loop().now();
   // The age of an incomplete head: long enough for a packet that is sent again.
   const Duration head_min = std::min(idle_min, worker_.limits().header_timeout / 4);
-  Instant next = now + head_min;  // A connection that does not wait yet is not closed before.
+  Instant next = now + head_min;  // A connection that is not waiting yet is not closed earlier.
   worker_.connections().for_each([&](Connection& connection) {
     const std::optional<Connection::Waiting> waiting = connection.waiting();
     if (!waiting) return;
@@ -187,7 +188,7 @@ void Acceptor::begin_drain(Duration grace, Listening listening) {
   if (listening == Listening::GoesOn) return stop_accepting();
   if (first_ && listener_ >= 0) worker_.engine().turn_away(listener_);
   if (!full_) begin();
-  // It may have been closed, for accepting had failed, or fails now.
+  // It may have been closed because accepting had failed, or fails now.
   if (listener_ >= 0) {
     const bool at_once = worker_.engine().local_address(listener_).is_unix();
     loop.start_timer(last_call_, loop.now() + (at_once ? Duration() : std::min(last_call, grace)));
@@ -208,8 +209,8 @@ void Acceptor::stop_accepting() {
   }
 }
 
-// Their clients have connected and may have sent a request: closing the listener would reset them. Where others listen
-// on the same socket, some of these connections may have woken only this worker.
+// Their clients have connected and may have sent a request: closing the listener would reset them. If others listen on
+// the same socket, some of these connections may have woken only this worker.
 void Acceptor::take_waiting() {
   for (int n = 0; n < waiting_max && !aborting_ && worker_.open_connections() < connections_max_; ++n) {
     const int fd = worker_.engine().try_accept(listener_);

@@ -16,7 +16,7 @@ namespace {
   return at + text.size();
 }
 
-// But Trailer, where nothing can follow the body: in HTTP/1.0, which has no trailers (RFC 9110 §6.5.1), and with a
+// Except Trailer, when nothing can follow the body: in HTTP/1.0, which has no trailers (RFC 9110 §6.5.1), and with a
 // Content-Length.
 [[gnu::noinline]] char* put_without_trailer(char* at, std::string_view fields) noexcept {
   constexpr std::string_view trailer = "Trailer:";
@@ -64,7 +64,7 @@ void write_answer(Buffer& out, const Response& response, const Framing& framing)
         framing.version_minor != 0 && (framing.end == BodyEnd::Chunks || !response.is_streamed());
     at = takes_trailers ? put(at, fields) : put_without_trailer(at, fields);
   }
-  // A sender of Upgrade has to name it in Connection (RFC 9110 §7.8).
+  // A sender of Upgrade must name it in Connection (RFC 9110 §7.8).
   const bool says_upgrade =
       response.status() == Status::SwitchingProtocols || response.status() == Status::UpgradeRequired;
   if (says_upgrade) {

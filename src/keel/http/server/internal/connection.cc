@@ -21,17 +21,17 @@ namespace {
 constexpr int requests_per_turn = 64;
 // The part of Limits::linger_time_max that remains when the server drains.
 constexpr Duration linger_in_drain = 1_s;
-// Up to this many bytes are read of the requests after one in progress.
+// Up to this many bytes of later requests are read while one is in progress.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
-// What the kernel is left with of a connection that ends in peace, at most. More is waited for.
+// The maximum that may be left in the kernel when a connection ends normally. For more than that it waits.
 constexpr std::uint64_t left_bytes_max = 64 * 1024;
-// While it is waited for, how often it is looked at, and when the server drains.
+// How often it checks while it waits, and when the server drains.
 constexpr Duration peer_look_pause = 1_s;
 constexpr Duration peer_look_pause_in_drain = 100_ms;
 
 // For an incomplete or invalid head: whether its response has no content.
 bool asks_for_head(std::string_view text) noexcept {
-  if (text.starts_with("\r\n")) text.remove_prefix(2);  // As the parser does.
+  if (text.starts_with("\r\n")) text.remove_prefix(2);  // Like the parser.
   return text.starts_with("HEAD ");
 }
 
@@ -51,7 +51,7 @@ void Connection::free_exchange() {
 
 bool Connection::is_streaming() const noexcept { return phase_ == Phase::Busy && exchange_->is_streaming(); }
 
-// --- what comes in -------------------------------------------------------------------------------------------------
+// --- input --------------------------------------------------------------------------------------------------------
 
 void Connection::received() {
   const std::int32_t result = transport_.outcome();
@@ -101,8 +101,8 @@ void Connection::take_by_phase(std::string_view bytes) {
   }
 }
 
-// The peer has finished writing: a request whose body is not here will never be whole. Answers to earlier ones may
-// still be on their way.
+// The peer has finished writing: a request whose body has not arrived will never be complete. Answers to earlier ones
+// may still be on their way.
 void Connection::lose_request() {
   if (phase_ == Phase::Discarding) return give_up_body();
   if (phase_ != Phase::Busy) return;
@@ -152,14 +152,14 @@ void Connection::go_on() {
 }
 
 bool Connection::can_process() const noexcept {
-  // One branch for what hardly ever holds.
+  // One branch for several rare conditions.
   const unsigned held_up =
       static_cast<unsigned>(phase_) | static_cast<unsigned>(close_) | static_cast<unsigned>(yields_);
   static_assert(Phase::Head == Phase());
   return (held_up | out_.attached_bytes()) == 0 && out_.unsent() < worker_.limits().pipeline_bytes_max;
 }
 
-// Takes whole requests off the front of `rest` and processes them; returns what has to be kept.
+// Takes complete requests from the front of `rest` and processes them; returns the bytes to be kept.
 std::string_view Connection::process(std::string_view rest) {
   for (int answered = 0; !rest.empty(); ++answered) {
     if (answered == requests_per_turn && can_process()) {
@@ -203,7 +203,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   Exchange exchange(worker_, head, transport_, introduction(), clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
-  // Over TLS it still says goodbye, and would lose our answer to the reset that this causes once we have closed.
+  // Over TLS it still sends a goodbye, and the reset that this causes after we have closed would destroy our answer.
   if (!head.keep_alive() && transport_.layer() == nullptr) peer_closes_ = true;
   exchange.find_route();
   const RouteMatch& match = exchange.match();
@@ -218,7 +218,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
 
   if ((head.body() == BodyKind::Length && head.content_length() > body_bytes_max) ||
       (head.body() == BodyKind::Chunked && body_bytes_max == 0)) {
-    // Before reading it, and without allocating what was announced.
+    // Before reading it, and without allocating the announced size.
     reject_and_close(Status::ContentTooLarge, "the body is larger than this server accepts", exchange.head_only());
     return {};
   }
@@ -231,7 +231,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   }
   const bool is_guarded = has_body && !streams && !is_whole && exchange.is_guarded();
   const bool may_send = has_body && head.expect_continue() && rest.empty();
-  // The response does not depend on a body that has not been sent: give it, and never read a request out of that body.
+  // The response does not depend on a body that has not been sent: send it, and never read a request from that body.
   const bool goes_without = may_send && !match.is_route;
   if (goes_without) {
     close_ = true;
@@ -285,8 +285,8 @@ std::string_view Connection::collect_body(std::string_view rest) {
   return {};
 }
 
-// The handler reads the body itself, or middleware comes first. It begins with settle(); what belongs to the body of
-// `rest` is its now.
+// The handler reads the body itself, or middleware comes first. It starts in settle(); the part of the body in `rest`
+// now belongs to it.
 std::string_view Connection::begin_reading(const BodyDecoder& decoder, std::string_view rest, bool streams) {
   const std::size_t first = decoder.extent(rest);
   if (peer_done_ && !decoder.is_whole_in(rest)) {
@@ -310,14 +310,14 @@ void Connection::body_arrived() {
   settle();
 }
 
-// The last thing its caller does: the handler may end, and with it the connection.
+// The caller must do nothing after this: the handler may end, and the connection with it.
 void Connection::wake_reader() {
   if (transport_.is_receiving() && !transport_.is_paused()) transport_.pause();
   watch();
   exchange_->reader().wake();
 }
 
-// The request's response, if there is one, is the last.
+// The request's response, if there is one, is the last on this connection.
 void Connection::give_up_body() {
   close_ = true;
   phase_ = Phase::Head;
@@ -339,7 +339,7 @@ void Connection::discard(std::string_view bytes) {
   settle();
 }
 
-// --- what goes out -------------------------------------------------------------------------------------------------
+// --- output -------------------------------------------------------------------------------------------------------
 
 void Connection::flush() {
   while (!out_.is_sending() && !out_.is_empty() && phase_ != Phase::Ending) {
@@ -361,11 +361,11 @@ void Connection::sent() {
   settle();
 }
 
-// A failed send is the end (the caller looks at phase_).
+// A failed send ends the connection (the caller checks phase_).
 void Connection::finish_send() {
   const bool is_sent = out_.finish();
   worker_.records().end_write(this, is_sent);
-  // The idle time begins with the end of the response, or of what there is of it.
+  // The idle time begins with the end of the response, or of the part that exists.
   if ((phase_ == Phase::Head && !partial_.has_begun()) || is_streaming()) began_ = worker_.loop().now();
   if (is_sent) return;
   fail(out_.error());
@@ -394,7 +394,7 @@ inline bool Connection::wants_bytes() const noexcept {
   return false;
 }
 
-// What a task writes that is begun here leaves with what is there already.
+// Bytes that a task started here writes leave together with those already queued.
 void Connection::run_due() {
   gathers_ = true;
   exchange_->run_due();
@@ -407,7 +407,7 @@ inline void Connection::count_held() noexcept {
     worker_.held().change(std::exchange(held_, now), now);
 }
 
-// Parts of a body that a task writes wait between two calls of settle().
+// Counts parts of a body, written by a task, that wait between two calls of settle().
 void Connection::count_waiting() noexcept { count_held(); }
 
 void Connection::settle() {
@@ -431,7 +431,7 @@ void Connection::settle() {
     if (close_ || peer_done_) return linger_or_end();
   }
   count_held();
-  // While no further response can be queued, nothing more is read, so that the peer is slowed down.
+  // While no further response can be queued, nothing more is read, which slows the peer down.
   const bool reads = wants_bytes();
   if (reads && transport_.is_paused()) transport_.resume();
   if (!reads && !transport_.is_paused() && transport_.is_receiving()) transport_.pause();
@@ -439,7 +439,7 @@ void Connection::settle() {
   if (is_streaming()) exchange_->go_on_writing();
 }
 
-// Whether the kernel has more for the peer than it is left with.
+// Whether the kernel holds more for the peer than may be left to it.
 bool Connection::has_much_to_read() noexcept { return !is_lost_ && out_.is_unread(transport_, left_bytes_max); }
 
 // The connection has failed.
@@ -450,8 +450,8 @@ void Connection::fail(std::int32_t result) {
   worker_.counts.slow_readers.add();
 }
 
-// A peer that is still writing would lose the response to a reset: stop writing, and read on for a while. One that has
-// much to read yet is waited for as well.
+// A peer that is still writing would lose the response to a reset: so stop writing, and continue to read for a while.
+// It also waits for a peer that still has much to read.
 void Connection::linger_or_end() {
   if ((peer_done_ || peer_closes_) && !has_much_to_read()) return abort();
   if (phase_ == Phase::Lingering) return watch();
@@ -480,7 +480,7 @@ inline Instant Connection::deadline() const noexcept {
       if (partial_.has_begun()) return std::min(at, began_ + limits.header_timeout);
       return out_.is_sending() ? at : began_ + idle_timeout();
     case Phase::Busy:
-      // Only what is sent to a peer that has finished shows whether it is still there.
+      // Only sending shows whether a peer that has finished writing is still there.
       if (exchange_->is_streaming() && peer_done_ && !out_.is_sending()) return began_ + limits.idle_timeout;
       return std::min(at, exchange_->deadline());
     case Phase::Discarding:
@@ -497,13 +497,13 @@ inline Instant Connection::deadline() const noexcept {
     case Phase::Introduced:
       return began_ + limits.header_timeout;
     case Phase::Ending:
-      break;  // What was cancelled comes back by itself; a timer would outlive the connection.
+      break;  // A cancelled operation comes back by itself; a timer would outlive the connection.
   }
   return Instant::never();
 }
 
-// The timer is moved only when it would ring too late; when it rings too early it is set again. A busy connection
-// therefore does not touch the wheel.
+// The timer is moved only when it would fire too late; when it fires too early it is set again. So a busy connection
+// does not touch the wheel.
 void Connection::watch() {
   const Instant at = deadline();
   if (at.is_never()) return;
@@ -543,13 +543,13 @@ void Connection::timed_out() {
         break;
     }
   }
-  // The kernel delivers what little is left of a last response.
+  // The kernel delivers the small rest of a last response.
   const bool is_in_peace = phase_ == Phase::Lingering || (is_idle() && worker_.is_draining());
   is_in_peace ? abort() : cut();
 }
 
-// Idle or lingering, while the kernel still has some of the last response: that is a send which continues, and has the
-// time of one.
+// Idle or lingering, while the kernel still has some of the last response: that counts as a send that continues, with
+// the time limit of a send.
 bool Connection::waits_for_reader(Instant now) {
   if (!is_idle() && phase_ != Phase::Lingering) return false;
   const bool drains = worker_.is_draining();
@@ -567,7 +567,7 @@ void Connection::reset_slow_reader() {
 }
 
 std::optional<Connection::Waiting> Connection::waiting() const noexcept {
-  // Counted from the beginning, not from the last arrival: a client that keeps sending would stay.
+  // Counted from the beginning, not from the last arrival: otherwise a client that keeps sending would stay.
   if (phase_ == Phase::Lingering) return Waiting{out_.began(), false};
   if (phase_ == Phase::Introducing) return Waiting{began_, !in_.empty()};
   const bool is_between = phase_ == Phase::Head && !out_.is_sending() && !close_ && !yields_ && out_.is_empty();
@@ -606,7 +606,7 @@ void Connection::abort() {
     if (is_unsent || (phase_ == Phase::Busy && exchange_->state() != PendingExchange::State::Receiving)) {
       worker_.counts.aborted.add();
     }
-    // The end of the connection would be the end of the response.
+    // The end of the connection would mark the end of the response.
     if (body_end_ == BodyEnd::Close && (is_unsent || is_streaming())) reset_on_close();
   }
   record_cut();

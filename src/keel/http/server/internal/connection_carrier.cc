@@ -15,9 +15,9 @@
 namespace keel::http {
 namespace {
 
-// What of a streamed body is queued before its writer has to wait.
+// How much of a streamed body is queued before its writer has to wait.
 constexpr std::size_t queue_bytes_max = 32 * 1024;
-// No chunk is cut smaller than this for want of room.
+// No chunk is made smaller than this for lack of room.
 constexpr std::size_t piece_bytes_min = 1024;
 
 }  // namespace
@@ -37,7 +37,7 @@ void ConnectionCarrier::free(ConnectionCarrier* carrier) noexcept {
   pool_free(carrier, sizeof(ConnectionCarrier));
 }
 
-// --- asked for by an exchange --------------------------------------------------------------------------------------
+// --- called by an exchange ----------------------------------------------------------------------------------------
 
 void Connection::body_wanted() {
   transport_.release();
@@ -54,9 +54,9 @@ void Connection::body_wanted() {
 
 void Connection::write_head(Response& response) {
   PendingExchange& exchange = *exchange_;
-  // The writer of the response's body may read the request's, and after the response's head it is too late for this.
-  // The head follows when the body has begun to come, or has a part of its own behind it: a proxy that finds both at
-  // once may lose the body that the client then sends (HAProxy 2.6).
+  // The writer of the response's body may read the request's body, and after the response's head it is too late for
+  // this. The head follows when the body has begun to arrive, or has a part after it: a proxy that finds both together
+  // may lose the body that the client then sends (HAProxy 2.6).
   if (response.is_streamed() && exchange.take_awaits_continue()) {
     out_.waiting().append(continue_head);
     flush();
@@ -103,7 +103,7 @@ bool Connection::write_body(std::string_view& rest) noexcept {
   return true;
 }
 
-// What is left of the request's body is thrown away, and the next request can come.
+// The rest of the request's body is discarded, and the next request can come.
 void Connection::end_exchange() {
   if (phase_ == Phase::Ending) return free_exchange();
   exchange_->hold_head(false);
@@ -135,14 +135,14 @@ void Connection::end_exchange() {
     in_.append(behind);
     kept_ready_ = true;
   }
-  // An upgrade keeps its exchange until the connection has left.
+  // An upgrade keeps its exchange until the connection has been handed over.
   phase_ == Phase::Upgrading ? transport_.release() : free_exchange();
 }
 
 // Before its head: the peer has finished before the end of the request, and no client waits for a response.
 void Connection::reset_exchange() {
   if (!exchange_->is_streaming()) return give_up_body();
-  // Where the end of the connection is the end of the body, only a reset shows that it is not whole.
+  // If the end of the connection marks the end of the body, only a reset shows that it is incomplete.
   if (body_end_ == BodyEnd::Close) reset_on_close();
   worker_.counts.aborted.add();
   phase_ = Phase::Ending;
@@ -158,7 +158,7 @@ void Connection::resume(void (PendingExchange::*step)()) noexcept {
 
 // --- framed --------------------------------------------------------------------------------------------------------
 
-// Queues the head of a response, and its body unless that is streamed, after what is queued already.
+// Queues the head of a response, and its body unless that is streamed, after what is already queued.
 void Connection::write(Exchange& exchange, Response& response) {
   const RequestHead& head = exchange.head();
   const RouteMatch& match = exchange.match();
@@ -170,7 +170,7 @@ void Connection::write(Exchange& exchange, Response& response) {
     if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
   } else if (head_only && match.is_route && response.content().empty() &&
              worker_.router().method(match) == Method::Head) [[unlikely]] {
-    // The length that GET would have is not known here (RFC 9110 §8.6).
+    // The length that GET would give is not known here (RFC 9110 §8.6).
     body_end = BodyEnd::Unsaid;
   }
   if (!response.is_upgrade() && (!head.keep_alive() || response.close_ || worker_.is_draining() ||
@@ -204,7 +204,7 @@ void Connection::follow_send(const Exchange& exchange) {
 void Connection::reject_and_close(Status status, std::string_view detail, bool head_only) {
   ++requests_;
   close_ = true;
-  peer_closes_ = false;  // Whatever it announced, the rest of what was rejected may be on its way.
+  peer_closes_ = false;  // Whatever it announced, the rest of the rejected request may be on its way.
   phase_ = Phase::Head;
   partial_.clear();
   const Response answer = worker_.reject(status, detail, remote());
@@ -230,8 +230,8 @@ std::string_view Connection::reject_late(Exchange& exchange, std::string_view re
 
 // --- leaving HTTP --------------------------------------------------------------------------------------------------
 
-// The last thing its caller does. What comes until the receive has ended belongs to the new protocol; when the 101 has
-// left as well, nothing of this connection is needed any more.
+// The caller must do nothing after this. Bytes that come until the receive has ended belong to the new protocol; when
+// the 101 has been sent as well, this connection is no longer needed.
 void Connection::go_on_upgrading() {
   if (transport_.is_receiving()) transport_.end_receive();
   if (transport_.is_receiving() || out_.is_sending() || yields_) return watch();

@@ -10,7 +10,7 @@
 
 namespace keel::http {
 
-// With what the heap adds, and the engine has of its descriptor, half a kilobyte at most when it is idle.
+// Including the heap's overhead and the engine's data for its descriptor, half a kilobyte at most when it is idle.
 static_assert(sizeof(Connection) <= 440);
 
 static_assert(sizeof(Connection) % alignof(Introduction) == 0,
@@ -87,7 +87,7 @@ void Connection::introduce(std::string_view bytes) {
   settle();
 }
 
-// The receive has ended, and what has come since the header is the beginning of TLS.
+// The receive has ended, and the bytes after the header are the beginning of TLS.
 void Connection::begin_layer() {
   const Endpoint layered = worker_.endpoint_of(transport_.descriptor(), in_.view());
   transport_.detach();
@@ -104,8 +104,8 @@ void Connection::reject_introduction(const char* reason) {
   abort();
 }
 
-// The connection has ended before its header was over. A client that has sent nothing only checks whether the port is
-// open.
+// The connection has ended before its header was complete. A client that has sent nothing only checks whether the port
+// is open.
 void Connection::lose_introduction() {
   if (phase_ == Phase::Introducing && !in_.empty()) return reject_introduction("the connection ended in the header");
   abort();

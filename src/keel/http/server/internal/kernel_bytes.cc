@@ -14,7 +14,7 @@ constexpr std::uint64_t connections_per_turn = 256;
 }  // namespace
 
 std::uint64_t KernelBytes::ask() noexcept {
-  // The job is the worker's until a sweep has ended.
+  // The job belongs to the worker until a sweep has ended.
   if (!is_asked_.exchange(true, std::memory_order_acquire)) worker_.loop().post(job_);
   return found_.load(std::memory_order_relaxed);
 }

@@ -14,7 +14,7 @@ namespace keel::http {
 namespace {
 
 constexpr const char* late_body = "the body did not arrive in time";
-// Up to this many bytes of a body that its handler has not read are dropped, so that the connection can be used again.
+// Up to this many bytes of a body that its handler has not read are discarded, so that the connection can be reused.
 constexpr std::size_t discard_bytes_max = 256 * 1024;
 
 }  // namespace
@@ -90,7 +90,7 @@ ChunkStep PendingExchange::collect(std::string_view& rest) {
   return {ChunkState::Done, Status::Ok, 0, {}};
 }
 
-// Not Ok: with this part more is held than may be.
+// Not Ok: with this part more would be kept than is allowed.
 Status PendingExchange::keep_body(std::string_view part) {
   body_.append(part);
   if (body_.capacity() == body_held_) return Status::Ok;
@@ -131,7 +131,7 @@ void PendingExchange::end_body() noexcept {
   if (const std::string_view lines = reader_.trailers(); !lines.empty()) [[unlikely]]
     set_trailers(lines);
   if (clock() != nullptr) {
-    // It is no time of the handler's.
+    // This time is not the handler's.
     clock()->add(stage::body, read_waited_);
     handler_began_ = handler_began_ + read_waited_;
   }
@@ -171,7 +171,7 @@ bool PendingExchange::is_discard_over() const noexcept {
 // --- the handler ---------------------------------------------------------------------------------------------------
 
 void PendingExchange::send(Response& response, std::string_view body) {
-  // A writer may read it when the bytes that brought it are gone.
+  // A writer may read it when the bytes in which it arrived are gone.
   static_cast<void>(keep_body(body));
   set_body(body_.view());
   send(response);
@@ -199,7 +199,7 @@ void PendingExchange::run() {
     const flight::Doing doing(&tell, &request());
     if (!run_.begin(call_later(), done, {.deadline = until_, .span = &span()})) return note_wait();
   } catch (...) {
-    // An exception of a handler that is no coroutine itself: there is no task.
+    // An exception of a handler that is not a coroutine: there is no task.
     return answer(Error::from_exception());
   }
   handler_done();
@@ -209,7 +209,7 @@ Duration PendingExchange::request_timeout() const noexcept {
   return match().options->request_timeout.value_or(worker_.limits().request_timeout);
 }
 
-// A task waits: up to here it has worked.
+// A task waits: until now it has worked.
 void PendingExchange::note_wait() {
   const Instant now = worker_.loop().precise_now();
   if (std::exchange(has_waited_, true)) {
@@ -281,7 +281,7 @@ void PendingExchange::run_writer() {
   try {
     const flight::Doing doing(&tell, &request());
     Task<> task = [&] {
-      const Trampoline::Deferring deferring;  // For what is no coroutine itself.
+      const Trampoline::Deferring deferring;  // For functions that are not coroutines.
       return streamed_.write(*writer_);
     }();
     if (!writing_.begin(std::move(task), done, {.span = &span()})) return note_wait();

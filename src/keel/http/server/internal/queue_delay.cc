@@ -23,9 +23,9 @@ bool QueueDelay::rejects(std::uint32_t route, int fd, Instant since, Duration mo
   const Instant turn = loop_.now();
   const Instant now = std::max(worked_until_, turn);
   const Duration in_turn = now - turn;
-  // What a harvest leaves in the kernel has waited already when the next one brings it: Linux 6.13 and later report
-  // some 20 completions together. They come in the order in which they arrived: the delay of one bounds the delay of
-  // those after it, and those shortly after a late one are equally late.
+  // Completions that one harvest leaves in the kernel have already waited when the next one brings them: Linux 6.13 and
+  // later report about 20 completions together. They come in the order of arrival: the delay of one limits the delay of
+  // later ones, and those shortly after a late one are equally late.
   if (behind_.turn != turn) behind_ = {turn, false, Duration(), 0, 0};
   if (in_turn <= most && (!behind_.is_known || in_turn + behind_.time > most)) {
     if (behind_.unasked > 0) {

@@ -11,14 +11,14 @@
 namespace keel::http {
 namespace {
 
-// Without a port that was not given.
+// Without a port, if none was given.
 std::string client_text(const Address& address) {
   std::string text = address.to_string();
   if (!address.is_unix() && text.ends_with(":0")) text.resize(text.size() - 2);
   return text;
 }
 
-// say(), with the fields that there is something in.
+// Calls say() with the fields that are not empty.
 template <class Say>
 void say_with(std::string_view client, std::string_view id, const Say& say) {
   if (client.empty() && id.empty()) return say();

@@ -16,11 +16,11 @@ constexpr std::string_view class_names[5] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 enum class Kind : std::uint8_t {
   Counter,
   Gauge,
-  Workers,  // A gauge for each worker, beside the row that has the sum.
-  None,     // No metric of this name: one that is counted by labels has it.
+  Workers,  // A gauge for each worker, besides the row with the sum.
+  None,     // No separate metric: it is part of one with labels.
 };
 
-// One row for each figure that a worker counts: where its sum and its cells are, and its metric.
+// One row for each number that a worker counts: where its sum and its cells are, and its metric.
 struct Row {
   std::uint64_t Stats::* sum;
   SingleWriterCounter Cells::* cell;

@@ -73,7 +73,7 @@ ServerWorker::~ServerWorker() {
 void ServerWorker::change(const Limits& limits, bool access_log, const Shares& shares) {
   share(shares);
   if (limits.user_timeout != limits_.user_timeout && !acceptor_.is_closed()) {
-    // Unsupported, where there are no connections of TCP.
+    // Unsupported on sockets that are not TCP.
     static_cast<void>(engine_.set_options(acceptor_.listener(), {.user_timeout = limits.user_timeout}));
   }
   limits_ = limits;
@@ -155,7 +155,7 @@ std::optional<std::uint32_t> ServerWorker::enter(const Address& peer, int fd) {
   counts.client_connections_refused.add();
   if (!std::exchange(entry.is_told, true)) records_.too_many_connections(peer, shares_.client_connections);
   leave(place);
-  // A client that closes in peace would hold what the kernel has of the connection.
+  // A client that closes normally would otherwise keep the kernel's memory of the connection occupied.
   static_cast<void>(engine_.set_options(fd, {.reset_on_close = true}));
   return std::nullopt;
 }
@@ -226,7 +226,7 @@ void ServerWorker::write_date() noexcept {
   std::memcpy(ok_and_date_, status_line(Status::Ok).data(), ok_line_bytes);
   std::memcpy(date, "Date: ", 6);
   std::memcpy(format_date(wall / 1'000'000'000, date + 6), "\r\n", 2);
-  // The calendar may be set: it is looked at ten times a second.
+  // The system clock may be set: it is checked ten times a second.
   const auto left = Duration::nanoseconds(1'000'000'000 - wall % 1'000'000'000);
   date_until_ = loop_.now() + std::min(left, 100_ms);
 }

@@ -58,7 +58,7 @@ void Upgraded::begin(ServerWorker& worker, const Endpoint& endpoint, std::string
   };
   try {
     Task<> task = [&] {
-      const Trampoline::Deferring deferring;  // For what is no coroutine itself.
+      const Trampoline::Deferring deferring;  // For functions that are not coroutines.
       return talk_(*std::move(stream));
     }();
     if (!run_.begin(std::move(task), done, {.span = &span_})) {
@@ -81,7 +81,7 @@ void Upgraded::ended(Result<> result) noexcept {
       log::Failure(error).log(worker.log(), "an upgraded connection ended with an error",
                               log::field("protocol", protocol_));
     } else {
-      // What comes from the environment is the client's connection, too, and its end is the client's to decide.
+      // Errors from the environment include the client's connection, whose end is the client's decision.
       const Level level = log_level(error.code());
       worker.log().log(error.is_from_environment() ? std::min(level, Level::Info) : level,
                        "an upgraded connection ended with an error", log::field("protocol", protocol_), error);
