@@ -32,8 +32,7 @@
 //            cannot be made ends build() with its error and its chain in front; what was made before is destroyed.
 // Errors:    a class that cannot be made from references to services does not compile.
 // Ownership: Services own the objects that were made and destroy them in reverse order; transient services belong to
-// the one that
-//            they were made for. Values outlive the Services.
+//            the one that they were made for. Values outlive the Services.
 // Threads:   Container and build(): one. Services: any, also concurrently. Lazy services are made under one lock, on
 //            the thread that asks first. A scope: one at a time.
 // Cost:      get() is four loads and two compares, whatever the number of services; no lock, no allocation. A scope

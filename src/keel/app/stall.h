@@ -9,8 +9,7 @@
 //
 // Metrics:  worker_stalls_total; worker_stall_seconds, observed at the end, to within half of `bound`.
 // Threads, lifetime, cost: those of io/stall_watch.h; the registry outlives it, and report_all() may be called on any
-// thread that is not
-//           a worker.
+// thread that is not a worker.
 
 #pragma once
 

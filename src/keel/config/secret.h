@@ -8,9 +8,8 @@
 // or assigned another value.
 //
 // Ownership: the text is copied; the caller has to wipe the original text and copies of reveal().
-// Lifetime: reveal() and file() are valid until the Secret changes or is destroyed. A Secret inside a configuration
-// that a reload
-//            replaces: reloadable.h.
+// Lifetime:  reveal() and file() are valid until the Secret changes or is destroyed. A Secret inside a configuration
+//            that a reload replaces: reloadable.h.
 // Threads:   a value; reveal() may run while another thread calls take().
 // Cost:      a mapping of at least a page for each one that is not empty.
 

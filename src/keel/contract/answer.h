@@ -1,7 +1,7 @@
 // keel/contract/answer.h — the responses that an operation of a contract may give: for generated code.
 //
 // Each operation has its own class, which has one function for each response that the contract declares, and no other
-// way to make one. The content is written as JSON at once.
+// way to make one. The content is written as JSON immediately.
 //
 // Errors:   a status outside of a range that the contract declares, and a header that cannot stand in a field, are a
 //           Bug (base/bug.h), which is a 500.

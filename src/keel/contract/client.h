@@ -13,10 +13,9 @@
 // (http/client/client.h), and use its pool, deadlines, retries, redirects and circuit breaker.
 //
 // Credentials of each security scheme are given once: as a text, or as a function that provides the text for each call:
-// a token of
-//              Bearer, OAuth 2 and OpenID Connect, a key, or "user:password" of Basic. The first alternative of an
-//              operation's `security` whose credentials the client has is sent, as secret fields; a client certificate
-//              is the connection's (ClientPoolOptions::https).
+// a token of Bearer, OAuth 2 and OpenID Connect, a key, or "user:password" of Basic. The first alternative of an
+// operation's `security` whose credentials the client has is sent, as secret fields; a client certificate is the
+// connection's (ClientPoolOptions::https).
 // Streams      A body that the service's handler reads as it arrives is an Upload. Where a successful response has a
 //              content that is not typed JSON, name_stream() gives a Streamed, which is read piece by piece; name() has
 //              it whole.
@@ -165,7 +164,7 @@ class Streamed {
  public:
   R& result() noexcept { return result_; }
   const R& result() const noexcept { return result_; }
-  // As ClientStream::read(): empty at the end, and at once when result() already has the body.
+  // As ClientStream::read(): empty at the end, and immediately when result() already has the body.
   Task<Chunk> read() {
     if (!stream_) co_return Chunk();
     co_return co_await stream_->read();

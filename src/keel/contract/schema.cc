@@ -18,7 +18,7 @@ using json::Kind;
 using json::Value;
 
 constexpr int depth_max = 512;
-constexpr std::size_t pairwise_max = 16;  // Up to so many elements, each is compared with each other.
+constexpr std::size_t pairwise_max = 16;  // Up to this number of elements, each is compared with each other.
 constexpr int meant_depth_max = 4;
 
 // The position of a value within the checked value.

@@ -61,7 +61,7 @@ struct ReaderOptions {
 };
 
 // Reads one value step by step. The caller asks for the kind that it expects. The first problem is kept: every later
-// call returns at once with an empty value, so that a reader can be written without checks and ask finish() at the end.
+// call returns immediately with an empty value, so that a reader can be written without checks and ask finish() at the end.
 //
 // CBOR:        lengths may be indefinite. Bignums (tags 2 and 3) are integers as far as they fit. Tags that only say
 //              how to show or convert what follows (21 to 23, 32 to 36, 55799) are passed over; any other that the
@@ -74,8 +74,7 @@ struct ReaderOptions {
 // Every length and count is compared with the number of bytes left before it is used.
 //
 // Lifetime: strings are views into the bytes, or into the arena when they came in pieces. Bytes and arena must outlive
-// the
-//           Reader.
+//           the Reader.
 // Threads:  one at a time.
 // Cost:     O(bytes); about 1 KB on the stack, no heap.
 template <class Format>

@@ -9,9 +9,8 @@
 // Structs need none of this: cbor.h and message_pack.h write them whole. A container first states how many elements or
 // members follow; each of them is then one value, which for a member follows its key.
 //
-// Result: numbers, lengths and counts in their shortest form; in CBOR, doubles in the shortest form that has the same
-// value.
-//          MessagePack keeps double and float apart.
+// Result:  numbers, lengths and counts in their shortest form; in CBOR, doubles in the shortest form that has the same
+//          value. MessagePack keeps double and float apart.
 // Errors: a text or bytes of 4 GiB or more is a Bug in MessagePack (base/bug.h). Texts must be UTF-8, which is not
 // checked. Threads: one at a time.
 // Cost:    no heap but to grow the buffer.

@@ -410,7 +410,7 @@ TEST(Cbor, tells_all_that_is_wrong) {
             "/lines/1/quantity must be from 1 to 100; /state must be one of Open, Paid");
 }
 
-// What was sent to make readers of CBOR reserve, nest or loop: an error at once, and nothing kept.
+// What was sent to make readers of CBOR reserve, nest or loop: an error immediately, and nothing kept.
 TEST(Cbor, is_not_attacked) {
   const std::string deep(100'000, '\x81');
   const std::string open(100'000, '\x9F');

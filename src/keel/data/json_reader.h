@@ -43,7 +43,7 @@ struct ReaderOptions {
 };
 
 // Reads one JSON text step by step. The caller asks for the kind that it expects. The first problem is kept: every
-// later call returns at once with an empty value (nullopt, 0, "", false), so that a reader can be written without
+// later call returns immediately with an empty value (nullopt, 0, "", false), so that a reader can be written without
 // checks and ask finish() at the end. Bytes after the value, an empty text, a byte-order mark, lone surrogates,
 // ill-formed UTF-8 and raw control characters are problems. A repeated member is shown twice: the caller decides (RFC
 // 8259 §4 leaves it open; a bit per member seen is enough). A value must be read or skipped (skip() for a member that

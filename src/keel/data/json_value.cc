@@ -15,7 +15,7 @@ namespace keel::json {
 namespace {
 
 constexpr std::size_t short_max = 14;
-constexpr std::size_t linear_max = 16;  // Up to so many members, a key is searched for linearly.
+constexpr std::size_t linear_max = 16;  // Up to this number of members, a key is searched for linearly.
 constexpr int depth_limit = 128;
 
 // Any order is right for the binary search; this one seldom compares bytes.

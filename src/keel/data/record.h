@@ -13,25 +13,22 @@
 // Record against an expected struct.
 //
 // When to use which: a struct where the fields are known. A Record for messages whose fields only the application's
-// users know,
-//           with bytes, times and integers of a width. A json::Value (json_value.h) for a document of JSON: it has the
-//           types of JSON, changes in place, and is written as it was read.
+// users know, with bytes, times and integers of a width. A json::Value (json_value.h) for a document of JSON: it has
+// the types of JSON, changes in place, and is written as it was read.
 // Paths:    "device.samples[2]". A name with '.', '[' or '\' in it is spelled with '\' before them. find() takes a name
 //           as it is.
 // Types:    set() keeps that of its argument: a std::uint16_t is a Uint16. get<T>() gives a number of any type as any
 //           other that holds it exactly, a string also as a Timestamp, a Uuid, 16 bytes also as a Uuid. The formats
 //           have no widths: what is read is an Int64, Uint64 or Double, of MessagePack also a Float. Equality is that
 //           of the numbers: 1 == 1.0.
-// Formats: CBOR and MessagePack as cbor.h describes for structs: deterministic, and a repeated field is malformed. A
-// tag without a
-//           meaning here is passed over. JSON: bytes are base64url, times and UUIDs their text, NaN and the infinities
-//           null; they are read as strings.
+// Formats:  CBOR and MessagePack as cbor.h describes for structs: deterministic, and a repeated field is malformed. A
+//           tag without a meaning here is passed over. JSON: bytes are base64url, times and UUIDs their text, NaN and
+//           the infinities null; they are read as strings.
 // Errors:   InvalidArgument with the path and both types: "samples[2]: is a string, not a double". A Record is nested
 //           at most 64 deep, more is InvalidArgument. A string of 4 GiB or an array of 2^31 elements is a Bug (bug.h).
 // Lifetime: with an arena all of the Record is in the arena and ends with it; a Record that is made or copied without
-// one owns its
-//           memory. Views and references are valid until the Record is changed, moved or destroyed. Moving into a
-//           Record of another arena copies.
+//           one owns its memory. Views and references are valid until the Record is changed, moved or destroyed. Moving
+//           into a Record of another arena copies.
 // Threads:  a value.
 // Cost:     24 bytes for a value or a name with a text of at most 22 bytes; a longer text, an array and a record take
 //           one allocation each. A field is looked for one by one among 16, else by binary search in an index that is

@@ -445,7 +445,7 @@ struct Adding final : Handler {
   Sum sum;
 };
 
-// A second kind: else the compiler knows whom it calls.
+// A second kind: else the compiler knows the called handler.
 struct Ignoring final : Handler {
   void handle(const Placed&) override {}
 };

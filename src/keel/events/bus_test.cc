@@ -46,7 +46,7 @@ struct Buses : ::testing::Test {
   }
 };
 
-// Who is called.
+// The handlers that are called.
 
 TEST_F(Buses, call_a_handler_before_publish_returns) {
   int order = 0;

@@ -15,8 +15,7 @@
 //            submit() passes the exception to its caller. std::bad_alloc, from here, when there is no memory for the
 //            job.
 // Ownership: the callable is moved into the job and destroyed on the thread that has run it. Everything it refers to
-// must outlive
-//            that.
+//            must outlive that.
 // Threads:   any.
 // Cost:      a callable of at most 48 bytes costs no allocation once as many jobs have been on their way together
 //            (exec/job_memory.h); up to 112 bytes likewise, with a larger block.

@@ -14,9 +14,9 @@
 //           never rejects.
 // Threads:  post(), offer(), offer_after() and queued() on any; jobs run on the threads of the executor below.
 // Lifetime: the executor below outlives it. Its destructor discards jobs that are not due (Executor::discards) and
-// waits until
-//           everything else that was posted has run, so it does not end inside one of its own jobs (checked). When the
-//           executor below is stopped, that discards what is not due there: still one job at a time.
+//           waits until everything else that was posted has run, so it does not end inside one of its own jobs
+//           (checked). When the executor below is stopped, that discards what is not due there: still one job at a
+//           time.
 // Cost:     a short lock to post and one to run; one job below for each burst; no allocation. A delayed job takes a
 //           block of job memory (exec/job_memory.h) beside what it costs below, where it keeps its place until its time
 //           comes even when it was discarded here.

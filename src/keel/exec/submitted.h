@@ -13,8 +13,7 @@
 //            the executor rejected it (Executor::offer). Unsupported: it has no clock for submit_after().
 //            std::bad_alloc, from submit(), without memory for the job.
 // Ownership: the handle owns the result. Destroying it cancels a job that has not begun; a running job continues, and
-// its
-//            result is dropped: what the callable refers to outlives the run, which wait() tells. The callable is
+//            its result is dropped: what the callable refers to outlives the run, which wait() tells. The callable is
 //            destroyed when it has run or is cancelled.
 // Threads:   a handle belongs to one at a time. A worker's loop must not wait (checked): tasks await completion(). A
 //            thread of the executor that it was submitted to runs what has not begun itself, inside the call, instead

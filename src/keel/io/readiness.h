@@ -13,8 +13,7 @@
 // Errors:   Internal with EBADF for a descriptor that is not open; Unsupported in a simulation, where nothing is
 //           foreign; Cancelled and DeadlineExceeded.
 // Lifetime: the descriptor stays open until the wait has ended; afterwards its owner may close it without notifying
-// Keel.
-//           One wait at a time on a descriptor.
+//           Keel. One wait at a time on a descriptor.
 // Cancel:   changes nothing on the descriptor, and the wait may be repeated.
 // Cost:     io_uring: none of its own; epoll: two system calls a wait. No heap.
 

@@ -16,7 +16,7 @@
 //   int main() { return run({.workers = 4, .drain = 10_s}, &serve) ? 0 : 1; }
 //
 // SIGINT and SIGTERM stop the tasks: what they wait for ends with Cancelled, and so do the tasks; that counts as
-// success. A second signal has the effect that it had before the call, usually to end the process at once without a
+// success. A second signal has the effect that it had before the call, usually to end the process immediately without a
 // drain, however soon it comes after the first. timeout(1) sends two, to its child and to its group: with --foreground
 // it sends one. A service that needs more than that (logs, configuration, health) is an app::App, which treats a second
 // signal within 200 ms as part of the first.

@@ -6,8 +6,7 @@
 //   co_await resume_on(home);                          // and comes back
 //
 // resume_on(executor) continues as a job of `executor`; immediately when the task is already there. A task that was
-// asked to
-//                      stop is rejected (Cancelled, DeadlineExceeded), except when it goes home, where its task began.
+// asked to stop is rejected (Cancelled, DeadlineExceeded), except when it goes home, where its task began.
 // resume_on(pool)      the same for a ThreadPool, with a Priority if need be; ResourceExhausted, where it is, when the
 //                      pool's queue is full; Cancelled, on the pool, when that is stopped with a deadline and did not
 //                      come to it.

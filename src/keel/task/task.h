@@ -20,8 +20,7 @@
 //            Code::ResourceExhausted. One that would leave the scope of a Scope with running tasks ends the process:
 //            they may still use what it destroys.
 // Ownership: lazy and immovable: it is awaited in the expression that made it, or passed to a Scope, Start or group.
-// The
-//            frame comes from the thread's pool (base/pool.h).
+//            The frame comes from the thread's pool (base/pool.h).
 // Lifetime:  parameters are taken by value unless the caller awaits the task immediately. No capturing coroutine
 //            lambdas.
 // Threads:   after any await the task is on the executor where it was, unless it awaited resume_on.

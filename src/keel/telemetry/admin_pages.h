@@ -12,8 +12,7 @@
 // Threads:  add() and mount() on one, before the listener starts. Pages are made on its worker; one that waits, on a
 //           thread of its own.
 // Lifetime: outlives the listener that serves the router. Objects that a page refers to outlive this, and exist when
-// the
-//           first request comes.
+//           the first request comes.
 
 #pragma once
 

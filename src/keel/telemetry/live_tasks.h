@@ -15,9 +15,8 @@
 //     "operation":"Scope::Join","seconds":12.031,"stopped":false}]},{"worker":1,"answers":false}]}
 //
 // Bounds:   the first `shown_max` tasks of each worker, and `logged_max` in the log, in the order in which they began.
-// Threads: any except a worker's, because it waits for the workers; one caller at a time, others wait. Between start
-// and stop of the
-//           runtime.
+// Threads:  any except a worker's, because it waits for the workers; one caller at a time, others wait. Between start
+//           and stop of the runtime.
 // Lifetime: the runtime outlives it, and has stopped before it ends.
 // Cost:     each worker visits its tasks, some tens of nanoseconds each; names are made on the calling thread.
 

@@ -32,7 +32,7 @@ void Types::arrange(const std::vector<Use>& uses) {
       for (const Made* const one : mentioned.at(type)) add(one);
     }
   }
-  // By whom they are used: what a type mentions is used by at least the same, so that the headers of such groups
+  // By the headers that use them: what a type mentions is used by at least the same, so that the headers of such groups
   // include one another in no circle.
   std::set<std::string> taken = {"types.h"};
   for (const Use& use : uses) taken.insert(use.file + ".h");

@@ -48,7 +48,7 @@ inline std::size_t plain_run(const char* text, std::size_t size) noexcept {
       const std::uint64_t found = not_plain(word_at<std::uint64_t>(text + i));
       if (found != 0) return i + static_cast<std::size_t>(std::countr_zero(found) >> 3);
     }
-    // The rest at once: the last eight bytes, or two words of four bytes that overlap.
+    // The rest in one step: the last eight bytes, or two words of four bytes that overlap.
     if (size >= 8) {
       if (not_plain(word_at<std::uint64_t>(text + size - 8)) == 0) return size;
     } else if (size >= 4) {

@@ -20,7 +20,7 @@ namespace keel {
 // Stands before the values of an array, or before alternating names and values; with more than linear_max of these, the
 // sorted order of the names follows.
 struct alignas(8) Record::Block {                // Aligned like its values.
-  static constexpr std::size_t linear_max = 16;  // Up to so many fields, a name is searched for linearly.
+  static constexpr std::size_t linear_max = 16;  // Up to this number of fields, a name is searched for linearly.
 
   std::uint32_t size;
   std::uint32_t capacity;

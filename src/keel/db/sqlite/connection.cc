@@ -320,7 +320,7 @@ Result<> Connection::sync_wal() {
   switch (begun & 0xff) {
     case SQLITE_OK:
       break;
-    case SQLITE_BUSY:      // Who writes has done this.
+    case SQLITE_BUSY:      // A writing connection has done this.
     case SQLITE_READONLY:  // Nothing will stand behind it.
       return {};
     default:

@@ -46,7 +46,7 @@ void warn_of_others(const DatabaseOptions& options) {
 
 }  // namespace
 
-// One statement that a task waits for: on the loop at once, on the pool, or on the writer.
+// One statement that a task waits for: on the loop immediately, on the pool, or on the writer.
 class DatabaseCall final : public Leaf {
  public:
   using Value = void;

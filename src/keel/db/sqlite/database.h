@@ -82,7 +82,7 @@ struct DatabaseOptions {
 struct DatabaseStats {
   std::uint64_t loop_reads = 0;         // Reads completed on the loop that asked.
   std::uint64_t budget_exceeded = 0;    // Reads begun there and interrupted.
-  std::uint64_t known_long = 0;         // Reads sent to the pool at once.
+  std::uint64_t known_long = 0;         // Reads sent to the pool immediately.
   std::uint64_t pool_reads = 0;         // Reads completed on the pool.
   std::uint64_t snapshots = 0;          // Snapshots begun by loops.
   std::uint64_t snapshots_renewed = 0;  // How many of these because of a commit within the turn.
@@ -105,7 +105,7 @@ class Database final : public db::Database {
   void close() noexcept override;
   Result<> attach(io::Loop& loop) override;
 
-  // Reads at once, for handlers that are not tasks. May only be used on the calling thread: Unavailable when the read
+  // Reads synchronously, for handlers that are not tasks. May only be used on the calling thread: Unavailable when the read
   // takes more than the loop's budget (then await query() instead), InvalidArgument when the statement writes.
   template <class... A>
   Result<std::size_t> read_now(SqlOf<A...> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {

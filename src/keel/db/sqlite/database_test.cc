@@ -33,7 +33,7 @@ struct User {
 Task<> add_user(Database& database, std::string name) {
   co_await database.execute("insert into users (name) values ($1)", name);
 }
-// Outcomes of many at once: values[i] is Code + 1, or 0 for success.
+// Outcomes of many together: values[i] is Code + 1, or 0 for success.
 Task<> add_into(Database& database, std::string name, int& outcome) {
   Result<Written> written = co_await attempt(database.execute("insert into users (name) values ($1)", name));
   outcome = written ? 0 : static_cast<int>(written.error().code()) + 1;

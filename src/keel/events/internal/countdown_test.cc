@@ -18,7 +18,7 @@ struct Counting {
   }
   BasicCountdown<interleaving::Atomics> countdown;
   Watched<int> first = 0, second = 0;
-  Watched<int> waiter = 0;  // Whom the last of them wakes.
+  Watched<int> waiter = 0;  // The thread that the last of them wakes.
   int told = 0;
   bool waits = false;
 

@@ -2,7 +2,7 @@
 // has to handle the event decides it once.
 //
 // Ownership: counted: by the publisher, and by each undecided delivery. So a publisher can stop waiting and leave,
-//            and the deliveries go on.
+//            and the deliveries continue.
 
 #pragma once
 

@@ -63,7 +63,7 @@ class TopicCore {
   void replay(Subscriber& subscriber, const void* event) noexcept;
   // Takes it out of the list: a publish() that begins after this does not call it. Idempotent.
   void unlist(Subscriber& subscriber) noexcept;
-  // Waits for calls that are running on other threads; returns false at once when this is called from inside such a
+  // Waits for calls that are running on other threads; returns false immediately when this is called from inside such a
   // call.
   bool wait_uncalled(const Subscriber& subscriber) const noexcept;
   // The same; it waits for the handler unless this is called from inside it, and destroys it.

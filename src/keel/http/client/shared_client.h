@@ -13,8 +13,7 @@
 // Threads:  any worker's, each attached and detached on its own. Pools, circuit breakers and retry budgets are a
 //           worker's: bounds hold for each, and a server that fails is found out by each. Metrics are summed.
 // Lifetime: it must be detached on every worker before it is destroyed, when no call is in progress there (checked);
-// the resolvers outlive
-//           that.
+//           the resolvers outlive that.
 // Cost:     that of Client, and a look at which worker this is.
 
 #pragma once

@@ -23,8 +23,7 @@
 //
 // Lifetime: views point into `received`. When those bytes move, rebase() makes the views follow.
 // Cost: one pass. Calling parse_head() on each read would parse the same bytes again; resume_head looks again only at
-// the
-//       line that was cut. No allocation; nothing is cleared beforehand.
+//       the line that was cut. No allocation; nothing is cleared beforehand.
 
 #pragma once
 

@@ -17,10 +17,9 @@
 //
 // Lifetime: outlives the router. Threads: any worker; immutable.
 // Cost: files are read off the loop (io/file.h); up to 32 KiB they are sent with their head in one send, and are read
-// for
-//       HEAD as well; larger ones leave 64 KiB at a time. Two files are opened for a request: the folder too, so that
-//       one that is replaced by a new release is seen immediately. A path with a link in it costs another open and two
-//       system calls.
+//       for HEAD as well; larger ones leave 64 KiB at a time. Two files are opened for a request: the folder too, so
+//       that one that is replaced by a new release is seen immediately. A path with a link in it costs another open and
+//       two system calls.
 // Source: RFC 9110 §8.8, §13, §14.
 
 #pragma once
