@@ -69,7 +69,7 @@ TEST(MpscQueue, keeps_a_chain_together_and_in_its_order) {
   EXPECT_EQ(numbers(queue.take_all()), (std::vector{0, 1, 2, 3, 4}));
 }
 
-// Who writes beside it would slow down those who push, and they him.
+// Writes next to it would slow down the pushing threads, and pushes the writer.
 TEST(MpscQueue, has_a_cache_line_of_its_own) {
   struct Owner {
     char before;

@@ -125,8 +125,8 @@ TEST(BinaryStream, tells_what_is_wrong_and_where) {
             "a key that is too long");
   for (const std::string_view text :
        {"\x61\xC3"sv, "\x62\xC3\x41"sv, "\x63\xED\xA0\x80"sv, "\x7F\x61\xC3\x61\xA9\xFF"sv}) {
-    EXPECT_EQ(events<cbor::Stream>({text}).substr(0, 23), "a text that is not UTF-8");
-    EXPECT_EQ(events<cbor::Stream>({text.substr(0, 2), text.substr(2)}).substr(0, 23), "a text that is not UTF-8");
+    EXPECT_EQ(events<cbor::Stream>({text}).substr(0, 24), "a text that is not UTF-8");
+    EXPECT_EQ(events<cbor::Stream>({text.substr(0, 2), text.substr(2)}).substr(0, 24), "a text that is not UTF-8");
   }
 }
 

@@ -95,7 +95,7 @@ void spend(int time) noexcept {
 
 enum class Moment { Before, Meanwhile, After };
 
-// Who is held up where, so that the child ends at the moment.
+// Which thread is held up where, so that the child ends at the moment.
 struct Stage {
   void begin(int number) noexcept {
     round = number;

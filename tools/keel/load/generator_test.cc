@@ -405,7 +405,7 @@ TEST_P(StallTest, a_closed_loop_hides_it) {
   EXPECT_LT(tally.latency.percentile(99.9), 10_ms);
 }
 
-// Who was due in its first 50 ms waited for more than 50 ms.
+// A request that was due in its first 50 ms waited for more than 50 ms.
 TEST_P(StallTest, an_open_loop_shows_it) {
   plan_.open = Schedule::Options{.rate = {.from = 2000, .to = 2000}};
   plan_.connections = {256, 256};

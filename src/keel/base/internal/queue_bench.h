@@ -106,7 +106,7 @@ void pass(auto& state) {
         ready.arrive_and_wait();
         began[i] = Host::system().now();
         for (std::size_t at = i; at < messages.size(); at += producers) {
-          messages[at].number = at + 1;  // Who sends a message has just written it.
+          messages[at].number = at + 1;  // The sender of a message has just written it.
           while (!producer.push(messages[at])) patience.wait();
           patience.end();
         }

@@ -621,7 +621,7 @@ TEST_P(LimitedServers, accept_in_the_places_that_are_free_even_when_nobody_is_id
   held_back = false;
 }
 
-// Who has connected is taken in, and may be one too many.
+// A client that has connected is accepted, and may be one too many.
 TEST_P(LimitedServers, look_for_no_room_when_they_drain) {
   if (is_sim()) GTEST_SKIP() << "nobody connects while the loop stands still";
   Limits limits;

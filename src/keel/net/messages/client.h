@@ -1,11 +1,12 @@
-// keel/net/messages/client.h — a connection that this program makes: one, without retries; client pools are in pool.h.
+// keel/net/messages/client.h — a single connection that this program makes, without retries; pools of clients are in
+// pool.h.
 //
 //   Client client = co_await Client::connect(*Address::parse("127.0.0.1:7000"));
 //   const Celsius now = co_await client->request<Celsius>(average);
 //   co_await client.close();
 //
 // Errors:    of connect: those of Stream::connect; Protocol where the other side speaks something else, Unsupported
-//            where no version is in common, and its reason where it closes at once; DeadlineExceeded.
+//            where no version is in common, and its reason where it closes immediately; DeadlineExceeded.
 // Ownership: owns its Peer; movable. Destroying it closes, after what is queued, and stops the handlers, which end
 //            later: what they refer to lives until the loop ends, or close() was awaited.
 // Lifetime:  outlives those who wait for answers (checked).
@@ -32,21 +33,23 @@ namespace keel::messages {
 class Handlers;
 class MessageMetrics;
 
-// How a client connects, and what it takes from the server.
+// How a client connects, and what it accepts from the server.
 struct ClientOptions {
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
-  const Handlers* handlers = nullptr;  // Of what the server sends and asks; outlives the client. Null: of nothing.
-  TransportLayers* layers = nullptr;   // tls::Layers, for TLS; outlives the client. Null: without.
-  std::string_view host = {};          // With TLS: whom the certificate has to be for. Lives until it is connected.
-  const MessageMetrics* metrics = nullptr;  // Outlives the client (metrics.h). Null: not counted.
+  // Handlers for what the server sends and asks; must outlive the client. Null: it handles nothing.
+  const Handlers* handlers = nullptr;
+  TransportLayers* layers = nullptr;  // tls::Layers, for TLS; must outlive the client. Null: no TLS.
+  // With TLS: the host that the certificate must be for. Must live until it is connected.
+  std::string_view host = {};
+  const MessageMetrics* metrics = nullptr;  // Must outlive the client (metrics.h). Null: nothing is counted.
 };
 
 class Client {
  public:
-  // Complete when the server's first frame has come.
+  // Completes when the server's first frame has come.
   static Task<Client> connect(Address address, ClientOptions options = {});
-  // The same over a stream that is connected, and from which nothing was read.
+  // The same over a connected stream from which nothing was read.
   static Task<Client> over(Stream stream, ClientOptions options = {});
 
   Client(Client&& other) noexcept : connection_(std::exchange(other.connection_, nullptr)) {}
@@ -62,8 +65,8 @@ class Client {
   Peer& operator*() const noexcept;
   Peer* operator->() const noexcept { return &**this; }
 
-  // Asks for nothing more, waits until the peer's requests were handled and what is queued was sent, at most
-  // close_timeout, and closes. Complete when nothing of the connection is left.
+  // Sends no more requests, waits at most close_timeout until the peer's requests are handled and the queue is sent,
+  // and closes. Completes when nothing of the connection is left.
   Task<> close();
 
  private:

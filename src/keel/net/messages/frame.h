@@ -1,4 +1,4 @@
-// keel/net/messages/frame.h — the frames that two programs exchange, without I/O: bytes to frames and back.
+// keel/net/messages/frame.h — the frames that two programs exchange, without I/O: converts bytes to frames and back.
 //
 //   FrameReader reader(1 << 20);
 //   reader.feed(bytes);                                  // what has come, in pieces that are cut anywhere
@@ -22,7 +22,7 @@
 //
 // Errors:    problem() is a literal, code() what it is to the caller: Protocol, DataLoss for a checksum, OutOfRange for
 //            a frame above the bound.
-// Ownership: a payload is a view into what was fed, or, of a frame that came in pieces, into the reader.
+// Ownership: a payload is a view into what was fed, or into the reader if the frame came in pieces.
 // Threads:   one at a time.
 // Cost:      a frame that came whole is not copied. Of one that came in pieces as much is kept as has come, whatever
 //            length it declares; an idle reader has no buffer.
@@ -42,30 +42,30 @@
 
 namespace keel::messages {
 
-// What a frame is for.
+// The purpose of a frame.
 enum class FrameKind : std::uint8_t {
-  Hello = 1,     // First in both directions: Hello below.
-  Message = 2,   // One way.
-  Request = 3,   // Gets one Response or Failure with its id.
+  Hello = 1,     // Sent first in both directions: Hello below.
+  Message = 2,   // Needs no answer.
+  Request = 3,   // Is answered by one Response or Failure with its id.
   Response = 4,  // Its payload is the reply.
   Failure = 5,   // Its payload is an error (put_error).
-  Cancel = 6,    // The request `id` is of no more use; it is answered all the same.
-  Open = 7,      // Opens the stream `id`: its place in the lower half, and any number in the upper one.
+  Cancel = 6,    // The answer to request `id` is no longer needed; it is answered nevertheless.
+  Open = 7,      // Opens the stream `id`: the lower half is its index, the upper half any number.
   Data = 8,      // One message of a stream.
-  Credit = 9,    // The payload is a u32: so many bytes more may be sent in the stream.
+  Credit = 9,    // The payload is a u32: how many more bytes may be sent in the stream.
   End = 10,      // The sender's direction of the stream has ended; a payload is the error that ended it.
-  Abandon = 11,  // The sender takes nothing more from the stream: the peer ends its direction.
+  Abandon = 11,  // The sender accepts nothing more from the stream: the peer must end its direction.
   Ping = 12,
   Pong = 13,
-  Drain = 14,    // The sender takes no new requests and streams.
-  Close = 15,    // Last; the payload is the error.
-  Session = 16,  // Of a session over the connection (FrameSink in peer.h), whose payload is its own.
+  Drain = 14,    // The sender accepts no new requests and streams.
+  Close = 15,    // The last frame; the payload is the error.
+  Session = 16,  // Belongs to a session over the connection (FrameSink in peer.h), which defines its payload.
 };
 // The largest FrameKind.
 inline constexpr std::uint8_t frame_kind_max = 16;
 
 struct Frame {
-  static constexpr std::size_t head_bytes = 12;  // Without what flags add.
+  static constexpr std::size_t head_bytes = 12;  // Without the parts that flags add.
   static constexpr std::size_t overhead_bytes_max = head_bytes + 4 + 16 + 4;
 
   FrameKind kind = FrameKind::Message;
@@ -77,26 +77,26 @@ struct Frame {
   std::string_view payload = {};
 };
 
-// Finds the frames in bytes as they arrive, without copying those that arrived whole.
+// Finds the frames in bytes as they arrive, without copying frames that arrived whole.
 class FrameReader {
  public:
-  // `bytes_max`: of a whole frame.
+  // `bytes_max`: the maximum size of a whole frame.
   explicit FrameReader(std::size_t bytes_max) noexcept : bytes_max_(bytes_max) {}
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
-  // What comes next, after next() was false. Throws std::bad_alloc from next() only.
+  // The next bytes, to be fed after next() was false. std::bad_alloc is thrown only by next().
   void feed(std::string_view bytes) noexcept { rest_ = bytes; }
-  // The next frame. False: there is no whole one, and what there is of it was kept; or there is a problem, and then it
-  // stays.
+  // The next frame. False: there is no complete frame, and the incomplete part was kept; or there is a problem, which
+  // is then permanent.
   bool next(Frame& frame);
-  // What was fed and not taken yet has moved to the end of `bytes`.
+  // Bytes that were fed and not taken yet have moved to the end of `bytes`.
   void moved(std::string_view bytes) noexcept { rest_ = bytes.substr(bytes.size() - rest_.size()); }
 
   const char* problem() const noexcept { return problem_; }
   Code code() const noexcept { return code_; }
   std::size_t unread_bytes() const noexcept { return rest_.size(); }
-  // Kept of a frame that is not whole.
+  // How many bytes of an incomplete frame are kept.
   std::size_t kept_bytes() const noexcept { return is_given_ ? 0 : kept_.size(); }
 
  private:
@@ -107,17 +107,17 @@ class FrameReader {
   const std::size_t bytes_max_;
   std::string_view rest_;
   Buffer kept_;
-  bool is_given_ = false;  // The frame in kept_ was given.
+  bool is_given_ = false;  // Whether the frame in kept_ was returned.
   Code code_ = Code::Protocol;
   const char* problem_ = nullptr;
 };
 
-// What stands around the payload of a frame that is to be sent: `frame` with its payload.
+// The bytes around the payload of a frame to be sent: `frame` with its payload.
 class FrameHead {
  public:
   explicit FrameHead(const Frame& frame, bool has_checksum = false) noexcept;
   std::string_view bytes() const noexcept { return {bytes_, size_}; }
-  // Behind the payload: the checksum, or nothing.
+  // The bytes after the payload: the checksum, or nothing.
   std::string_view tail() const noexcept { return {tail_, tail_size_}; }
 
  private:
@@ -126,35 +126,36 @@ class FrameHead {
   std::uint8_t size_;
   std::uint8_t tail_size_ = 0;
 };
-// The whole frame, behind what is in `out`.
+// Appends the whole frame to `out`.
 void put_frame(Buffer& out, const Frame& frame, bool has_checksum = false);
 
-// What both sides say first: which versions they speak and what they take. The smaller maximum of two versions is
-// spoken.
+// What each side says first: which versions it speaks and what it accepts. The lower of the two maximum versions is
+// used.
 struct Hello {
   static constexpr std::uint8_t version = 1;
 
   std::uint8_t version_min = version;
   std::uint8_t version_max = version;
-  bool wants_checksums = false;       // From the peer: both send them when either wants them.
-  std::uint16_t requests_max = 0;     // At a time.
-  std::uint16_t streams_max = 0;      // Opened by the peer, at a time.
-  std::uint32_t frame_bytes_max = 0;  // Of a whole frame.
-  std::uint32_t stream_bytes = 0;     // Credit that a stream begins with.
-  std::uint32_t heartbeat_ms = 0;     // After so long without a frame it pings; 0: never.
+  bool wants_checksums = false;       // Asks the peer for checksums: both sides send them if either wants them.
+  std::uint16_t requests_max = 0;     // At the same time.
+  std::uint16_t streams_max = 0;      // Opened by the peer at the same time.
+  std::uint32_t frame_bytes_max = 0;  // The size of a whole frame.
+  std::uint32_t stream_bytes = 0;     // The credit with which a stream begins.
+  std::uint32_t heartbeat_ms = 0;     // It pings after this time without a frame; 0: never.
 };
 // Appends the payload of a Hello.
 void put_hello(Buffer& out, const Hello& hello);
-// Protocol: it is none. What a later version adds behind these fields is passed over.
+// Protocol: it is not a Hello. Fields that a later version appends are ignored.
 Result<Hello> parse_hello(std::string_view payload);
-// The version to be spoken. Unsupported: none is in common.
+// The version to be used. Unsupported: there is no common version.
 Result<std::uint8_t> common_version(const Hello& ours, const Hello& theirs);
 
-// An error as the payload of a Failure, an End or a Close: its code, and its message where it is the application's own.
-// One from the environment or of a bug goes without its message, and as Internal unless its code says that another try
+// An error as the payload of a Failure, an End or a Close: its code, and its message if that is the application's own.
+// An error from the environment or a bug is sent without its message, and as Internal unless its code says that a retry
 // may help.
 void put_error(Buffer& out, const Error& error);
-// From the environment; "the peer has failed" where it came without a message. Internal for a code that is not known.
+// The error is from the environment; its message is "the peer has failed" if none was sent. Internal for an unknown
+// code.
 Error parse_error(std::string_view payload);
 
 }  // namespace keel::messages

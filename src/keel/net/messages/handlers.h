@@ -1,23 +1,22 @@
-// keel/net/messages/handlers.h — who handles which message of a peer.
+// keel/net/messages/handlers.h — registers handlers for the messages of a peer.
 //
 //   Handlers handlers;
 //   handlers.on<Reading>([&](Peer&, Reading reading) -> Task<> { co_await store.add(std::move(reading)); });
 //   handlers.on<Average>([&](Peer&, Average of) -> Task<Celsius> { co_return co_await store.average(of.device); });
-//   handlers.on<Ping>([](Peer&, Ping) { return Pong(); });                   // without a task: at once
+//   handlers.on<Ping>([](Peer&, Ping) { return Pong(); });                   // without a task: synchronously
 //   handlers.on_raw(9, [](Peer&, std::string_view bytes) { return std::string(bytes); });
 //   handlers.on_stream<Rows>([&](Peer&, Rows which, MessageStream out) -> Task<> { … });
 //
-// A handler is a function, or a lambda that is kept with its captures as long as the Handlers: also a coroutine may
-// have some. It takes (Peer&, M), and gives a Task<Reply>, a Task<>, a Result<Reply>, a reply or nothing. What it gives
-// is sent as the reply where it was a request; of a one-way message it is dropped, and so is an error, which is
+// A handler is a function, or a lambda that is kept with its captures as long as the Handlers: so even a coroutine may
+// have captures. It takes (Peer&, M), and returns a Task<Reply>, a Task<>, a Result<Reply>, a reply or nothing. Its
+// result is sent as the reply if the message was a request; for a one-way message it is dropped, and an error is
 // counted.
 //
-// One-way messages begin to be handled in the order in which they came; those whose handler waits run beside each
-// other.
+// The handlers of one-way messages start in the order of arrival; those that wait run concurrently.
 //
 // Errors:    what a handler fails with, an exception too, is told to the peer (put_error in frame.h). Two handlers of
 //            one type are a bug (base/bug.h).
-// Lifetime:  outlives the servers and clients that have it.
+// Lifetime: must outlive the servers and clients that use it.
 // Threads:   not changed while they run; may be shared by workers where its handlers may.
 // Cancel:    a handler is stopped when the peer cancels its request, when its deadline passes, and when the connection
 //            ends.
@@ -56,8 +55,8 @@ class Handlers {
     });
     return *this;
   }
-  // f(Peer&, std::string_view) for the payload as it came, which is borrowed during the call; one that gives a Task
-  // takes a Buffer.
+  // f(Peer&, std::string_view) with the undecoded payload, which is borrowed during the call; a handler that returns a
+  // Task takes a Buffer.
   template <class F>
   Handlers& on_raw(std::uint16_t type, F f) {
     add(type, internal::Incoming::What::Message, [f = std::move(f)](internal::Incoming& in) mutable {
@@ -81,7 +80,7 @@ class Handlers {
   template <class M, class F>
   Handlers& on_stream(F f);
 
-  // For a connection. Null: none.
+  // Called by a connection. Null: there is none.
   using Handle = Function<void(internal::Incoming&)>;
   const Handle* find(std::uint16_t type, internal::Incoming::What what) const noexcept;
 
@@ -92,7 +91,7 @@ class Handlers {
     Handle handle;
   };
   void add(std::uint16_t type, internal::Incoming::What what, Handle handle);
-  std::vector<Entry> entries_;  // By type.
+  std::vector<Entry> entries_;  // Sorted by type.
 };
 
 }  // namespace keel::messages

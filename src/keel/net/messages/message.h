@@ -1,4 +1,4 @@
-// keel/net/messages/message.h — what is sent as a message: a struct with a number, in CBOR by its fields.
+// keel/net/messages/message.h — what is sent as a message: a numbered struct, encoded as CBOR by its fields.
 //
 //   struct Reading {
 //     static constexpr std::uint16_t message_type = 1;         // what the peer knows it by: stays what it is
@@ -8,8 +8,8 @@
 //   template <>                                                // of a type that is not yours to change
 //   inline constexpr std::uint16_t keel::messages::message_type_of<Point> = 2;
 //
-// A reply has no number: the request knows what it waits for. A std::string or a Buffer as the reply is the payload
-// itself, and Raw{type, bytes} a message of bytes that are no struct of ours.
+// A reply has no number, because the request determines its type. A std::string or a Buffer as the reply is the payload
+// itself, and Raw{type, bytes} is a message with any bytes.
 //
 // Threads: functions.  Cost: those of cbor.h.
 
@@ -28,7 +28,7 @@
 
 namespace keel::messages {
 
-// 1 to type_max. Larger ones are Keel's.
+// 1 to type_max. Larger numbers are reserved for Keel.
 inline constexpr std::uint16_t type_max = 0xfeff;
 
 namespace internal {
@@ -46,7 +46,7 @@ consteval std::uint16_t declared_type() {
     return 0;
   }
 }
-// GCC 12 destroys an aggregate that an awaiting expression makes twice (task/compiler_test.cc).
+// GCC 12 destroys an aggregate twice that is made within an awaiting expression (task/compiler_test.cc).
 template <class M>
 constexpr void refuse_made_in_call() noexcept {
   static_assert(std::is_reference_v<M> || !std::is_aggregate_v<M> || std::is_trivially_destructible_v<M>,
@@ -64,7 +64,7 @@ struct Raw {
   std::string_view bytes = {};
 };
 
-// The payload of a message or reply, behind what is in `out`.
+// Appends the payload of a message or reply to `out`.
 template <class T>
 void encode(Buffer& out, const T& value) {
   if constexpr (std::same_as<T, Raw>) {
@@ -78,7 +78,7 @@ void encode(Buffer& out, const T& value) {
   }
 }
 
-// InvalidArgument with all that is wrong.
+// InvalidArgument with everything that is wrong.
 template <class T>
 Result<T> decode(std::string_view payload) {
   if constexpr (std::is_void_v<T>) {

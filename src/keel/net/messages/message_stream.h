@@ -1,5 +1,4 @@
-// keel/net/messages/message_stream.h — messages in both directions that belong together, as many as the other side has
-// room for.
+// keel/net/messages/message_stream.h — related messages in both directions, as many as the other side has room for.
 //
 //   MessageStream rows = co_await peer.open(month);                    // asks
 //   while (auto row = co_await rows.receive<Row>()) use(*row);         // nullopt: the peer has finished
@@ -8,9 +7,9 @@
 //     for (const Row& row : co_await store.rows(which.month)) co_await out.send(row);   // waits for the reader
 //   });                                                                // its end, or its error, ends the stream
 //
-// Each side may send until it finishes; the two directions are independent. A side that sends begins with as much
-// credit as the other has room for (PeerOptions::stream_bytes_max), and gets more when that has been taken; a message
-// is sent whole while there is any.
+// Each side may send until it finishes; the two directions are independent. A sender begins with as much credit as the
+// other side has room for (PeerOptions::stream_bytes_max), and gets more when that has been taken; a message is sent
+// whole if there is any credit.
 //
 // Errors:    receive: the error with which the peer has ended its direction, from the environment; InvalidArgument
 //            for a message that is no M, which is taken all the same; Unavailable when the connection has ended.
@@ -21,7 +20,7 @@
 //            own direction had ended well. In a handler the end of the handler does that, and its error is what the
 //            peer receives.
 // Threads:   those of its Peer. One task sends and one receives at a time; they may be two.
-// Cancel:    nothing is lost, and both may go on.
+// Cancel:    nothing is lost, and both may continue.
 // Cost:      no heap in steady state.
 
 #pragma once
@@ -65,7 +64,7 @@ class StreamReceiveCore : public Leaf {
  protected:
   explicit StreamReceiveCore(StreamState& state) noexcept : Leaf(&cancel), state_(state) {}
   ~StreamReceiveCore() = default;
-  // The oldest message; nullopt at the end. taken() follows where there is one.
+  // The oldest message; nullopt at the end. If there is one, call taken() afterwards.
   Result<std::optional<std::string_view>> front() noexcept;
   void taken() noexcept;
 
@@ -124,9 +123,9 @@ class MessageStream {
   Receive<M> receive() noexcept {
     return Receive<M>(*state_);
   }
-  // Nothing more is sent. Idempotent.
+  // Nothing more will be sent. Idempotent.
   void finish();
-  // The same, because of this error.
+  // The same, with the error as the reason.
   void finish(Error error);
   Peer& peer() const noexcept;
 

@@ -1,10 +1,10 @@
-// keel/net/messages/metrics.h — what messages cost and how they end, for the registry.
+// keel/net/messages/metrics.h — metrics of messages: how many there are, how long they take, and how they end.
 //
 //   messages::MessageMetrics metrics(registry, "devices");
 //   messages::Server server(handlers, {.metrics = &metrics});
 //
-// Threads: made once, used on all workers.  Lifetime: outlives the servers and clients that have it; the registry
-// outlives it.  Cost: two additions for each arrival and one for each request; see observe/metric.h.
+// Threads: made once, used on all workers. Lifetime: must outlive the servers and clients that use it; the registry
+// must outlive it. Cost: two additions for each arrival and one for each request; see observe/metric.h.
 
 #pragma once
 
@@ -20,7 +20,7 @@ namespace keel::messages {
 // Counts the connections, frames and bytes of a server or a client.
 class MessageMetrics {
  public:
-  // With the label `name` on all of them.
+  // All of them have the label `name`.
   MessageMetrics(metrics::Registry& registry, std::string_view name);
 
   metrics::Gauge connections;  // messages_connections: open now
@@ -32,7 +32,7 @@ class MessageMetrics {
   metrics::Counter calls;      // messages_calls_total: requests sent to peers
   metrics::Counter failed_calls;  // messages_failed_calls_total: those of them that ended with an error
 
-  // Counts messages_closed_total by why connections have ended.
+  // Counts in messages_closed_total why connections have ended.
   void closed(Code reason) const noexcept { closed_[static_cast<int>(reason)].add(); }
 
  private:

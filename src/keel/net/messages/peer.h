@@ -1,4 +1,4 @@
-// keel/net/messages/peer.h — the other program at the end of a connection: it is asked, told, and answers.
+// keel/net/messages/peer.h — the program at the other end of a connection: sends it messages and requests.
 //
 //   const Average average{"kitchen"};
 //   const Celsius now = co_await peer.request<Celsius>(average);   // one reply, or the error of the peer
@@ -8,11 +8,11 @@
 //
 //   MessageStream rows = co_await peer.open(month);                // message_stream.h
 //
-// A struct with strings or lists is named on the line before where the call is awaited, as here: GCC 12 destroys those
-// that are made in an awaited expression twice, so that this does not compile.
+// Give a struct with strings or lists a name on the line before the awaited call, as here: GCC 12 destroys structs
+// twice that are made within an awaited expression, so that this does not compile.
 //
-// Both sides are alike once they are connected: each may ask the other, and what comes is handled by the Handlers that
-// the side was given (handlers.h).
+// Once connected, both sides are equal: each may send requests, and incoming messages are handled by that side's
+// Handlers (handlers.h).
 //
 // Deadlines: a request takes the deadline of the awaiting task along, as what is left of it, and its handler runs under
 //            it. A request whose task is stopped is cancelled at the peer.
@@ -25,8 +25,8 @@
 //            messages wait for this peer, as many as may (messages_max) but for the one that asks. Cancelled and
 //            DeadlineExceeded. Of try_send: ResourceExhausted when queued_bytes_max would be exceeded; OutOfRange;
 //            Unavailable.
-// Ownership: messages are encoded in the call. A Peer belongs to its Server or Client.
-// Lifetime:  until FrameSink::on_closed or the handler of closed connections was called (server.h).
+// Ownership: messages are encoded during the call. A Peer belongs to its Server or Client.
+// Lifetime: until FrameSink::on_closed or the handler of closed connections was called (server.h).
 // Threads:   the worker it was made on.
 // Cancel:    a request leaves its place in the connection until the peer has answered it; a wait to send leaves
 // nothing. Cost:      no heap in steady state; what is sent within one iteration of the loop leaves by one system call.
@@ -52,35 +52,37 @@ namespace keel::messages {
 class MessageStream;
 class Peer;
 
-// What a connection takes and keeps. The first five are told to the peer, which keeps to them; one that does not is
-// closed with its reason.
+// The limits of a connection. The peer is told the first five and must respect them; a peer that does not is
+// disconnected with the reason.
 struct PeerOptions {
-  std::uint32_t frame_bytes_max = 1 << 20;      // Of a frame that comes; memory of the reading side.
-  std::uint16_t requests_max = 256;             // Of the peer's, handled at a time; beyond it they wait at the peer.
-  std::uint16_t streams_max = 64;               // Opened by the peer, at a time.
+  std::uint32_t frame_bytes_max = 1 << 20;  // The size of an incoming frame; memory of the reading side.
+  // Requests of the peer that are handled at the same time; more have to wait at the peer.
+  std::uint16_t requests_max = 256;
+  std::uint16_t streams_max = 64;               // Streams opened by the peer at the same time.
   std::uint32_t stream_bytes_max = 256 * 1024;  // Received in a stream and not yet taken from it.
-  Duration heartbeat = 15_s;                    // Without a frame for so long the peer is asked for one, and after
-                                                // twice as long the connection is closed. Zero: never.
-  std::uint16_t messages_max = 256;             // One-way messages handled at a time; then no more are read meanwhile.
-  std::size_t high_bytes = 256 * 1024;          // Queued to be sent: above it send() waits, and nothing is read.
-  std::size_t low_bytes = 64 * 1024;            // Where it goes on.
-  std::size_t queued_bytes_max = 4 << 20;       // Above it try_send() fails; answers that exceed it close it.
-  Duration stall_timeout = 30_s;                // The peer has taken nothing of what is sent for so long: closed.
-  Duration hello_timeout = 10_s;                // From the beginning until the peer's first frame, with TLS.
-  Duration close_timeout = 1_s;                 // For what is queued when it is closed.
-  bool checksums = false;                       // CRC32C on every frame, both ways: over what does not check itself.
+  Duration heartbeat = 15_s;            // Silence after which the peer is pinged; twice as long closes. Zero: never.
+  std::uint16_t messages_max = 256;     // One-way messages handled at a time; then no more are read meanwhile.
+  std::size_t high_bytes = 256 * 1024;  // Queued bytes above which send() waits, and nothing is read.
+  std::size_t low_bytes = 64 * 1024;    // Queued bytes at which it continues.
+  // Queued bytes above which try_send() fails; answers beyond this close the connection.
+  std::size_t queued_bytes_max = 4 << 20;
+  Duration stall_timeout = 30_s;  // Closes when the peer has accepted no sent bytes for this time.
+  Duration hello_timeout = 10_s;  // The time until the peer's first frame, including TLS.
+  Duration close_timeout = 1_s;   // The time for sending what is queued when it is closed.
+  // CRC32C on every frame, in both directions: for transports without their own checksum.
+  bool checksums = false;
 };
 
-// A session that lives over a connection: synchronous, and in the order in which frames come.
+// A session over a connection: called synchronously, in the order of the frames.
 class FrameSink {
  public:
-  // A Session frame; its payload lives during the call. An error closes the connection with this reason.
+  // A Session frame has come; its payload lives during the call. An error closes the connection with this reason.
   virtual Result<> on_frame(Peer& peer, std::string_view payload) noexcept = 0;
-  // All that had come together was handled.
+  // Everything that had arrived together was handled.
   virtual void on_batch_end(Peer& peer) noexcept = 0;
-  // What was queued has fallen to low_bytes, after it had been more.
+  // The queue has shrunk to low_bytes, after it had been longer.
   virtual void on_writable(Peer& peer) noexcept = 0;
-  // Once, and last; the Peer ends after it.
+  // Called once, as the last call; the Peer ends after it.
   virtual void on_closed(Peer& peer, const Error& reason) noexcept = 0;
 
  protected:
@@ -90,7 +92,7 @@ class FrameSink {
 namespace internal {
 class Connection;
 
-// A frame that is to be sent, encoded by the caller.
+// A frame to be sent, encoded by the caller.
 struct Outgoing {
   FrameKind kind;
   std::uint16_t type;
@@ -138,7 +140,7 @@ class CallCore : public Leaf, public Link {
   bool start() noexcept;
 
  protected:
-  // Reads the payload of the reply, while it lies where it was received.
+  // Reads the payload of the reply in the receive buffer.
   using Read = Result<> (*)(CallCore& call, std::string_view payload);
   CallCore(Connection& connection, Outgoing&& frame, Read read) noexcept
       : Leaf(&cancel), connection_(&connection), frame_(std::move(frame)), read_(read) {}
@@ -198,13 +200,14 @@ class Peer {
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
 
-  // Sends the message, and yields the peer's reply. Waits, in order, while the peer has as many requests as it takes.
+  // Sends the message, and yields the peer's reply. Waits, in order, while the peer already has its maximum number of
+  // requests.
   template <class Reply = void, class M>
   Call<Reply> request(M&& message) {
     internal::refuse_made_in_call<M>();
     return Call<Reply>(connection(), encoded(FrameKind::Request, message));
   }
-  // Sends one way. Waits, in order, while more than high_bytes are queued.
+  // Sends a one-way message. Waits, in order, while more than high_bytes are queued.
   template <class M>
   Send send(M&& message) {
     internal::refuse_made_in_call<M>();
@@ -214,31 +217,31 @@ class Peer {
   Result<> try_send(const M& message) {
     return push(encoded(FrameKind::Message, message));
   }
-  // Opens a stream with its first message, which says what it is for. ResourceExhausted: as many are open as the peer
-  // takes.
+  // Opens a stream with its first message, which says what it is for. ResourceExhausted: the peer's maximum number of
+  // streams is open.
   template <class M>
   Result<MessageStream> open(M&& message);
 
-  // A frame of the session over this connection. As try_send().
+  // Sends a frame of the session over this connection. As try_send().
   Result<> try_send_session(std::string_view payload);
-  // From now on `sink` is told of its frames; null: nobody. It outlives the connection, or what comes before another
+  // From now on `sink` gets its frames; null: nobody does. It must outlive the connection, or the time until another
   // attach().
   void attach(FrameSink* sink) noexcept;
 
-  // Tells the peer why, sends what is queued within close_timeout, and closes. What waits for answers of the peer ends
-  // with Unavailable, handlers are stopped. Idempotent; the first reason counts.
+  // Tells the peer the reason, sends what is queued within close_timeout, and closes. Tasks that wait for answers of
+  // the peer get Unavailable, handlers are stopped. Idempotent; the first reason counts.
   void close(Error reason);
-  // Takes no new requests and streams from the peer, which is told, and goes on with those there are.
+  // Accepts no new requests and streams from the peer, which is told, and continues with the existing ones.
   void drain();
 
   bool is_closed() const noexcept;
-  // The peer takes no new requests.
+  // The peer accepts no new requests.
   bool is_draining() const noexcept;
-  std::size_t queued_bytes() const noexcept;  // To be sent, those being sent included.
+  std::size_t queued_bytes() const noexcept;  // The bytes to be sent, including those being sent.
   std::size_t outstanding() const noexcept;   // Our requests that the peer has not answered.
-  std::size_t handling() const noexcept;      // Its requests and messages that are being handled.
+  std::size_t handling() const noexcept;      // Requests and messages of the peer that are being handled.
   Address address() const noexcept;
-  // The name that the peer has proved to have, by a certificate; empty: none.
+  // The name that the peer has proved by a certificate; empty: none.
   std::string_view identity() const noexcept;
   // When the last frame came.
   Instant last_received() const noexcept;

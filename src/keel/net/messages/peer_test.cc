@@ -56,7 +56,7 @@ TEST_P(Peers, say_what_is_wrong_with_a_message_and_with_a_reply) {
   const Result<Sum> reply = ask<Sum>(client(), Raw{20, ""});
   EXPECT_EQ(reply.error().code(), Code::Protocol);
   EXPECT_TRUE(reply.error().message().starts_with("the reply of the peer: ")) << reply.error().message();
-  // The connection goes on.
+  // The connection continues.
   EXPECT_EQ(ask<Sum>(client(), Add{2, 3})->value, 5);
 }
 

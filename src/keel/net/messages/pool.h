@@ -1,23 +1,23 @@
-// keel/net/messages/pool.h — the connections of one worker to a service that runs in several places.
+// keel/net/messages/pool.h — one worker's connections to a service that runs at several addresses.
 //
 //   Pool devices(resolver, {.endpoints = {"devices-1.internal:7000", "devices-2.internal:7000"}});
 //   const Average average{"kitchen"};
 //   const Celsius now = co_await devices.request<Celsius>(average, Pool::Repeat::Idempotent);
 //   Peer& peer = *co_await devices.peer();              // one of them, for a stream
 //
-// A name is looked up again from time to time, and each address that it has is a target with connections of its own. A
+// A name is looked up again from time to time, and each of its addresses is a target with its own connections. A
 // request goes to the connection with the fewest requests outstanding. A target that cannot be reached, or whose
-// connection broke, is left out for a random time that grows with each failure; a connection that answers no pings is
-// broken (PeerOptions::heartbeat). A target whose requests fail too often is left out by its circuit breaker
-// (task/circuit_breaker.h). Connections are made when they are first needed.
+// connection broke, is left out for a random time that grows with each failure; a connection whose peer does not answer
+// pings counts as broken (PeerOptions::heartbeat). A target whose requests fail too often is left out by its circuit
+// breaker (task/circuit_breaker.h). Connections are made when they are first needed.
 //
 // Retries:   an Idempotent request that failed by what may pass (is_transient) is sent again, to another target where
 //            there is one, within the budget of RetryOptions. A request that was sent once and is not idempotent is
 //            never repeated; where no connection can be had, others are tried for it all the same.
 // Errors:    those of Peer::request. Unavailable when there is no target, with what is wrong with each of them;
 //            InvalidArgument for an endpoint that is none; Cancelled and DeadlineExceeded.
-// Ownership: owns its connections. A Peer that it gave lives until the next await.
-// Lifetime:  outlives those who wait (checked). The resolver, handlers and layers outlive it.
+// Ownership: owns its connections. A Peer that it returned is valid until the next await.
+// Lifetime: must outlive those who wait (checked). The resolver, handlers and layers must outlive it.
 // Threads:   the worker it was made on; one pool for each worker.
 // Cancel:    a request is cancelled at the peer; connections are made all the same.
 // Cost:      a request: the frame of a task, and a look at each connection; no heap in steady state.
@@ -46,42 +46,43 @@ class Resolver;
 
 namespace keel::messages {
 
-// The endpoints of a pool, and when one is left out.
+// The endpoints of a pool, and when an endpoint is left out.
 struct PoolOptions {
   // "host:port", "192.0.2.7:7000" or "unix:/run/devices.sock"; at least one.
   std::vector<std::string> endpoints = {};
-  std::size_t connections = 1;     // To each address.
+  std::size_t connections = 1;     // Connections to each address.
   Duration timeout = Duration();   // Time limit of a request, with its repetitions. Zero: that of the caller alone.
-  Duration connect_timeout = 5_s;  // With TLS and the first frame of the server.
-  Duration refresh = 30_s;         // Names are looked up again after so long, when there is a request.
-  Duration eject_first = 100_ms;   // Bound of the first time without a target that has failed; doubles,
+  Duration connect_timeout = 5_s;  // Includes TLS and the first frame of the server.
+  Duration refresh = 30_s;         // After this time names are looked up again, when there is a request.
+  Duration eject_first = 100_ms;   // The maximum of the first time without a failed target; it doubles
   Duration eject_max = 10_s;       // up to this one.
   RetryOptions retry = {};
   CircuitBreakerOptions breaker = {};
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
-  const Handlers* handlers = nullptr;       // Of what the servers send and ask. Null: of nothing.
-  TransportLayers* layers = nullptr;        // tls::Layers, for TLS: hosts of endpoints are those of certificates.
-  const MessageMetrics* metrics = nullptr;  // Null: not counted.
+  const Handlers* handlers = nullptr;  // Handlers for what the servers send and ask. Null: nothing is handled.
+  // tls::Layers, for TLS: hosts of the endpoints.
+  TransportLayers* layers = nullptr;
+  const MessageMetrics* metrics = nullptr;  // Null: nothing is counted.
 };
 
 class Pool {
  public:
   enum class Repeat : std::uint8_t { Never, Idempotent };
   struct Stats {
-    std::size_t targets = 0;      // Addresses,
-    std::size_t ejected = 0;      // of which so many are left out now.
+    std::size_t targets = 0;      // The number of addresses,
+    std::size_t ejected = 0;      // and how many of them are left out now.
     std::size_t connections = 0;  // Open now.
-    std::size_t outstanding = 0;  // Requests that were not answered yet.
+    std::size_t outstanding = 0;  // Requests without an answer so far.
     std::uint64_t retries = 0;
-    std::uint64_t connected = 0;  // Connections that were made, and attempts to,
-    std::uint64_t failed = 0;     // that failed.
+    std::uint64_t connected = 0;  // Attempts to connect,
+    std::uint64_t failed = 0;     // and how many of them failed.
   };
 
   Pool(Resolver& resolver, PoolOptions options);
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
-  // Closes the connections, after what is queued.
+  // Closes the connections, after sending what is queued.
   ~Pool();
 
   // InvalidArgument, with what to write, for a text that is no endpoint.
@@ -95,7 +96,8 @@ class Pool {
     if (timeout() == Duration()) return request_encoded<Reply>(type_of(message), std::move(payload), repeat);
     return with_timeout(timeout(), request_encoded<Reply>(type_of(message), std::move(payload), repeat));
   }
-  // One way, to the connection with the fewest requests outstanding. Waits while too much is queued there.
+  // Sends a one-way message on the connection with the fewest outstanding requests. Waits while too much is queued
+  // there.
   template <class M>
   Task<> send(M&& message) {
     internal::refuse_made_in_call<M>();
@@ -103,7 +105,7 @@ class Pool {
     encode(payload, message);
     return send_encoded(type_of(message), std::move(payload));
   }
-  // A connection, which is made where there is none.
+  // A connection, which is made if there is none.
   Task<Peer*> peer();
   // Closes the connections, after what is queued, each within PeerOptions::close_timeout, and waits for that. No
   // request may be under way; one that follows connects again.
@@ -116,7 +118,7 @@ class Pool {
  private:
   struct State;
   struct Target;
-  // One attempt: a connection, and what its target is told of the outcome.
+  // One attempt: a connection, and how its target is told the outcome.
   struct Chosen {
     Peer* peer;
     Target* target;

@@ -172,7 +172,7 @@ TEST_P(Pools, say_what_is_wrong_with_every_target_when_there_is_none) {
   EXPECT_EQ(name.error().code(), Code::Unavailable);
   EXPECT_NE(name.error().message().find(gone + ": "), std::string_view::npos) << name.error().message();
   EXPECT_NE(name.error().message().find("no.such.host:7000: "), std::string_view::npos) << name.error().message();
-  // The first target is left out for a while: this is said at once.
+  // The first target is left out for a while: this is reported immediately.
   EXPECT_EQ(ask_pool<std::string>({20, ""}).error().code(), Code::Unavailable);
   EXPECT_EQ(pool_->stats().failed, 1u);
 

@@ -10,9 +10,9 @@
 //
 // Errors:    of serve: those of Listener::accept. A connection that fails is closed, with a line of the log, and ends
 //            nothing else.
-// Lifetime:  outlives serve(); the handlers outlive it.
+// Lifetime: must outlive serve(); the handlers must outlive it.
 // Threads:   the worker it was made on; one server for each worker.
-// Cancel:    of serve: all connections are closed at once, and waited for.
+// Cancel:    of serve: all connections are closed immediately, and waited for.
 // Cost:      an idle connection has no buffers; its size is in docs/messages.md.
 
 #pragma once
@@ -37,15 +37,15 @@ namespace keel::messages {
 class Handlers;
 class MessageMetrics;
 
-// The bounds of a server, and what is called when peers come and go.
+// The limits of a server, and the functions called when peers come and go.
 struct ServerOptions {
   PeerOptions peer = {};
-  std::size_t connections_max = 10'000;     // Above it a new one is closed with ResourceExhausted.
-  Duration drain = 10_s;                    // For requests and streams that are there when it stops.
-  TransportLayers* layers = nullptr;        // tls::Layers, for TLS; outlives the server. Null: without.
-  const MessageMetrics* metrics = nullptr;  // Outlives the server (metrics.h). Null: not counted.
-  // Called when the peer's first frame has come, before all else of it; and after the connection has ended, when the
-  // Peer is used for the last time.
+  std::size_t connections_max = 10'000;     // Above this number a new connection is closed with ResourceExhausted.
+  Duration drain = 10_s;                    // The time for existing requests and streams to end when it stops.
+  TransportLayers* layers = nullptr;        // tls::Layers, for TLS; must outlive the server. Null: no TLS.
+  const MessageMetrics* metrics = nullptr;  // Must outlive the server (metrics.h). Null: nothing is counted.
+  // Called when the peer's first frame has come, before anything else of it is handled; and after the connection has
+  // ended, when the Peer is used for the last time.
   Function<void(Peer&)> on_open = {};
   Function<void(Peer&, const Error& reason)> on_closed = {};
 };
@@ -57,11 +57,11 @@ class Server {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  // Accepts and serves until `stopping` is set; then drains, closes and ends. Once.
+  // Accepts and serves until `stopping` is set; then drains, closes and ends. Call it once.
   Task<> serve(Listener& listener, Event& stopping);
-  // Serves one more connection, which something else has accepted. Until serve() has ended.
+  // Serves one more connection, which other code has accepted. Allowed until serve() has ended.
   void add(Stream stream);
-  // Drains, closes all connections and waits for that, for those who do without serve().
+  // Drains, closes all connections and waits for that; for use without serve().
   Task<> stop();
 
   std::size_t connections() const noexcept;

@@ -246,7 +246,7 @@ TEST_P(Servers, close_a_peer_that_never_reads_and_keep_within_their_bounds) {
   auto [client, server] = pair();
   server_->add(std::move(server));
   std::string all = hello();
-  // Of one id after the other: each is answered at once.
+  // Of one id after the other: each is answered immediately.
   for (int i = 0; i < 2000; ++i)
     all += frame({.kind = FrameKind::Request, .type = 20, .id = static_cast<std::uint32_t>(i % 10)});
   struct Writes {

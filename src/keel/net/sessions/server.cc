@@ -110,7 +110,7 @@ class Server::State::Quiet : public Leaf {
   State& state_;
 };
 
-// Who wants a session that is on another worker.
+// The client that wants a session of another worker.
 struct Server::State::Move {
   std::shared_ptr<Home> to;
   std::uint64_t greeted = 0;

@@ -164,7 +164,7 @@ class FakeServer {
   ~FakeServer();
 
   void receive(std::string_view bytes);
-  // What is to be sent. The caller takes from it, and calls refill() then: endless rows go on.
+  // What is to be sent. The caller takes from it, and calls refill() then: endless rows continue.
   Buffer& output() noexcept;
   void refill();
   // Called when output() got something outside of receive(): a notification, the answer of a statement that was held.

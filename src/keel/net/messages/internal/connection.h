@@ -1,7 +1,7 @@
-// One connection of messages: the transport, what is outstanding in both directions, and when it ends.
+// One connection for messages: the transport, everything outstanding in both directions, and when it ends.
 //
-// Everything that is to be sent is queued, and leaves in work(), which the loop runs once at the end of an iteration.
-// There, and nowhere else, a connection is destroyed.
+// Everything to be sent is queued, and is sent in work(), which the loop runs once at the end of an iteration.
+// A connection is destroyed only there.
 
 #pragma once
 
@@ -35,7 +35,7 @@ namespace internal {
 class Connection;
 class StreamState;
 
-// What all connections of a server or client have in common.
+// What all connections of a server or client share.
 struct Settings {
   PeerOptions options;
   const Handlers* handlers = nullptr;
@@ -46,7 +46,8 @@ class Owner {
  public:
   virtual void on_open(Connection& connection) noexcept = 0;
   virtual void on_idle(Connection& connection) noexcept = 0;
-  virtual void on_end(Connection& connection, const Error& reason) noexcept = 0;  // It is destroyed after it.
+  // The connection is destroyed after this call.
+  virtual void on_end(Connection& connection, const Error& reason) noexcept = 0;
 
  protected:
   ~Owner() = default;
@@ -57,7 +58,8 @@ class Connection final : public Peer, public Link {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* connection, std::size_t bytes) noexcept { pool_free(connection, bytes); }
 
-  // With an owner it ends by itself, else after let_go(). The settings are shared: a connection may outlive both.
+  // With an owner it ends by itself, otherwise after let_go(). The settings are shared, because a connection may
+  // outlive both.
   Connection(const Endpoint& endpoint, std::shared_ptr<const Settings> settings, Owner* owner);
   ~Connection();
 
@@ -68,13 +70,13 @@ class Connection final : public Peer, public Link {
 
   bool is_closed() const noexcept { return phase_ >= Phase::Closing; }
   bool is_greeted() const noexcept { return phase_ == Phase::Open; }
-  // Nothing is left of it: neither its transport nor handlers.
+  // Whether nothing of it is left: neither its transport nor handlers.
   bool is_over() const noexcept { return phase_ == Phase::Closed && handlings_ == 0; }
   bool is_idle() const noexcept {
     return is_closed() || (handlings_ == 0 && outstanding_ == 0 && open_streams_ == 0 && queued_bytes() == 0);
   }
   const Error& reason() const noexcept { return *reason_; }
-  Event& greeted() noexcept { return greeted_; }  // Or closed.
+  Event& greeted() noexcept { return greeted_; }  // Also set when it is closed.
   Event& idle() noexcept { return idle_; }
   Event& over() noexcept { return over_; }
 
@@ -92,7 +94,7 @@ class Connection final : public Peer, public Link {
   void reject(const Frame& frame, Handling::Kind kind, StreamState* stream, const Error& error) noexcept;
   void count_dropped() noexcept;
 
-  // For streams: what they send is not bounded here but by credit.
+  // For streams: the amount that they send is limited by credit, not here.
   void queue(const Frame& frame);
   std::size_t payload_max() const noexcept { return theirs_.frame_bytes_max - Frame::overhead_bytes_max; }
   bool is_above_high() const noexcept { return queued_bytes() > options().high_bytes; }
@@ -109,15 +111,15 @@ class Connection final : public Peer, public Link {
   friend class PeerWait;
   friend class Reply;
   enum class Phase : std::uint8_t {
-    Greeting,  // Until the peer's hello.
+    Greeting,  // Until the peer's hello has come.
     Open,
-    Closing,  // What is queued is sent, and the end of the peer waited for.
-    Ending,   // The operations of the transport are cancelled.
+    Closing,  // The queue is sent, and then it waits for the peer's end.
+    Ending,   // The operations of the transport are being cancelled.
     Closed,
   };
   struct Flight;
   struct Slot {
-    CallCore* call = nullptr;  // None: it was cancelled, and the peer has not answered yet.
+    CallCore* call = nullptr;  // Null: the call was cancelled, and the peer has not answered yet.
     bool is_used = false;
   };
 
@@ -161,9 +163,9 @@ class Connection final : public Peer, public Link {
   Phase phase_ = Phase::Greeting;
   bool has_handle_;
   bool is_deferred_ = false;
-  bool is_reading_ = false;  // In received(), or what follows of it.
+  bool is_reading_ = false;  // Within received(), or what it calls.
   bool is_paused_ = false;
-  bool is_shut_ = false;  // shutdown_write()
+  bool is_shut_ = false;  // After shutdown_write().
   bool has_peer_ended_ = false;
   bool is_draining_ = false;
   bool is_peer_draining_ = false;
@@ -180,20 +182,20 @@ class Connection final : public Peer, public Link {
   std::uint32_t open_streams_ = 0;
   Hello theirs_;
   Instant last_received_;
-  Instant since_;  // The beginning, or that of its end.
+  Instant since_;  // The time of the beginning, or of the beginning of its end.
   std::optional<Error> reason_;
   FrameReader reader_;
   // Queued: first what is in out_, then what is in batch_. What is being sent is at the front of out_, or else its own.
   BufferChain out_;
   Buffer batch_;
   Flight* flight_ = nullptr;
-  std::vector<Slot> slots_;  // Of our requests, by id.
+  std::vector<Slot> slots_;  // Our requests, by id.
   std::vector<std::uint32_t> free_slots_;
   List<CallCore> waiting_calls_;
   List<SendCore> waiting_sends_;
   List<Handling> running_;
-  std::vector<Handling*> requests_;   // Of the peer's that are being handled, by id.
-  std::vector<StreamState*> opened_;  // By this side, by id.
+  std::vector<Handling*> requests_;   // Requests of the peer that are being handled, by id.
+  std::vector<StreamState*> opened_;  // Streams opened by this side, by id.
   std::vector<StreamState*> accepted_;
   Event greeted_;
   Event idle_;

@@ -1,4 +1,4 @@
-// What a connection hands to the handler of a message, and what is kept of one that waits.
+// What a connection passes to the handler of a message, and what is kept for a handler that waits.
 
 #pragma once
 
@@ -131,7 +131,7 @@ class HandlingOf final : public Handling, public Start<R> {
 
  private:
   static void done(StartCore& start) noexcept { static_cast<HandlingOf&>(static_cast<Start<R>&>(start)).finish(); }
-  Promise<R>* task_;  // Until it begins.
+  Promise<R>* task_;  // The task, until it begins.
 };
 
 // A message that has just come.
@@ -144,10 +144,10 @@ class Incoming {
 
   std::string_view payload() const noexcept { return frame_.payload; }
   StreamState& stream() const noexcept { return *stream_; }
-  // It has not been handled.
+  // The message was not handled.
   void reject(Error&& error) noexcept;
 
-  // f(Peer&) handles it: a task, a result, a reply or nothing.
+  // Handles it with f(Peer&), which returns a task, a result, a reply or nothing.
   template <class F>
   void handle(F&& f) noexcept {
     using Given = std::remove_cvref_t<std::invoke_result_t<F&, Peer&>>;

@@ -1,4 +1,4 @@
-// One stream of a connection, as long as a direction is open or somebody has a handle of it.
+// One stream of a connection; lives as long as a direction is open or somebody has a handle of it.
 
 #pragma once
 
@@ -21,12 +21,12 @@ class StreamState {
 
   StreamState(Connection& connection, std::uint32_t id, bool is_opener, std::uint32_t credit) noexcept;
 
-  // Messages count with their heads, so that empty ones are bounded, too.
+  // Messages count with their heads, so that empty ones are limited, too.
   static std::int64_t cost(std::size_t payload) noexcept {
     return static_cast<std::int64_t>(payload + Frame::head_bytes);
   }
 
-  // Frames of the peer. Null, or what is wrong with them.
+  // Frames from the peer. Return null, or what is wrong with them.
   const char* data(std::string_view payload);
   const char* credit(std::string_view payload) noexcept;
   const char* end(std::string_view payload) noexcept;
@@ -36,7 +36,7 @@ class StreamState {
 
   void finish(const Error* error) noexcept;
   void abandon() noexcept;
-  // The handle is gone.
+  // The handle was destroyed.
   void let_go() noexcept;
   // The handler has ended.
   void handled(const Error* error) noexcept;
@@ -57,23 +57,23 @@ class StreamState {
   bool has_message() const noexcept { return !in_.empty(); }
   std::uint32_t first_size() const noexcept;
   std::string_view first_message();
-  void settle() noexcept;  // Frees it where nothing is left; the last thing a caller does.
+  void settle() noexcept;  // Frees it if nothing is left; must be the caller's last action.
 
-  Connection* connection_;  // Null: it has ended, or both directions have.
+  Connection* connection_;  // Null: the connection has ended, or both directions have.
   const std::uint32_t id_;
   const bool is_opener_;
-  int pins_ = 0;  // While tasks are woken, which may let go of it.
+  int pins_ = 0;  // Greater than 0 while tasks are woken, which may let go of it.
   bool has_handle_ = false;
-  bool is_handled_ = false;  // A handler runs.
+  bool is_handled_ = false;  // A handler is running.
   bool out_ended_ = false;
   bool in_ended_ = false;
-  bool is_abandoned_ = false;   // By the peer.
-  bool has_abandoned_ = false;  // By this side: what comes is dropped.
-  std::int64_t credit_;         // That this side may send.
-  std::int64_t allowed_;        // That the peer may.
-  std::int64_t taken_ = 0;      // Since it got credit.
+  bool is_abandoned_ = false;   // Abandoned by the peer.
+  bool has_abandoned_ = false;  // Abandoned by this side: incoming messages are dropped.
+  std::int64_t credit_;         // How much this side may send.
+  std::int64_t allowed_;        // How much the peer may send.
+  std::int64_t taken_ = 0;      // Taken since the peer last got credit.
   BufferChain in_;              // The length and bytes of each message.
-  Buffer scratch_;              // The first one, where it lies in pieces.
+  Buffer scratch_;              // The first message, if it is in several pieces.
   std::optional<Error> in_error_;
   StreamSendCore* sender_ = nullptr;
   StreamReceiveCore* receiver_ = nullptr;
