@@ -24,8 +24,8 @@ Task<std::string> Devices::who_is_it(const sessions::Greeting& device) const {
   co_return fail(Code::Unauthenticated, "the key is wrong");
 }
 
-// The device's next reading waits until this one is stored, and is acknowledged then: what is lost is never one of
-// these.
+// The device's next reading waits until this one is stored, and is then acknowledged: so a reading that was
+// acknowledged is never lost.
 Task<> Devices::keep(sessions::Session& device, Reading reading) {
   const std::string name(device.name());
   co_await database_.execute(

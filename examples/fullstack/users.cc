@@ -8,14 +8,14 @@ namespace {
 
 constexpr std::string_view no_such_user = "no user has this id";
 
-// The only unique thing about a user is the address.
+// Only the address of a user has to be unique.
 std::unexpected<Error> taken() { return fail(Code::Conflict, "email: another user has this address"); }
 
 }  // namespace
 
 Task<api::ListUsersResponse> Users::list_users(http::Request&, const api::ListUsersRequest& request) {
   api::UserPage page;
-  // One more, to know whether there is a next page.
+  // Reads one more, to know whether there is a next page.
   page.items = co_await session_.query_many<api::User>(
       "select * from users where id > $after order by id limit $limit + 1", request);
   if (std::ssize(page.items) > request.limit) {

@@ -1,5 +1,5 @@
-// A shop: products with pictures, and orders that take them out of stock, are paid for at another server, or expire.
-// api.yaml says what is asked and answered; orders.cc and products.cc do it.
+// A shop: products with pictures, and orders that take them out of stock, are paid through another server, or expire.
+// api.yaml defines requests and responses; orders.cc and products.cc implement them.
 //
 //   export KEEL_SHOP__ADMIN_TOKEN=secret
 //   build/release/examples/orders/orders --config examples/orders/service.yaml

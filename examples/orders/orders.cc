@@ -52,7 +52,8 @@ Task<api::CancelOrderResponse> Orders::cancel_order(http::Request&, const api::C
   co_return was_open ? api::CancelOrderResponse::ok(order) : api::CancelOrderResponse::conflict(order);
 }
 
-// From its first statement on the order is neither cancelled nor expires, and settle_all() continues where this ends.
+// From its first statement on the order can be neither cancelled nor expire, and settle_all() continues where this
+// ends.
 Task<api::PayOrderResponse> Orders::pay_order(http::Request&, const api::PayOrderRequest& request) {
   co_await queries::begin_payment(database_, request.id);
   const Result<> settled = co_await attempt(settle(request.id));
@@ -99,7 +100,7 @@ Task<> Orders::expire_all(Duration unpaid_max) {
   for (const std::int64_t id : ids) co_await end(id, api::State::Open, api::State::Expired);
 }
 
-// What the order has taken goes back into stock, unless it is paid. False: its state is not `from`.
+// The products of the order go back into stock, unless it is paid. False: its state is not `from`.
 Task<bool> Orders::end(std::int64_t id, api::State from, api::State to) {
   db::Transaction transaction = co_await database_.begin();
   const auto ended = co_await queries::change_state(transaction, to, id, from);

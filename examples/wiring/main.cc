@@ -1,5 +1,6 @@
-// A service whose objects the container makes: an interface and its implementation, a factory, a service with start()
-// and stop(), one object for each request, and a bus by which one service hears of another on a thread of its own.
+// A service whose objects are made by the container: an interface and its implementation, a factory, a service with
+// start() and stop(), one object for each request, and a bus through which one service gets events of another on its
+// own thread.
 //
 //   wiring --network.http.port=8080
 //   curl http://127.0.0.1:8080/greet/Ada
@@ -77,7 +78,7 @@ class Guestbook {
   std::atomic<int> guests_ = 0;
 };
 
-// Hears of guests, and keeps no request waiting.
+// Gets events about guests, and delays no request.
 class Gazette {
  public:
   Gazette(events::Bus& bus, Executor& executor)
@@ -89,7 +90,7 @@ class Gazette {
   }
 
   log::Logger log_{"gazette"};
-  events::Subscription subscription_;  // Last: it ends before what the handler uses.
+  events::Subscription subscription_;  // The last member: it ends before the objects that the handler uses.
 };
 
 // One for each request.

@@ -1,4 +1,5 @@
-// llms.txt and AGENTS.md, which programs read: the former names every page, and what the latter names is there.
+// Checks llms.txt and AGENTS.md, which programs read: the former must name every page, and everything that the latter
+// names must exist.
 
 #include <gtest/gtest.h>
 
@@ -32,7 +33,7 @@ bool has_to_be_listed(const std::string& file) {
   return file.ends_with(".md") && (folder(file) == "docs" || folder(file).empty());
 }
 
-// A path of the repository: a file or folder, and no word with a slash.
+// Whether a word is a path of the repository (a file or folder), and not merely a word with a slash.
 bool looks_like_path(const std::string& word) {
   static const std::regex path(
       R"((src|docs|tests|tools|bench|examples|scripts)(/[\w.]+)*|[a-zA-Z][\w/]*\.(txt|md|h|cc))");

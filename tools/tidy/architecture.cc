@@ -1,4 +1,4 @@
-// docs/architecture.md: each step names a function and a file that exist, each word of the glossary stands in its
+// Checks docs/architecture.md: each step names an existing function and file, each word of the glossary stands in its
 // header, and the picture of the layers agrees with layers.txt.
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ std::string without_blanks(std::string_view text) {
   return made;
 }
 
-// Empty: the row of a table of steps is true.
+// Empty: the row of a table of steps is right.
 std::string wrong_step(const std::vector<std::string>& row) {
   if (row.size() != 3) return "a step has what happens, a function and a file";
   const std::string function = only_quoted(row[1]);
@@ -83,14 +83,15 @@ std::vector<std::vector<std::string>> picture(const std::vector<std::string>& pa
   return found;
 }
 
-// What of `layers` the picture has not, or has on a line that is not below its user's.
+// The entries of `layers` that the picture lacks, or has on a line that is not below its user's.
 std::vector<std::string> wrong_layers(const std::vector<std::vector<std::string>>& drawn, const Graph& layers) {
   std::vector<std::string> wrong;
   const auto level = [&](const std::string& module) {
     return std::ranges::find_if(drawn, [&](const auto& line) { return std::ranges::find(line, module) != line.end(); });
   };
   for (const auto& [name, module] : layers) {
-    if (name == "http" || name.ends_with("testing")) continue;  // One header of all, and what is for tests.
+    // The header that includes all others, and modules for tests.
+    if (name == "http" || name.ends_with("testing")) continue;
     if (level(name) == drawn.end()) {
       wrong.push_back(name + " is not drawn");
       continue;

@@ -1,4 +1,4 @@
-// examples/orders is what people copy: it stays short, and no line of it moves a field by hand.
+// Checks examples/orders, which people copy: it must stay short, and no line of it may move a field by hand.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using namespace tidy;
 constexpr std::size_t service_lines_max = 380;
 constexpr std::size_t example_test_lines_max = 120;
 
-// What reads or writes members, columns or keys one by one; and what to write instead.
+// Code that reads or writes members, columns or keys one by one; and what to write instead.
 constexpr std::array by_hand = {
     std::pair("json::Reader", "request.json<T>()"), std::pair("json::Writer", "Response::json(value)"),
     std::pair("read_json(", "request.json<T>()"),   std::pair("write_json(", "Response::json(value)"),
@@ -23,7 +23,7 @@ constexpr std::array by_hand = {
     std::pair("db::Row", "query_many<T>()"),
 };
 
-// Neither blank nor a comment alone.
+// Neither blank nor only a comment.
 bool is_code(std::string_view line) {
   const std::size_t begin = line.find_first_not_of(' ');
   return begin != std::string_view::npos && line.substr(begin, 2) != "//";

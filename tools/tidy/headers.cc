@@ -1,4 +1,4 @@
-// Every header compiles alone, says what it is, and costs what budget.txt allows.
+// Checks that every header compiles alone, says what it is, and stays within budget.txt.
 
 #include <gtest/gtest.h>
 
@@ -44,10 +44,10 @@ bool is_public(const std::string& path) {
 struct Header {
   std::string path;
   long cost = 0;         // Lines after preprocessing.
-  std::string problems;  // What the compiler said.
+  std::string problems;  // The compiler's output.
 };
 
-// Whether the build compiles it alone: its own source includes it before everything else. (Not its test: there, what
+// Whether the build compiles it alone, because its own source includes it first. (Not its test: there, what
 // the precompiled header has comes first.)
 bool is_first_include_of_its_own(const std::string& header) {
   const std::string source = stem(header) + ".cc";
@@ -59,8 +59,8 @@ bool is_first_include_of_its_own(const std::string& header) {
 // Headers of benchmarks need Google Benchmark, which only a build of benchmarks has.
 bool can_be_compiled(const std::string& header) { return KEEL_TIDY_BENCHMARKS || !header.ends_with("_bench.h"); }
 
-// Every header of the library as the only include of a file: the public ones preprocessed, those that the build does
-// not compile so compiled; once, for all tests here.
+// Compiles every header of the library as the only include of a file: public ones are preprocessed, and those that the
+// build does not compile in this way are compiled; once, for all tests here.
 const std::vector<Header>& headers() {
   static const std::vector<Header> compiled = [] {
     std::vector<Header> all;
@@ -83,7 +83,8 @@ const std::vector<Header>& headers() {
           header.cost = std::count(std::istreambuf_iterator<char>(text), {}, '\n');
           std::remove(preprocessed.c_str());
         }
-        // From the source, not what was preprocessed: there, warnings about the standard library's own code show.
+        // Compiled from the source, not from the preprocessed text, in which warnings about the standard library would
+        // show.
         if (output.status == 0 && !is_first_include_of_its_own(header.path)) output = run(compile + "-fsyntax-only");
         if (output.status != 0) header.problems = output.text.empty() ? "no compiler: " KEEL_CXX : output.text;
       }
@@ -109,7 +110,7 @@ TEST(Headers, those_of_a_source_are_compiled_alone_by_it) {
   EXPECT_FALSE(is_first_include_of_its_own("src/keel/base/list.h")) << "only its test includes it first";
 }
 
-// Two of them that give one name to different things could be used by no program together.
+// If two headers gave the same name to different things, no program could use them together.
 TEST(Headers, all_public_headers_compile_together) {
   const std::string source = testing::TempDir() + "keel_tidy_all_" + std::to_string(getpid()) + ".cc";
   {
@@ -136,7 +137,7 @@ TEST(Headers, every_public_header_begins_with_its_purpose) {
   }
 }
 
-// The numbers are those of one compiler and its library: the oldest that is supported.
+// The numbers are those of one compiler and its library: the oldest supported one.
 TEST(Headers, every_public_header_costs_what_its_budget_says) {
   const std::string version = run(KEEL_CXX " -dumpfullversion").text;
   const std::string name = run(KEEL_CXX " --version").text;

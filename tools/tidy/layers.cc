@@ -1,4 +1,4 @@
-// What may use what (layers.txt), and that no file is forgotten by the build or by the tests.
+// Checks which modules use which (layers.txt), and that the build and the tests forget no file.
 
 #include <gtest/gtest.h>
 
@@ -85,7 +85,7 @@ TEST(Layers, no_header_includes_itself_through_others) {
   EXPECT_EQ(find_circle(headers), "");
 }
 
-// What these checks say of layers that are wrong.
+// The messages of these checks for wrong layers.
 
 Graph parsed(const std::vector<std::string>& text) {
   std::vector<std::string> problems;

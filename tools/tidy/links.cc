@@ -1,4 +1,4 @@
-// Pages of Markdown: each link leads to a file or heading that exists, and docs/README.md has a link to each page.
+// Checks Markdown pages: each link leads to an existing file or heading, and docs/README.md has a link to each page.
 
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ std::vector<std::string> all_pages() {
   return found;
 }
 
-// Empty: the link of `page` is good.
+// Empty: the link of `page` is right.
 std::string broken(const std::string& page, const std::string& link) {
   const std::size_t hash = std::min(link.find('#'), link.size());
   const std::string path = link.substr(0, hash);

@@ -11,7 +11,7 @@ std::string trimmed(std::string_view text) {
   return std::string(text.substr(first, text.find_last_not_of(' ') - first + 1));
 }
 
-// The lines that are no code block.
+// The lines outside of code blocks.
 std::vector<std::string> prose(const std::vector<std::string>& page) {
   std::vector<std::string> found;
   bool is_code = false;

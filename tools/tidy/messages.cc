@@ -1,4 +1,4 @@
-// docs/errors.md: each message that it explains is one of the sources.
+// Checks docs/errors.md: each message that it explains occurs in the sources.
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ using namespace tidy;
 
 constexpr std::string_view ellipsis = "…";
 
-// Literals that stand one after the other are one, and quotes in them are quotes. Comments are left out.
+// Adjacent literals are joined, and their escaped quotes become quotes. Comments are left out.
 std::string messages_of(const std::vector<std::string>& source) {
   std::string text;
   for (const std::string& line : source) {
@@ -28,7 +28,7 @@ std::string messages_of(const std::vector<std::string>& source) {
   return text;
 }
 
-// What stands between the parts that differ from case to case.
+// The texts between the parts that differ from case to case.
 std::vector<std::string> fixed_parts(std::string_view message) {
   std::vector<std::string> found;
   for (std::size_t at = 0; at <= message.size();) {

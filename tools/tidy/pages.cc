@@ -1,6 +1,6 @@
-// The code of a page in docs/ that a test runs: NOUN_doc_test.cc begins with "// docs/PAGE.md, compiled and run", with
-// several pages where they have one test, and has each block of the page. In a table whose last column is headed "here"
-// each call is in the test too, where "…" stands for what is left out.
+// Checks that a test runs the code of each page in docs/: NOUN_doc_test.cc begins with "// docs/PAGE.md, compiled and
+// run" (or several pages), and contains each block of the page. In a table whose last column is headed "here" each call
+// must also be in the test, where "…" stands for omitted text.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using namespace tidy;
 
-// Blanks at the beginning of lines and empty lines do not count: a block may stand within a function of the test.
+// Blanks at the beginning of lines and empty lines are ignored: a block may be inside a function of the test.
 std::string without_indent(std::string_view text) {
   std::string made;
   for (std::size_t at = 0; at < text.size();) {
@@ -65,7 +65,7 @@ std::vector<std::string> split_lines(std::string_view text) {
   return found;
 }
 
-// What of the page does not stand in the test; a page without code is a mistake too.
+// The parts of the page that the test does not contain; a page without code is a mistake, too.
 std::vector<std::string> missing(std::string_view page, std::string_view test) {
   const std::string here = without_indent(test);
   std::vector<std::string> of_page = blocks(page);

@@ -1,4 +1,4 @@
-// SECURITY.md: each promise names a test that exists.
+// Checks SECURITY.md: each promise names an existing test.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ std::set<std::string> every_test() {
   return found;
 }
 
-// What is wrong with the rows of the tables whose last column is "test".
+// What is wrong in the rows of the tables whose last column is "test".
 std::vector<std::string> mistakes(const std::vector<std::string>& page, const std::set<std::string>& tests,
                                   int& promises) {
   std::vector<std::string> wrong;

@@ -1,4 +1,4 @@
-// How large files and folders may be: past that there is a second noun in them.
+// Limits the size of files and folders: a larger one usually contains a second concept.
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ constexpr std::size_t folder_files_max = 60;  // Without tests, benchmarks and f
 
 bool is_of_tests(const std::string& path) { return path.starts_with("tests/") || is_for_tests(path, includes(path)); }
 
-// Empty if it may be so long.
+// Empty if this length is allowed.
 std::string too_long(const std::string& path, bool is_test, std::size_t count) {
   const std::size_t most = is_test ? test_lines_max : source_lines_max;
   if (count <= most) return {};

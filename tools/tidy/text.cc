@@ -11,7 +11,7 @@ namespace {
 
 using namespace tidy;
 
-// Snapshots and seeds are kept byte for byte.
+// Snapshots and seeds must not be changed by a byte.
 bool is_prose_or_code(const std::string& path) {
   if (path.find("/testdata/") != std::string::npos || path.starts_with("bench/results/")) return false;
   return read(path).find('\0') == std::string::npos;
@@ -42,7 +42,7 @@ TEST(Text, every_file_ends_with_one_line_feed) {
 }
 
 TEST(Text, work_left_to_do_is_typed) {
-  // Spelled apart, so that this file passes its own check.
+  // Written in two parts, so that this file passes its own check.
   const std::string todo = std::string("TO") + "DO";
   const std::string fixme = std::string("FIX") + "ME";
   const std::regex typed(todo + R"(\((perf|cleanup|port|test|later)\): .{10,})");
@@ -56,7 +56,7 @@ TEST(Text, work_left_to_do_is_typed) {
   });
 }
 
-// A line that is a word too long: the formatter puts the word on a line of its own, before the rest of its paragraph.
+// A line that is one word too long: the formatter puts that word on a separate line, before the rest of its paragraph.
 TEST(Text, no_comment_is_torn_by_the_formatter) {
   constexpr std::size_t columns = 120;
   const auto indent = [](const std::string& line) { return line.find_first_not_of(' ', 2); };
@@ -76,7 +76,7 @@ TEST(Text, no_comment_is_torn_by_the_formatter) {
   });
 }
 
-// One screen each: what they share is in flags.h.
+// Each must fit on one screen: shared code is in flags.h.
 TEST(Text, network_examples_have_fewer_than_60_lines) {
   for (const std::string folder : {"examples/chat/", "examples/echo/", "examples/forwarder/"}) {
     std::ptrdiff_t count = 0;
@@ -91,7 +91,7 @@ TEST(Text, network_examples_have_fewer_than_60_lines) {
 }
 
 TEST(Text, nothing_depends_on_one_machine) {
-  // Where somebody's checkout lies, in any file; a service's own paths are relative.
+  // Paths of somebody's checkout, in any file; a service's own paths are relative.
   const std::vector<std::string> places = {std::string("/wo") + "rk/", std::string("/ho") + "me/",
                                            std::string("/ro") + "ot/"};
 

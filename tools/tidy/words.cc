@@ -1,5 +1,5 @@
-// How comments and pages read: words.txt has what is not written, and no comment beside a declaration continues the
-// sentence of the line above.
+// Checks the wording of comments and pages: words.txt lists words to avoid, and no comment beside a declaration may
+// continue the sentence of the line above.
 
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ Words parse_words(const std::vector<std::string>& list) {
   return words;
 }
 
-// What stands between two of `quote` becomes one of them, so that names of things are no prose.
+// Replaces a text between two `quote` characters by one of them, because names of things are not prose.
 std::string without_quoted(const std::string& line, char quote) {
   std::string made;
   for (std::size_t at = 0; at < line.size(); ++at) {
@@ -69,7 +69,7 @@ std::string wrong_word(const std::string& prose, const Words& words) {
 
 bool has_prose(const std::string& file, const Words& words) {
   if (file.find("/testdata/") != std::string::npos || file.starts_with("bench/results/")) return false;
-  if (file == "docs/metrics.md" || file.starts_with("docs/api/")) return false;  // What the sources say.
+  if (file == "docs/metrics.md" || file.starts_with("docs/api/")) return false;  // It repeats the sources.
   if (!is_source(file) && !file.ends_with(".md")) return false;
   return std::ranges::none_of(words.outside, [&](const std::string& folder) { return file.starts_with(folder); });
 }

@@ -61,7 +61,8 @@ struct ReaderOptions {
 };
 
 // Reads one value step by step. The caller asks for the kind that it expects. The first problem is kept: every later
-// call returns immediately with an empty value, so that a reader can be written without checks and ask finish() at the end.
+// call returns immediately with an empty value, so that a reader can be written without checks and ask finish() at the
+// end.
 //
 // CBOR:        lengths may be indefinite. Bignums (tags 2 and 3) are integers as far as they fit. Tags that only say
 //              how to show or convert what follows (21 to 23, 32 to 36, 55799) are passed over; any other that the

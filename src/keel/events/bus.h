@@ -59,8 +59,8 @@ struct Failure {
 
 // Metrics of a bus, and what happens when a handler fails.
 struct BusOptions {
-  // Called on the thread where the handler failed, possibly on several threads concurrently; must not throw. Without it the
-  // failure is logged as component "events", at the level of its code.
+  // Called on the thread where the handler failed, possibly on several threads concurrently; must not throw. Without it
+  // the failure is logged as component "events", at the level of its code.
   Function<void(const Failure&)> on_failure = {};
   metrics::Registry* metrics = nullptr;  // Gets the metrics of every topic.
 };

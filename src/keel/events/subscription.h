@@ -9,9 +9,9 @@
 //   };
 //
 // When end() or the destructor has returned, the handler is not running on any thread and will not be called again, and
-// it, its filter and what they hold have been destroyed. From inside the handler, end() returns immediately: the running
-// call completes, no new one begins, and the handler is destroyed afterwards. A call that runs on another thread at
-// that time is not waited for.
+// it, its filter and what they hold have been destroyed. From inside the handler, end() returns immediately: the
+// running call completes, no new one begins, and the handler is destroyed afterwards. A call that runs on another
+// thread at that time is not waited for.
 //
 // Ownership: movable; an empty one (moved from, ended) holds nothing.
 // Lifetime: ends before its Bus does. Everything that the handler refers to must outlive it; a handler does not own its

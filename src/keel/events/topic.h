@@ -25,8 +25,8 @@
 //            BusOptions::on_failure. Copying an event for an executor may fail in the same way.
 // Ownership: a Topic is a small value, copied freely. The event belongs to the publisher: handlers keep copies.
 // Lifetime: the Bus must outlive every use of its topics.
-// Threads:   any, concurrently. A publisher waits for no lock but that of a queue that it puts an event into, also while
-//            others subscribe and end subscriptions; a thread's first event takes one more.
+// Threads:   any, concurrently. A publisher waits for no lock but that of a queue that it puts an event into, also
+//            while others subscribe and end subscriptions; a thread's first event takes one more.
 // Cost:      publish() to one handler is about fifty instructions with it, each further one less than twenty, and
 //            inside a handler a few more: no look-up, no lock, no allocation, and nothing written that another thread
 //            writes. The first event that a thread publishes takes 32 KB, and each depth of handlers that publish 64

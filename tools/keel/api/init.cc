@@ -23,7 +23,7 @@ constexpr std::string_view components_at = "#/components/schemas/";
 constexpr std::array<std::string_view, 6> methods = {"get", "post", "put", "patch", "delete", "head"};
 
 struct Response {
-  std::map<std::string, Value> content;  // By media type; null: its schema is not known.
+  std::map<std::string, Value> content;  // By media type; null: its schema is unknown.
   std::set<std::string> fields;
 };
 struct Operation {
@@ -109,7 +109,7 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
-// "shop::Page<shop::Order>" with one part of each name is "PageOrder"; with all, "ShopPageShopOrder".
+// "shop::Page<shop::Order>" with one part of each name becomes "PageOrder"; with all parts, "ShopPageShopOrder".
 std::string short_name(std::string_view whole, bool has_all) {
   std::string name;
   std::string part;
@@ -158,11 +158,11 @@ struct Path {
     std::string name;
     std::string type;  // "uint", or empty.
   };
-  std::string text;  // As OpenAPI has it.
+  std::string text;  // The text in OpenAPI's notation.
   std::vector<Parameter> parameters;
   std::vector<std::string> fixed;  // Segments without a parameter, as words.
   bool ends_fixed = false;
-  std::string cannot_be_said;  // Why; empty: it can.
+  std::string cannot_be_said;  // The reason why not; empty: it can be expressed.
 };
 
 Path path_of(std::string_view pattern) {
@@ -254,7 +254,7 @@ void rename_references(Value& value, const std::map<std::string, std::string>& n
   value = std::move(renamed);
 }
 
-// A parameter is never null: it is absent.
+// A parameter is never null, but may be absent.
 Value without_null(const Value& schema) {
   if (const Value* const any = schema.find("anyOf"); any != nullptr && any->size() == 2) return any->elements()[0];
   Value plain = schema;
@@ -399,7 +399,7 @@ std::optional<Value> body_of(const Operation& operation) {
 Value responses_of(const Operation& operation) {
   Value responses = Value::object();
   for (const auto& [status, response] : operation.responses) {
-    if (status == 405 || status == 406) continue;  // The router's own, of every path.
+    if (status == 405 || status == 406) continue;  // Responses of the router, which every path has.
     Value one = Value::object({{"description", description_of(status)}});
     if (!response.fields.empty()) {
       Value headers = Value::object();
@@ -461,7 +461,7 @@ Result<std::string> write_contract(std::vector<Record> records, std::string_view
     ++counts[operation_name(operation, path_of(operation.path))];
   }
   std::map<std::string, Value> schemas = {{"Problem", problem_schema()}};
-  for (std::size_t known = 0; known != used.size();) {  // Until nothing new is referred to.
+  for (std::size_t known = 0; known != used.size();) {  // Repeats until nothing new is referred to.
     known = used.size();
     for (const std::string& whole : std::set(used)) {
       Value schema = components[whole];

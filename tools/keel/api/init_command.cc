@@ -27,7 +27,7 @@ struct Step {
   const char* what;
   const char* command;
 };
-// Of the user's own project, as at a shell.
+// Commands of the user's own project, as typed in a shell.
 constexpr Step steps[] = {
     {"configuring", "CXXFLAGS=\"${CXXFLAGS-} -DKEEL_RECORD_CONTRACT\" cmake -S . -B build/contract"},
     {"building", "cmake --build build/contract --parallel"},

@@ -33,7 +33,7 @@ std::string yaml_text(std::string_view text) {
     return std::string(text);
   }
   const bool is_printable = std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) >= 0x20; });
-  if (!is_printable) return json::write(text);  // Escapes of JSON are escapes of YAML.
+  if (!is_printable) return json::write(text);  // Escapes of JSON are also valid in YAML.
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("''") : std::string(1, c);
   return quoted + '\'';
@@ -66,7 +66,7 @@ void append_yaml(std::string& out, const json::Value& value, int indent) {
     for (const json::Value& element : value.elements()) {
       std::string block;
       append_yaml(block, element, indent + 2);
-      // The first member stands beside the dash.
+      // The first member is on the line of the dash.
       if (block.starts_with('\n')) block.erase(0, 1 + static_cast<std::size_t>(indent + 2));
       if (block.starts_with(' ')) block.erase(0, 1);
       out += begin + "- " + block;

@@ -88,7 +88,7 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
   return options;
 }
 
-// Whole or not at all: a service that runs with the file never sees half of it.
+// Writes all of it or nothing: a service that is using the file never sees a part of it.
 Result<> write(const fs::path& path, const std::string& text, mode_t mode) {
   const std::string beside = path.string() + ".new";
   ::unlink(beside.c_str());

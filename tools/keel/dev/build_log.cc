@@ -48,13 +48,13 @@ bool is_makers(std::string_view line) {
          (line.starts_with("make") && line.contains("*** No rule"));
 }
 
-// "keel sql: 3 statements checked …" is none.
+// "keel sql: 3 statements checked …" is not an error.
 bool is_error(std::string_view line) {
   if (line.starts_with("keel sql: ") && line.contains(" checked with ")) return false;
   return is_compilers(line) || is_linkers(line) || is_makers(line);
 }
 
-// What belongs to the error above it: the source and a caret, CMake's paragraph.
+// Lines that belong to the error above: the source and a caret, CMake's paragraph.
 bool goes_on(std::string_view line, bool is_cmakes) { return line.starts_with(' ') || (is_cmakes && line.empty()); }
 
 void replace_all(std::string& text, std::string_view what, std::string_view with) {

@@ -15,7 +15,7 @@ namespace keel::dev {
 namespace {
 
 constexpr int not_started = 127;
-constexpr int times_asked = 5;  // How often, once a second, a build is asked to end; then it is killed.
+constexpr int times_asked = 5;  // How many times, once a second, a build is asked to end before it is killed.
 
 int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status); }
 
@@ -36,7 +36,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return made;
 }
 
-// What a child is made of, before the fork: after it only system calls are safe.
+// Everything needed to start a child, prepared before the fork: after it only system calls are safe.
 struct Prepared {
   std::vector<std::string> words;
   std::vector<std::string> variables;
@@ -44,7 +44,7 @@ struct Prepared {
   std::vector<char*> envp;
   const char* folder;
   int output;
-  int failed;  // Where errno goes; closed by a successful exec.
+  int failed;  // Where errno is written; closed by a successful exec.
 };
 
 [[noreturn]] void fail_child(const Prepared& prepared) {
@@ -53,7 +53,7 @@ struct Prepared {
   ::_exit(not_started);
 }
 
-// SIGTERM when the parent is gone, also when it went before this was said.
+// Sends SIGTERM when the parent is gone, even if it went before this call.
 void end_with(pid_t parent, const Prepared& prepared) {
   if (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) fail_child(prepared);
   if (::getppid() != parent) ::_exit(not_started);
@@ -73,8 +73,8 @@ void end_with(pid_t parent, const Prepared& prepared) {
   fail_child(prepared);
 }
 
-// Stands between us and a build: passes a signal on to the group, and ends when nothing of the build is left. What
-// loses its parent on the way, as ninja does when cmake is killed, becomes a child of the guard.
+// A process between us and a build: it passes signals on to the group, and ends when no process of the build is left.
+// A process that loses its parent, such as ninja when cmake is killed, becomes a child of the guard.
 [[noreturn]] void guard(const Prepared& prepared) {
   sigset_t awaited;
   ::sigemptyset(&awaited);
@@ -98,8 +98,8 @@ void end_with(pid_t parent, const Prepared& prepared) {
     int number = 0;
     ::sigwait(&awaited, &number);
     if (number == SIGCHLD || (number != SIGALRM && asked > 0))
-      continue;  // The group's signal comes back to its leader.
-    // Asked again: what was between fork and exec has not heard the first time.
+      continue;  // The signal to the group also reaches its leader.
+    // Sent again, because a process between fork and exec has missed the first one.
     ::kill(0, asked++ < times_asked ? SIGTERM : SIGKILL);
     ::alarm(1);
   }

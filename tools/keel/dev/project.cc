@@ -18,11 +18,11 @@ namespace keel::dev {
 namespace {
 
 constexpr const char* settings_file = "keel.yaml";
-// CMake's file API: an empty file asks, and each run of CMake answers.
+// CMake's file API: an empty file makes the request, and each run of CMake writes the answer.
 constexpr const char* question = "/.cmake/api/v1/query/client-keel/codemodel-v2";
 constexpr const char* answers = "/.cmake/api/v1/reply";
 
-// Of the answer, what is needed.
+// The needed part of the answer.
 struct TargetFile {
   std::string name;
   std::string json_file;
@@ -63,7 +63,7 @@ Result<T> read_json(const std::string& path) {
   return json::parse<T>(text).map_error([&](Error error) { return std::move(error).because(path); });
 }
 
-// The newest answer; CMake deletes those before it.
+// The newest answer; CMake deletes older ones.
 std::optional<std::string> find_answer(const std::string& folder) {
   std::optional<std::filesystem::directory_entry> newest;
   std::error_code error;
@@ -76,7 +76,7 @@ std::optional<std::string> find_answer(const std::string& folder) {
   return newest->path().string();
 }
 
-// The prefix that this program is installed in: Keel itself is found there, wherever it is.
+// The prefix in which this program is installed: so Keel itself is found, wherever it is.
 std::vector<std::string> environment_of_cmake() {
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);

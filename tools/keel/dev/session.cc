@@ -103,7 +103,7 @@ Result<int> Session::run() {
   return code_;
 }
 
-// Until something has happened, or is due.
+// Waits until something has happened, or is due.
 Result<> Session::wait() {
   pollfd awaited[] = {{.fd = signals_, .events = POLLIN, .revents = 0},
                       {.fd = generations_.fd(), .events = POLLIN, .revents = 0},
@@ -112,7 +112,7 @@ Result<> Session::wait() {
   if (const auto deadline = generations_.deadline(); deadline && (!due || *deadline < *due)) due = deadline;
   int timeout_ms = -1;
   if (due) timeout_ms = static_cast<int>(std::max<std::int64_t>((*due - now()).count_ns() / 1'000'000 + 1, 0));
-  const nfds_t count = stops_asked_ > 0 ? 2 : 3;  // What is saved now is of no concern any more.
+  const nfds_t count = stops_asked_ > 0 ? 2 : 3;  // Files saved from now on no longer matter.
   if (::poll(awaited, count, timeout_ms) < 0 && errno != EINTR) return Error::from_errno("poll", errno);
   return {};
 }
@@ -121,7 +121,7 @@ Result<> Session::take_signals() {
   signalfd_siginfo info;
   while (::read(signals_, &info, sizeof info) == sizeof info) {
     const int number = static_cast<int>(info.ssi_signo);
-    if (number == SIGQUIT) generations_.signal(SIGQUIT);  // It logs what it does.
+    if (number == SIGQUIT) generations_.signal(SIGQUIT);  // The service then logs what it is doing.
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) stop();
   }
   return {};

@@ -119,7 +119,7 @@ class Chooser {
     return -1;
   }
 
-  // A property that all require, whose constants say which one it is.
+  // By a property that all of them require, whose constants identify the alternative.
   bool by_value(const std::vector<int>& objects) {
     for (const auto& [name, nodes] : facets_[objects[0]].properties) {
       std::map<std::string, int> cases;
@@ -152,7 +152,7 @@ class Chooser {
     return false;
   }
 
-  // Required properties that only one of them has; one of them may do without.
+  // By required properties that only one of them has; one alternative may have none.
   std::optional<Choice> by_name(const std::vector<int>& objects) {
     choice_.way = Choice::Way::Name;
     for (const int i : objects) {

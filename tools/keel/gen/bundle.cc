@@ -32,9 +32,9 @@ using openapi::Role;
 using openapi::Version;
 
 constexpr std::size_t path_items_in_place_max = 20'000;
-constexpr std::size_t bytes_max = std::size_t{128} << 20;  // Of what has path items in their places.
+constexpr std::size_t bytes_max = std::size_t{128} << 20;  // The limit for documents with inlined path items.
 
-// Where components of a role stand; empty: there is no place.
+// The section for components of a role; empty: there is none.
 std::string_view section_of(Role role, Version version) {
   switch (role) {
     case Role::Schema:
@@ -62,7 +62,7 @@ std::string_view section_of(Role role, Version version) {
   }
 }
 
-// RFC 3986 §3.5: what a fragment may have as it is, but for '/', which separates the parts of a pointer.
+// RFC 3986 §3.5: characters that a fragment may contain unescaped, except '/', which separates the parts of a pointer.
 bool is_of_fragment(char c) {
   return ascii::is_alphanumeric(c) || std::string_view("-._~!$&'()*+,;=:@?").find(c) != std::string_view::npos;
 }
@@ -111,7 +111,7 @@ std::string as_name(std::string_view text) {
   return name;
 }
 
-// From the name that is wanted to one that nothing else has.
+// Names to try, from the wanted one to one that is certainly unused.
 std::vector<std::string> candidates_of(const Node& node) {
   const std::filesystem::path file(*node.file);
   const std::string stem = as_name(file.stem().string());
@@ -133,14 +133,14 @@ class Bundle {
   Bundle(const Document& document, Problems& problems) : document_(document), problems_(problems) {}
 
   std::string run() {
-    write_all();  // Finds what is to be moved; the second time it is known.
+    write_all();  // Finds what has to be moved; the second pass knows it.
     for (std::size_t count = 0; count != moved_.size();) {
       count = moved_.size();
       Buffer scratch;
       text_ = &scratch;
       json::Writer out(scratch);
       out.begin_array();
-      // What is found on the way is appended.
+      // Anything found on the way is appended.
       for (std::size_t i = 0; i < moved_.size(); ++i) write(out, *moved_[i].node, moved_[i].role);
       out.end_array();
     }
@@ -165,7 +165,7 @@ class Bundle {
 
   bool is_root(const Node& node) const { return node.file == document_.root().file; }
 
-  // Of each section: names that are taken by the components of the first file.
+  // For each section: the names that components of the first file use.
   void choose_names() {
     std::map<std::string_view, std::set<std::string>> taken;
     if (const Node* const components = document_.root().find("components", Kind::Map)) {
@@ -198,10 +198,10 @@ class Bundle {
   }
   const std::string& name_of(const Moved& one) { return names_[{one.node, section_of(one.role, document_.version())}]; }
 
-  // What stands in a `$ref` to that node.
+  // The text of a `$ref` to that node.
   std::string reference_to(const Node& found, Role role) {
     const Node* target = &found;
-    // A file that only refers to the next is no component.
+    // A file that only refers to the next one is not a component.
     while (!is_root(*target) && target->children.size() == 1 && document_.target(*target) != nullptr) {
       target = document_.target(*target);
     }
@@ -355,7 +355,7 @@ class Bundle {
     out.key("operationId").string(id);
   }
 
-  // The sections that `components` has not.
+  // The sections that `components` does not have.
   void write_sections(json::Writer& out, const Node* components) {
     std::set<std::string_view> sections;
     for (const Moved& one : moved_) {
@@ -382,12 +382,13 @@ class Bundle {
   Problems& problems_;
   std::vector<Moved> moved_;  // In the order found, then by name.
   std::map<std::pair<const Node*, std::string_view>, std::string> names_;
-  std::vector<const Node*> in_place_;  // The path items that are being written, each inside the one before.
+  // The path items that are currently being written, each nested in the one before.
+  std::vector<const Node*> in_place_;
   std::size_t written_in_place_ = 0;
-  const Buffer* text_ = nullptr;  // What is being written.
+  const Buffer* text_ = nullptr;  // The text that is being written.
 };
 
-// A literal of C++; GCC reads long ones as fast as raw ones, and nothing in the text can end it.
+// A C++ literal; GCC reads long ones as fast as raw ones, and no text can end it early.
 std::string literal_of(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size() * 5 / 4);
@@ -402,7 +403,7 @@ std::string literal_of(std::string_view bytes) {
     } else if (byte >= 0x20 && byte < 0x7f && c != '?') {
       text += c;
     } else {
-      // Three digits, so that none of the next character can belong to it.
+      // Three digits, so that the next character cannot be read as part of the escape.
       text += {'\\', static_cast<char>('0' + (byte >> 6)), static_cast<char>('0' + (byte >> 3 & 7)),
                static_cast<char>('0' + (byte & 7))};
     }
@@ -423,7 +424,7 @@ std::string bundle(const Document& document, Problems& problems) { return Bundle
 std::string gzip(std::string_view text) {
   KEEL_CHECK(text.size() < std::numeric_limits<uInt>::max() / 2, "a document is of at most 64 MiB");
   z_stream stream = {};
-  // 16: a header of gzip, which has no time in it.
+  // 16 selects a gzip header, which has no time in it.
   KEEL_CHECK(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK, "there is memory for gzip");
   std::string out(deflateBound(&stream, text.size()), '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));

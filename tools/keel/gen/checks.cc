@@ -17,16 +17,16 @@ namespace {
 using openapi::Kind;
 using openapi::Node;
 
-// Those of keel/contract/formats.h that are no types of their own.
+// The formats of keel/contract/formats.h that have no type of their own.
 constexpr std::array<std::string_view, 16> formats = {
     "date",          "duration",    "email",         "hostname", "idn-email", "ipv4",         "ipv6",
     "iri",           "regex",       "iri-reference", "time",     "uri",       "json-pointer", "relative-json-pointer",
     "uri-reference", "uri-template"};
 
 struct Condition {
-  std::string wrong;    // An expression.
-  std::string message;  // What is said when it is true.
-  std::string keyword;  // That asks for it.
+  std::string wrong;    // An expression that is true for a wrong value.
+  std::string message;  // The message when it is true.
+  std::string keyword;  // The keyword that requires it.
   bool is_message_code = false;
   bool is_keyword_code = false;
   std::string limits = {};  // "1, 200", when that says it.
@@ -60,8 +60,8 @@ Range range_of(const Facets& facets) {
   return range;
 }
 
-// The whole number at or beside a bound: the least that is allowed for a `direction` of 1, the greatest for -1. Nothing
-// when every 64-bit number is allowed.
+// The whole number at or next to a bound: the least allowed one for `direction` 1, the greatest for -1. Nothing when
+// every 64-bit number is allowed.
 std::optional<std::int64_t> whole_bound(const Node* node, bool is_exclusive, int direction) {
   if (node == nullptr) return std::nullopt;
   std::int64_t whole = 0;
@@ -85,7 +85,7 @@ std::string double_text(std::string_view text) {
   return std::string(text) + (text.find_first_of(".eE") == text.npos ? ".0" : "");
 }
 
-// The strongest of the counts: the greatest `min…`, the least `max…`.
+// The strictest of the counts: the greatest `min…`, the least `max…`.
 std::optional<std::uint64_t> count_of(const Facets& facets, std::string_view keyword, bool is_least) {
   std::optional<std::uint64_t> found;
   for (const Node* const source : facets.sources) {
@@ -169,7 +169,7 @@ class Maker {
     suffix_ = std::move(suffix);
     ++rules_;
   }
-  // The other half of the rule before it, in the same words.
+  // The other half of the previous rule, with the same message.
   void add_half(std::string wrong, std::string keyword) {
     conditions_.push_back({std::move(wrong), conditions_.back().message, std::move(keyword)});
   }
@@ -181,12 +181,12 @@ class Maker {
     narrow_to_format(least, most);
     const bool is_unsigned = spelling_.find("uint") != spelling_.npos;
     const bool is_small = spelling_.find("32") != spelling_.npos;
-    // What no value of the type can break is not asked for: compilers warn of it.
+    // Conditions that no value of the type can violate are left out, because compilers warn of them.
     if (least && *least <= (is_unsigned ? 0 : is_small ? INT32_MIN : INT64_MIN)) least.reset();
     if (most && *most >= (is_unsigned && is_small ? std::int64_t{UINT32_MAX} : is_small ? INT32_MAX : INT64_MAX)) {
       most.reset();
     }
-    // No value of the type: the comparison would be said to be always true.
+    // Outside of the type: the compiler would report that the comparison is always true.
     const std::int64_t type_min = is_unsigned ? 0 : is_small ? INT32_MIN : INT64_MIN;
     const std::int64_t type_max = !is_small ? INT64_MAX : is_unsigned ? std::int64_t{UINT32_MAX} : INT32_MAX;
     if (most && *most < type_min) {
@@ -213,7 +213,7 @@ class Maker {
       }
     }
   }
-  // The formats that have no type of their own.
+  // For formats without a type of their own.
   void narrow_to_format(std::optional<std::int64_t>& least, std::optional<std::int64_t>& most) const {
     struct Width {
       std::string_view format;
@@ -233,7 +233,7 @@ class Maker {
     }
   }
 
-  // Whether every whole number is a multiple of a decimal, as it is of 0.25 and of 1e-8.
+  // Whether every whole number is a multiple of this decimal, such as 0.25 or 1e-8.
   static bool divides_one(std::string_view text) {
     const std::size_t end = std::min(text.find_first_of("eE"), text.size());
     int exponent = 0;
@@ -282,7 +282,7 @@ class Maker {
   }
   // Numbers of 64 bits.
   static std::string limits_of(const std::string& least, const std::string& most) {
-    constexpr std::size_t digits_max = 15;  // A double has them exactly.
+    constexpr std::size_t digits_max = 15;  // A double represents these exactly.
     const auto is_whole = [](std::string_view text) {
       if (text.starts_with('-')) text.remove_prefix(1);
       return text.size() <= digits_max && text.find_first_not_of("0123456789") == text.npos;
@@ -362,7 +362,8 @@ class Maker {
     }
   }
 
-  // JSON Schema looks for a pattern of ECMA-262 anywhere in the text; keel::Pattern is one of RE2 for the whole of it.
+  // JSON Schema searches for an ECMA-262 pattern anywhere in the text; keel::Pattern is an RE2 pattern for the whole
+  // text.
   void patterns() {
     std::vector<std::string_view> seen;
     for (const Node* const source : facets_.sources) {

@@ -12,11 +12,11 @@
 namespace keel::gen {
 namespace {
 
-// The responses of HEAD have no body, whatever the contract says of one.
+// Responses to HEAD have no body, whatever the contract says.
 bool has_contents(const Operation& operation, const Response& response) {
   return operation.method != "head" && !response.contents.empty();
 }
-// What a result has of a content.
+// The type of a content in a result.
 std::string type_of(const Response::Content& content) {
   return content.type != nullptr ? content.type->spelling : "std::string";
 }
@@ -25,11 +25,11 @@ bool is_streamed(const Operation& operation, const Response& response) {
          std::ranges::any_of(response.contents, [](const Response::Content& one) { return one.type == nullptr; });
 }
 
-// What value() gives: the content of the one success, or nothing where no success has any.
+// The result of value(): the content of the one success, or nothing if no success has content.
 struct Value {
   bool is_there = false;
   const Response::Content* content = nullptr;
-  std::string name;  // Of the function that has it.
+  std::string name;  // The name of the function that returns it.
 };
 Value value_of(const Operation& operation, const ClientNames::Operation& names) {
   Value value;
@@ -50,7 +50,7 @@ Value value_of(const Operation& operation, const ClientNames::Operation& names) 
   return value;
 }
 
-// Whether a request may be written in braces where it is awaited.
+// Whether a request may be written in braces within an awaited call.
 bool is_plain(const Type& type) {
   const Type& inner = type.inner != nullptr ? *type.inner : type;
   return inner.shape == Shape::Boolean || inner.shape == Shape::Integer || inner.shape == Shape::Number ||
@@ -64,17 +64,17 @@ bool has_body_member(const Operation& operation) {
   return operation.body.node != nullptr && !operation.body.is_streamed();
 }
 bool is_empty(const Operation& operation) { return operation.parameters.empty() && !has_body_member(operation); }
-// Whether it may be left out.
+// Whether the request may be left out.
 bool is_optional(const Operation& operation) {
   return !(has_body_member(operation) && operation.body.is_required) &&
          std::ranges::none_of(operation.parameters, &Parameter::is_required);
 }
-// Whether the caller of a streamed body says of which type it is.
+// Whether the caller has to state the type of a streamed body.
 bool names_type(const Body& body) { return body.contents.size() > 1 || is_wild(body.contents[0].media_type); }
 
 constexpr const char* options_parameter = "const keel::contract::CallOptions& options";
 
-// The parameters of the function of an operation, but for the options.
+// The parameters of an operation's function, without the options.
 std::vector<std::string> parameters_of(const Operation& operation) {
   std::vector<std::string> parameters;
   if (!(operation.body.is_streamed() && is_empty(operation))) {
@@ -101,7 +101,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
-// As call(), but with the arguments on a line of their own where they would not fit behind the parenthesis.
+// As call(), but puts the arguments on a separate line if they do not fit after the parenthesis.
 std::string wrapped(const std::string& indent, const std::string& before, const std::vector<std::string>& arguments,
                     const std::string& after) {
   std::string text = call(indent + before, "(", arguments, after);
@@ -163,7 +163,7 @@ bool has_files(const Type& type) {
 
 std::string write_body(const Body& body) {
   if (body.contents.empty() || body.is_streamed()) return "";
-  // The first, which is JSON where there is any; files are best sent as they are.
+  // The first, which is JSON if there is any; files are best sent unencoded.
   const Body::Content* content = &body.contents[0];
   if (content->kind == Body::Kind::Form && has_files(*body.type)) {
     for (const Body::Content& one : body.contents) {
@@ -426,7 +426,7 @@ std::string ClientText::definition(std::size_t tag_index, std::size_t operation_
   const Operation& operation = contract_.tags[tag_index].operations[operation_index];
   const ClientNames::Tag& tag = names_.tags[tag_index];
   const ClientNames::Operation& names = tag.operations[operation_index];
-  // What has come.
+  // The reading of the response.
   std::string text = "keel::Result<> " + names.result + "::read(const keel::contract::Reply& reply) {\n";
   text += "  switch (reply.index()) {\n";
   std::size_t row = 0;
@@ -462,7 +462,7 @@ std::string ClientText::definition(std::size_t tag_index, std::size_t operation_
     }
     text += "  return unexpected();\n}\n";
   }
-  // What is asked.
+  // The writing of the request.
   const std::string write = "ask_" + operation.name;
   std::vector<std::string> parameters = parameters_of(operation);
   for (std::string& one : parameters) {

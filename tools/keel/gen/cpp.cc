@@ -6,8 +6,8 @@
 namespace keel::gen {
 namespace {
 
-// Of the first three bytes: U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069, which change the order in
-// which an editor shows a line (CVE-2021-42574). Their number of bytes, or 0.
+// Looks at the first three bytes: U+061C, U+200E, U+200F, U+202A to U+202E and U+2066 to U+2069 change the order in
+// which an editor shows a line (CVE-2021-42574). Returns how many bytes the character has, or 0.
 std::size_t bidirectional_control(std::string_view text) {
   if (text.starts_with("\xD8\x9C")) return 2;
   if (text.size() < 3 || !text.starts_with("\xE2")) return 0;
@@ -23,7 +23,7 @@ std::string octal(unsigned char byte) {
   return {'\\', digits[byte >> 6], digits[byte >> 3 & 7], digits[byte & 7]};
 }
 
-// The text in a literal, without the quotes, in pieces that must stay together.
+// The text of a literal without the quotes, in pieces that must not be split.
 std::vector<std::string> escaped(std::string_view text) {
   std::vector<std::string> pieces;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -32,7 +32,7 @@ std::vector<std::string> escaped(std::string_view text) {
     if (c == '"' || c == '\\') {
       pieces.push_back({'\\', c});
     } else if (c == '?' && i != 0 && text[i - 1] == '?') {
-      pieces.emplace_back("\\?");  // No trigraph.
+      pieces.emplace_back("\\?");  // Prevents a trigraph.
     } else if (c == '\n') {
       pieces.emplace_back("\\n");
     } else if (byte < 0x20 || byte == 0x7f) {
@@ -72,7 +72,7 @@ std::string literal_line(std::string_view before, std::string_view text, std::st
   std::string line = "\"";
   std::size_t column = indent + 1;
   const std::vector<std::string> pieces = escaped(text);
-  std::size_t begin = 0;  // Of the line that is being filled.
+  std::size_t begin = 0;  // The start of the line that is being filled.
   std::size_t last_blank = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     column += columns(pieces[i]);
@@ -127,7 +127,7 @@ std::string comment(std::string_view indent, std::string_view description) {
     const bool is_cut = size > characters_max;
     const std::string next = is_cut ? "…" : one;
     if (columns(line) + 1 + columns(next) > width && columns(line) > indent.size() + 2) {
-      // A backslash at its end, or in front of blanks, would take the next line into the comment.
+      // A backslash at its end, or before blanks, would make the next line part of the comment.
       while (line.ends_with('\\') || line.ends_with(' ')) line.pop_back();
       text += line + '\n';
       line = std::string(indent) + "//";

@@ -60,7 +60,7 @@ std::string reader_head(const std::string& name) {
 std::string writer_head(const std::string& name) {
   return call("void " + name + "::write_json", "(", {"keel::json::Writer& out_"}, ") const {");
 }
-// A statement that reads into, or writes, what the expression names.
+// A statement that reads into, or writes, the value of the expression.
 std::string reading(const Made& type, const std::string& value) {
   if (type.name.empty() || type.shape == Shape::Enum) return shortened(type.read) + "(in_, " + value + ", wrong_);";
   return value + ".read_json(in_, wrong_);";
@@ -70,7 +70,7 @@ std::string ahead_text(const Made& type) {
   return "  if (!keel::contract::check_ahead(in_, " + type.ahead + ", wrong_)) {\n    in_.skip();\n    return;\n  }\n";
 }
 
-// "of::string" for what the library reads and writes, "" for what has functions.
+// "of::string" for types that the library reads and writes, "" for types with their own functions.
 std::string held_by(const Made& type) {
   const auto is_read = [](const Type& of, const std::string& name) {
     return of.read == std::string(library) + name || !of.limits.empty();
@@ -335,7 +335,7 @@ class VariantText {
     return out + indent + "  default:\n" + indent + "    return;\n" + indent + "}\n";
   }
 
-  // Of an object that more than one of them could be meant for.
+  // For an object that several alternatives might be meant for.
   std::string by_fit(const std::string& indent) const {
     if (type_.ahead_of_each.empty()) return {};
     std::vector<std::string> schemas;

@@ -9,7 +9,7 @@
 namespace keel::gen {
 namespace {
 
-// Fewer are in one header: there each takes less than a header of its own would.
+// Fewer types are in one header, which is faster than a separate header for each.
 constexpr std::size_t types_least = 48;
 
 }  // namespace

@@ -27,7 +27,7 @@ bool fits(std::string_view text, std::string_view spelling) {
   return reads(std::int64_t{});
 }
 
-// As C++ has it; "" for what is larger than a double can be.
+// In C++ notation; "" for a number larger than a double can hold.
 std::string real_text(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -35,7 +35,7 @@ std::string real_text(std::string_view text) {
   return std::string(text) + (text.find_first_of(".eE") == text.npos ? ".0" : "");
 }
 
-// A json::Value; `larger` becomes a number in it that is none of C++'s.
+// A json::Value; `larger` is set to a number in it that C++ cannot express.
 std::string value_text(const Node& value, const Node*& larger) {
   std::string text;
   switch (value.kind) {
@@ -116,7 +116,7 @@ std::string Types::State::literal_of(const Type& type, const Node& value) {
         text += text.empty() ? "" : ", ";
         text += is_map ? '{' + literal(one->key) + ", " + element + '}' : element;
       }
-      // {{"a", "b"}} could be the two ends of a range.
+      // {{"a", "b"}} could be read as the two ends of a range.
       return (text.empty() ? "{" : type.spelling + '{') + text + '}';
     }
     case Shape::Struct: {

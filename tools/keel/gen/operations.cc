@@ -48,7 +48,7 @@ class Reading {
     std::string_view tag;
   };
 
-  // The operations by tag and path, which does not depend on the order in which the document has them.
+  // The operations sorted by tag and path, independent of their order in the document.
   void collect() {
     const Node* const paths = document_.root().find("paths", Kind::Map);
     if (paths != nullptr) {
@@ -88,7 +88,7 @@ class Reading {
     for (std::size_t i = 0; i < found_.size(); ++i) found_[i].name = names[i];
   }
 
-  // Why the router would not take a path, or "".
+  // Why the router would reject a path, or "".
   static std::string unroutable(std::string_view path) {
     for (std::string_view rest = path; !rest.empty();) {
       rest.remove_prefix(1);
@@ -106,14 +106,14 @@ class Reading {
     return "";
   }
 
-  // The router wants one name for the parameter at one place, whatever comes behind it.
+  // The router needs the same name for a parameter at the same place, whatever follows it.
   void name_path_parameters() {
     std::vector<std::string_view> paths;
     for (const Found& one : found_) paths.push_back(one.path);
     std::ranges::sort(paths);
     for (const std::string_view path : paths) pattern_of(path, nullptr);
   }
-  // Gives the name in the pattern for each parameter of the path.
+  // Determines the name of each path parameter in the pattern.
   std::string pattern_of(std::string_view path, std::unordered_map<std::string_view, std::string>* names) {
     std::string pattern;
     std::string shape;
@@ -149,7 +149,7 @@ class Reading {
     const std::string_view called = name.empty() ? "operations" : name;
     tag.file = snake_of(called);
     const auto is_taken = [&](const std::string& file) {
-      // Headers of the generated code, and what mount() calls its own.
+      // Headers of the generated code, and names that mount() itself uses.
       constexpr std::string_view own[] = {"types",  "api",     "schemas", "security", "client",
                                           "routes", "options", "all",     "document"};
       return std::ranges::find(own, file) != std::end(own) ||
@@ -173,7 +173,7 @@ class Reading {
     operation.method = found.operation->key;
     operation.path = found.path;
     operation.name = found.name;
-    // A name with a number behind it has the same number in its types.
+    // A name with a number appended has the same number in its types.
     const bool is_as_written = !operation.id.empty() && snake_of(operation.id) == found.name;
     operation.title = pascal_of(is_as_written ? operation.id : found.name);
     operation.request = names_.type(operation.title + "Request");
@@ -189,7 +189,7 @@ class Reading {
 
   void read_parameters(const Found& found, Operation& operation,
                        const std::unordered_map<std::string_view, std::string>& in_route) {
-    // Those of the operation take the place of those of its path.
+    // Parameters of the operation replace those of its path.
     std::map<std::pair<std::string, std::string>, const Node*> all;
     for (const Node* const owner : {found.item, found.operation}) {
       const Node* const list = owner->find("parameters", Kind::List);
@@ -261,7 +261,7 @@ class Reading {
       operation.parameters.push_back(std::move(parameter));
     }
     static constexpr std::string_view taken[] = {"body"};
-    // One name may come in several places.
+    // The same name may occur in several places.
     std::vector<std::string> keys;
     for (const Parameter& one : operation.parameters) {
       const bool is_repeated = std::ranges::count(wires, one.wire) > 1;
@@ -306,7 +306,7 @@ class Reading {
     if (content == nullptr) return;
     const bool has_other =
         std::ranges::any_of(content->children, [](const Node* media) { return !is_xml(media->key); });
-    // By name; JSON first, which is the one that is meant where a type is not known.
+    // Sorted by name, with JSON first, which is assumed when the type is unknown.
     std::vector<const Node*> media_types(content->children.begin(), content->children.end());
     std::ranges::sort(media_types, [](const Node* a, const Node* b) {
       return std::pair(!is_json(a->key), a->key) < std::pair(!is_json(b->key), b->key);
@@ -363,7 +363,7 @@ class Reading {
     const Node* security = operation.node->find("security", Kind::List);
     if (security == nullptr) security = document_.root().find("security", Kind::List);
     if (security == nullptr) return;
-    // An empty alternative is fulfilled by every request: the others are tried before it, wherever it stands.
+    // An empty alternative matches every request: so the others are tried before it, wherever it stands.
     bool is_optional = false;
     for (const Node* const written : security->children) {
       is_optional = is_optional || (written->is(Kind::Map) && written->children.empty());
@@ -393,7 +393,7 @@ class Reading {
       if (contract_.schemes[i].wire == requirement.key) return i;
     }
     const auto known = schemes_.find(std::string(requirement.key));
-    if (known == schemes_.end()) return SIZE_MAX;  // lint() says it.
+    if (known == schemes_.end()) return SIZE_MAX;  // lint() reports it.
     const Node& node = *known->second;
     Scheme scheme;
     scheme.wire = requirement.key;
@@ -429,12 +429,12 @@ class Reading {
     return contract_.schemes.size() - 1;
   }
 
-  // What stands behind the host in the URL of the first server, variables at their defaults.
+  // The path in the URL of the first server, with the default values of variables.
   void read_base() {
     const Node* const servers = document_.root().find("servers", Kind::List);
     if (servers == nullptr || servers->children.empty()) return;
     std::string url(servers->children[0]->string("url"));
-    // In one pass: a default is not looked into, and a variable may come several times.
+    // In one pass: defaults are not expanded again, and a variable may occur several times.
     const Node* const variables = servers->children[0]->find("variables", Kind::Map);
     for (std::size_t at = 0; variables != nullptr && (at = url.find('{', at)) != std::string::npos;) {
       const std::size_t end = url.find('}', at);
@@ -454,7 +454,7 @@ class Reading {
     if (url.starts_with('/') && url.find_first_of("{}") == std::string::npos) contract_.base = url;
   }
 
-  // An operation at the path of the document, or of its page, takes its place.
+  // An operation at the path of the document, or of its page, replaces it.
   void look_for_documentation() {
     constexpr std::pair<std::string_view, std::string_view> settings[] = {{"/openapi.json", "document_path"},
                                                                           {"/docs", "page_path"}};
@@ -496,7 +496,7 @@ std::string_view form_of(const Type& type) {
     case Shape::Enum:
     case Shape::Text:
     case Shape::Bytes:
-      return "Text";  // Also of one that may be null: no text stands for null.
+      return "Text";  // Also for a nullable type, because no text stands for null.
     case Shape::File:
       return "File";
     case Shape::List: {

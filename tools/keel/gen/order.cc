@@ -11,7 +11,7 @@ namespace {
 
 using Edges = std::map<const Made*, std::vector<const Made*>>;
 
-// Which group of types that contain one another each belongs to.
+// For each type the group of types that contain each other to which it belongs.
 std::map<const Made*, int> groups_of(const std::map<std::string, Made*>& named, const Edges& edges) {
   struct Visit {
     int index = -1;
@@ -33,7 +33,7 @@ std::map<const Made*, int> groups_of(const std::map<std::string, Made*>& named, 
     visits[root] = {index, index, true};
     ++index;
     open.push_back(root);
-    while (!path.empty()) {  // A chain of types may be longer than the stack.
+    while (!path.empty()) {  // Iterative, because a chain of types may be longer than the stack.
       Step& step = path.back();
       const auto found = edges.find(step.type);
       if (found != edges.end() && step.next < found->second.size()) {
@@ -70,7 +70,7 @@ std::map<const Made*, int> groups_of(const std::map<std::string, Made*>& named, 
   return groups;
 }
 
-// What a type needs complete; with `is_all`, what it mentions at all.
+// The types that a type needs to be complete; with `is_all`, all that it mentions.
 Edges edges_of(const std::map<std::string, Made*>& named, bool is_all) {
   Edges edges;
   for (const auto& [name, type] : named) {
@@ -117,7 +117,7 @@ std::string spelling_of(const Member& member) {
 }
 
 void Types::State::prepare() {
-  // First where a member may be missing; then, where that is not enough, all that are left.
+  // First where a member may be absent; then, if that is not sufficient, everywhere.
   for (const bool is_first : {true, false}) {
     const std::map<const Made*, int> groups = groups_of(named, edges_of(named, false));
     for (const auto& [name, type] : named) {

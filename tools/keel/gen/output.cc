@@ -33,8 +33,8 @@ std::string status_of(const Response& response) {
 struct Maker {
   std::string name;
   std::vector<std::string> parameters;
-  std::string initialiser;  // Of the last one: " = {}".
-  std::string body;         // Of the function, after the template's or without.
+  std::string initialiser;  // For the last argument: " = {}".
+  std::string body;         // For the function, after the template's or without.
   bool is_template = false;
 };
 
@@ -95,7 +95,7 @@ std::vector<Maker> makers_of(const Response& response, const std::string& of) {
   return makers;
 }
 
-// What the response's class can be made from without a name: the one success.
+// The content from which a response can be constructed without naming a function: the one success.
 const Response::Content* implicit_of(const Operation& operation) {
   const Response::Content* found = nullptr;
   for (const Response& response : operation.responses) {
@@ -296,7 +296,7 @@ class Writing {
     text += "\n private:\n  using Answer::Answer;\n};\n\n";
   }
 
-  // A row of the table of what an operation is asked with; its constants go before it.
+  // A row in the table of an operation's input; its constants are written before it.
   std::string received(std::string& before, const Operation& operation, const Parameter& parameter) const {
     const Type& type = *parameter.type;
     const Type& inner = type.inner != nullptr ? *type.inner : type;
@@ -336,7 +336,7 @@ class Writing {
 
   void write_body(std::string& code, const Body& body) const {
     const std::string is_required = body.is_required ? "" : ", false";
-    // The first is read where the type is not known.
+    // The first one is used when the type is unknown.
     for (std::size_t i = body.contents.size(); i-- != 0;) {
       const Body::Content& content = body.contents[i];
       std::string others;
@@ -414,7 +414,7 @@ class Writing {
             list("", "constexpr keel::contract::Route routes::" + operation.name + " = ", values, ";") + '\n';
   }
 
-  // The constant of what it is asked with; its name, or "" where it is asked with nothing.
+  // Writes the constant for the input; returns its name, or "" if there is no input.
   std::string write_asked(std::string& before, const Operation& operation) const {
     std::string rows;
     for (const Parameter& parameter : operation.parameters) rows += received(before, operation, parameter);
@@ -506,7 +506,7 @@ class Writing {
     }
   }
 
-  // Whether the class of the verifiers is named there: another one may end like it.
+  // Whether the class of the verifiers is named there: another name may have the same ending.
   bool names_security(std::string_view text) const {
     const std::string word = security_ + "::";
     for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
@@ -526,7 +526,7 @@ class Writing {
         text += includes({part.headers.begin(), part.headers.end()});
         const bool is_secured = !contract_.schemes.empty() && names_security(part.text);
         if (is_secured && !part.headers.contains("security.h")) text += includes({"security.h"});
-        // Of what a compiler may refuse, and GCC and Clang do not: a std::map has no standard layout.
+        // Conditionally supported code, which GCC and Clang accept: a std::map has no standard layout.
         if (part.text.find("offsetof(") != std::string::npos) {
           text += "\n#pragma GCC diagnostic ignored \"-Winvalid-offsetof\"\n";
         }
@@ -569,7 +569,7 @@ Types::Use use_of(const Tag& tag) {
   return use;
 }
 
-// A literal of C++ would end there.
+// It would end a C++ literal.
 void refuse_nul(const Node& node, Problems& problems) {
   const bool is_text = node.is(openapi::Kind::String);
   if ((is_text && node.text.find('\0') != std::string_view::npos) || node.key.find('\0') != std::string_view::npos) {
@@ -593,7 +593,7 @@ std::vector<File> generate(Document& document, const Options& options, Problems&
   Types types(document, problems, names);
   SchemaTables tables(document, problems);
   types.set_name_schema([&](const Node& schema) { return tables.name_of(schema); });
-  // All of them, used or not: other code of the service may use them. In the order of their names.
+  // All of them, used or not, because other code of the service may use them. In the order of their names.
   const Node* const components = std::as_const(document).root().find("components");
   const Node* const schemas = components == nullptr ? nullptr : components->find("schemas", openapi::Kind::Map);
   std::map<std::string_view, const Node*> by_name;
@@ -608,7 +608,7 @@ std::vector<File> generate(Document& document, const Options& options, Problems&
   std::vector<Types::Use> uses;
   for (const Tag& tag : contract.tags) uses.push_back(use_of(tag));
   types.arrange(uses);
-  // Behind all other names, which are the same with clients and without.
+  // After all other names, so that these are the same with and without clients.
   const ClientNames clients = options.has_client ? name_clients(contract, names) : ClientNames();
   return Writing(contract, types, tables, options, clients, security, mount_options).write(source);
 }

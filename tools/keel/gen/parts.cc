@@ -5,9 +5,9 @@
 namespace keel::gen {
 namespace {
 
-constexpr std::size_t weight_least = 64'000;  // Of a part that is not the only one.
+constexpr std::size_t weight_least = 64'000;  // For a part that is not the only one.
 
-// The bytes that take time to compile: those of literals in lines of their own, the document above all, take next to
+// Counts only bytes that take time to compile: literals on lines of their own, above all the document, take almost
 // none.
 std::size_t weight_of(std::string_view text) {
   std::size_t weight = 0;
@@ -36,7 +36,7 @@ std::vector<Parts::Part> Parts::spread() const {
   std::size_t before = 0;
   std::size_t i = 0;
   for (const auto& [key, text] : texts_) {
-    // Where its middle falls.
+    // The part into which its middle falls.
     const std::size_t middle = before + weights[i] / 2;
     before += weights[i++];
     Part& part = parts[all == 0 ? 0 : std::min(middle * used / all, used - 1)];

@@ -105,7 +105,8 @@ class ResponseReading {
         subtype = subtype.substr(0, subtype.find(';'));
         one.name += '_' + snake_of(subtype == "*" ? "any" : subtype);
       }
-      // "text/csv" and "application/csv" are two functions, and each may have one that ends in "_stream".
+      // "text/csv" and "application/csv" would give the same function names, and each may have one that ends in
+      // "_stream".
       const std::string name = one.name;
       const auto is_taken = [&](const Response::Content& other) {
         return other.name == one.name || other.name + "_stream" == one.name || one.name + "_stream" == other.name;
@@ -126,7 +127,7 @@ class ResponseReading {
     }
   }
 
-  // Whether RFC 9457's own members are enough for it.
+  // Whether the members defined by RFC 9457 are sufficient.
   static bool is_problem(const Type& type) {
     constexpr std::string_view own[] = {"type", "title", "status", "detail"};
     if (type.shape == Shape::Any) return true;

@@ -1,7 +1,7 @@
 // Writes the schemas of JSON-Schema-Test-Suite as tables: schema_suite SUITE OUT PARTS FILE...
 //
-// Each schema is a file of a document of its own, so that "#" is its root; the suite's remotes are files that have the
-// address from which they are served as their $id. Groups are in the order of the files, and numbered.
+// Each schema is a separate file of a document, so that "#" is its root; the suite's remote files have the address from
+// which they are served as their $id. Groups are in the order of the files, and numbered.
 
 #include <cstdio>
 #include <cstdlib>

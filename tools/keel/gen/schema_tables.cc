@@ -26,11 +26,11 @@ constexpr std::string_view prefix = "keel::contract::";
 constexpr std::array<std::string_view, 9> unsupported = {"$dynamicRef",      "$dynamicAnchor",  "$recursiveRef",
                                                          "$recursiveAnchor", "$vocabulary",     "definitions",
                                                          "dependencies",     "additionalItems", "id"};
-// What says nothing about a value.
+// Keywords that say nothing about a value.
 constexpr std::array<std::string_view, 17> annotations = {
     "$id",      "$schema",   "$anchor", "$comment", "$defs",        "title", "description",   "default", "deprecated",
     "readOnly", "writeOnly", "example", "examples", "externalDocs", "xml",   "discriminator", "nullable"};
-// The value of the schema itself, or schemas for it: no step into the value.
+// Keywords with schemas for the value itself: no step into the value.
 constexpr std::array<std::string_view, 4> in_place = {"not", "if", "then", "else"};
 constexpr std::array<std::string_view, 3> in_place_lists = {"allOf", "anyOf", "oneOf"};
 
@@ -70,7 +70,7 @@ struct Limit {
 
 }  // namespace
 
-// Makes the text of one schema: constants that it alone uses, in a namespace without a name, and itself.
+// Makes the text of one schema: the constants that only it uses, in an unnamed namespace, and the schema itself.
 class SchemaTables::Emitter {
  public:
   Emitter(SchemaTables& tables, const Node& schema, std::string name)
@@ -117,7 +117,7 @@ class SchemaTables::Emitter {
   }
 
  private:
-  // Adds ".a = b" for what is not left as it is.
+  // Adds ".a = b" for members without their default value.
   class Fields {
    public:
     void add(std::string_view field, std::string_view value) {
@@ -157,7 +157,7 @@ class SchemaTables::Emitter {
     const Node* const node = schema_.find(keyword);
     return node == nullptr ? "" : schema(*node);
   }
-  // Null where everything is valid.
+  // Null when everything is valid.
   std::string schema_or_null(const Node& node) {
     const std::string name = tables_.constant_of(node);
     return name == "keel::contract::anything" ? "nullptr" : "&" + name;
@@ -407,7 +407,7 @@ class SchemaTables::Emitter {
     return fields.take();
   }
 
-  // `enum` beside `const`.
+  // `enum` next to `const`.
   std::string enumeration_alone() {
     const std::string values = array("Constant", "enum_values", constants(*schema_.find("enum", Kind::List)));
     return "&" + define("keel::contract::Schema", "enum",
@@ -446,11 +446,11 @@ class SchemaTables::Emitter {
   const Node& schema_;
   std::string name_;
   std::string constants_;
-  std::vector<std::string> extra_;  // Beside the schemas of allOf.
+  std::vector<std::string> extra_;  // In addition to the schemas of allOf.
   int arrays_ = 0;
 };
 
-// What `$ref` leads to; null after a problem.
+// The target of `$ref`; null after a problem.
 const Node* SchemaTables::target_of(const Node& schema) {
   const Node* const target = document_.target(schema);
   if (target == nullptr) problems_.error(schema, "the reference leads to no schema");
@@ -481,7 +481,7 @@ std::string SchemaTables::constant_of(const Node& schema) {
     }
   }
   while (!readable.empty() && readable.back() == '_') readable.pop_back();
-  // Of another file by its name alone, wherever the generator runs.
+  // Another file is identified only by its name, so that the folder does not matter.
   const bool is_root = at->file == document_.root().file;
   const std::string_view file = is_root ? std::string_view() : std::string_view(*at->file);
   const std::string text = "schema_" + readable + (readable.empty() ? "" : "_") +
@@ -492,7 +492,7 @@ std::string SchemaTables::constant_of(const Node& schema) {
   return name;
 }
 
-// Schemas that refer to one another for one and the same value: checking it would not end.
+// Finds schemas that refer to each other for the same value, because checking it would not end.
 void SchemaTables::find_circle(const Node& schema) {
   const auto [found, is_new] = walked_.try_emplace(&schema, false);
   if (!is_new) {

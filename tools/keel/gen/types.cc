@@ -12,7 +12,7 @@
 namespace keel::gen {
 namespace {
 
-// Without its folder, which is another one on another machine.
+// Without its folder, which differs between machines.
 std::string file_name(const openapi::Node& node) { return node.file->substr(node.file->rfind('/') + 1); }
 
 using openapi::Document;
@@ -42,7 +42,7 @@ class Maker {
     const auto known = state_.by_schema.find(&core);
     if (known != state_.by_schema.end()) {
       if (known->second != nullptr || state_.failed.contains(&core)) return known->second;
-      return any(core);  // A list of itself, without a struct between.
+      return any(core);  // A list that contains itself, with no struct in between.
     }
     constexpr int depth_max = 1000;
     if (depth_ == depth_max) {
@@ -62,7 +62,7 @@ class Maker {
   std::string name_for(const Node& core, std::string_view suggested) {
     const auto component = state_.component_names.find(&core);
     if (component != state_.component_names.end()) return component->second;
-    // A schema of another file has the name under which it stands there.
+    // A schema in another file gets the name that it has there.
     const bool is_other = core.file != state_.document.root().file && is_named_place(core);
     return is_other ? pascal_of(core.key) : std::string(suggested);
   }
@@ -78,7 +78,7 @@ class Maker {
     type.word = std::move(word);
     return type;
   }
-  // A name of its own for a struct, a variant or an enum.
+  // A separate name for a struct, a variant or an enum.
   Made& add_named(Shape shape, const Node& core, const std::string& name) {
     const bool is_component = state_.component_names.contains(&core);
     const std::string unique = is_component ? name : state_.names.type(name);
@@ -92,7 +92,7 @@ class Maker {
   }
   std::string ahead_of(const Node& schema) { return state_.name_schema(schema); }
 
-  // Types without a name are the same when they are read in the same way.
+  // Unnamed types are the same when they are read in the same way.
   const Made* scalar(const Facets& facets, Shape shape, std::string spelling, std::string word, const Node* ahead,
                      const Made* element = nullptr, std::string_view read = {}, std::string_view write = {}) {
     const Check check = ahead != nullptr ? Check() : check_of(facets, shape, spelling, word);
@@ -172,7 +172,7 @@ class Maker {
 
   // A schema with one oneOf or anyOf.
   const Made* combined(const Node& core, Facets facets, const Combination& combination, const std::string& name) {
-    int nulls = 0;  // Alternatives that take it, others as well.
+    int nulls = 0;  // How many alternatives accept it, even if they accept others as well.
     std::vector<const Node*> alternatives;
     for (const Node* const one : combination.list->children) {
       const Kinds kinds = kinds_meant(document_, *one);
@@ -185,7 +185,7 @@ class Maker {
     const bool has_null =
         (nulls == 1 || (nulls > 1 && combination.list->key == "anyOf")) && (facets.kinds & null_kind) != 0;
     const auto with_null = [&](const Made* made) {
-      // What is checked ahead of a json::Value has to know that null may come.
+      // A check before a json::Value is read must know that null may come.
       if (has_null && made != nullptr && made->shape == Shape::Any && !made->ahead.empty()) return any(core);
       return has_null ? nullable(made) : made;
     };
@@ -207,7 +207,8 @@ class Maker {
     const Node* const base = base_of(facets, combination, alternatives);
     if (alternatives.size() == 1) {
       const Made* const one = get(base == nullptr ? *alternatives[0] : merge({base, alternatives[0]}), name);
-      // Where it takes null, and so does another of a oneOf, or the schema around them does not, null is none.
+      // If null matches another alternative of a oneOf as well, or the schema around them excludes it, null is not
+      // valid.
       if (one == nullptr || has_null) return with_null(one);
       return one->shape != Shape::Any ? &value_type(*one) : nulls == 0 ? one : any(core);
     }
@@ -220,7 +221,7 @@ class Maker {
     return with_null(variant(core, facets, combination, base, std::move(alternatives), name));
   }
 
-  // When all alternatives are texts of constants: those.
+  // The constants, if all alternatives are constant texts.
   std::optional<Facets::Nodes> constants(const std::vector<const Node*>& alternatives) const {
     Facets::Nodes values;
     for (const Node* const one : alternatives) {
@@ -235,7 +236,7 @@ class Maker {
     return values;
   }
 
-  // What every alternative has to fit as well; null when that is nothing.
+  // The schema that every alternative must match as well; null when there is none.
   const Node* base_of(const Facets& facets, const Combination& combination,
                       const std::vector<const Node*>& alternatives) {
     std::vector<const Node*> parts;
@@ -246,7 +247,8 @@ class Maker {
       bool has_more = false;
       for (Node* const member : source->children) {
         if (member == combination.list || member->key == "$ref" || member->key == "allOf") continue;
-        if (member->key == "unevaluatedProperties") continue;  // It sees the alternatives: checked ahead.
+        // It sees the members of the alternatives: so it is checked before reading.
+        if (member->key == "unevaluatedProperties") continue;
         copy.children.push_back(member);
         has_more = has_more || member->key != "type";
       }
@@ -265,7 +267,7 @@ class Maker {
     return parts.size() == 1 ? parts[0] : &merge(parts);
   }
 
-  // {allOf: parts}, the same one for the same parts.
+  // {allOf: parts}; the same parts give the same schema.
   const Node& merge(const std::vector<const Node*>& parts) {
     const Node*& known = state_.merged[parts];
     if (known != nullptr) return *known;
@@ -299,7 +301,7 @@ class Maker {
       if (discriminator == nullptr) discriminator = source->find("discriminator", Kind::Map);
     }
     if (discriminator != nullptr && base != nullptr) {
-      // Its mapping speaks of the alternatives as they are written.
+      // Its mapping refers to the alternatives as they are written.
       std::vector<const Node*> written;
       for (const Node* const one : alternatives) {
         written.push_back(one->find("allOf", Kind::List) != nullptr ? one->find("allOf")->children.back() : one);
@@ -312,14 +314,14 @@ class Maker {
     const auto choice = choose(document_, alternatives, discriminator, is_any ? ignored : state_.problems);
     // No value is meant for any of them.
     if (choice && std::ranges::all_of(choice->by_kind, [](int i) { return i == -1; })) return any(core);
-    // An object may have what two of them require.
+    // An object may have the required members of two alternatives.
     const bool is_by_name = choice && choice->way == Choice::Way::Name && choice->otherwise == -1;
     if (!choice) return is_any ? any(core) : nullptr;
     const Made* const made = variant_of(core, alternatives, *choice, is_ahead, name);
     if (made != nullptr && is_by_name && combination.list->key == "oneOf" && !is_ahead) {
       state_.named.at(made->name)->ahead_of_several = ahead_of(core);
     }
-    // The first that it has the name of need not be the one that an object fits.
+    // The first alternative whose name it has need not be the one that the object matches.
     if (made != nullptr && is_any && choice->way == Choice::Way::Name) {
       for (std::size_t i = 0; i < alone.size(); ++i) {
         if ((kinds_meant(document_, *alone[i]) & object_kind) == 0) continue;
@@ -328,7 +330,7 @@ class Maker {
     }
     return made;
   }
-  // Several alternatives that are all strings, or all numbers, become one. True when there were.
+  // Merges several alternatives that are all strings, or all numbers. True when there were any.
   bool join(std::vector<const Node*>& alternatives, Kinds group) {
     const auto is_of_group = [&](const Node* one) { return (kinds_meant(document_, *one) & ~group) == 0; };
     if (std::count_if(alternatives.begin(), alternatives.end(), is_of_group) < 2) return false;
@@ -366,7 +368,7 @@ class Maker {
     return &type;
   }
 
-  // A schema whose alternatives, if it has any, are checked ahead.
+  // A schema whose alternatives, if it has any, are checked before reading.
   const Made* plain(const Node& core, const Facets& facets, Kinds kinds, bool is_ahead, const std::string& name) {
     is_ahead = is_ahead || facets.has_any(keywords_ahead);
     const bool has_null = kinds != any_kind && (kinds & null_kind) != 0;
@@ -470,7 +472,7 @@ class Maker {
   }
 
   const Made* object(const Node& core, const Facets& facets, bool is_ahead, bool has_null, const std::string& name) {
-    // Several schemas that say what else there may be look at the properties of their own.
+    // Several schemas that restrict additional members each consider only their own properties.
     std::size_t closed = 0;
     std::size_t open = 0;
     const Node* additional = nullptr;
@@ -484,13 +486,13 @@ class Maker {
       }
     }
     is_ahead = is_ahead || closed > 1 || (closed == 1 && open != 0) || facets.values.has_value();
-    // What is required and no property is one of the others.
+    // A required member without a property is one of the other members.
     is_ahead =
         is_ahead ||
         ((closed != 0 || facets.find("unevaluatedProperties") != nullptr) &&
          std::ranges::any_of(facets.required, [&](std::string_view one) { return !facets.properties.contains(one); }));
     bool is_strict = is_flag(additional, false);
-    // Where it stands decides which properties it sees: all that are merged here when it is on the schema itself.
+    // Its place determines which properties it sees: on the schema itself, all that are merged here.
     const auto unevaluated = [](const Node* source) { return source->find("unevaluatedProperties"); };
     const bool sees_all =
         std::ranges::count_if(facets.sources, [&](const Node* one) { return unevaluated(one) != nullptr; }) == 1 &&
@@ -503,7 +505,7 @@ class Maker {
       is_ahead = true;
     }
     if (is_ahead) is_strict = false;
-    // Members whose names match a pattern are of other types, and belong to the value.
+    // Members whose names match a pattern have other types, and are checked as part of the value.
     const bool has_patterns = facets.has_any({"patternProperties"});
     const auto any_value = [&] { return scalar(Facets(), Shape::Any, "keel::json::Value", "any", nullptr); };
     const bool is_map =
@@ -526,7 +528,7 @@ class Maker {
     state_.by_schema[&core] = result;
     type.is_strict = is_strict && !is_ahead;
     if (is_ahead) type.ahead = ahead_of(core);
-    // What the functions of the struct call.
+    // Functions that the struct's functions call.
     std::vector<std::string_view> taken = {
         "read_empty_object",  "read_json",   "read_object",     "read_wide_object", "write_json",
         "write_list",         "write_map",   "write_members",   "write_object",     "write_nullable",
@@ -625,7 +627,7 @@ Types::Types(openapi::Document& document, openapi::Problems& problems, Names& na
   if (schemas != nullptr) {
     std::vector<std::string_view> keys;
     for (const Node* const one : schemas->children) keys.push_back(one->key);
-    // What the definitions call by these names.
+    // Names that the definitions call.
     static constexpr std::string_view taken[] = {"Members", "ReadField", "ReadTable", "WideMembers", "WideTable"};
     const std::vector<std::string> spelled = distinct(keys, pascal_of, taken);
     for (std::size_t i = 0; i < keys.size(); ++i) {

@@ -54,7 +54,7 @@ class Command {
       options_.plan.host = options_.url.host;
     }
 
-    // Before the run: a file that cannot be made is not found out at its end.
+    // Opened before the run: otherwise a file that cannot be created would be noticed only at the end.
     if (!options_.json.empty() && !is_quiet()) {
       json_.reset(std::fopen(options_.json.c_str(), "we"));
       if (json_ == nullptr) {
@@ -77,7 +77,7 @@ class Command {
     std::fflush(stdout);
   }
 
-  // False: interrupted.
+  // False: the run was interrupted.
   Result<bool> add(const Mix& mix, const Plan& plan, std::optional<double> step, Interrupts& interrupts) {
     const Setting setting{options_.engine, options_.cores, options_.server_pid, options_.server_cores,
                           options_.busy_poll};

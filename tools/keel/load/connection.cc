@@ -10,7 +10,7 @@ namespace keel::load {
 namespace {
 
 constexpr Duration retry_after = 100_ms;
-// A longer body is not what anybody expects.
+// A longer body is never an expected one.
 constexpr std::size_t checked_body_bytes_max = 16u << 20;
 constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
@@ -24,7 +24,7 @@ Connection::Connection(Generator& generator, int depth)
       depth_(static_cast<std::size_t>(depth)),
       outstanding_(depth_) {}
 
-// In outstanding_, of the one that is `index` behind the oldest.
+// The place in outstanding_ that is `index` after the oldest.
 std::size_t Connection::place(std::size_t index) const noexcept {
   const std::size_t at = first_ + index;
   return at < depth_ ? at : at - depth_;
@@ -61,7 +61,7 @@ void Connection::connected() noexcept {
   generator_.opened();
   transport_.receive();
   const Instant now = loop.now();
-  // What an earlier connection was given and its server had no more time for, as it said.
+  // Requests that an earlier connection had sent and that its server announced not to answer.
   for (std::size_t i = 0; i < count_; ++i) {
     Outstanding& carried = outstanding_[place(i)];
     carried.sent = now;
@@ -116,7 +116,7 @@ void Connection::flush() noexcept {
       send_.set(sending_.data(), sending_.size());
       generator_.sent(sending_.size());
     }
-    // An error is left alone: a response may have come before it, and the end of the connection is read in any case.
+    // An error is ignored: a response may have come before it, and the end of the connection is read in any case.
     if (!transport_.send(send_)) return;
   }
 }
@@ -146,7 +146,7 @@ void Connection::take(std::string_view bytes) noexcept {
   generator_.received(bytes.size());
   while (!bytes.empty() && state_ == State::Open) {
     if (count_ == 0) {
-      generator_.count_error(Failure::Protocol);  // A response that nobody asked for.
+      generator_.count_error(Failure::Protocol);  // A response without a request.
       return begin_close();
     }
     const Request& request = *outstanding_[first_].request;
@@ -181,7 +181,7 @@ void Connection::finish_answer(std::string_view last) noexcept {
     has_expected_body = !body_is_too_long_ && request.request->check().has_body(body, generator_.arena());
   }
   generator_.answered(request, reader_.head().status, has_expected_body);
-  // What has been sent behind the last request that the server wants to answer is sent again on the next connection.
+  // Requests after the last one that the server wants to answer are sent again on the next connection.
   if (!reader_.head().keep_alive || (closes_ && count_ == 0)) return begin_close();
   if (count_ != 0) begin_answer();
 }

@@ -13,7 +13,7 @@ struct Line {
   const char* problem = nullptr;
 };
 
-// Takes one line off `rest`; a quoted field may go over several.
+// Removes one line from `rest`; a quoted field may span several lines.
 Line take_line(std::string_view& rest, std::size_t& lines) {
   Line line;
   std::string field;
@@ -70,7 +70,7 @@ Result<Csv> Csv::read(const std::string& path) {
 }
 
 Result<Csv> Csv::parse(std::string_view text, std::string_view name) {
-  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // As spreadsheets write it.
+  constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";  // Spreadsheets write it.
   if (text.starts_with(byte_order_mark)) text.remove_prefix(byte_order_mark.size());
   Csv csv;
   std::size_t lines = 0;

@@ -8,9 +8,9 @@
 namespace keel::load {
 namespace {
 
-// How exact timeouts, ramps and the end are.
+// The precision of timeouts, ramps and the end.
 constexpr Duration tick_time = 20_ms;
-constexpr double seconds_max = 86'400;  // Of the series.
+constexpr double seconds_max = 86'400;  // The longest series.
 
 }  // namespace
 
@@ -58,7 +58,7 @@ bool Generator::send_due() noexcept {
   const Instant now = loop_.precise_now();
   const bool is_due = next_due_ <= now && !free_.empty();
   while (next_due_ <= now && !free_.empty()) {
-    // One at a time: each goes to the connection that has had nothing to do for longest.
+    // One at a time: each goes to the connection that has been idle longest.
     free_.pop_front()->fill(now, 1);
   }
   if (!free_.empty() && !next_due_.is_never()) loop_.start_timer(due_timer_, next_due_);
@@ -128,7 +128,7 @@ void Generator::count_error(Failure failure) noexcept {
 }
 
 void Generator::failed(const Connection::Outstanding& request, Failure failure) noexcept {
-  if (is_stopped_) {  // It is nobody's fault that its answer is not awaited.
+  if (is_stopped_) {  // If the run is stopped, a missing answer is not counted as a failure.
     if (request.intended >= measured_from_) --tally_.due;
     return;
   }
@@ -160,7 +160,7 @@ void Generator::closed(bool was_open, bool for_good) noexcept {
   if (for_good) --alive_;
   if (state_ == State::Ending && alive_ == 0) {
     loop_.stop_timer(due_timer_);
-    // A tick may have brought the end: the turn it is in would wait for an event, and none will come any more.
+    // A tick may have ended the run: the current turn would otherwise wait for an event that never comes.
     loop_.start_timer(tick_timer_, loop_.now());
     state_ = State::Finished;
   }
@@ -208,7 +208,7 @@ void Generator::cut_off() noexcept {
     count_error(Failure::Unanswered);
   }
   next_due_ = Instant::never();
-  ++alive_;  // Until all have been told.
+  ++alive_;  // Held until all have been told.
   for (std::size_t i = 0; i < begun_; ++i) connections_[i]->end(Failure::Unanswered);
   closed(false, true);
 }

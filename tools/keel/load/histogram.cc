@@ -12,23 +12,23 @@ std::int64_t Histogram::upper_end(std::size_t index) noexcept {
   return (static_cast<std::int64_t>(column + 1) << row) - 1;
 }
 
-// Goes through the columns once, from one percentile to a higher one.
+// Walks through the columns once, from one percentile to a higher one.
 class Histogram::Walk {
  public:
-  // Of a histogram with values.
+  // The histogram must have values.
   explicit Walk(const Histogram& of) noexcept : of_(of), at_(index_of(static_cast<std::uint64_t>(of.min_ns_))) {
     seen_ = (*of.counts_)[at_];
   }
 
-  // Not below the one before.
+  // `percent` must not be lower than before.
   Duration to(double percent) noexcept {
-    // The rank is rounded up; a hair less keeps 99.9 % of 1,000 at 999 in spite of binary fractions.
+    // The rank is rounded up; subtracting a tiny amount keeps 99.9 % of 1,000 at 999 in spite of binary fractions.
     const double exact = percent / 100 * static_cast<double>(of_.count_);
     const auto rank = static_cast<std::uint64_t>(std::max(1.0, std::ceil(exact - 1e-6)));
     while (seen_ < rank && at_ + 1 < columns) seen_ += (*of_.counts_)[++at_];
     return Duration::nanoseconds(std::min(upper_end(at_), of_.max_ns_));
   }
-  // How many are in the columns passed.
+  // The number of values in the columns passed.
   std::uint64_t seen() const noexcept { return seen_; }
 
  private:
@@ -76,7 +76,7 @@ std::vector<Histogram::Point> Histogram::cdf() const {
     points.push_back({value, static_cast<double>(walk.seen()) / static_cast<double>(count_)});
   };
   for (int percent = 0; percent < 99; ++percent) add_point(percent);
-  // 99, 99.1, …, 99.9, 99.91, …: each step ten times finer, as far as there are values to tell apart.
+  // 99, 99.1, …, 99.9, 99.91, …: each step is ten times finer, as long as there are enough values to distinguish them.
   double from = 99;
   for (double step = 0.1; step > 1e-5 && step / 100 * static_cast<double>(count_) >= 0.1; step /= 10) {
     for (int i = 0; i < 9; ++i) add_point(from + i * step);

@@ -17,20 +17,20 @@ Error wrong(const std::string& where, const std::string& what) {
   return Error::text(Code::InvalidArgument, where + ": " + what);
 }
 
-// The fields that say where a message ends and what becomes of the connection are the generator's.
+// Only the generator sets fields that determine where a message ends and whether the connection stays open.
 bool is_own_field(std::string_view name) noexcept {
   constexpr std::string_view own[] = {"content-length", "transfer-encoding", "connection", "expect", "upgrade"};
   return std::any_of(std::begin(own), std::end(own),
                      [&](std::string_view one) { return http::equals_ignore_case(name, one); });
 }
 
-// What was rejected within a file: its line and what is wrong there.
+// A mistake within a file: its line and what is wrong there.
 struct Refused {
   int line;
   std::string what;
 };
 
-// A YAML file turned into requests. yaml-cpp throws, and so does this; parse_mix() makes errors of both.
+// Converts a YAML file to requests. yaml-cpp throws, and so does this class; parse_mix() converts both to errors.
 class MixFile {
  public:
   explicit MixFile(const std::string& name) : name_(name) {}
@@ -63,7 +63,7 @@ class MixFile {
     throw Refused{line_of(key), "unknown key '" + key.as<std::string>() + "'; there are " + known};
   }
 
-  // YAML gives them all, and only one would count.
+  // YAML reports all of them, and only one would be used.
   static void refuse_key_twice(const YAML::Node& map) {
     std::vector<std::string> seen;
     for (const auto& entry : map) {

@@ -185,7 +185,7 @@ class Parser {
     return {};
   }
 
-  // Of the request named last; before the first, of all.
+  // Applies to the request named last; before the first, to all requests.
   Result<bool> take_of_request(std::string_view name, std::string_view value) {
     if (name == "--request") {
       RequestText request = common_;

@@ -19,7 +19,7 @@ namespace keel::load {
 namespace {
 
 constexpr Duration show_every = 500_ms;
-// Time for every thread to be there before the first request is due.
+// The time for every thread to start before the first request is due.
 constexpr Duration lead = 20_ms;
 
 sigset_t ending_signals() noexcept {
@@ -61,7 +61,7 @@ class Worker {
     begins_ = begins;
     set(State::Running);
   }
-  // From another thread: ends the run, at its next turn.
+  // Called from another thread: ends the run at its next turn.
   void stop() noexcept {
     is_stopping_.store(true, std::memory_order_release);
     loop_->post(wake_);
@@ -69,13 +69,13 @@ class Worker {
   bool is_finished() const noexcept { return state_.load(std::memory_order_acquire) == State::Finished; }
   void join() { thread_->join(); }
 
-  // After generate() has been noticed; null before.
+  // Valid once generate() has been noticed; null before.
   Progress* progress() noexcept { return progress_.load(std::memory_order_acquire); }
-  // For how long it has looked for something to do and found nothing.
+  // How long it has polled without finding anything to do.
   Duration busy_polled() const noexcept {
     return Duration::nanoseconds(busy_polled_ns_.load(std::memory_order_relaxed));
   }
-  // After join().
+  // Valid after join().
   const Generator& generator() const noexcept { return *generator_; }
 
  private:
@@ -102,12 +102,12 @@ class Worker {
     generator_ = std::make_unique<Generator>(*loop_, mix_, plan_, index_, begins_);
     progress_.store(&generator_->progress(), std::memory_order_release);
     turn_until_finished(busy_poll);
-    loop_->finish();  // Also what lies over the connections says goodbye.
+    loop_->finish();  // Also lets the layers over the connections say goodbye.
     set(State::Finished);
   }
 
-  // A client that sleeps whenever there is no answer yet has the server wake it: that is work of the server's core,
-  // and a rate that is lower than the server's own by some percent.
+  // If a client sleeps whenever there is no answer yet, the server has to wake it: that costs the server's core time,
+  // and the measured rate is some percent lower.
   void turn_until_finished(Duration busy_poll) noexcept {
     Instant now = loop_->precise_now();
     Instant worked = now;
@@ -140,11 +140,11 @@ class Worker {
   Job wake_{[](Job&) noexcept {}};
 };
 
-// What both processes had used at a moment.
+// The CPU time that both processes had used at a moment.
 struct Moment {
   Instant at;
   Duration client;
-  Duration busy_polled;  // Of the client's.
+  Duration busy_polled;  // Busy polling of the client.
   std::optional<Duration> server;
 };
 Moment read_clocks(const std::vector<std::unique_ptr<Worker>>& workers,
@@ -161,7 +161,7 @@ int cores_of(int pid) noexcept {
   return sched_getaffinity(pid, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
 }
 
-// Shows what the workers have done since the last time.
+// Shows what the workers have done since the last call.
 class Watch {
  public:
   Watch(std::vector<std::unique_ptr<Worker>>& workers, Instant begins, Duration whole,
@@ -202,7 +202,7 @@ void add_clocks(Measurement& result, const Moment& from, const Moment& to, int s
   if (wall <= 0) return;
   const auto per_answer = [&](double cpu) { return result.achieved > 0 ? cpu / wall / result.achieved * 1e6 : 0; };
   const Duration polled = to.busy_polled - from.busy_polled;
-  // Polling is counted by the clock on the wall: a thread that was not running meanwhile has used less.
+  // Polling is measured by wall-clock time: a thread that was not running meanwhile has used less.
   const double client = std::max(Duration(), to.client - from.client - polled).count_seconds();
   result.client_busy_polling = polled.count_seconds() / wall / result.threads;
   result.client_utilisation = client / wall / result.threads;
@@ -231,7 +231,7 @@ bool Interrupts::wait_until(Instant until) noexcept {
   for (;;) {
     const Duration left = std::max(Duration(), until - Host::system().now());
     if (has_come_) {
-      // The next one has the effect it had before.
+      // The next signal has its original effect.
       Host::system().sleep(left);
       return true;
     }
@@ -247,7 +247,7 @@ bool Interrupts::wait_until(Instant until) noexcept {
 
 Result<CpuClock> CpuClock::of(int pid) noexcept {
   clockid_t id = 0;
-  // Making a name of a clock does not look for the process.
+  // Creating a clock id does not check whether the process exists.
   if (kill(pid, 0) != 0 && errno == ESRCH) return fail(Code::NotFound, "there is no such process");
   if (clock_getcpuclockid(pid, &id) != 0 || !CpuClock(id).now()) {
     return fail(Code::NotFound, "the process has no clock that can be read");
@@ -286,7 +286,7 @@ Result<Measurement> measure(const Mix& mix, const Plan& plan, const Setting& set
   }
   const Duration busy_poll =
       setting.busy_poll.value_or(has_core_each(plan.threads, setting.cores) ? busy_poll_default : Duration());
-  // This thread and the workers stay off the other cores: the server may have them.
+  // This thread and the workers do not use the other cores, which the server may have.
   if (!setting.cores.empty()) KEEL_TRY_VOID(pin(setting.cores));
   std::vector<std::unique_ptr<Worker>> workers;
   Result<> started;

@@ -89,7 +89,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// As a service takes its settings.
+// Reads settings like a service does.
 void take_environment(Options& options) {
   const bool is_postgres = variable("KEEL_DATABASE__TYPE") == "postgres";
   const std::string place = variable(is_postgres ? "KEEL_DATABASE__URL" : "KEEL_DATABASE__PATH");
@@ -158,7 +158,7 @@ struct FileReport {
   int steps_done = 0;
 };
 struct Report {
-  int version = 0;  // Reached.
+  int version = 0;  // The version reached.
   std::optional<int> applied;
   std::optional<int> undone;
   std::optional<int> pending;
@@ -208,7 +208,7 @@ Result<Report> status(const Options& options, Target& target) {
 }
 
 Result<Report> up(const Options& options, Target& target) {
-  KEEL_TRY_VOID(db::count_migrations(options.migrations));  // No database is made for a folder that is wrong.
+  KEEL_TRY_VOID(db::count_migrations(options.migrations));  // No database is created for a folder with mistakes.
   KEEL_TRY(const Migrated migrated, target.up(options.migrations, options.last));
   Report report;
   report.version = migrated.version;

@@ -7,7 +7,7 @@
 namespace keel::create {
 namespace {
 
-// Words of C++, what the template calls otherwise, and targets that CMake has itself.
+// C++ keywords, names that the template uses for other things, and targets of CMake itself.
 constexpr std::string_view taken[] = {"alignas",
                                       "alignof",
                                       "all",
@@ -126,7 +126,7 @@ bool is_good(std::string_view name) {
          std::ranges::all_of(name, [](char c) { return is_small_letter(c) || is_digit(c) || c == '_'; });
 }
 
-// "My-Shop" → "my_shop"; "" where nothing is left.
+// "My-Shop" → "my_shop"; "" when nothing is left.
 std::string mended(std::string_view name) {
   std::string made;
   for (const char c : name) {

@@ -42,7 +42,7 @@ struct Side {
     }
     return all;
   }
-  // By "in" and name; those of the path by their position in it.
+  // By "in" and name; path parameters by their position.
   Named parameters(const Node& item, const Node& operation, std::string_view path) const {
     Named all;
     const std::vector<std::string_view> names = parse_template(path).names;
@@ -191,8 +191,8 @@ class Comparison {
     }
   }
 
-  // The service sends their requests, so that what is true of responses is true of these. Their parameters, their
-  // statuses and their security are not compared: a document says them of the client.
+  // The service sends requests of webhooks, so that the rules for responses apply to them. Their parameters, statuses
+  // and security are not compared, because a document describes these for the client.
   void compare_webhooks() {
     const Node* const old_hooks = before_.document.root().find("webhooks", Kind::Map);
     const Node* const new_hooks = after_.document.root().find("webhooks", Kind::Map);
@@ -452,7 +452,7 @@ class Comparison {
   void compare_security(const Node& was, const Node& is) {
     const auto old_ways = before_.security(was);
     const auto new_ways = after_.security(is);
-    // Whether who satisfies one satisfies the other.
+    // Whether credentials that satisfy one also satisfy the other.
     const auto covers = [](const auto& stronger, const auto& weaker) {
       return std::all_of(weaker.begin(), weaker.end(), [&](const auto& scheme) {
         const auto found = stronger.find(scheme.first);
@@ -496,7 +496,7 @@ std::string Change::describe() const {
 }
 
 std::vector<Change> diff(Document& before, Document& after) {
-  Problems ignored;  // Those that matter here are of loading; lint() says the others.
+  Problems ignored;  // Only problems of loading matter here; lint() reports the others.
   check_structure(before, ignored);
   check_structure(after, ignored);
   std::vector<Change> changes = Comparison(before, after).run();

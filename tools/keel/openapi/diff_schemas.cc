@@ -44,7 +44,7 @@ unsigned types_of(const Node& type) {
   return types;
 }
 
-// As text, every number and boolean is a string as well.
+// As text, every number and boolean is also a string.
 unsigned types_of_text(unsigned types, bool is_text) {
   return is_text && (types & String) != 0 ? types | Integer | Fraction | Boolean : types;
 }
@@ -102,14 +102,14 @@ struct View {
     }
   }
 
-  // The first of that name.
+  // The first keyword with that name.
   const Node* find(std::string_view name) const {
     for (const Node* const part : parts) {
       if (const Node* const found = part->find(name)) return found;
     }
     return nullptr;
   }
-  // All of that name that rule anything out.
+  // All keywords with that name that restrict anything.
   std::vector<const Node*> all(std::string_view name) const {
     std::vector<const Node*> found;
     for (const Node* const part : parts) {
@@ -124,7 +124,7 @@ struct View {
     const Node* const found = find(name);
     return found != nullptr && found->is_true();
   }
-  // A keyword, or where the schema is.
+  // The place of a keyword, or else of the schema.
   const Node* place(std::string_view name) const {
     const Node* const found = find(name);
     return found == nullptr ? schema : found;
@@ -137,7 +137,7 @@ struct View {
     }
     return types;
   }
-  // Nothing: any value.
+  // Nothing: any value is allowed.
   std::optional<std::vector<const Node*>> values() const {
     std::optional<std::vector<const Node*>> values;
     for (const Node* const part : parts) {
@@ -159,7 +159,7 @@ struct View {
     }
     return values;
   }
-  // The tightest bound of that name.
+  // The strictest bound with that name.
   std::optional<double> bound(std::string_view name, bool is_least) const {
     std::optional<double> bound;
     for (const Node* const part : parts) {
@@ -203,7 +203,7 @@ void SchemaDiff::compare(const Node* before, const Node* after, Direction direct
 }
 
 void SchemaDiff::run() {
-  while (!waiting_.empty()) {  // A chain of schemas may be longer than the stack.
+  while (!waiting_.empty()) {  // Iterative, because a chain of schemas may be longer than the stack.
     current_ = waiting_.back();
     waiting_.pop_back();
     compare(current_);
@@ -244,7 +244,7 @@ void SchemaDiff::compare(const Pair& pair) {
   compare_types(before, after);
   const unsigned old_types = types_of_text(before.types(), is_text());
   const unsigned new_types = types_of_text(after.types(), is_text());
-  if ((old_types & new_types) == 0 && old_types != 0 && new_types != 0) return;  // Nothing else counts.
+  if ((old_types & new_types) == 0 && old_types != 0 && new_types != 0) return;  // No other difference matters then.
   compare_enums(before, after);
   compare_bounds(before, after);
   compare_texts(before, after);
@@ -356,7 +356,7 @@ void SchemaDiff::compare_bounds(const View& before, const View& after) {
   }
   for (std::size_t i = 4; i < names.size(); ++i) {
     const auto [name, is_least] = names[i];
-    // A least count of 0 says nothing.
+    // A minimum count of 0 restricts nothing.
     const double none = is_least ? 0 : std::numeric_limits<double>::infinity();
     const double old_bound = before.bound(name, is_least).value_or(none);
     const double new_bound = after.bound(name, is_least).value_or(none);
@@ -526,7 +526,7 @@ void SchemaDiff::compare_alternatives(const View& before, const View& after, std
   };
   const std::string list_name(name);
   if (old_list == nullptr || new_list == nullptr) {
-    // One schema that has become an alternative, or the other way round.
+    // A schema that has become one of several alternatives, or the reverse.
     const Node* const list = old_list == nullptr ? new_list : old_list;
     const Node* const single = old_list == nullptr ? before.schema : after.schema;
     const bool is_there = single != nullptr && std::any_of(list->children.begin(), list->children.end(),
@@ -562,7 +562,7 @@ void SchemaDiff::compare_alternatives(const View& before, const View& after, std
 }
 
 void SchemaDiff::compare_rest(const View& before, const View& after) {
-  // Each is an assertion of its own, wherever in an allOf: one more rules out more.
+  // Each is a separate assertion, wherever it is in an allOf: one more is a further restriction.
   for (const std::string_view name :
        {"not", "if", "contains", "prefixItems", "propertyNames", "patternProperties", "dependentRequired",
         "dependentSchemas", "unevaluatedItems", "unevaluatedProperties"}) {
@@ -577,7 +577,8 @@ void SchemaDiff::compare_rest(const View& before, const View& after) {
       return true;
     });
     if (old_ones.empty() && new_ones.empty()) continue;
-    // What these name is no longer up to additionalProperties or items, which may have ruled it out.
+    // Properties or items that these keywords name are no longer subject to additionalProperties or items, which may
+    // have excluded them.
     const bool may_allow_more =
         (name == "patternProperties" && (before.is_closed() || after.is_closed())) ||
         (name == "prefixItems" && (before.find("items") != nullptr || after.find("items") != nullptr));

@@ -20,14 +20,14 @@ constexpr std::size_t files_max = 1000;
 constexpr std::size_t bytes_max = std::size_t{64} << 20;
 constexpr std::size_t hops_max = 64;
 
-// Members whose own members have names of the author's choice: {properties: {example: …}} has no example.
+// Members whose own members are named by the author: {properties: {example: …}} has no example.
 constexpr std::array<std::string_view, 23> maps_of_names = {
     "$defs",         "callbacks", "content",           "definitions", "dependentSchemas",
     "encoding",      "examples",  "headers",           "links",       "mapping",
     "parameters",    "pathItems", "patternProperties", "paths",       "properties",
     "requestBodies", "responses", "schemas",           "scopes",      "securitySchemes",
     "variables",     "webhooks",  "dependentRequired"};
-// Members that are data: what looks like a reference in them is none.
+// Members that are data: something that looks like a reference in them is not one.
 constexpr std::array<std::string_view, 5> data = {"const", "default", "enum", "example", "value"};
 
 template <std::size_t n>
@@ -48,7 +48,7 @@ std::pair<std::string_view, std::string_view> split(std::string_view reference) 
   return {reference.substr(0, hash), reference.substr(hash + 1)};
 }
 
-// RFC 3986 §5.2, for what bases of documents are: a path, or scheme, authority and path.
+// RFC 3986 §5.2, for the base addresses of documents: a path, or scheme, authority and path.
 std::string merged(std::string_view base, std::string_view reference) {
   if (has_scheme(reference) || reference.starts_with("//")) return std::string(reference);
   std::string_view root;
@@ -83,7 +83,7 @@ Result<std::string> read_regular_file(const std::string& path) {
   std::array<char, 16 * 1024> part;
   while (const std::size_t size = std::fread(part.data(), 1, part.size(), file.get())) {
     text.append(part.data(), size);
-    if (text.size() > file_bytes_max) break;  // parse_source() rejects it.
+    if (text.size() > file_bytes_max) break;  // parse_source() reports it.
   }
   if (std::ferror(file.get()) != 0) return Error::from_errno("read", errno);
   return text;
@@ -119,14 +119,14 @@ std::unique_ptr<Document> Document::load(const std::string& path, const ReadFile
   document->version_text_ = text;
   document->version_ = text.starts_with("3.0") ? Version::V30 : Version::V31;
 
-  // References may be in any file, and each may name one more.
+  // References may be in any file, and each may name a further file.
   for (std::size_t i = 0; i < document->references_.size(); ++i) {
     const Reference from = document->references_[i];
     const std::string_view address = split(from.text).first;
     const std::string absolute = absolute_of(*from.base, address);
     if (address.empty() || address.starts_with('/') || has_scheme(absolute)) continue;
     if (document->ids_.contains(absolute) || document->files_.contains(absolute)) continue;
-    Problems unread;  // Said where the reference stands.
+    Problems unread;  // Reported at the place of the reference.
     document->read(absolute, read, unread);
     for (Problem& problem : unread.sorted()) {
       if (problem.line != 0) {
@@ -145,7 +145,7 @@ void Document::resolve_all(Problems& problems) {
     Node* node;
     std::string why;
   };
-  std::unordered_map<std::string, Found> known;  // A document may have one reference many times.
+  std::unordered_map<std::string, Found> known;  // A document may contain the same reference many times.
   for (const Reference& from : references_) {
     const auto [found, is_new] = known.try_emplace(*from.base + '\n' + std::string(from.text));
     if (is_new) found->second.node = look_up(*from.base, from.text, &found->second.why);
@@ -214,7 +214,8 @@ void Document::index(Node& node, bool are_names, const std::string* base) {
 std::string Document::base_of(const Node& node) const {
   if (!has_ids_) return *node.file;
   for (const Node* at = &node; at != nullptr; at = at->parent) {
-    const std::string_view id = split(at->string("$id")).first;  // A property may be called $id: it is no string.
+    // A property may be called $id: then it is not a string.
+    const std::string_view id = split(at->string("$id")).first;
     if (!id.empty()) return absolute_of(at->parent == nullptr ? *node.file : base_of(*at->parent), id);
   }
   return *node.file;
@@ -254,7 +255,7 @@ Node* Document::look_up(const std::string& from, std::string_view reference, std
     if (address.starts_with('/')) {
       return refuse("'" + std::string(reference) + "' is an absolute path: write it relative to this file");
     }
-    return nullptr;  // The file could not be read, which has been said.
+    return nullptr;  // The file could not be read, which has been reported.
   }
   if (!fragment.empty() && !fragment.starts_with('/')) {
     const auto anchor = anchors_.find(base + '#' + std::string(fragment));

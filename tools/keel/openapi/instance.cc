@@ -31,7 +31,7 @@ using contract::Schema;
 using json::Value;
 
 constexpr std::size_t values_max = 10'000;
-constexpr std::size_t patterns_max = 10'000;  // Of a process: none is forgotten.
+constexpr std::size_t patterns_max = 10'000;  // For the whole process: none is ever removed.
 
 bool is_named_type(std::string_view type, const Node& value) noexcept {
   switch (value.kind) {
@@ -65,7 +65,7 @@ std::uint8_t bits_of(std::string_view type) noexcept {
                              : Schema::all_types;
 }
 
-// Calls f(number) with what the number is in C++; false when it is none.
+// Calls f(number) with the number's value in C++; false when it is not a number.
 template <class F>
 bool with_number(const Node& node, F f) {
   const char* const end = node.text.data() + node.text.size();
@@ -85,7 +85,7 @@ bool with_number(const Node& node, F f) {
   return true;
 }
 
-// As JSON. False when a number in it is none of C++, or there are more than `left` values in it.
+// As JSON. False when C++ cannot express a number in it, or it has more than `left` values.
 bool write(const Node& node, json::Writer& out, std::size_t& left) {
   if (left == 0) return false;
   --left;
@@ -160,7 +160,7 @@ class Instances::Tables {
  public:
   Tables(const Document& document, Instances& instances) : document_(document), instances_(instances) {}
 
-  // Null when a pattern cannot be looked for.
+  // Null when a pattern is not supported.
   const Schema* of_root(const Node& schema) {
     const Schema* const made = of(schema);
     while (!pending_.empty() && !has_bad_pattern_) {
@@ -178,7 +178,7 @@ class Instances::Tables {
     return all.emplace_back(std::move(list));
   }
 
-  // Filled later: a chain of schemas may be longer than the stack.
+  // Filled later, because a chain of schemas may be longer than the stack.
   const Schema* of(const Node& schema) {
     if (schema.is(Kind::Boolean)) return schema.is_true() ? &contract::anything : &contract::nothing;
     if (!schema.is(Kind::Map) || schema.children.empty()) return &contract::anything;
@@ -226,7 +226,7 @@ class Instances::Tables {
         break;
       case Kind::Number:
         made.kind = json::Kind::Number;
-        // One that is larger than a double equals none of those that are compared with it.
+        // A number larger than a double equals no number that it is compared with.
         made.number = number(&node).value_or(Number(std::numeric_limits<double>::infinity()));
         break;
       case Kind::String:
@@ -374,7 +374,7 @@ class Instances::Tables {
     to.object = &rules;
   }
 
-  // `more` may be null: what has to hold as well.
+  // `more` is a further condition, or null.
   void fill_combination(Schema& to, const Node& schema, const Schema* more) {
     contract::Combination& rules = combinations_.emplace_back();
     std::vector<const Schema*> all = list_of(schema, "allOf");
@@ -438,7 +438,7 @@ const Regex& Instances::regex(std::string_view pattern) {
 
 namespace {
 
-// Of a violation in the value.
+// Converts a violation in the value.
 Misfit misfit_of(const Node& value, const Violation& one) {
   const Node* at = &value;
   std::string_view rest = one.pointer;
@@ -458,7 +458,7 @@ Misfit misfit_of(const Node& value, const Violation& one) {
       std::from_chars(name.data(), name.data() + name.size(), index);
       if (index < at->children.size()) next = at->children[index];
     }
-    if (next == nullptr) return {at, quoted(name) + ' ' + one.message};  // It is missing.
+    if (next == nullptr) return {at, quoted(name) + ' ' + one.message};  // The value is missing.
     at = next;
   }
   if (one.keyword == "additionalProperties" || one.keyword == "unevaluatedProperties" ||
@@ -479,7 +479,7 @@ std::vector<Misfit> Instances::misfits(const Node& schema, const Node& value) {
   Violations wrong;
   if (contract::check(*read, *table, wrong)) return all;
   for (const Violation& one : wrong) {
-    if (!one.keyword.empty()) all.push_back(misfit_of(value, one));  // Else it took too long.
+    if (!one.keyword.empty()) all.push_back(misfit_of(value, one));  // Otherwise the check took too long.
   }
   return all;
 }

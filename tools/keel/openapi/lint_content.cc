@@ -97,7 +97,7 @@ class ContentCheck {
     }
   }
 
-  // `content` of a request body, a response, a parameter or a header.
+  // Checks `content` of a request body, a response, a parameter or a header.
   void check_content(const Node& content) {
     if (!content.is(Kind::Map)) return;
     const bool has_readable = std::any_of(content.children.begin(), content.children.end(),

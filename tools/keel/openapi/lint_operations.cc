@@ -39,7 +39,7 @@ class OperationCheck {
       const auto [known, is_new] = shapes.emplace(shape_of(item->key), item);
       if (is_new) {
         good.push_back(item);
-      } else if (known->second->key != item->key) {  // The same key twice has been said.
+      } else if (known->second->key != item->key) {  // A repeated key has already been reported.
         problems_.error(*item, "the path " + quoted(item->key) + " matches the same requests as " +
                                    quoted(known->second->key) + " in line " + std::to_string(known->second->line));
       }
@@ -47,7 +47,7 @@ class OperationCheck {
     if (good.size() <= compared_paths_max) check_ambiguous(good);
   }
 
-  // `path`: its template; null for webhooks and callbacks, whose address is another.
+  // `path`: its template; null for webhooks and callbacks, which have other addresses.
   void check_item(const Node& item, const std::string_view* path) {
     const Node* const to = document_.resolve(item);
     if (to == nullptr || !to->is(Kind::Map)) return;
@@ -98,7 +98,7 @@ class OperationCheck {
     }
   }
 
-  // After all operations.
+  // Called after all operations.
   void check_link(const Node& link) {
     const Node* const id = link.find("operationId", Kind::String);
     const Node* const reference = link.find("operationRef", Kind::String);

@@ -61,7 +61,7 @@ class SchemaCheck {
       problems_.error(*write_only, "the schema is readOnly and writeOnly: one of them at most");
     }
   }
-  // Once it is known that no schema contains itself.
+  // Called once it is known that no schema contains itself.
   void check_values(const Node& schema) {
     if (const Node* const value = schema.find("default")) {
       for (Misfit& misfit : instances_.misfits(schema, *value)) {
@@ -162,7 +162,7 @@ class SchemaCheck {
 
   bool has_property(const Node& schema, std::string_view name, int depth) const {
     const Node* const at = document_.resolve(schema);
-    if (at == nullptr || depth > 16) return true;  // Not known to be missing.
+    if (at == nullptr || depth > 16) return true;  // It is not known to be missing.
     if (at->find("$ref") != nullptr) return true;
     if (const Node* const properties = at->find("properties", Kind::Map);
         properties != nullptr && properties->find(name) != nullptr) {
@@ -213,14 +213,14 @@ class SchemaCheck {
   Instances instances_;
 };
 
-// Finds schemas that contain themselves without a property or an element between: no value can be checked against one.
+// Finds schemas that contain themselves with no property or element in between: no value can be checked against them.
 class Circles {
  public:
   Circles(const Document& document, Problems& problems) : document_(document), problems_(problems) {}
 
   void search(const Node& schema) {
     if (!enter(schema)) return;
-    while (!path_.empty()) {  // A chain of schemas may be longer than the stack.
+    while (!path_.empty()) {  // Iterative, because a chain of schemas may be longer than the stack.
       Step& top = path_.back();
       if (top.next == top.edges.size()) {
         states_[top.schema] = State::Done;
@@ -241,7 +241,7 @@ class Circles {
   enum class State : std::uint8_t { Open, Done };
   struct Edge {
     const Node* to;
-    const Node* place;  // What is reported.
+    const Node* place;  // The place that is reported.
     std::string_view keyword;
   };
   struct Step {
@@ -282,7 +282,7 @@ class Circles {
       chain += pointer_of(*step.schema) + " → ";
     }
     const bool is_only_references = through == "$ref";
-    if (is_only_references) return;  // Said where references are resolved.
+    if (is_only_references) return;  // Reported where references are resolved.
     problems_.error(*last.place, "circular " + std::string(through) +
                                      ": the schema contains itself, so no value can be checked: " + chain +
                                      (named > named_max ? "… → " : "") + pointer_of(*last.to));

@@ -76,7 +76,7 @@ const Node* Node::find(std::string_view name) const noexcept {
   if (children.size() > searched_members_max) {
     if (index == nullptr) {
       auto made = std::make_shared<std::unordered_map<std::string_view, Node*>>();
-      for (Node* const child : children) made->emplace(child->key, child);  // The first of those that have one key.
+      for (Node* const child : children) made->emplace(child->key, child);  // The first of those with the same key.
       index = std::move(made);
     }
     const auto found = index->find(name);
@@ -150,7 +150,7 @@ std::string shown(const Node& node) {
   append_shown(text, node);
   if (text.size() <= shown_bytes_max) return text;
   std::size_t end = shown_bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // No half of a character.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // Does not split a character.
   return text.substr(0, end) + "…";
 }
 

@@ -46,7 +46,7 @@ Node& make_counted(Store& store, const std::string& name, Kind kind, std::uint32
   return node;
 }
 
-// Makes nodes of a text that json::Reader has found to be JSON, so that nothing can be missing here.
+// Makes nodes from a text that json::Reader has accepted as JSON, so that nothing can be missing here.
 class JsonBuilder {
  public:
   JsonBuilder(Store& store, const std::string& name, std::string_view text) : store_(store), name_(name), text_(text) {}
@@ -148,7 +148,7 @@ class JsonBuilder {
   std::size_t at_ = 0;
   std::size_t depth_ = 0;
   std::uint32_t line_ = 1;
-  std::size_t column_at_ = 0;  // Up to here, `counted_` characters of this line.
+  std::size_t column_at_ = 0;  // Up to this position, `counted_` characters of the line.
   std::uint32_t counted_ = 0;
 };
 
@@ -173,7 +173,7 @@ bool is_number(std::string_view text) {
   return at == text.size();
 }
 
-// Makes nodes of the parser's events, so that limits are met while the tree grows and not afterwards.
+// Makes nodes from the parser's events, so that limits are enforced while the tree grows and not afterwards.
 class YamlBuilder : public YAML::EventHandler {
  public:
   YamlBuilder(Store& store, const std::string& name, std::string_view text) : store_(store), name_(name) {
@@ -249,7 +249,7 @@ class YamlBuilder : public YAML::EventHandler {
   };
 
   static std::uint32_t line_of(const YAML::Mark& mark) { return static_cast<std::uint32_t>(mark.line) + 1; }
-  // The parser counts bytes. Marks are near each other: a line of megabytes is not counted again for each.
+  // The parser counts bytes. Marks are close to each other: so a line of megabytes is not counted again for each.
   std::uint32_t column_of(const YAML::Mark& mark) const {
     const auto line = static_cast<std::size_t>(mark.line);
     if (line >= lines_.size()) return 1;
@@ -267,13 +267,13 @@ class YamlBuilder : public YAML::EventHandler {
     counted_bytes_ = bytes;
     return counted_ + 1;
   }
-  // True for the tag of a string. The parser writes "?" for no tag and "!" for a scalar in quotes.
+  // True for the tag of a string. The parser reports "?" for no tag and "!" for a quoted scalar.
   bool check_tag(const YAML::Mark& mark, const std::string& tag) const {
     if (tag == "tag:yaml.org,2002:str") return true;
     if (!tag.empty() && tag != "?" && tag != "!") throw refused(mark, "tags are not supported");
     return false;
   }
-  // What a plain scalar is in the core schema of YAML 1.2.
+  // The kind of a plain scalar in the core schema of YAML 1.2.
   Kind kind_of(const YAML::Mark& mark, const std::string& value) const {
     if (value == "true" || value == "false") return Kind::Boolean;
     if (value == "True" || value == "False" || value == "TRUE" || value == "FALSE") {
@@ -340,13 +340,13 @@ class YamlBuilder : public YAML::EventHandler {
   const std::string& name_;
   std::vector<std::string_view> lines_;
   mutable std::size_t counted_line_ = 0;
-  mutable std::size_t counted_bytes_ = 0;  // Up to here, `counted_` characters of that line.
+  mutable std::size_t counted_bytes_ = 0;  // Up to this position, `counted_` characters of that line.
   mutable std::uint32_t counted_ = 0;
   std::vector<Open> stack_;
   std::map<YAML::anchor_t, Node*> anchors_;
 };
 
-// Reads on after the first document to reject a second one.
+// Continues reading after the first document, to reject a second one.
 class NoSecond : public YAML::EventHandler {
  public:
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -378,7 +378,7 @@ Node* parse_yaml(Store& store, const std::string& name, std::string_view text) {
   return builder.root;
 }
 
-// Null, and `why` is said, when the text is no JSON.
+// Null when the text is not JSON; `why` then has the reason.
 Node* parse_json(Store& store, const std::string& name, std::string_view text, Refused& why) {
   Arena arena;
   json::Reader reader(text, arena, {.depth_max = static_cast<int>(depth_max)});

@@ -20,7 +20,7 @@ class Walk {
 
   std::vector<Object> run() {
     later_.push_back({&document_.root(), Role::OpenApi});
-    while (!later_.empty()) {  // Where references lead, so that a chain of them needs no stack.
+    while (!later_.empty()) {  // Targets of references are queued, so that a chain of them needs no stack.
       const Object next = later_.back();
       later_.pop_back();
       visit(*next.node, next.role);
@@ -75,7 +75,7 @@ class Walk {
 
   void follow(Node& node, Role role) {
     Node* const target = document_.target(node);
-    if (target == nullptr) return;  // That has been said.
+    if (target == nullptr) return;  // That has been reported.
     const Node* const map = target->parent;
     const bool is_component = map != nullptr && map->parent != nullptr && map->parent->key == "components" &&
                               map->parent->parent != nullptr && map->parent->parent->parent == nullptr;
@@ -290,7 +290,7 @@ class Walk {
     for (const Node* const child : node.children) check_texts(*child);
   }
 
-  // What is required on a condition.
+  // Checks fields that are required conditionally.
   void check_presence(const Node& node, Role role) {
     const auto has = [&](std::string_view name) { return node.find(name) != nullptr; };
     if (role == Role::OpenApi && is_30() && !has("paths")) problems_.error(node, "'paths' is required in OpenAPI 3.0");
@@ -331,7 +331,7 @@ class Walk {
     if (Node* const example = node.find("example"); example != nullptr && node.find("examples") == nullptr) {
       Node& examples = add(node, *example, "examples", Kind::List);
       remove(node, example);
-      examples.children.push_back(example);  // Its pointer stays that of what was written.
+      examples.children.push_back(example);  // It keeps the pointer of the original.
     }
   }
   void normalise_nullable(Node& node) {
@@ -346,7 +346,7 @@ class Walk {
       null.parent = &node;
       Node& types = add(node, *type, "type", Kind::List);
       remove(node, type);
-      types.children = {type, &null};  // Their pointers stay those of what was written.
+      types.children = {type, &null};  // They keep the pointers of the originals.
     }
     remove(node, nullable);
   }

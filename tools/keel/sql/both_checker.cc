@@ -8,10 +8,10 @@
 namespace keel::sql {
 namespace {
 
-// 0: no whole number.
+// 0: not a whole number.
 int width_of(std::string_view type) { return type == "int16" ? 2 : type == "int32" ? 4 : type == "int64" ? 8 : 0; }
 
-// False: they are not the same.
+// False: they differ.
 bool merge(std::string& type, const std::string& other) {
   if (other.empty() || type == other) return true;
   if (type.empty() || (width_of(type) != 0 && width_of(type) < width_of(other))) type = other;

@@ -13,7 +13,7 @@
 namespace keel::sql {
 namespace {
 
-// The types that are named in queries, and those of C++.
+// The types that queries can name, and their C++ types.
 constexpr std::pair<std::string_view, std::string_view> cpp_types[] = {{"int64", "std::int64_t"},
                                                                        {"int", "std::int64_t"},
                                                                        {"integer", "std::int64_t"},
@@ -85,7 +85,7 @@ class QueryReading {
   struct Key {
     std::string name;
     Place place;
-    std::set<std::string> filters;  // The blocks that it is used in; "" is outside.
+    std::set<std::string> filters;  // The blocks in which it is used; "" is outside of all.
   };
 
   void error(Place place, std::string text) {
@@ -117,7 +117,7 @@ class QueryReading {
     }
   }
 
-  // The blocks of `mask`, and of the orders the one with this number.
+  // The text with the blocks of `mask`, and with the sort order of this number.
   Text text_of(std::size_t mask, std::size_t sort) const {
     Text text;
     for (const Query::Piece& piece : query_.pieces) {
@@ -182,7 +182,7 @@ class QueryReading {
     }
     for (std::size_t i = 0; i < filters_.size(); ++i) bind_filter(filters_[i], filter_places_[i]);
   }
-  // Which parameter a block depends on.
+  // Determines the parameter on which a block depends.
   void bind_filter(const std::string& filter, Place place) {
     auto key = std::ranges::find(keys_, filter, &Key::name);
     if (key == keys_.end()) {
@@ -216,7 +216,8 @@ class QueryReading {
     function_.variants.resize(orders * masks);
     for (std::size_t order = 0; order < orders; ++order) {
       for (std::size_t i = 0; i < masks; ++i) {
-        const std::size_t mask = masks - 1 - i;  // The whole statement first: its mistakes are those of the others.
+        // The complete statement first: its mistakes include those of the others.
+        const std::size_t mask = masks - 1 - i;
         if (!describe(mask, order, function_.variants[order * masks + mask])) return;
       }
     }
@@ -314,7 +315,7 @@ class QueryReading {
         parameter.name = filter_of_[key.name];
         parameter.is_optional = true;
       } else if (is_number(key.name)) {
-        parameter.name = known.column;  // Perhaps: see set_names().
+        parameter.name = known.column;  // Possibly: see set_names().
       }
       function_.parameters.push_back(std::move(parameter));
     }
@@ -333,7 +334,7 @@ class QueryReading {
       function_.filters.push_back(static_cast<std::size_t>(at - function_.parameters.begin()));
     }
   }
-  // $1 is called like the column that it is compared with, unless another one is, too.
+  // $1 is named after the column that it is compared with, unless another parameter would get the same name.
   void name_numbered() {
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       Function::Parameter& parameter = function_.parameters[i];
@@ -460,13 +461,13 @@ class QueryReading {
   std::vector<Place> filter_places_;
   std::vector<std::string> switches_;
   std::vector<Key> keys_;
-  std::map<std::string, std::string> filter_of_;  // The block of a parameter.
+  std::map<std::string, std::string> filter_of_;  // The block of each parameter.
   std::vector<Described::Parameter> types_;
   Described described_;
   bool is_described_ = false;
 };
 
-// The structs and other types that are generated, each once.
+// The generated structs and other types, each once.
 class TypeNames {
  public:
   explicit TypeNames(Problems& problems) : problems_(problems) {}

@@ -9,7 +9,7 @@
 namespace keel::sql {
 namespace {
 
-// Insertions, deletions, substitutions and exchanges of neighbours (optimal string alignment).
+// The number of insertions, deletions, substitutions and exchanges of neighbours (optimal string alignment).
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before;
   std::vector<std::size_t> above(b.size() + 1);

@@ -89,7 +89,7 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 
-// The line of the statement that has the byte, and a caret below it; without one, the first line.
+// The line of the statement that contains the byte, with a caret below it; without a byte, the first line.
 std::string shown(std::string_view statement, std::optional<std::size_t> byte) {
   const std::size_t offset = std::min(byte.value_or(0), statement.size());
   const std::size_t begin = statement.substr(0, offset).rfind('\n') + 1;

@@ -1,4 +1,4 @@
-// `keel gen sql` alone, which is built before the examples: the program keel takes longer.
+// `keel gen sql` as a separate program, built before the examples, because the whole program keel takes longer.
 
 #include <string>
 #include <vector>

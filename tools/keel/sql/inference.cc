@@ -13,21 +13,21 @@
 namespace keel::sql {
 namespace {
 
-constexpr int views_max = 20;  // One within the other.
+constexpr int views_max = 20;  // The limit of nested views.
 
 struct Relation {
   std::string alias;
   std::vector<Value> columns;
-  std::vector<bool> is_hidden;  // Joined with one before it by `using`: a star leaves it out.
+  std::vector<bool> is_hidden;  // Joined with an earlier one by `using`: a star leaves it out.
   bool has_rowid = false;
 };
 
 struct Scope {
   std::vector<Relation> relations;
-  std::vector<Value> aliases;  // Of the items, for `order by` and `group by`.
+  std::vector<Value> aliases;  // The values of the items, for `order by` and `group by`.
   const Scope* outer = nullptr;
   const std::map<std::string, std::vector<Value>>* ctes = nullptr;
-  bool is_over_no_rows = false;  // An aggregate of all rows: of none, its columns are null.
+  bool is_over_no_rows = false;  // An aggregate over all rows: if there are none, its columns are null.
 };
 
 std::string common_type(const std::string& a, const std::string& b) {
@@ -38,7 +38,7 @@ std::string common_type(const std::string& a, const std::string& b) {
   return a == "real" || b == "real" ? "real" : "int64";
 }
 
-// Of rows that are from one select or another. "any": they differ, and no column's declaration tells.
+// The type of rows that come from one of two selects. "any": the types differ, and no column's declaration decides.
 std::string either_type(const std::string& a, const std::string& b) {
   if (a == b || b == "null") return a;
   return a == "null" ? b : "any";
@@ -84,7 +84,8 @@ class Inference {
 
   Ctes add_ctes(Ctes ctes, const std::vector<Cte>& added, const Scope* outer) {
     for (const Cte& cte : added) {
-      // A recursive one is first its first select, and then all of them until nothing becomes null any more.
+      // For a recursive one: begins with its first select, and repeats all of them until no further column becomes
+      // nullable.
       Select anchor = *cte.select;
       if (anchor.cores.size() > 1) anchor.cores.resize(1);
       const auto rename = [&](Values values) {
@@ -194,7 +195,7 @@ class Inference {
       for (Value& value : relation.columns) value.is_nullable = true;
     };
     for (const Source& source : from) {
-      // A table function sees what stands before it, whatever it is used for.
+      // A table function sees the sources before it, wherever it is used.
       Scope before = scope;
       before.relations = found;
       for (const Expression& argument : source.arguments) infer(argument, before);
@@ -329,7 +330,7 @@ class Inference {
           for (std::size_t i = 0; i < row.size() && i < into.size(); ++i) assign(row[i], *table, into[i]);
         }
         for (std::size_t i = 0; i < core.items.size() && i < into.size(); ++i) {
-          if (!core.items[i].value) break;  // A star: from here on the places are others.
+          if (!core.items[i].value) break;  // A star: from here on the positions differ.
           assign(*core.items[i].value, *table, into[i]);
         }
       }
@@ -354,7 +355,7 @@ class Inference {
     assignments(tree, all);
     for (const Expression& condition : tree.conditions) infer(condition, all);
     limits(tree.limits, nullptr, ctes);
-    return items(tree.returning, scope);  // SQLite's `returning` sees the changed table alone.
+    return items(tree.returning, scope);  // SQLite's `returning` sees only the changed table.
   }
   void assignments(const StatementTree& tree, const Scope& scope) {
     const Table* const table = schema_.find(tree.table);
@@ -534,7 +535,7 @@ class Inference {
       parameters_.push(right, value("int64", false), false, true);
       return value("int64", is_nullable);
     }
-    // A whole number says nothing of the other side: it may be a real one.
+    // A whole number says nothing about the other side, which may be a real number.
     if (right.kind != Expression::Kind::Integer) parameters_.push(left, b, false, true);
     if (left.kind != Expression::Kind::Integer) parameters_.push(right, a, false, true);
     const bool are_numbers = (a.type.empty() || a.type == "int64" || a.type == "real" || a.type == "bool") &&

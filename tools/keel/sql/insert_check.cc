@@ -10,7 +10,7 @@
 namespace keel::sql {
 namespace {
 
-// How many values each row has; nothing: it is not known.
+// How many values each row has; nothing: unknown.
 std::optional<std::size_t> values_of(const StatementTree& tree) {
   if (tree.select == nullptr) return 0;  // default values
   if (tree.select->cores.size() != 1) return std::nullopt;
@@ -41,7 +41,7 @@ std::optional<Mistake> find_missing_columns(const Schema& schema, const Statemen
   }
   std::string missing;
   std::string names;
-  std::size_t number = 0;  // Among those that take values.
+  std::size_t number = 0;  // The position among those that take values.
   for (const Column& column : table->columns) {
     if (column.is_generated) continue;
     const std::size_t place = number++;

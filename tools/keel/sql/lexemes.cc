@@ -13,7 +13,7 @@ bool begins_word(char c) noexcept {
 }
 bool continues_word(char c) noexcept { return begins_word(c) || c == '$'; }
 
-// Behind the closing quote, which is doubled where it stands inside.
+// The position after the closing quote; a quote inside is doubled.
 std::size_t skip_quoted(std::string_view text, std::size_t at, char end) noexcept {
   for (++at; at < text.size(); ++at) {
     if (text[at] != end) continue;

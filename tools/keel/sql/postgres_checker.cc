@@ -32,7 +32,7 @@ std::uint32_t number_of(std::string_view digits) {
   return number;
 }
 
-// The byte of the character `position`, counted from 1.
+// The byte offset of the character `position`, counted from 1.
 std::optional<std::size_t> byte_of(std::string_view text, int position) {
   if (position <= 0) return std::nullopt;
   int character = 0;
@@ -120,7 +120,7 @@ class PostgresChecker final : public Checker {
       parameter.other_type.clear();
       result.parameters.push_back(std::move(parameter));
     }
-    // In the order in which they first come.
+    // In the order of their first use.
     std::vector<Described::Parameter> ordered;
     db::for_each_placeholder(text, [&](const db::Placeholder& placeholder) {
       const auto is_it = [&](const Described::Parameter& one) { return one.name == placeholder.name; };
@@ -179,7 +179,8 @@ class PostgresChecker final : public Checker {
   void add_columns(const PostgresLink::Description& described, const std::optional<Described>& inferred,
                    std::string_view text, Described& to) const {
     const bool has_outer_joins = has_any(text, {"left", "right", "full"});
-    const bool has_grouping_sets = has_any(text, {"rollup", "cube", "grouping"});  // Their columns are null in some.
+    // Their columns are null in some rows.
+    const bool has_grouping_sets = has_any(text, {"rollup", "cube", "grouping"});
     const bool has_all = inferred && inferred->columns.size() == described.columns.size();
     for (std::size_t i = 0; i < described.columns.size(); ++i) {
       const PostgresLink::Column& from = described.columns[i];

@@ -25,7 +25,7 @@ std::string Problems::describe(Place place) const {
 std::string Problems::describe() const {
   std::vector<const Problem*> sorted;
   for (const Problem& problem : problems_) sorted.push_back(&problem);
-  // Those of one place in the order in which they were added: their addresses grow.
+  // Those at the same place keep the order in which they were added: their addresses increase.
   std::ranges::sort(sorted, {},
                     [](const Problem* one) { return std::tuple(one->place.source, one->place.offset, one); });
   std::string text;

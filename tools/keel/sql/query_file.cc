@@ -25,14 +25,14 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// A name of C++, with `::` between its parts and perhaps arguments in angle brackets.
+// A C++ type name, with `::` between its parts and optional arguments in angle brackets.
 bool is_type(std::string_view name) {
   return !name.empty() && (ascii::is_letter(name[0]) || name[0] == '_') && std::ranges::all_of(name, [](char c) {
     return ascii::is_alphanumeric(c) || c == '_' || c == ':' || c == '<' || c == '>' || c == ',';
   });
 }
 
-// A mark of a block: its name, "" at its end.
+// The mark of a block: its name, "" at its end.
 std::optional<std::string_view> mark_of(std::string_view comment) {
   if (!comment.starts_with("/*?") || !comment.ends_with("*/") || comment.size() < 5) return std::nullopt;
   return trimmed(comment.substr(3, comment.size() - 5));
@@ -128,7 +128,7 @@ class Reader {
     ends_with_line_ = next == marks_.end() || !next->name.empty();
   }
 
-  // A comment of two dashes.
+  // A comment with two dashes.
   void line(std::size_t offset, std::string_view comment) {
     const std::string_view content = trimmed(comment.substr(2));
     const std::size_t colon = content.find(':');
@@ -138,7 +138,7 @@ class Reader {
       const std::size_t at = value.empty() ? offset : static_cast<std::size_t>(value.data() - text_.data());
       if (directive(key, value, at, offset)) return;
     }
-    // Of the function whose name follows, or has just been.
+    // The comment belongs to the function whose name follows, or has just been read.
     const bool follows = offset == comment_end_ || text_.substr(comment_end_, offset - comment_end_) == "\n";
     if (!follows) comment_.clear();
     comment_end_ = offset + comment.size();
@@ -373,7 +373,7 @@ class Reader {
   std::string comment_;
   std::size_t comment_end_ = 0;
   bool ends_with_line_ = false;
-  bool is_open_ = false;  // There is a query.
+  bool is_open_ = false;  // A query has begun.
   bool is_ended_ = false;
   bool is_alias_ = false;  // `as` was the last token.
   bool has_said_nameless_ = false;

@@ -12,7 +12,7 @@ namespace {
 
 using Lines = std::vector<std::string>;
 
-// How a parameter is given to a function: a text by its view.
+// How a parameter is passed to a function: a text as a view.
 std::string argument_type(const Function::Parameter& parameter) {
   std::string type = parameter.type == "std::string"              ? "std::string_view"
                      : parameter.type == "std::vector<std::byte>" ? "std::span<const std::byte>"
@@ -77,10 +77,10 @@ class QueryWriter {
   }
 
   static std::string initializer_of(const Field& field) {
-    if (field.is_optional) return " = {}";  // It may be left out between braces without a warning.
+    if (field.is_optional) return " = {}";  // It may be left out in a braced initialiser without a warning.
     if (field.type == "bool") return " = false";
     if (field.type == "double" || field.type.ends_with("_t")) return " = 0";
-    // One of the program's own may be an enum.
+    // A type of the program may be an enum.
     return field.type.starts_with("std::") || field.type.starts_with("keel::") ? "" : " = {}";
   }
   static std::string structure(const Struct& one) {
@@ -141,7 +141,7 @@ class QueryWriter {
     }
     return parameters;
   }
-  // The other names of a function are taken.
+  // Other names within the function cannot be used.
   static std::string argument_name(const Field& field) {
     const std::string name = field.cpp_name();
     return name == "db" || name == "sort" || name == "on_rows" || name == "in" ? name + '_' : name;
@@ -198,7 +198,7 @@ class QueryWriter {
         line += c;
         continue;
       }
-      // A backslash at its end would take the next line into the comment.
+      // A backslash at its end would make the next line part of the comment.
       while (line.ends_with('\\') || line.ends_with(' ') || line.ends_with('\r')) line.pop_back();
       if (!line.empty()) text += gen::comment("", line);
       line.clear();
@@ -264,7 +264,7 @@ class QueryWriter {
         std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
   }
 
-  // From here on the compiler, and errors of the statement, name the place in the file of queries.
+  // From here on the compiler, and errors of the statement, report places in the file of queries.
   std::string at_query(const Query& query) const {
     return "#line " + std::to_string(problems_.line(query.place)) + ' ' +
            gen::literal(problems_.path(query.place.source)) + '\n';
@@ -341,7 +341,7 @@ class QueryWriter {
             query.name + "(transaction, rows);\n  co_await transaction.commit();\n  co_return changes;\n}\n\n";
   }
 
-  // What a type that the program declares has to be like. Each is said once in a file.
+  // Checks of a type that the program declares. Each is written once per file.
   void write_checks(std::string& text, const Catalog::File& file, const Function& function,
                     std::set<std::string>& said) const {
     const Query& query = *function.query;
@@ -384,7 +384,7 @@ class QueryWriter {
     text += at_query(query);
     const std::string said_so = gen::literal(query.name + ": " + message);
     const std::string first = "static_assert(" + condition + ",\n";
-    // As clang-format has it: below one another, or else both on lines of their own where that makes them whole.
+    // Formatted like clang-format: one below the other, or both on separate lines if they fit there.
     constexpr std::size_t beside = 14;
     constexpr std::size_t below = 4;
     if (beside + columns_of(said_so) + 2 > gen::width && below + columns_of(said_so) + 2 <= gen::width) {

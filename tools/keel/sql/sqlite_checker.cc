@@ -20,7 +20,7 @@ namespace {
 
 using db::sqlite::Connection;
 
-// What stands behind `words` in `message`, up to `end` or its end.
+// The text after `words` in `message`, up to `end` or its end.
 std::optional<std::string_view> behind(std::string_view message, std::string_view words, std::string_view end = {}) {
   const std::size_t at = message.find(words);
   if (at == message.npos) return std::nullopt;
@@ -32,7 +32,7 @@ bool is_name_byte(char c) noexcept {
   return ascii::is_alphanumeric(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80;
 }
 
-// Where `name` stands in `text` as a word.
+// The position of `name` in `text` as a whole word.
 std::optional<std::size_t> find_word(std::string_view text, std::string_view name) {
   for (std::size_t at = 0; at + name.size() <= text.size(); ++at) {
     if (!is_same_name(text.substr(at, name.size()), name)) continue;
@@ -133,7 +133,7 @@ class SqliteChecker final : public Checker {
 
  private:
   Mistake explain(std::string_view text, const Error& error) const {
-    // Not every error is SQLite's own, and then it says nothing of the last one.
+    // Not every error comes from SQLite; for others its last message is not valid.
     const std::string_view message = sqlite3_errmsg(connection_->handle());
     if (sqlite3_errcode(connection_->handle()) == SQLITE_OK || !error.message().contains(message)) {
       return {std::string(error.message()), std::nullopt};
@@ -143,7 +143,7 @@ class SqliteChecker final : public Checker {
             offset >= 0 ? std::optional(static_cast<std::size_t>(offset)) : place(text, message)};
   }
 
-  // Of the name in the message, where SQLite says no place.
+  // The place of the name in the message, if SQLite reports no place.
   static std::optional<std::size_t> place(std::string_view text, std::string_view message) {
     for (const std::string_view words : {"no such table: ", "no such column: ", " has no column named "}) {
       if (const auto name = behind(message, words)) return find_word(text, *name);
@@ -183,7 +183,7 @@ class SqliteChecker final : public Checker {
 
   static std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
-  // Of a column, what SQLite itself says.
+  // What SQLite itself reports about a column.
   Described::Column column_of(sqlite3_stmt* statement, int index) const {
     Described::Column column;
     column.name = text_of(sqlite3_column_name(statement, index));
@@ -217,7 +217,7 @@ class SqliteChecker final : public Checker {
   Schema schema_;
 };
 
-// What stands behind `as` in `create view … as select …`.
+// The text after `as` in `create view … as select …`.
 std::string select_of(std::string_view create) {
   for (const Lexeme& lexeme : lexemes_of(create)) {
     if (lexeme.is("as")) return std::string(create.substr(lexeme.offset + lexeme.text.size()));
@@ -230,7 +230,7 @@ Result<Schema> schema_of(Connection& connection) {
   struct Facts {
     bool is_strict = false;
     bool has_rowid = true;
-    int keys = 0;  // Columns of the primary key.
+    int keys = 0;  // The number of columns in the primary key.
   };
   std::vector<Facts> facts;
   auto add_table = [&](const db::Row& row) {

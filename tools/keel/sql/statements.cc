@@ -10,7 +10,7 @@ using Kind = Token::Kind;
 
 constexpr std::string_view calls[] = {"query", "query_one", "query_optional", "query_many", "execute"};
 
-// Behind these a name is no variable that is declared there.
+// After these words a name is not a variable that is declared there.
 bool is_statement_word(std::string_view name) noexcept {
   static constexpr std::string_view words[] = {"return",   "co_return", "co_await", "co_yield", "throw",
                                                "new",      "delete",    "else",     "do",       "case",
@@ -18,7 +18,7 @@ bool is_statement_word(std::string_view name) noexcept {
   return std::ranges::find(words, name) != std::end(words);
 }
 
-// Behind the bracket that closes the one at `at`, or the end.
+// The position after the bracket that closes the one at `at`, or the end.
 const Token* behind_brackets(const Token* at, const Token* end, std::string_view open, std::string_view close) {
   int depth = 0;
   for (; at != end; ++at) {
@@ -29,7 +29,7 @@ const Token* behind_brackets(const Token* at, const Token* end, std::string_view
   return end;
 }
 
-// The comma or the bracket behind the argument at `at`.
+// The comma or the bracket after the argument at `at`.
 const Token* end_of_argument(const Token* at, const Token* end) {
   int depth = 0;
   for (; at != end; ++at) {
@@ -114,7 +114,7 @@ Sources::Texts Sources::constants_of(std::size_t source, const Tokens& tokens) {
   return found;
 }
 
-// The call's own source first; of the others only one may have it, or all the same.
+// The call's own source first; of the others only one may define it, or all in the same way.
 const Sources::Text* Sources::constant(std::size_t source, std::string_view name) const {
   if (const auto own = files_[source].constants.find(name); own != files_[source].constants.end()) {
     return own->second.is_ambiguous ? nullptr : &own->second;
@@ -129,7 +129,7 @@ const Sources::Text* Sources::constant(std::size_t source, std::string_view name
   return found;
 }
 
-// Literals and names of literals side by side; or one name, whatever it is qualified with.
+// Adjacent literals and names of literals; or one name, however it is qualified.
 std::optional<Sources::Text> Sources::evaluate(std::size_t source, const Token* first, const Token* last) const {
   if (first->is("::")) ++first;
   while (last - first > 2 && first->kind == Kind::Name && first[1].is("::")) first += 2;

@@ -11,7 +11,7 @@ namespace keel::sql {
 namespace {
 
 constexpr int tree_levels_max = 200;
-constexpr int operators_max = 1000;  // One behind the other; SQLite's own limit.
+constexpr int operators_max = 1000;  // In one expression; SQLite's own limit.
 
 class Parser {
  public:
@@ -248,7 +248,7 @@ class Parser {
     source.is_natural = is_natural;
     if (take_symbol("(")) {
       if (!at().is("select") && !at().is("values") && !at().is("with")) {
-        is_bad_ = true;  // A join in parentheses: its sides would have to be told apart.
+        is_bad_ = true;  // A join in parentheses: its sides would have to be distinguished.
         return;
       }
       source.select = select();
@@ -425,7 +425,7 @@ class Parser {
     if (is_like && take("escape")) one.children.push_back(expression(strength + 1));
     return one;
   }
-  // Of PostgreSQL behind `::`: "bigint", "timestamp(3) with time zone", "int[]".
+  // For PostgreSQL, after `::`: "bigint", "timestamp(3) with time zone", "int[]".
   std::string type_name() {
     std::string type = lower_of(table_name());
     const bool is_time = type == "timestamp" || type == "time";
@@ -463,7 +463,7 @@ class Parser {
       }
       expect(take_symbol(")"));
     } else {
-      is_bad_ = true;  // A table.
+      is_bad_ = true;  // It is a table, which is not supported here.
     }
     return one;
   }

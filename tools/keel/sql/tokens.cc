@@ -34,7 +34,7 @@ class Scanner {
 
   char peek(std::size_t ahead = 0) const noexcept { return at_ + ahead < source_.size() ? source_[at_ + ahead] : '\0'; }
   bool sees(std::string_view text) const noexcept { return source_.substr(at_, text.size()) == text; }
-  // The bytes of a backslash at the end of a line with that end; 0: there is none at `at`.
+  // The size of a line splice (a backslash and the line end) at `at`; 0: there is none.
   std::size_t splice(std::size_t at) const noexcept {
     if (at >= source_.size() || source_[at] != '\\') return 0;
     if (source_.substr(at + 1, 1) == "\n") return 2;
@@ -108,7 +108,7 @@ class Scanner {
     add(Kind::Character, from);
   }
 
-  // At the opening quote. A literal that is not closed ends with its line.
+  // Called at the opening quote. An unclosed literal ends with its line.
   void text(std::size_t from) {
     Token made{Kind::Text, {}, from};
     ++at_;
@@ -130,7 +130,7 @@ class Scanner {
     ++at_;
     const std::size_t open = source_.find('(', at_);
     const std::size_t delimiter_bytes = open == source_.npos ? source_.npos : open - at_;
-    if (delimiter_bytes > 16) {  // The longest that there may be.
+    if (delimiter_bytes > 16) {  // The maximum length.
       finish(made, 0);
       return;
     }
@@ -153,7 +153,7 @@ class Scanner {
     made.origin.push_back(static_cast<std::uint32_t>(origin));
   }
 
-  // At a backslash that a byte follows.
+  // Called at a backslash that is followed by a byte.
   void escape(Token& made) {
     const std::size_t from = at_;
     const char c = source_[at_ + 1];
@@ -224,7 +224,7 @@ class Scanner {
     is_define_ = false;
     if (std::exchange(in_directive_, false)) tokens_.push_back({Kind::EndOfLine, source_.substr(at_, 0), at_});
   }
-  // To the end of a line that none follows.
+  // Skips to the end of the logical line.
   void skip_line() {
     while (at_ < source_.size() && source_[at_] != '\n') at_ += std::max<std::size_t>(splice(at_), 1);
   }
@@ -234,7 +234,7 @@ class Scanner {
   std::vector<Token> tokens_;
   bool is_line_blank_ = true;
   bool in_directive_ = false;
-  bool is_define_ = false;  // The next name is what is defined.
+  bool is_define_ = false;  // The next name is the one being defined.
 };
 
 }  // namespace

@@ -69,7 +69,7 @@ std::string Verdicts::write() const {
   std::ranges::sort(sorted.statements, {}, &Verdict::text);
   const auto again = std::ranges::unique(sorted.statements, {}, &Verdict::text);
   sorted.statements.erase(again.begin(), again.end());
-  // One value in a line, for diffs.
+  // One value per line, for diffs.
   std::string text = "{\n  \"database\": " + json::write(sorted.database) +
                      ",\n  \"version\": " + std::to_string(sorted.version) + ",\n  \"migrations\": {";
   List files(text, "    ");

@@ -105,8 +105,8 @@ class Database final : public db::Database {
   void close() noexcept override;
   Result<> attach(io::Loop& loop) override;
 
-  // Reads synchronously, for handlers that are not tasks. May only be used on the calling thread: Unavailable when the read
-  // takes more than the loop's budget (then await query() instead), InvalidArgument when the statement writes.
+  // Reads synchronously, for handlers that are not tasks. May only be used on the calling thread: Unavailable when the
+  // read takes more than the loop's budget (then await query() instead), InvalidArgument when the statement writes.
   template <class... A>
   Result<std::size_t> read_now(SqlOf<A...> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
     return with_arguments(

@@ -22,8 +22,8 @@ namespace keel::events::internal {
 struct Snapshot;
 class Subscriber;
 
-// One call of publish() that is running on a thread, or has run: what it reads, and which subscriber it calls. Only that thread
-// writes it.
+// One call of publish() that is running on a thread, or has run: what it reads, and which subscriber it calls. Only
+// that thread writes it.
 struct alignas(64) Frame {
   bool is_free() const noexcept { return snapshot.load(std::memory_order_relaxed) == nullptr; }
 

@@ -40,7 +40,7 @@ void Notes::mount(http::Router& router) {
 }
 
 Task<http::Response> Notes::create(http::Request& request) {
-  const auto draft = co_await request.json<NewNote>();  // 422 that says all that is wrong
+  const auto draft = co_await request.json<NewNote>();  // 422 with everything that is wrong
   const db::Written written = co_await database_.execute("insert into notes (text) values ($text)", draft);
   co_return http::Response::json(http::Status::Created, Note{written.last_insert_id, draft.text})
       .header("Location", "/notes/" + std::to_string(written.last_insert_id));
