@@ -27,7 +27,7 @@ std::string checksum_of(std::string_view text) {
   return digits;
 }
 
-// FNV-1a, which a table that an earlier version has written may still have.
+// FNV-1a: a table that an earlier version has written may still contain it.
 std::string former_checksum_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -39,7 +39,7 @@ Error refuse(Code code, fmt::format_string<A...> text, A&&... arguments) {
   return Error::text(code, fmt::format(text, std::forward<A>(arguments)...));
 }
 
-// NNNN of NNNN_name.sql; 0 when the name is another.
+// The NNNN of NNNN_name.sql; 0 when the name has another form.
 int version_of(std::string_view name) {
   if (name.size() < 10 || name[4] != '_' || !name.ends_with(".sql")) return 0;
   int version = 0;
@@ -90,7 +90,7 @@ Result<> write_new_file(const std::string& path, std::string_view text) {
 // "0001_users" of 0001_users.sql, 0001_users.postgres.sql, 0001_users.down.sql and 0001_users.sqlite.down.sql.
 struct FileName {
   std::string_view stem;
-  std::string_view database;  // That it is for alone; "": any.
+  std::string_view database;  // The only database that it is for; "": any.
   bool is_down = false;
 };
 FileName file_name(std::string_view name) {
@@ -114,7 +114,7 @@ FileName file_name(std::string_view name) {
   return parts;
 }
 
-// The files of one number and name: those for any database, and those for the one.
+// The files with one number and name: those for any database, and the one for this database.
 struct Versions {
   std::optional<Migration> common;
   std::optional<Migration> own;
@@ -210,7 +210,7 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
   return found;
 }
 
-// What is said of a row of the table that is not as its file.
+// The error for a row of the table that does not match its file.
 Error missing_file(std::string_view name, int version, const std::vector<Migration>& migrations) {
   if (version < 1 || static_cast<std::size_t>(version) > migrations.size()) {
     return refuse(Code::FailedPrecondition,
@@ -226,12 +226,12 @@ Error missing_file(std::string_view name, int version, const std::vector<Migrati
       name, other, other, renumbered(other, migrations.back().version + 1));
 }
 
-// What has been applied agrees with the files; the version reached. Rows with a checksum of the former kind get one of
-// today's. `may_differ`: the last one may have changed.
+// Checks that the applied rows agree with the files; returns the version reached. Rows with an old kind of checksum get
+// a new one. `may_differ`: the last one may have changed.
 Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>& migrations, bool may_differ = false) {
   int reached = 0;
   Result<> agrees;
-  Result<> changed;  // Of the row before: an error unless that was the last and may differ.
+  Result<> changed;  // For the previous row: an error, unless it was the last and may differ.
   std::vector<const Migration*> former;
   auto check = [&](int version, std::string_view name, std::string_view checksum) {
     reached = version;
@@ -262,7 +262,7 @@ Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>&
   return reached;
 }
 
-// Of an error in a file, its name and line.
+// Adds the file's name and line to an error.
 Error in_file(std::string_view name, int line, const Error& error) {
   if (line == 0) return refuse(error.code(), "migrations: {}: {}", name, error.message());
   return refuse(error.code(), "migrations: {}:{}: {}", name, line, error.message());
@@ -276,7 +276,8 @@ Result<> run(MigrationTarget& target, const Migration& migration) {
 
 std::int64_t now_sec() { return Host::current().wall_ns() / 1'000'000'000; }
 
-// The statements of a file that is not in a transaction; the transaction has been rolled back, and is begun anew.
+// Runs the statements of a file without a transaction; the current transaction is rolled back, and begun again
+// afterwards.
 Result<> run_steps(MigrationTarget& target, const Migration& migration) {
   KEEL_TRY_VOID(target.roll_back());
   int line = 0;
@@ -286,7 +287,7 @@ Result<> run_steps(MigrationTarget& target, const Migration& migration) {
   return target.begin();
 }
 
-// Runs `work` in a transaction, which it may say to commit.
+// Runs `work` in a transaction, which is committed if it says so.
 template <class F>
 Result<bool> in_transaction(MigrationTarget& target, F work) {
   Result<bool> done = [&]() -> Result<bool> {
@@ -300,7 +301,8 @@ Result<bool> in_transaction(MigrationTarget& target, F work) {
   return done;
 }
 
-// One transaction: takes the lock, looks what others have done meanwhile, applies the next one. False: none is left.
+// One transaction: takes the lock, checks what other processes have done, and applies the next file. False: there are
+// no more.
 Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& migrations, int last, int& version) {
   return in_transaction(target, [&]() -> Result<bool> {
     KEEL_TRY(version, check_applied(target, migrations));
@@ -310,7 +312,7 @@ Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& m
       KEEL_TRY_VOID(run(target, next));
     } else {
       KEEL_TRY_VOID(run_steps(target, next));
-      // Another process may have taken the last step, and recorded it.
+      // Another process may have run and recorded the last step.
       KEEL_TRY(const int reached, check_applied(target, migrations));
       if (reached >= next.version) {
         version = reached;

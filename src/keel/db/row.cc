@@ -8,7 +8,7 @@
 namespace keel::db {
 namespace {
 
-// How a callback is left that has read a value as what it is not; Rows::for_each() ends it.
+// Thrown to leave a callback that has read a value as the wrong type; Rows::for_each() catches it.
 struct Misread {
   Error error;
 };
@@ -26,7 +26,7 @@ std::string_view kind_text(ValueKind kind) noexcept {
 
 std::int64_t Row::integer_of(int column, const Value& value) const {
   if (value.kind != ValueKind::Real) is_not(column, "an integer");
-  // A double from -2^63 up to 2^63 converts; what has a fraction comes back as another one.
+  // A double from -2^63 up to 2^63 is converted; one with a fraction then compares unequal.
   const bool converts = value.real >= -9223372036854775808.0 && value.real < 9223372036854775808.0;
   const std::int64_t whole = converts ? static_cast<std::int64_t>(value.real) : 0;
   if (!converts || static_cast<double>(whole) != value.real) {
@@ -70,8 +70,7 @@ const std::uint16_t* Row::find_columns(const internal::FieldTable& table) const 
   for (std::size_t i = 0; i < table.count; ++i) missing |= std::uint64_t{table.read[i] != nullptr} << i;
   const std::uint64_t wanted = missing;
   const char* at = rows_.names_.data();
-  std::size_t expected =
-      0;  // The field that the column is likely to be: columns often come in the order of the fields.
+  std::size_t expected = 0;  // A guess: columns are often in the order of the fields.
   for (int column = 0; column < columns_; ++column) {
     std::string_view name = "?";
     if (!rows_.names_.empty()) {

@@ -17,7 +17,8 @@ Task<std::size_t> Session::stream_rows(Sql sql, Arguments, FunctionRef<Task<>(Ro
 
 bool Session::may_retry(const Error&) const noexcept { return false; }
 
-// A random time, below a bound that doubles with each attempt: those that met each other do not meet again.
+// A random time, with a maximum that doubles with each attempt, so that transactions that collided do not collide
+// again.
 Task<> Session::pause(int attempts, RetryOptions retry) {
   const std::int64_t most = std::max<std::int64_t>(
       std::min(retry.pause_max.count_ns(), retry.pause_min.count_ns() << std::min(attempts, 20)), 1);

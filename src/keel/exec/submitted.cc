@@ -14,7 +14,7 @@ namespace {
 // A thread that waits for one of several submissions.
 class Parked : public Submission::Listener {
  public:
-  Parked() noexcept : Listener{&told} {}
+  Parked() noexcept : Listener{&on_done} {}
 
   // Waits for `times` notifications; false: they did not arrive before `until`.
   bool wait(std::size_t times, Instant until) noexcept {
@@ -29,7 +29,7 @@ class Parked : public Submission::Listener {
   }
 
  private:
-  static void told(Listener& listener) noexcept {
+  static void on_done(Listener& listener) noexcept {
     auto& parked = static_cast<Parked&>(listener);
     // Done under the lock: the waiting thread may destroy this as soon as the lock is free.
     std::lock_guard lock(parked.mutex_);

@@ -89,29 +89,29 @@ struct Main : Start<void> {
 
 // --- Several, on threads of their own.
 
-// What the calling thread sleeps by: rung by signals, and by workers that have ended.
-class Bell : public Sleeper {
+// What the calling thread sleeps by: woken by signals, and by workers that have ended.
+class MainSleep : public Sleeper {
  public:
-  Bell() noexcept
-      : Sleeper{[](Sleeper& self) noexcept { static_cast<Bell&>(self).ring(); }},
+  MainSleep() noexcept
+      : Sleeper{[](Sleeper& self) noexcept { static_cast<MainSleep&>(self).end(); }},
         fd_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  ~Bell() {
+  ~MainSleep() {
     if (fd_ >= 0) ::close(fd_);
   }
-  Bell(const Bell&) = delete;
-  Bell& operator=(const Bell&) = delete;
+  MainSleep(const MainSleep&) = delete;
+  MainSleep& operator=(const MainSleep&) = delete;
 
   bool is_there() const noexcept { return fd_ >= 0; }
-  void ring() const noexcept {
+  void end() const noexcept {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(fd_, &one, sizeof one);
   }
-  // Until it is rung, or it is `until`; may return early.
+  // Until it is woken, or it is `until`; may return early.
   void wait(Instant until) const noexcept {
-    pollfd rung{.fd = fd_, .events = POLLIN, .revents = 0};
+    pollfd woken{.fd = fd_, .events = POLLIN, .revents = 0};
     const Duration left = until - Host::system().now();
     const bool is_long = left >= 1_h;
-    ::poll(&rung, 1, is_long ? 3'600'000 : static_cast<int>(std::max<std::int64_t>(left.count_ms() + 1, 0)));
+    ::poll(&woken, 1, is_long ? 3'600'000 : static_cast<int>(std::max<std::int64_t>(left.count_ms() + 1, 0)));
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t got = ::read(fd_, &count, sizeof count);
   }
@@ -154,7 +154,7 @@ struct Worker::Crew {
     std::vector<bool> has_listened;
   };
 
-  Crew(int count, const Bell& b, metrics::Registry* registry) : bell(b), running(count) {
+  Crew(int count, const MainSleep& b, metrics::Registry* registry) : main_sleep(b), running(count) {
     for (int i = 0; i < count; ++i) {
       members.emplace_back(*this, i);
       if (registry == nullptr) continue;
@@ -180,13 +180,13 @@ struct Worker::Crew {
       has_failed.store(true);
     }
     running.fetch_sub(1);
-    bell.ring();
+    main_sleep.end();
   }
   Result<Listener> listen(int index, const Address& address, io::ListenOptions options);
 
   Result<> result();
 
-  const Bell& bell;
+  const MainSleep& main_sleep;
   std::deque<Member> members;
   std::atomic<int> running;
   std::atomic<bool> has_failed{false};
@@ -270,9 +270,9 @@ Result<> run(Task<>&& main, io::EngineKind kind) {
 
 Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
   KEEL_CHECK(io::Loop::current() == nullptr, "run() is called where no loop runs");
-  Bell bell;
-  if (!bell.is_there()) return Error::from_errno("eventfd", errno);
-  const StopSignals signals(bell);
+  MainSleep main_sleep;
+  if (!main_sleep.is_there()) return Error::from_errno("eventfd", errno);
+  const StopSignals signals(main_sleep);
   KEEL_TRY(auto runtime, io::Runtime::make({.workers = options.workers, .engine = options.engine, .pin = options.pin}));
   KEEL_TRY_VOID(runtime->start());
   std::optional<io::StallWatch> watch;
@@ -280,11 +280,11 @@ Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
     KEEL_CHECK(static_cast<bool>(options.on_stall), "reporting stalls needs a function that receives them: on_stall");
     watch.emplace(*runtime, options.stall_after, [&](const io::Stall& stall) { options.on_stall(stall); });
   }
-  Worker::Crew crew(runtime->workers(), bell, options.metrics);
+  Worker::Crew crew(runtime->workers(), main_sleep, options.metrics);
   runtime->each([&](io::Loop& loop) { crew.begin(loop.index(), begin); });
   Instant limit = Instant::never();
   while (crew.running.load() != 0) {
-    bell.wait(limit);
+    main_sleep.wait(limit);
     if (signals.arrived()) signals.restore();
     if (!crew.is_ending.load()) {
       if (!signals.arrived() && !crew.has_failed.load()) continue;

@@ -14,7 +14,7 @@ bool CompletionCore::begin(Submission& submission) {
   return !submission.listen(*this);
 }
 
-void CompletionCore::told(Listener& listener) noexcept {
+void CompletionCore::on_done(Listener& listener) noexcept {
   auto& self = static_cast<CompletionCore&>(listener);
   // Once it is posted, this object may be destroyed immediately.
   self.home_->post(self.arrival_);

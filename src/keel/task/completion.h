@@ -23,7 +23,7 @@ namespace keel {
 // The part that does not depend on the type.
 class CompletionCore : public Leaf, private Submission::Listener {
  protected:
-  CompletionCore() noexcept : Leaf(&cancel_submission), Listener{&told} {}
+  CompletionCore() noexcept : Leaf(&cancel_submission), Listener{&on_done} {}
   ~CompletionCore() = default;
   bool begin(Submission& submission);
 
@@ -34,7 +34,7 @@ class CompletionCore : public Leaf, private Submission::Listener {
     static void run_it(Job& job) noexcept { static_cast<Arrival&>(job).completion.wake(); }
     CompletionCore& completion;
   };
-  static void told(Listener& listener) noexcept;
+  static void on_done(Listener& listener) noexcept;
   static void cancel_submission(Leaf& leaf) noexcept;
 
   Submission* submission_ = nullptr;

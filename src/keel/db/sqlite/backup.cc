@@ -16,7 +16,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-constexpr int busy_wait_ms = 10;  // Of a page that is written at this moment; then the next step tries again.
+constexpr int busy_wait_ms = 10;  // For a page that is being written; the next step then tries again.
 
 Result<> sync_folder_of(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
@@ -55,7 +55,7 @@ Result<> Backup::open() {
     }
   }
   KEEL_TRY(source_, Connection::open({.path = options_.source, .access = Access::ReadOnly, .vfs = options_.vfs}));
-  // The transaction stays, so that all steps see what the first one sees.
+  // The transaction stays open, so that all steps see the same as the first.
   KEEL_TRY_VOID(source_->run_script("begin; select count(*) from sqlite_schema"));
 
   if (options_.vfs == nullptr) {
@@ -67,7 +67,7 @@ Result<> Backup::open() {
   is_made_ = true;
   const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   int code = sqlite3_open_v2(part_.c_str(), &copy_, flags, options_.vfs);
-  // Half of a copy is thrown away, and so needs no journal.
+  // An incomplete copy is discarded, and so needs no journal.
   if (code == SQLITE_OK) {
     code = sqlite3_exec(copy_, "pragma journal_mode=off; pragma synchronous=full", nullptr, nullptr, nullptr);
   }
@@ -88,7 +88,7 @@ Result<bool> Backup::step() {
   if (code == SQLITE_DONE) {
     done = finish();
   } else {
-    // The message is set by what ends it.
+    // The message is set by the call that ends it.
     sqlite3_backup_finish(std::exchange(backup_, nullptr));
     done = error_of(copy_, code);
   }
@@ -118,7 +118,7 @@ void Backup::close() noexcept {
   if (copy_ != nullptr) sqlite3_close_v2(std::exchange(copy_, nullptr));
   source_.reset();
   if (!std::exchange(is_made_, false) || options_.vfs != nullptr) return;
-  for (const char* const suffix : {"", "-wal", "-shm"}) ::unlink((part_ + suffix).c_str());  // Those of a check.
+  for (const char* const suffix : {"", "-wal", "-shm"}) ::unlink((part_ + suffix).c_str());  // The files of a check.
 }
 
 }  // namespace keel::db::sqlite

@@ -17,7 +17,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-constexpr int links_max = 40;  // As the kernel has it.
+constexpr int links_max = 40;  // The kernel's own limit.
 
 Code code_of(int extended) noexcept {
   switch (extended) {
@@ -69,10 +69,10 @@ Code code_of(int extended) noexcept {
 
 bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// To SQLite it is white space, wherever it stands.
+// SQLite treats it as white space everywhere.
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-// Of statements that would change what Database relies on (its transactions, settings and files): what does it instead.
+// For statements that would change what Database relies on (its transactions, settings and files): what to use instead.
 // Null for all others.
 const char* instead_of_control(std::string_view text) noexcept {
   static constexpr const char* transaction =
@@ -100,18 +100,18 @@ int line_of(std::string_view text, std::size_t offset) noexcept {
                  text.begin(), text.begin() + static_cast<std::ptrdiff_t>(std::min(offset, text.size())), '\n'));
 }
 
-// SQLite makes a database that every user can read; a WAL and its index get the mode of the database. mknod() opens
-// nothing: closing a descriptor would end the locks that this process has on the file.
+// SQLite would create a database that every user can read; a WAL and its index get the mode of the database. mknod()
+// opens nothing, because closing a descriptor would release the locks that this process has on the file.
 void make_private_file(const ConnectionOptions& options) {
   if (options.vfs != nullptr || options.path.empty() || options.path == ":memory:") return;
   std::filesystem::path file = options.path;
   for (int links = 0; links < links_max; ++links) {
-    // What is wrong with the path, SQLite says.
+    // If the path is wrong, SQLite reports it.
     if (::mknod(file.c_str(), S_IFREG | S_IRUSR | S_IWUSR, 0) == 0 || errno != EEXIST) return;
     std::error_code is_no_link;
     const std::filesystem::path target = std::filesystem::read_symlink(file, is_no_link);
     if (is_no_link) return;
-    file = file.parent_path() / target;  // Which may be absolute.
+    file = file.parent_path() / target;  // The target may be absolute.
   }
 }
 
@@ -148,7 +148,7 @@ Connection::Connection(sqlite3* handle, const ConnectionOptions& options)
 }
 
 Connection::~Connection() {
-  // close_v2 waits for statements that are finalised later: those of the cache go after this.
+  // close_v2 waits for statements that are finalised later: those in the cache are destroyed after this.
   sqlite3_close_v2(handle_);
 }
 
@@ -156,7 +156,7 @@ Result<std::unique_ptr<Connection>> Connection::open(const ConnectionOptions& op
   use_pool_memory();
   const bool writes = options.access == Access::ReadWrite;
   sqlite3* handle = nullptr;
-  // A reader, too, opens for writing: it may have to recover the WAL. query_only refuses its writes.
+  // A reader is also opened for writing, because it may have to recover the WAL. query_only prevents writes.
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   if (writes) {
     flags |= SQLITE_OPEN_CREATE;
@@ -194,7 +194,7 @@ Result<Statement> Connection::prepare(std::string_view text) {
 }
 
 Result<Statement> Connection::prepare_control(std::string_view text) {
-  // `$1` would be a name for SQLite, and names are numbered as they come; `?1` is a number. Names stay what they are.
+  // SQLite would read `$1` as a name, and numbers names in their order; `?1` is a number. Names are not changed.
   std::string numbered(text);
   int parameters = count_parameters(text);
   if (parameters >= 0) {
@@ -235,7 +235,7 @@ Result<> Connection::run_values(Sql sql, std::span<const Value> values, Rows* ro
 }
 
 Result<> Connection::run_script(std::string_view text, int* line, Control control) {
-  // SQLite reads up to it, and what stands behind it would be left out.
+  // SQLite stops reading there, and the text after it would be ignored.
   if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos) {
     if (line != nullptr) *line = line_of(text, nul);
     return fail(Code::InvalidArgument, "SQL text has a NUL byte");
@@ -297,12 +297,12 @@ void Connection::limit_steps(int steps) noexcept {
 void Connection::start_steps(Statement& statement) noexcept {
   counts_steps_ = true;
   step_limit_met_ = false;
-  // SQLite calls the handler when the statement's own count of steps, from its last reset to 0, meets the limit.
+  // SQLite calls the handler when the number of steps of the statement since it was last reset to 0 reaches the limit.
   sqlite3_stmt_status(statement.handle(), SQLITE_STMTSTATUS_VM_STEP, 1);
 }
 
 int Connection::on_steps(void* at) noexcept {
-  // Other statements, such as the end of a snapshot, meet the limit by the sum of all their runs.
+  // Other statements, such as the end of a snapshot, reach the limit by the sum of all their runs.
   auto& connection = *static_cast<Connection*>(at);
   connection.step_limit_met_ = connection.counts_steps_;
   return connection.counts_steps_ ? 1 : 0;
@@ -310,9 +310,9 @@ int Connection::on_steps(void* at) noexcept {
 
 void Connection::interrupt() noexcept { sqlite3_interrupt(handle_); }
 
-// What is found in a WAL may be in the system's cache alone: where a sync failed, the system takes its pages for
-// written, and SQLite, at the next start, for committed. What is committed behind it, or moved into the file, would be
-// lost or torn with it when the power goes. The same bytes, written again, are synced in earnest. Nobody appends
+// Data found in a WAL may exist only in the system's cache: after a failed sync the system considers its pages written,
+// and SQLite considers them committed at the next start. Anything committed after it, or moved into the file, would be
+// lost or damaged when the power fails. Writing the same bytes again makes the sync effective. Nobody appends
 // meanwhile.
 Result<> Connection::sync_wal() {
   constexpr int at_once = 64 * 1024;
@@ -321,7 +321,7 @@ Result<> Connection::sync_wal() {
     case SQLITE_OK:
       break;
     case SQLITE_BUSY:      // A writing connection has done this.
-    case SQLITE_READONLY:  // Nothing will stand behind it.
+    case SQLITE_READONLY:  // Nothing will be written after it.
       return {};
     default:
       return error_of(handle_, begun);

@@ -22,7 +22,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-// What the one who asked for `sql`, or without a text for something else, is told of its failure.
+// The error for the caller of `sql`, or without a text for another operation.
 Error failure_of(const Sql& sql, Error&& error) noexcept {
   if (error.code() != Code::Cancelled && error.code() != Code::ResourceExhausted) {
     error = std::move(error).from_environment();
@@ -31,8 +31,8 @@ Error failure_of(const Sql& sql, Error&& error) noexcept {
   return std::move(error);
 }
 
-// A new database is private (connection.h); one that was there has the mode that an operator, or an earlier version,
-// gave it.
+// A new database is private (connection.h); an existing one keeps the mode that an operator, or an earlier version, has
+// set.
 void warn_of_others(const DatabaseOptions& options) {
   if (options.vfs != nullptr) return;
   for (const char* suffix : {"", "-wal", "-shm"}) {
@@ -52,7 +52,7 @@ class DatabaseCall final : public Leaf {
   using Value = void;
   enum class Kind : std::uint8_t { Query, Execute, Body, Begin, Commit, Savepoint, Release, Fetch, BeginRead };
 
-  // A statement that gives its rows a part at a time.
+  // A statement that returns its rows in parts.
   struct Stream {
     explicit Stream(Database::State& s) noexcept : state(s) {}
     ~Stream() {
@@ -126,7 +126,7 @@ class DatabaseCall final : public Leaf {
     return true;
   }
   Result<> take() noexcept {
-    // What a body fails with is its own.
+    // The error of a body is passed on unchanged.
     if (!result_ && kind_ != Kind::Body) [[unlikely]]
       return failure_of(sql, std::move(result_).error());
     return std::move(result_);
@@ -135,8 +135,8 @@ class DatabaseCall final : public Leaf {
   Sql sql{""};
   std::span<const db::Value> values;
   FunctionRef<Result<>(Connection&)>* body = nullptr;
-  Stream* stream = nullptr;                 // Of Fetch, whose rows are there.
-  FunctionRef<Result<>()>* step = nullptr;  // Of Fetch: what is done instead, without a connection.
+  Stream* stream = nullptr;                 // For Fetch: the rows have been read.
+  FunctionRef<Result<>()>* step = nullptr;  // For Fetch: a step that needs no connection.
   Rows rows;
   Written written() const noexcept { return write_.written; }
   std::uint64_t transaction() const noexcept { return write_.transaction; }
@@ -207,9 +207,9 @@ class DatabaseCall final : public Leaf {
       std::lock_guard lock(call.state_.mutex);
       --call.state_.executor_reads;
     }
-    call.home_->post(call.arrived_);  // Gone after this.
+    call.home_->post(call.arrived_);  // Destroyed after this.
   }
-  // What was done elsewhere, begun at `begun`, is here again.
+  // The result of another thread's work, begun at `begun`, has arrived.
   void count_stages(Instant begun) noexcept {
     stages_->add(Stage::DatabaseWait, begun - asked_);
     stages_->add(Stage::Database, Host::current().precise_now() - begun);
@@ -319,19 +319,19 @@ class DatabaseCall final : public Leaf {
 
   Database::State& state_;
   const Kind kind_;
-  Reader* reader_ = nullptr;  // Whose memory `rows` has: a loop's, because there this ends where it began.
+  Reader* reader_ = nullptr;  // The owner of the memory of `rows`: a loop's reader, because this ends where it began.
   Executor* home_ = nullptr;
-  StageClock* stages_ = nullptr;  // Of the request that this is for, when it is measured:
-  Instant asked_;                 // since when this waits for another thread,
+  StageClock* stages_ = nullptr;  // For the request that this belongs to, if it is measured:
+  Instant asked_;                 // since when it has waited for another thread,
   Instant begun_;                 // and when the pool began to read.
   Arrived arrived_;
   Read read_;
   Write write_;
-  Instant posted_;           // To the pool.
-  bool has_waited_ = false;  // All its threads were at work.
+  Instant posted_;           // Posted to the pool at this time.
+  bool has_waited_ = false;  // All threads of the pool were busy.
   bool on_writer_ = false;
-  bool cancelled_ = false;         // Under the state's lock.
-  Connection* running_ = nullptr;  // Under the state's lock.
+  bool cancelled_ = false;         // Guarded by the state's lock.
+  Connection* running_ = nullptr;  // Guarded by the state's lock.
   Result<> result_;
 };
 
@@ -485,7 +485,7 @@ Task<> Database::try_write() {
     std::int64_t version = 0;
     auto keep = [&version](const Row& row) { version = row.integer(0); };
     KEEL_TRY_VOID(connection.query("select user_version from pragma_user_version", keep));
-    // SQLite writes the page whether the number is another one or not.
+    // SQLite writes the page even if the number is unchanged.
     return connection.run_script("pragma user_version = " + std::to_string(version));
   };
   co_await transact(touch);

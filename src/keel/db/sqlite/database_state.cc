@@ -1,4 +1,4 @@
-// What a Database has, and what it tells of it.
+// The members of a Database, and its metrics.
 
 #include <utility>
 

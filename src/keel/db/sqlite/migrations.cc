@@ -17,7 +17,7 @@ class Target final : public MigrationTarget {
 
   std::string_view database() const override { return "sqlite"; }
 
-  // Tables can be built anew only while foreign keys are off, and that cannot change within a transaction.
+  // Tables can be rebuilt only while foreign keys are off, and that cannot be changed within a transaction.
   Result<> prepare() override { return connection_.run_script("pragma foreign_keys=off"); }
   Result<> finish() override { return connection_.run_script("pragma foreign_keys=on"); }
 
@@ -111,7 +111,7 @@ class Target final : public MigrationTarget {
     return sound;
   }
 
-  // Within a transaction, which `vacuum` alone ends first.
+  // Within a transaction, which is ended first only for `vacuum`.
   Result<bool> step(const Migration& migration, int& line) {
     KEEL_TRY(const std::int64_t applied, applied_at(migration));
     if (applied != 0) return false;
@@ -154,7 +154,7 @@ class Target final : public MigrationTarget {
     std::size_t begin = 0;
     while (begin < text.size()) {
       std::size_t end = text.find(';', begin);
-      // The semicolons of a trigger, of a string and of a comment end nothing.
+      // The semicolons in a trigger, a string or a comment do not end it.
       while (end != text.npos && sqlite3_complete(text.substr(begin, end + 1 - begin).c_str()) == 0) {
         end = text.find(';', end + 1);
       }

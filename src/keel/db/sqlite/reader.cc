@@ -47,7 +47,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
   Result<> result = entry->statement.run(values, rows, rows_bytes_max_);
   connection_->stop_steps();
   if (result) [[likely]] {
-    // A read within a row of this one may drop the statement from the cache.
+    // A read within a row of this one may remove the statement from the cache.
     entry->statement.name_columns(rows);
     reads.add();
     return Outcome::Done;
@@ -64,7 +64,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
 
 Result<> Reader::begin_snapshot() {
   if (loop_ == nullptr) return {};
-  // Asked before the snapshot begins: everything acknowledged by now is in it.
+  // Checked before the snapshot begins: everything acknowledged until now is in it.
   const std::uint64_t committed = writer_.committed();
   if (open_) {
     if (seen_ == committed) [[likely]]

@@ -9,7 +9,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-// The row on which `statement` stands.
+// Captures the current row of `statement`.
 void capture(sqlite3_stmt* statement, Rows& rows) {
   const int columns = sqlite3_data_count(statement);
   NewRow row(rows, columns);
@@ -89,13 +89,13 @@ Result<> Statement::bind(std::span<const Value> values) {
 
 Result<> Statement::finish(int code) {
   if (code == SQLITE_DONE) [[likely]] {
-    // An error of the reset would repeat one that step has given.
+    // The reset would only repeat an error of the step.
     sqlite3_reset(statement_);
     return {};
   }
   Error error = error_of(sqlite3_db_handle(statement_), code);
   sqlite3_reset(statement_);
-  // The table may be another one, or gone, since this was prepared: no value is wrong then.
+  // The table may have changed or gone since this was prepared: then no value is wrong.
   if ((code & 0xff) == SQLITE_ERROR && !is_right_still()) return std::move(error).as(Code::Internal);
   return error;
 }
@@ -144,7 +144,7 @@ Result<bool> Statement::fetch(Rows& rows, std::size_t bytes) {
 
 void Statement::name_columns(Rows& rows) {
   if (rows.count() == 0) return;
-  // SQLite prepares it anew when the schema has changed: columns may have other names then.
+  // SQLite prepares it again when the schema has changed: then columns may have other names.
   const int prepared = 1 + sqlite3_stmt_status(statement_, SQLITE_STMTSTATUS_REPREPARE, 0);
   if (prepared != named_) [[unlikely]] {
     names_.clear();

@@ -15,9 +15,9 @@
 namespace keel::db::sqlite {
 namespace {
 
-// Longer is never meant, and waiting forever cannot be added to a clock.
+// A longer time is never intended, and an infinite wait cannot be added to a clock.
 constexpr Duration hold_limit = 1_h;
-// While another process has the lock, it is asked for after each of these, and then after the last of them again.
+// The pauses between attempts while another process has the lock; the last one is repeated.
 constexpr Duration lock_delays[] = {1_ms, 2_ms, 5_ms, 10_ms, 20_ms, 50_ms};
 constexpr int lock_delays_count = static_cast<int>(std::size(lock_delays));
 constexpr log::Message writes_again = "the disk accepts writes again";
@@ -27,7 +27,7 @@ constexpr const char* waits_for_itself =
     "run it on the transaction instead of the database, or after commit()";
 constexpr const char* outcome_unknown = "the disk failed while this was being committed: its outcome is unknown";
 
-// Of all writers, so that a task that holds one of them is not taken for the holder of another.
+// Numbers of all writers, so that the holder of one writer is not mistaken for the holder of another.
 std::atomic<std::uint64_t> transactions_begun{0};
 
 void mark_begun(Write& write) noexcept {
@@ -61,7 +61,7 @@ Result<> Writer::start() {
   KEEL_TRY_VOID(prepare(roll_back_to_, "rollback to keel_write"));
   // Whoever waits for a commit is told of it before what it has made due.
   connection_->wal().defer();
-  // The lock is waited for here, and not inside of SQLite.
+  // The wait for the lock is here, and not inside SQLite.
   connection_->set_busy_timeout(Duration());
   if (executor_ == nullptr) thread_ = Host::current().start_thread("db-writer", [this] { work(); });
   return {};
@@ -78,7 +78,7 @@ void Writer::stop() noexcept {
   if (thread_ != nullptr) thread_->join();
   thread_.reset();
   if (connection_ != nullptr) {
-    // Best effort: what could not be moved now is in the WAL, and is found there at the next start.
+    // Best effort: what could not be moved now stays in the WAL, and is found there at the next start.
     connection_->set_busy_timeout(100_ms);
     (void)connection_->checkpoint().is_ok();
     for (Statement* statement : {&begin_, &commit_, &roll_back_, &savepoint_, &release_, &roll_back_to_}) {
@@ -156,7 +156,7 @@ void Writer::wake() noexcept {
   executor_->post(job_);
 }
 
-// On an executor: one step, and the next one when there is more to do.
+// On an executor: does one step, and posts the next if there is more to do.
 void Writer::run_job() noexcept {
   Lock lock(mutex_);
   if (has_work()) step(lock);
@@ -183,7 +183,7 @@ void Writer::work() noexcept {
       wake_.wait_for(lock, std::chrono::nanoseconds(left.count_ns()),
                      [this] { return dropped_ || !held_queue_.empty(); });
     } else if (lock_retries_ != 0 && !queue_.empty()) {
-      sleeping_ = false;  // What comes meanwhile waits for the lock as well.
+      sleeping_ = false;  // Writes that come meanwhile wait for the lock as well.
       wake_.wait_for(lock, std::chrono::nanoseconds((retry_at_ - Host::current().now()).count_ns()));
     } else {
       wake_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
@@ -197,14 +197,14 @@ void Writer::work() noexcept {
   }
 }
 
-// Takes and does what is next: a group, or one thing of the interactive transaction.
+// Takes and does the next work: a group, or one statement of the interactive transaction.
 void Writer::step(Lock& lock) noexcept {
   if (holds_) {
     step_held(lock);
     return;
   }
   if (timer_.is_running()) Host::current().stop_timer(timer_);
-  // The lock first: until it is there, writes are in the queue and can be taken back.
+  // The lock first: until it is obtained, writes are in the queue and can be withdrawn.
   lock.unlock();
   Result<> begun = begin_.run();
   const bool is_locked = !begun && (sqlite3_errcode(connection_->handle()) & 0xff) == SQLITE_BUSY;
@@ -241,7 +241,7 @@ void Writer::take_from_queue(Write& write) noexcept {
   stats_.wait_time = stats_.wait_time + (Host::current().now() - (write.locked_until - lock_timeout_));
 }
 
-// True: it is one that begins an interactive transaction.
+// True: the write begins an interactive transaction.
 bool Writer::take_group(Writes& group) noexcept {
   for (int i = 0; i < options_.group_max && !queue_.empty(); ++i) {
     const bool begins = queue_.front().kind == Write::Kind::Begin;
@@ -254,7 +254,7 @@ bool Writer::take_group(Writes& group) noexcept {
   return false;
 }
 
-// Another process has the lock: those who have waited for it long enough get `error`, the others wait on.
+// Another process has the lock: writes that have waited long enough get `error`, the others continue to wait.
 void Writer::wait_for_lock(Lock& lock, const Error& error) noexcept {
   const Instant now = Host::current().now();
   Writes late;
@@ -320,9 +320,9 @@ Writer::Outcome Writer::outcome_of_error() noexcept {
   return connection_->is_autocommit() ? Outcome::Lost : Outcome::Fine;
 }
 
-// One statement undoes itself when it fails, so it needs no savepoint, which would copy each page it touches. Two kinds
-// do: those that leave a deferred foreign key violated, and those that fail half-way by `or fail`. They are found out
-// when it happens, at the cost of their group, and have a savepoint from then on.
+// A single statement undoes itself when it fails, so it needs no savepoint, which would copy each page it touches. Two
+// kinds do need one: those that leave a deferred foreign key violated, and those that fail half-way because of `or
+// fail`. They are recognised when that happens, which costs their group, and get a savepoint from then on.
 Writer::Outcome Writer::run_in_group(Write& write) noexcept {
   if (write.kind != Write::Kind::Statement) return run_in_savepoint(write);
   auto entry = connection_->statements().find(*write.sql);
@@ -353,7 +353,7 @@ Writer::Outcome Writer::run_in_savepoint(Write& write) noexcept {
     const Outcome outcome = outcome_of_error();
     if (outcome != Outcome::Fine) return outcome;
   } else if (connection_->is_autocommit()) {
-    // A body that swallowed an error which ended the transaction.
+    // A body has ignored an error that ended the transaction.
     write.result = fail(Code::Conflict, "an error inside ended the transaction");
     return Outcome::Lost;
   } else if (connection_->has_deferred_violations()) {
@@ -403,11 +403,11 @@ void Writer::disk_has_changed() noexcept {
 }
 
 void Writer::roll_back() noexcept {
-  // After an error SQLite may have done it already.
+  // After an error SQLite may already have done it.
   if (!connection_->is_autocommit()) (void)roll_back_.run().is_ok();
 }
 
-// Waits for the lock here: what runs again has begun and is in no queue.
+// Waits for the lock here: a repeated write has begun and is in no queue.
 Result<> Writer::begin_again(const Write& write) noexcept {
   connection_->set_busy_timeout(write.locked_until - Host::current().now());
   Result<> begun = begin_.run();
@@ -563,7 +563,7 @@ bool Writer::serve_held(Write& write, std::uint64_t undo_to) noexcept {
 
 void Writer::commit_held(Write& write) noexcept {
   {
-    // Whatever comes now comes too late; the Transaction may be gone before the next lock.
+    // Statements from now on come too late; the Transaction may be destroyed before the lock is next taken.
     std::lock_guard lock(mutex_);
     held_ = 0;
   }
@@ -620,7 +620,7 @@ void Writer::fail_all(Writes& group, const Error& error) noexcept {
   finish_all(group);
 }
 
-// Sends each executor what is its, with one wake-up.
+// Posts its writes to each executor, with one wake-up.
 void Writer::finish_all(Writes& group) noexcept {
   while (Write* write = group.pop_front()) {
     Executor* const home = write->home;
@@ -638,7 +638,7 @@ void Writer::finish_all(Writes& group) noexcept {
       std::lock_guard lock(mutex_);
       stats_.failed += failed;
     }
-    // Gone after this.
+    // Destroyed after this.
     home->post_all(*first, *last);
   }
 }
@@ -648,7 +648,7 @@ void Writer::finish(Write& write) noexcept {
     std::lock_guard lock(mutex_);
     ++stats_.failed;
   }
-  // Gone after this.
+  // Destroyed after this.
   write.home->post(*write.done);
 }
 

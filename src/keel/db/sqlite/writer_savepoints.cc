@@ -1,4 +1,4 @@
-// The savepoints of an interactive transaction. All have one name in SQLite, which stands for the innermost.
+// The savepoints of an interactive transaction. In SQLite all have the same name, which stands for the innermost.
 
 #include <algorithm>
 
@@ -12,7 +12,7 @@ void Writer::drop(std::uint64_t transaction, std::uint64_t savepoint) noexcept {
   undo_to_ = undo_to_ == 0 ? savepoint : std::min(undo_to_, savepoint);
 }
 
-// How many savepoints are open from this one on to the innermost; 0: it is over.
+// How many savepoints are open, from this one to the innermost; 0: it is over.
 std::size_t Writer::savepoints_from(std::uint64_t savepoint) const noexcept {
   const auto found = std::find(savepoints_.begin(), savepoints_.end(), savepoint);
   return static_cast<std::size_t>(savepoints_.end() - found);

@@ -24,10 +24,10 @@ constexpr std::int64_t julian_epoch_ms = 210'866'760'000'000;  // 1970-01-01 in 
 
 class File;
 
-// What the connections of this process share of one file.
+// What the connections of this process share for one file.
 struct Shared {
   std::vector<File*> files;
-  std::vector<std::unique_ptr<char[]>> regions;  // The WAL's index, while somebody maps it.
+  std::vector<std::unique_ptr<char[]>> regions;  // The WAL's index, while a connection maps it.
 };
 
 struct World {
@@ -113,7 +113,7 @@ class File final : public internal::VfsFile {
     } else {
       if (others >= SQLITE_LOCK_RESERVED) return SQLITE_BUSY;
       if (level == SQLITE_LOCK_EXCLUSIVE && others == SQLITE_LOCK_SHARED) {
-        // No reader comes in any more; those that are in may finish.
+        // No new reader is admitted; present readers may finish.
         level_ = SQLITE_LOCK_PENDING;
         return SQLITE_BUSY;
       }
@@ -183,7 +183,7 @@ class File final : public internal::VfsFile {
     if (!maps) shared_.regions.clear();
   }
 
-  // The highest level that another connection has.
+  // The highest level of another connection.
   int highest_of_others() const noexcept {
     int highest = SQLITE_LOCK_NONE;
     for (const File* other : shared_.files) {
@@ -197,7 +197,7 @@ class File final : public internal::VfsFile {
   const std::string path_;
   const int fd_;
   const bool removed_at_close_;
-  bool syncs_folder_;  // With its next sync.
+  bool syncs_folder_;  // Syncs the folder with its next sync.
   int level_ = SQLITE_LOCK_NONE;
   bool maps_ = false;          // Shared memory.
   unsigned shared_locks_ = 0;  // Bits of the shared memory's locks.
@@ -219,7 +219,7 @@ struct SimVfs::State final : internal::Vfs {
     return SQLITE_OK;
   }
 
-  // Of what concerns no open file.
+  // For calls that concern no open file.
   static sqlite3_vfs methods();
   static sim::Disk& disk_of(sqlite3_vfs* vfs) noexcept { return static_cast<State&>(of(vfs)).world.disk; }
   static int remove(sqlite3_vfs* vfs, const char* path, int syncs_folder);
@@ -237,7 +237,7 @@ int SimVfs::State::remove(sqlite3_vfs* vfs, const char* path, int syncs_folder) 
 }
 
 int SimVfs::State::access(sqlite3_vfs* vfs, const char* path, int what, int* out) {
-  // As on Unix, an empty file is not there.
+  // As on Unix, an empty file counts as missing.
   const std::int64_t size = disk_of(vfs).find(path);
   *out = size > 0 || (size == 0 && what != SQLITE_ACCESS_EXISTS) ? 1 : 0;
   return size >= 0 || size == -ENOENT ? SQLITE_OK : SQLITE_IOERR_ACCESS;
@@ -292,7 +292,7 @@ sqlite3_vfs SimVfs::State::methods() {
 }
 
 SimVfs::SimVfs(sim::Disk& disk, std::uint64_t seed) : state_(std::make_unique<State>(disk)) {
-  // The generator would take its seed from the default VFS; 0 means that it does.
+  // The generator would otherwise take its seed from the default VFS; 0 means that it does.
   sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, static_cast<int>(seed % 1'000'000'007) + 1, nullptr);
 }
 

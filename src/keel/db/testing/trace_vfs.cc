@@ -56,7 +56,7 @@ struct Record {
 // A file of the VFS below.
 class TracedFile : public internal::VfsFile {
  public:
-  // `room` holds what that VFS has opened.
+  // `room` holds the file that this VFS has opened.
   explicit TracedFile(std::unique_ptr<std::byte[]> room) noexcept : room_(std::move(room)) {}
 
   int close() override { return io().xClose(below()); }
@@ -149,7 +149,7 @@ struct TraceVfs::State final : internal::Vfs {
     auto room = std::make_unique<std::byte[]>(static_cast<std::size_t>(below->szOsFile));
     auto* const opened = reinterpret_cast<sqlite3_file*>(room.get());
     if (const int code = below->xOpen(below, name, opened, flags, flags_out); code != SQLITE_OK) {
-      // What has methods is closed, even after an error.
+      // A file that has methods is closed, even after an error.
       if (opened->pMethods != nullptr) opened->pMethods->xClose(opened);
       return code;
     }
@@ -204,7 +204,7 @@ void TraceVfs::clear() {
 void TraceVfs::fail_sync(int nth) noexcept { state_->record.failing_sync.store(nth); }
 void TraceVfs::fill_disk(bool full) noexcept { state_->record.write_error.store(full ? SQLITE_FULL : SQLITE_OK); }
 void TraceVfs::lack_memory(bool lacks) noexcept { state_->record.write_error.store(lacks ? SQLITE_NOMEM : SQLITE_OK); }
-// What SQLite makes of EROFS.
+// SQLite's error for EROFS.
 void TraceVfs::refuse_writes(bool refuses) noexcept {
   state_->record.write_error.store(refuses ? SQLITE_IOERR_WRITE : SQLITE_OK);
 }

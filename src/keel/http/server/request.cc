@@ -148,8 +148,8 @@ std::string_view Request::id() {
 
 std::string_view Request::trailers() const noexcept {
   if (reader_ != nullptr) return reader_->trailers();
-  const Behind* const behind = get<Behind>();
-  return behind != nullptr ? behind->trailers : std::string_view();
+  const AfterBody* const after = get<AfterBody>();
+  return after != nullptr ? after->trailers : std::string_view();
 }
 std::optional<std::string_view> Request::trailer(std::string_view name) const noexcept {
   return Trailers::find(trailers(), name);

@@ -212,7 +212,7 @@ class Request {
     const void* value;
     const Note* next;
   };
-  struct Behind {  // Kept with a request whose body was collected.
+  struct AfterBody {  // Kept with a request whose body was collected.
     std::string_view trailers;
   };
   template <class T>

@@ -61,7 +61,7 @@ std::uint8_t number_of(Code code) noexcept {
 }
 
 // What the application's errors are to a peer by their code; of others only what says that another try may help.
-Code told(const Error& error) noexcept {
+Code code_to_send(const Error& error) noexcept {
   if (error.is_bug()) return Code::Internal;
   if (!error.is_from_environment()) return error.code();
   switch (error.code()) {
@@ -254,7 +254,7 @@ Result<std::uint8_t> common_version(const Hello& ours, const Hello& theirs) {
 }
 
 void put_error(Buffer& out, const Error& error) {
-  put(out, number_of(told(error)));
+  put(out, number_of(code_to_send(error)));
   if (error.is_from_environment() || error.is_bug()) return;
   std::string_view text = error.message().substr(0, message_bytes_max);
   // Not within a character of UTF-8.

@@ -213,7 +213,7 @@ class Connection {
   bool is_old_ = false;       // It is closed when nothing is under way, and made again.
   bool is_retiring_ = false;  // It is being closed for that.
 
-  // A server that says nothing for longer than a statement may take is gone.
+  // A server that is silent for longer than a statement may take counts as gone.
   Member<Timer, Connection, &Connection::is_silent> silence_{*this};
   Instant heard_;
 

@@ -117,7 +117,7 @@ enum class Fault : std::uint8_t {
   None,
   // In the login.
   AnswersTlsTwice,  // Bytes follow the 'S' that answers an SSLRequest.
-  BadSignature,     // The SCRAM signature is another one.
+  BadSignature,     // Sends a wrong SCRAM signature.
   BadNonce,         // The nonce does not begin with the client's.
   HugeIterations,   // 2^31 - 1 iterations.
   NoIterations,

@@ -1,4 +1,4 @@
-// What a FakeServer does once its client is let in: both protocols, portals, COPY, and the faults of an answer.
+// What a FakeServer does after the login: both protocols, portals, COPY, and faulty answers.
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t endless_output_bytes = 64 * 1024;
 
-// A cell or an argument as text: what decode() reads of it.
+// A cell or an argument as text, as decode() reads it.
 FakeValue text_of_argument(Oid type, Format format, std::string_view bytes, bool& is_good) {
   Buffer scratch;
   if (format == Format::Text) return std::string(bytes);
@@ -34,7 +34,7 @@ FakeValue text_of_argument(Oid type, Format format, std::string_view bytes, bool
   }
 }
 
-// Where the statement ends that begins at the front: behind its ';', or at the end. Quotes are left alone.
+// The end of the first statement: after its ';', or at the end of the text. Quoted text is skipped.
 std::size_t end_of_statement(std::string_view sql) {
   char quote = '\0';
   for (std::size_t i = 0; i < sql.size(); ++i) {
@@ -50,7 +50,8 @@ std::size_t end_of_statement(std::string_view sql) {
   return sql.size();
 }
 
-bool is_blank_statement(std::string_view sql) { return sql.find_first_not_of(" \n\t\r;") == std::string_view::npos; }
+bool is_blank_statement(std::string_view sql) { return sql.find_first_not_of(" 
+\t\r;") == std::string_view::npos; }
 
 Format format_at(const std::vector<Format>& formats, std::size_t column) {
   if (formats.empty()) return Format::Text;
@@ -126,10 +127,11 @@ void FakeServer::State::protocol_error(const char* text) { failed({.sqlstate = "
 
 FakeStatement FakeServer::State::prepare(std::string_view sql) {
   if (is_blank_statement(sql)) return {};
-  // What the server answers itself is not tried: it would be done.
+  // Statements that the server itself answers are not tried, because they would be executed.
   for (const char* own : {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set",
                           "reset", "discard", "deallocate", "listen", "unlisten", "notify"}) {
-    std::string_view text = sql.substr(sql.find_first_not_of(" \n\t\r"));
+    std::string_view text = sql.substr(sql.find_first_not_of(" 
+\t\r"));
     const std::string_view word(own);
     bool is_same = text.size() >= word.size();
     for (std::size_t i = 0; is_same && i < word.size(); ++i) is_same = (text[i] | 0x20) == word[i];
@@ -279,7 +281,7 @@ void FakeServer::State::execute(std::string_view body) {
   keep(name, std::move(running));
 }
 
-// Unless it has ended.
+// Does nothing if it has ended.
 void FakeServer::State::keep(const std::string& name, FakePortal portal) {
   if (const auto known = portals.find(name); known != portals.end()) known->second = std::move(portal);
 }
@@ -290,7 +292,7 @@ FakeResult FakeServer::State::run_statement(const FakePortal& portal) {
   return database.execute(session, portal.sql, portal.arguments);
 }
 
-// The result of a portal, or what is left of it.
+// Runs a portal, or the rest of it.
 void FakeServer::State::run_portal(FakePortal& portal, std::uint32_t rows_max) {
   FakeResult& result = *portal.result;
   for (const std::string& notice : std::exchange(result.notices, {})) {
@@ -328,7 +330,9 @@ bool FakeServer::State::copy_out(const FakeResult& result) {
     message.u16(static_cast<std::uint16_t>(result.copy_types.size()));
     for (std::size_t i = 0; i < result.copy_types.size(); ++i) message.u16(1);
   }
-  if (is_binary) FakeMessage(output, 'd').bytes({"PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19});
+  if (is_binary) FakeMessage(output, 'd').bytes({"PGCOPY
+\377\r
+\0\0\0\0\0\0\0\0\0", 19});
   for (const FakeRow& row : result.rows) {
     if (is_binary) {
       if (!send_row('d', row, result.copy_types, {Format::Binary})) return false;
@@ -336,7 +340,8 @@ bool FakeServer::State::copy_out(const FakeResult& result) {
     }
     std::string line;
     for (const FakeValue& value : row) line.append(line.empty() ? "" : "\t").append(value.value_or("\\N"));
-    FakeMessage(output, 'd').bytes(line + "\n");
+    FakeMessage(output, 'd').bytes(line + "
+");
   }
   if (is_binary) FakeMessage(output, 'd').u16(0xffff);
   FakeMessage(output, 'c');
@@ -362,7 +367,7 @@ bool FakeServer::State::send_row(const FakeRow& row, const FakePortal& portal) {
   return send_row('D', row, types, portal.formats);
 }
 
-// False: a value is none of its column's type, which is told.
+// False: a value does not have its column's type, which is reported.
 bool FakeServer::State::send_row(char message_type, const FakeRow& row, const std::vector<Oid>& types,
                                  const std::vector<Format>& formats) {
   Buffer cells;
@@ -395,7 +400,7 @@ bool FakeServer::State::send_row(char message_type, const FakeRow& row, const st
   return true;
 }
 
-// The faults of an answer to Execute. True: that was the answer.
+// Applies a fault to the answer to Execute. True: that was the whole answer.
 bool FakeServer::State::misbehave(const FakePortal& portal) {
   const std::size_t columns = portal.described.columns.size();
   switch (options.fault) {
@@ -503,7 +508,8 @@ void FakeServer::State::query(std::string_view body) {
   while (!left.empty()) {
     const std::size_t end = end_of_statement(left);
     const std::string_view one = left.substr(0, end);
-    if (!is_blank_statement(one)) queries.emplace_back(one.substr(one.find_first_not_of(" \n\t\r")));
+    if (!is_blank_statement(one)) queries.emplace_back(one.substr(one.find_first_not_of(" 
+\t\r")));
     left.remove_prefix(end);
   }
   if (queries.empty()) FakeMessage(output, 'I');

@@ -9,7 +9,7 @@
 namespace keel::db::sqlite::internal {
 namespace {
 
-// What SQLite has room for.
+// The structure for which SQLite reserves space.
 struct Handle {
   sqlite3_file base;
   VfsFile* file;  // Owned, until it is closed.
@@ -83,7 +83,7 @@ void Vfs::allow_use() {
 }
 
 int Vfs::open_file(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags, int* flags_out) {
-  file->pMethods = nullptr;  // SQLite closes what has methods, even after an error.
+  file->pMethods = nullptr;  // SQLite closes a file that has methods, even after an error.
   std::unique_ptr<VfsFile> opened;
   const int code = of(vfs).open(name, flags, flags_out, opened);
   if (code != SQLITE_OK) return code;

@@ -64,7 +64,7 @@ bool Acceptor::is_near_limit() const noexcept {
 bool Acceptor::is_full() const noexcept { return worker_.open_connections() >= connections_max_; }
 
 // Near the limit the kernel might report too many together. At the end of a drain's last call this does not matter.
-void Acceptor::look_at_limit() {
+void Acceptor::check_limit() {
   const bool is_near = is_near_limit();
   if (is_near == accept_.one_by_one || draining_) return;
   accept_.one_by_one = is_near;
@@ -78,7 +78,7 @@ void Acceptor::accepted() {
     worker_.counts.accepted.add();
     Connection::begin(worker_, result);
     if (is_full() && !full_) stop_for_now();
-    look_at_limit();
+    check_limit();
     return;
   }
   if (draining_) {
@@ -175,7 +175,7 @@ void Acceptor::change(std::uint32_t connections_max) {
   connections_max_ = connections_max;
   resume_with_room();
   if (!full_ && !draining_ && is_full()) stop_for_now();
-  look_at_limit();
+  check_limit();
 }
 
 void Acceptor::begin_drain(Duration grace, Listening listening) {

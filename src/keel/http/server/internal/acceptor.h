@@ -54,7 +54,7 @@ class Acceptor {
  private:
   void accepted();
   bool is_near_limit() const noexcept;
-  void look_at_limit();
+  void check_limit();
   bool is_full() const noexcept;
   void stop_for_now();
   // Closes connections that have waited longest. False: none has waited long enough; it is tried again later.

@@ -116,7 +116,7 @@ class Exchange {
   // `collector` is to collect the body from the reader; null: the body is collected.
   void set_collector(BodyCollector* collector) noexcept { request_.collector_ = collector; }
   void clear_reader() noexcept { request_.reader_ = nullptr; }
-  void set_trailers(std::string_view lines) { request_.set(Request::Behind{lines}); }
+  void set_trailers(std::string_view lines) { request_.set(Request::AfterBody{lines}); }
   void set_clock(StageClock& clock) noexcept { request_.span_.stages = &clock; }
   StageClock* clock() const noexcept { return request_.span_.stages; }
   std::optional<Instant> deadline_told() const noexcept { return request_.deadline_told(); }
