@@ -40,10 +40,10 @@ class Connecting : public Leaf, public io::Connect {
   io::Engine& engine_;
 };
 
-// RFC 8305 §5: how long an attempt has before the next address is tried beside it.
+// RFC 8305 §5: the time after which the next address is tried as well.
 constexpr Duration stagger = 250_ms;
 
-// RFC 8305 §4: the families take turns, so that one that does not work costs one attempt.
+// RFC 8305 §4: the families alternate, so that one that does not work costs only one attempt.
 std::vector<Address> in_turns(std::vector<Address> addresses) {
   std::vector<Address> turns;
   std::vector<Address> others;
@@ -54,7 +54,7 @@ std::vector<Address> in_turns(std::vector<Address> addresses) {
   return turns;
 }
 
-// Those that `guard` allows, in their order.
+// The addresses that `guard` allows, in their order.
 Result<std::vector<Address>> allowed(const std::vector<Address>& addresses, const AddressGuard& guard) {
   std::vector<Address> kept;
   std::string rejected;
@@ -75,7 +75,7 @@ struct Race {
   Event changed;
   std::optional<Stream> winner;
   std::size_t failed = 0;
-  Code code = Code::Unavailable;  // The error of the first attempt that failed.
+  Code code = Code::Unavailable;  // The error of the first failed attempt.
   std::string failures;
 };
 

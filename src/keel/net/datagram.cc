@@ -16,14 +16,14 @@ constexpr std::size_t arrivals_max = waiting_few + io::datagrams_read_max;
 
 }  // namespace
 
-// Lives on after its socket until its operations have ended; then closes the descriptor.
+// Outlives its socket until its operations have ended; then closes the descriptor.
 struct DatagramSocket::State {
   struct Arrival {
     io::Held held;
     std::string_view left;  // Not taken yet: one datagram, or several of `segment_bytes`.
     std::uint32_t segment_bytes;
     bool cut;
-    bool is_taken;  // The last of it is lent to the one who asked.
+    bool is_taken;  // The last of it is lent to the caller.
     Address from;
   };
 
@@ -87,7 +87,7 @@ struct DatagramSocket::State {
   DatagramOutput* output = nullptr;
   std::size_t first = 0;
   std::size_t count = 0;
-  int error = 0;  // Told once, after what came before it.
+  int error = 0;  // Reported once, after everything that came before it.
   bool orphaned = false;
   Arrival arrivals[arrivals_max] = {};
 };

@@ -13,7 +13,7 @@ namespace keel {
 namespace {
 
 constexpr Duration retry_pause = 50_ms;
-// Connections taken from the kernel and not from us yet.
+// How many connections may be accepted from the kernel and wait here.
 constexpr std::size_t accepted_waiting_max = 256;
 
 }  // namespace
@@ -21,9 +21,9 @@ constexpr std::size_t accepted_waiting_max = 256;
 struct Listener::State {
   State(io::Loop& l, int fd) : loop(l), engine(l.engine()) { accept.fd = fd; }
 
-  // An accept of io_uring takes all that have queued, however many. So these are taken by hand, as far as there is
-  // room, and it is begun only when none is left. With a shared socket, each listener accepts the connections that it
-  // is woken for.
+  // An io_uring accept takes all queued connections, however many. So these are accepted one by one, as far as there is
+  // room, and the io_uring accept starts only when none is left. With a shared socket, each listener accepts the
+  // connections that it is woken for.
   void listen() noexcept {
     if (accept.pending || retry.is_running() || failed()) return;
     int fd = accept.shared ? -1 : 0;
@@ -31,7 +31,7 @@ struct Listener::State {
       fd = engine.try_accept(accept.fd);
       if (fd >= 0) waiting.push_back(fd);
     }
-    if (fd < 0) engine.submit(accept);  // Which says so when something is wrong.
+    if (fd < 0) engine.submit(accept);  // It reports an error if something is wrong.
     if (!waiting.empty()) wake_taker();
   }
   void wake_taker() noexcept {
@@ -50,7 +50,7 @@ struct Listener::State {
       loop.start_timer(retry, loop.now() + retry_pause);
       return;
     } else if (result == -ECANCELED) {
-      // Too many were waiting. They may all have been taken since; else the next accept() listens again.
+      // Too many were waiting. They may all have been taken by now; otherwise the next accept() listens again.
       if (taker != nullptr) listen();
       return;
     } else {

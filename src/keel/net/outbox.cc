@@ -32,7 +32,7 @@ class Outbox::Flight : public StreamOutput {
   iovec parts_[flight_parts_max];
 };
 
-// However run() ends, nothing is written any more.
+// However run() ends, nothing is written afterwards.
 class Outbox::Running {
  public:
   explicit Running(Outbox& outbox) noexcept : outbox_(outbox) {}

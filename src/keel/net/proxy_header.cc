@@ -33,7 +33,7 @@ std::size_t number_at(std::string_view bytes, std::size_t at) noexcept {
 
 // --- version 1 -----------------------------------------------------------------------------------------------------
 
-// Takes the next word, and one space after it, off `rest`.
+// Removes the next word, and one space after it, from `rest`.
 std::string_view next_word(std::string_view& rest) noexcept {
   const std::size_t space = rest.find(' ');
   const std::string_view word = rest.substr(0, space);
@@ -82,7 +82,7 @@ ProxyHeader parse_v1(std::string_view received) noexcept {
   }
   ProxyHeader header{.state = State::Complete, .size = end + 2};
   const std::string_view protocol = next_word(rest);
-  // What follows is not looked at: a proxy may write what it likes.
+  // The rest is ignored: a proxy may write anything.
   if (protocol == "UNKNOWN") return header;
   if (protocol != "TCP4" && protocol != "TCP6") return refused("version 1 names neither TCP4, TCP6 nor UNKNOWN");
   const int family = protocol == "TCP4" ? AF_INET : AF_INET6;
@@ -99,7 +99,7 @@ ProxyHeader parse_v1(std::string_view received) noexcept {
 
 // --- version 2 -----------------------------------------------------------------------------------------------------
 
-// Whether the CRC32C at `at` is that of the whole header, in which it counts as four zeros.
+// Whether the CRC32C at `at` matches the whole header, in which it counts as four zeros.
 bool is_intact(std::string_view header, std::size_t at) noexcept {
   std::uint32_t crc = crc32c(header.substr(0, at));
   crc = crc32c(std::string_view("\0\0\0\0", 4), crc);
@@ -150,7 +150,7 @@ ProxyHeader parse_v2(std::string_view received) noexcept {
   const std::uint8_t protocol = byte_at(received, 13) & 0xf;
   const std::size_t size = v2_fixed_bytes + number_at(received, 14);
   if (size > v2_bytes_max) return refused("the header of version 2 has more than 4096 bytes");
-  // All that LOCAL brings, its family included, is to be discarded.
+  // Everything in a LOCAL header, including the family, must be discarded.
   if (!is_local) {
     if (family > 3 || protocol > 2) return refused("version 2 names an unknown family or protocol");
     if (size < v2_fixed_bytes + address_bytes[family]) return refused("the header of version 2 ends in its addresses");

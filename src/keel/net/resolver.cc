@@ -68,12 +68,12 @@ Result<std::vector<Address>> Resolver::system_lookup(const std::string& host) {
   return addresses;
 }
 
-// A name: what is known of it, and who waits to know.
+// A name: its known addresses, and the waiting tasks.
 struct Resolver::Entry : Link {
   bool is_fresh(Instant now) const noexcept { return now < fresh_until; }
 
   std::string host;
-  std::vector<Address> addresses;  // Empty: `error` holds.
+  std::vector<Address> addresses;  // Empty: Then `error` is valid.
   Error error{Code::NotFound, ""};
   Instant fresh_until;
   Instant stale_until;
@@ -155,7 +155,7 @@ struct Resolver::State {
       entry.error = std::move(answer).error();
       entry.fresh_until = now;
     }
-    // A task that continues may ask again, or destroy the resolver: only after all have their answer.
+    // A continuing task may ask again, or destroy the resolver: so tasks continue only after all have their answer.
     Trampoline::Deferring deferring;
     while (Waiting* waiting = entry.waiting.pop()) {
       auto& resolve = static_cast<Resolve&>(*waiting);

@@ -29,7 +29,7 @@
 namespace keel {
 namespace {
 
-// What waits for a signal. Woken by its handler: no more than an atomic store and a write(2).
+// An object that waits for a signal. The signal handler wakes it: with only an atomic store and a write(2).
 struct Sleeper {
   void (*wake)(Sleeper&) noexcept;
 };
@@ -120,7 +120,7 @@ class MainSleep : public Sleeper {
   const int fd_;
 };
 
-// A descriptor of the socket that listens there, of no engine.
+// A descriptor of the listening socket, not owned by an engine.
 Result<int> open_shared(const Address& address, const io::ListenOptions& options) {
   io::Engine& engine = io::Loop::current()->engine();
   KEEL_TRY(const int fd, engine.open_listener(address, options));
@@ -142,7 +142,7 @@ struct Worker::Crew {
     Worker worker;
     std::optional<metrics::Counter> accepted;
   };
-  // Where all of them listen.
+  // An address at which all of them listen.
   struct Place {
     bool is_for(int worker, const Address& address, const io::ListenOptions& options) const noexcept {
       return asked == address && inherited == options.inherited && !has_listened[static_cast<std::size_t>(worker)];
@@ -150,7 +150,7 @@ struct Worker::Crew {
     Address asked;
     int inherited;
     Address bound;    // With the port that the first one got.
-    int socket = -1;  // What is one for all, until all have it.
+    int socket = -1;  // The shared socket, until all workers have it.
     std::vector<bool> has_listened;
   };
 
@@ -168,7 +168,7 @@ struct Worker::Crew {
     }
   }
 
-  // On its own thread, these three.
+  // These three are called on its own thread.
   void begin(int index, FunctionRef<Task<>(Worker&)> task) noexcept {
     Member& member = members[static_cast<std::size_t>(index)];
     if (member.begin(task(member.worker), &Member::ended)) Member::ended(member);
@@ -193,7 +193,7 @@ struct Worker::Crew {
   std::atomic<bool> is_ending{false};
   std::mutex mutex;  // Guards `places` and `errors`.
   std::vector<Place> places;
-  std::vector<std::pair<int, Error>> errors;  // By worker, the first one first.
+  std::vector<std::pair<int, Error>> errors;  // By worker, in the order in which they failed.
 };
 
 Result<Listener> Worker::Crew::listen(int index, const Address& address, io::ListenOptions options) {

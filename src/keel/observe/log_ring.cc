@@ -22,12 +22,12 @@ namespace {
 using internal::RingBody;
 
 struct State {
-  std::mutex mutex;  // Guards all up to `lost`.
+  std::mutex mutex;  // Guards the members up to `lost`.
   std::vector<std::unique_ptr<RingBody>> rings;
   RingOptions options;
   RingBody::Counts lost = {};  // Counts of rings that were destroyed.
 
-  std::mutex shared_mutex;     // Makes its holder the one producer of `shared`. Taken before `mutex`, never after.
+  std::mutex shared_mutex;     // Its holder is the only producer of `shared`. Taken before `mutex`, never after.
   RingBody* shared = nullptr;  // In `rings`.
   internal::CommitHook hook;
 
@@ -65,14 +65,15 @@ void announce_space() noexcept {
   if (s.space_waiters.load(std::memory_order_seq_cst) != 0) futex_wake_all(s.space_signal);
 }
 
-// Floods are of one rank: what each request says, what is degraded, what is wrong.
+// Records of one rank compete in a flood: what each request logs, what is degraded, what is wrong.
 int rank_of(Level level) noexcept { return level >= Level::Error ? 2 : level == Level::Warn ? 1 : 0; }
 
 Level level_of(const internal::RecordHeader& header) noexcept {
   return static_cast<Level>(header.level & ~internal::has_trace);
 }
 
-constexpr int discard_patience = 64;  // Looks at a tail that the reader holds before the newest record goes instead.
+// How often it finds the tail held by the reader before it drops the newest record instead.
+constexpr int discard_patience = 64;
 
 }  // namespace
 
@@ -138,7 +139,7 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
   const std::uint64_t contiguous = capacity_ - (next_ & mask_);
   const std::uint64_t need = bytes <= contiguous ? bytes : contiguous + bytes;
   std::uint64_t tail = tail_.load(std::memory_order_acquire);
-  // The unused end of a lap counts for no level: an empty ring takes every record.
+  // The unused end of a lap counts for no level: an empty ring accepts every record.
   while (next_ + need - tail > capacity_ || next_ + bytes - tail > share_of_level) {
     bool again = false;
     if (overflow_ == Overflow::DropOldest) {
@@ -161,14 +162,15 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
     tail = tail_.load(std::memory_order_acquire);
   }
   if (bytes > contiguous) {
-    // The rest of the lap is too short for this record: a header's first word says so. It is published with the record.
+    // The rest of the lap is too short for this record: the first word of a header marks that. It is published with the
+    // record.
     auto* skip = reinterpret_cast<RecordHeader*>(data_ + (next_ & mask_));
     skip->bytes = static_cast<std::uint32_t>(contiguous);
     skip->level = padding;
     next_ += contiguous;
   }
   const std::uint64_t lap_end = (next_ & ~mask_) + capacity_;
-  // Behind the lowest share each record is looked at.
+  // After the lowest share every record is checked.
   soft_limit_ = std::min(lap_end, tail + share(Level::Trace));
   if (next_ + bytes - tail <= half) {
     soft_limit_ = std::min(soft_limit_, tail + half);
@@ -327,7 +329,7 @@ Reader::~Reader() {
 std::size_t Reader::drain(FunctionRef<void(const Record&)> f) {
   State& s = state();
   std::size_t count = 0;
-  // While there is a reader only it removes rings, so the lock is not held while `f` writes, perhaps to a slow disk.
+  // While there is a reader only it removes rings: so the lock is not held while `f` writes, perhaps to a slow disk.
   std::unique_lock lock(s.mutex);
   for (std::size_t i = 0; i < s.rings.size();) {
     RingBody& ring = *s.rings[i];

@@ -13,7 +13,7 @@
 namespace keel::metrics {
 namespace {
 
-// Its address tells threads apart.
+// Its address distinguishes threads.
 constinit thread_local char thread_mark = 0;
 constinit thread_local std::uint64_t sampling_state = 0;
 
@@ -101,7 +101,7 @@ std::uint64_t Histogram::count() const noexcept {
 std::uint64_t Histogram::sum() const noexcept { return internal::read_cell(first_cell_ + buckets()); }
 
 std::uint64_t Histogram::quantile(double q) const noexcept {
-  std::uint64_t counts[internal::histogram_buckets];  // No other has more.
+  std::uint64_t counts[internal::histogram_buckets];  // No histogram has more.
   std::uint64_t total = 0;
   for (std::uint32_t i = 0; i < buckets(); ++i) {
     counts[i] = internal::read_cell(first_cell_ + i);
@@ -123,7 +123,7 @@ struct Registered {
   std::uint64_t id;
   std::size_t family, series;
   Function<double()> call;
-  const char* thread;  // Null: any.
+  const char* thread;  // Null: any thread.
   double last = 0;     // With a thread: its latest result.
 };
 
@@ -158,7 +158,7 @@ struct Registry::State {
     if (!same_labels) refuse(name, "it is registered already, with other label names or in another order");
     return found;
   }
-  // Null: the usual one.
+  // Null: the usual form.
   const internal::HistogramForm* form(std::uint32_t every, const Bounds& bounds) {
     if (every == 1 && bounds.is_log_linear()) return nullptr;
     const auto found =

@@ -15,7 +15,7 @@ using internal::CellSet;
 using internal::chunk_cells;
 
 struct Store {
-  std::mutex mutex;                 // Guards what follows; cells themselves are atomic.
+  std::mutex mutex;                 // Guards the members below; cells themselves are atomic.
   std::vector<CellSet*> sets;       // The sets of all threads that have one; the first is the shared set.
   std::vector<std::uint32_t> free;  // Chunks that were given back.
   std::uint32_t chunks = 0;         // Made so far.

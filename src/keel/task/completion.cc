@@ -21,7 +21,7 @@ void CompletionCore::on_done(Listener& listener) noexcept {
 }
 
 void CompletionCore::cancel_submission(Leaf& leaf) noexcept {
-  // One that runs is waited for; the others tell this listener now.
+  // A running one is waited for; the others notify this listener immediately.
   static_cast<CompletionCore&>(leaf).submission_->cancel();
 }
 

@@ -59,7 +59,7 @@ void Context::close() noexcept {
     }
     unlink();
   }
-  // It may be destroyed on any thread once it has no tasks, and is then in no list of this one.
+  // A context without tasks may be destroyed on any thread, and is then in no list of this one.
   if (!std::exchange(is_below_source_, false)) return;
   if (parent_->below_.empty() && parent_->linked()) parent_->unlink();
 }

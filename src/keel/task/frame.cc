@@ -14,7 +14,7 @@ namespace keel {
 constinit const char internal::ShortPlace::origin = 0;
 
 struct Trampoline::State {
-  Frame* current = nullptr;  // Whose body runs.
+  Frame* current = nullptr;  // The frame whose body runs.
   Frame* ended = nullptr;    // The slot: a frame that had suspended and has now ended.
   bool ended_here = false;   // The frame that was being started ended without suspending.
   bool draining = false;
@@ -82,7 +82,7 @@ bool Frame::start(Trampoline::State& s) noexcept {
 }
 
 bool Frame::start_for(Frame& parent, bool keeps_errors) noexcept {
-  // All of this before the child runs: it may end on another thread while the parent is still here.
+  // All of this happens before the child runs, because it may end on another thread while the parent is still here.
   parent.home_ = Executor::current();
   parent.meeting_ = Meeting::Open;
   up_ = &parent;
@@ -99,7 +99,7 @@ bool Frame::start_for(StartCore& owner, Context& context) noexcept {
   return start(Trampoline::state());
 }
 
-// Returns who was there before; the second one to arrive continues.
+// Returns what had arrived before; the second to arrive continues.
 Frame::Meeting Frame::meet(Meeting arrival) noexcept {
   static_assert(sizeof(Meeting) == 1);
   auto* word = reinterpret_cast<std::uint8_t*>(&meeting_);
@@ -146,7 +146,7 @@ void Frame::fail(Error&& error) noexcept {
   set_error(std::move(error));
   if (scopes_ == nullptr) return end();
   if (Executor::current() == context_->home()) return end_with_scopes();
-  // The children live at home: wait for them there.
+  // The children live on the home executor: they are waited for there.
   outcome_ = Outcome::Ending;
   suspended_ = true;
   run = &run_end_with_scopes;
@@ -172,7 +172,7 @@ void Frame::end_with_scopes() noexcept {
   suspended_ = true;
 }
 
-// The frame may be destroyed on another executor; what belongs to this one is let go here.
+// The frame may be destroyed on another executor; everything that belongs to this one is released here.
 void Frame::end_after_scopes() noexcept {
   for (Scope* scope = scopes_; scope != nullptr; scope = scope->outer_) scope->close();
   outcome_ = Outcome::Failed;
@@ -187,7 +187,7 @@ void Frame::scopes_joined() noexcept {
   end_after_scopes();
 }
 
-// This frame has ended after it had suspended: tell whoever waits, where he waits.
+// This frame has ended after it had suspended: notifies the waiting frame, on that one's executor.
 void Frame::settle() noexcept {
   Executor* here = Executor::current();
   Executor* there = nullptr;

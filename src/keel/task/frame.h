@@ -61,8 +61,8 @@ class Trampoline {
 
 namespace internal {
 
-// The pointer inside of a std::source_location: for a complete one, GCC 12 would reserve room in the coroutine's frame
-// at each await.
+// The pointer inside a std::source_location. If the whole object were stored, GCC 12 would enlarge the coroutine's
+// frame for each await.
 #ifdef __clang__
 using PlaceOfAwait = std::source_location;
 // The place of an await, as a default argument.

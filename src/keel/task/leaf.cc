@@ -14,7 +14,7 @@ Context& Leaf::context() const noexcept { return frame_->context(); }
 
 void Leaf::wait() noexcept {
   Context& context = frame_->context();
-  // Away from home it could not be cancelled without a race, and no operation that waits long is awaited there.
+  // Away from the home executor it could not be cancelled without a race, and no long operation is awaited there.
   Executor* const here = Executor::current();
   if (context.home() != here) return;
   context.leaf_ = this;

@@ -21,7 +21,7 @@ bool ResumeOn::suspended() noexcept {
     wake_on(target_);
     return true;
   }
-  // Full first: once posted, this may be gone.
+  // Full is set first: once posted, this may be destroyed.
   answer_ = Answer::Full;
   return try_wake_on(*pool_, priority_);
 }

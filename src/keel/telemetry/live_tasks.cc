@@ -33,9 +33,9 @@ std::string_view name_of(LiveTask::State state) {
 struct LiveTasks::Answer {
   int worker = 0;
   bool has_come = false;
-  Instant at;  // The time of the worker's clock.
+  Instant at;  // By the worker's clock.
   std::size_t live = 0;
-  std::vector<LiveTask> tasks;  // The first of them.
+  std::vector<LiveTask> tasks;  // At most the first ones.
 };
 
 // It outlives a call that no longer waits for its answer; until the answer has arrived, the worker is not asked again.

@@ -21,7 +21,7 @@ namespace {
 using log::FieldKind;
 using log::FieldView;
 
-// Printable ASCII that neither format gives a meaning.
+// Printable ASCII that has no special meaning in either format.
 constexpr std::array<bool, 256> plain = [] {
   std::array<bool, 256> table{};
   for (int c = 0x20; c < 0x7f; ++c) table[static_cast<std::size_t>(c)] = c != '"' && c != '\\';
@@ -37,7 +37,7 @@ constexpr std::uint64_t odd(std::uint64_t word) noexcept {
          0x80 * ones;
 }
 
-// Whether there is none but plain ones in `text`, which is so in nearly every line.
+// Whether all bytes of `text` are plain, as in nearly every line.
 bool is_plain(std::string_view text) noexcept {
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -95,8 +95,8 @@ void append_escaped(Buffer& out, std::string_view text, LineFormat format) {
 }
 
 constexpr std::size_t number_bytes_max = 32;
-// Beside its texts: a field's key and number; and of the line the time, the marks, the trace, and what is written past
-// the end of a text that is copied in blocks.
+// The maximum besides texts: a field's key and number; and for the line the time, the marks, the trace, and the bytes
+// written past the end of a text that is copied in blocks.
 constexpr std::size_t field_bytes_max = 80 + number_bytes_max;
 constexpr std::size_t line_bytes_max = 384;
 
@@ -155,7 +155,7 @@ char* put_seconds(char* at, std::int64_t ns) noexcept {
   return at;
 }
 
-// In Text, quotes only where the end of a value would be in doubt.
+// In Text, quotes are used only where the end of a value would be ambiguous.
 bool is_bare(std::string_view text) noexcept {
   return !text.empty() && std::none_of(text.begin(), text.end(), [](char c) { return c == ' ' || c == '='; });
 }
@@ -173,7 +173,8 @@ void append_key(Buffer& out, std::string_view name, std::string_view suffix, Lin
   out.append(format == LineFormat::Json ? "\":" : "=");
 }
 
-// The value of a field after its key: a text that needs escapes or quotes, and an error, which has a second field.
+// The value of a field after its key, for a text that needs escapes or quotes, and for an error, which has a second
+// field.
 void append_text_value(Buffer& out, const FieldView& field, LineFormat format) {
   if (field.kind == FieldKind::String) return append_quoted(out, field.text, format);
   out.push_back('"');
@@ -205,7 +206,7 @@ void append_opening(Buffer& out, const log::Record& record, LineFormat format) {
     out.append("\",\"level\":\"");
     out.append(log::to_string(record.level()));
     out.append("\",\"component\":\"");
-    out.append(record.component());  // Nothing in a Name wants escaping.
+    out.append(record.component());  // A Name contains nothing to be escaped.
     out.append("\",\"message\":");
     append_quoted(out, record.message(), format);
   } else {
@@ -229,7 +230,7 @@ void append_opening(Buffer& out, const log::Record& record, LineFormat format) {
   return key;
 }
 
-// What stands before the value; of a text in JSON, its quote, too.
+// The text before the value; for a text in JSON including its quote.
 [[gnu::always_inline]] inline const LineFormatter::Key& LineFormatter::key_of(const FieldView& field) {
   const Key* const key = keys_.find(field.key, [](const Key&) { return true; });
   return key != nullptr ? *key : keep_key(field);
@@ -289,7 +290,7 @@ void LineFormatter::append(Buffer& out, const log::Record& record) {
   const std::size_t room =
       line_bytes_max + record.bytes() + static_cast<std::size_t>(record.field_count()) * field_bytes_max;
   char* at = out.reserve(room);
-  // What has no bound appends for itself.
+  // Values without a maximum size are appended separately.
   const auto aside = [&](auto&& append_it) {
     out.resize(static_cast<std::size_t>(at - out.data()));
     append_it();

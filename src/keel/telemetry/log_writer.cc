@@ -24,7 +24,7 @@
 namespace keel::telemetry {
 namespace {
 
-constexpr int patience_ms = 1000;  // For a pipe or terminal that takes nothing, the first time.
+constexpr int patience_ms = 1000;  // For a pipe or terminal that accepts nothing, the first time.
 
 bool is_same_file(int a, int b) {
   struct stat first{};
@@ -33,7 +33,7 @@ bool is_same_file(int a, int b) {
          first.st_ino == second.st_ino;
 }
 
-// As a disk that was full leaves it. Best effort: a file may be one that only can be written.
+// A full disk may leave it so. Best effort: a file may be write-only.
 bool ends_within_a_line(const std::string& path) {
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0) return false;
@@ -47,10 +47,10 @@ bool ends_within_a_line(const std::string& path) {
 
 }  // namespace
 
-// A sink, the lines that wait for it and what became of them.
+// A sink, the lines that wait for it, and counts of what happened to them.
 class LogWriter::Output {
  public:
-  // Allocates its memory now, so that a batch and a further line can be formatted when there is no more.
+  // Allocates its memory now, so that a batch and one more line can be formatted when memory is short.
   Output(LogSink sink, std::size_t batch_bytes) : sink_(std::move(sink)), formatter_(sink_.format, sink_.source_level) {
     pending_.reserve(batch_bytes * 2);
   }
@@ -63,7 +63,7 @@ class LogWriter::Output {
         is_torn_(other.is_torn_) {}
   ~Output() { close(); }
 
-  // Opens it, a File also again. Returns the number of lost lines: a partly written line is completed in the file that
+  // Opens it; reopens a File. Returns the number of lost lines: a partly written line is completed in the file that
   // it began in.
   Result<std::uint64_t> open() {
     std::uint64_t lost = 0;
@@ -91,7 +91,7 @@ class LogWriter::Output {
   }
   bool is_path() const noexcept { return sink_.to == LogSink::To::File; }
 
-  // Returns the number of lines lost: those before that the sink did not take, and this one, when there is no memory
+  // Returns the number of lines lost: earlier ones that the sink did not accept, and this one, if there is no memory
   // for it.
   std::uint64_t append(const log::Record& record) {
     if (record.level() < sink_.level || try_append(record)) return 0;
@@ -101,11 +101,11 @@ class LogWriter::Output {
   std::size_t waiting_bytes() const noexcept { return pending_.size(); }
   std::uint64_t waiting_lines() const {
     const std::string_view all = pending_.view();
-    if (all == "\n") return 0;  // The end of a line that another one began.
+    if (all == "\n") return 0;  // It is the end of a line that an earlier write began.
     return static_cast<std::uint64_t>(std::count(all.begin(), all.end(), '\n'));
   }
 
-  // Hands over all that waits; what is not taken is dropped. Returns the number of lines lost.
+  // Writes all waiting lines; those not accepted are dropped. Returns the number of lines lost.
   std::uint64_t write_out() {
     if (pending_.empty()) return 0;
     if (sink_.to == LogSink::To::Function) {
@@ -146,7 +146,7 @@ class LogWriter::Output {
       return false;
     }
   }
-  // In front of the first line for another file, when at most the rest of a line waits. Returns the number of lines
+  // Called before the first line for another file, when at most the rest of a line waits. Returns the number of lines
   // lost.
   std::uint64_t begin_file() {
     const std::uint64_t lost = waiting_lines();
@@ -182,7 +182,7 @@ class LogWriter::Output {
     }
     return done;
   }
-  // On standard error, where a person may see it.
+  // Writes to standard error, where a person may see it.
   void say_failing() {
     is_failing_ = true;
     lost_ = 0;
@@ -191,8 +191,8 @@ class LogWriter::Output {
     std::fprintf(stderr, "log %s: %s: lines are lost and counted until it can be written again\n",
                  is_path() ? sink_.path.c_str() : "to standard output", std::strerror(error_));
   }
-  // The first line after a gap says how long the gap was. Through a ring of its own: the others may be full, and they
-  // are this thread's to empty.
+  // The first line after a gap says how long the gap was. It uses a separate ring, because the others may be full, and
+  // this thread has to empty them.
   void append_lost() {
     if constexpr (log::is_recorded) {
       log::internal::RingBody own({.bytes = 4096});
@@ -213,18 +213,18 @@ class LogWriter::Output {
   Buffer pending_;
   int descriptor_ = -1;
   bool is_file_ = false;
-  bool is_torn_ = false;  // pending_ begins inside a line.
+  bool is_torn_ = false;  // pending_ begins within a line.
   bool is_stuck_ = false;
-  bool is_failing_ = false;  // Since the last write that took everything.
-  int error_ = 0;            // Why.
-  std::uint64_t lost_ = 0;   // Lines, since it began to fail.
+  bool is_failing_ = false;  // Whether a write has failed since the last complete one.
+  int error_ = 0;            // The reason.
+  std::uint64_t lost_ = 0;   // Lines lost since it began to fail.
 };
 
 struct LogWriter::State {
   explicit State(LogWriterOptions from)
       : options(std::move(from)), reader(options.mode == LogWriterOptions::Mode::Background) {}
 
-  // Everything recorded before the call, to the sinks. Holds `mutex`.
+  // Writes everything recorded before the call to the sinks. Holds `mutex`.
   std::size_t turn() {
     const std::size_t records = reader.drain([this](const log::Record& record) {
       for (Output& output : outputs) {
@@ -262,7 +262,7 @@ struct LogWriter::State {
   std::atomic<std::uint64_t> records_taken = 0;
   std::atomic<std::uint64_t> lines_lost = 0;
   std::atomic<bool> stopping = false;
-  std::atomic<pid_t> thread_id = 0;                        // The writer's.
+  std::atomic<pid_t> thread_id = 0;                        // The writer's thread.
   std::atomic<void (*)() noexcept> last_record = nullptr;  // What flush_from_signal() asks for, until it is done.
   std::unique_ptr<Thread> thread;
   std::vector<metrics::GaugeFunction> exposed;

@@ -15,7 +15,7 @@
 namespace keel::blocking {
 namespace {
 
-void never_done(io::Op&) noexcept {}  // They are submitted nowhere.
+void never_done(io::Op&) noexcept {}  // These operations are never submitted.
 
 Error shut_down() noexcept { return Error(Code::Cancelled, "the socket was shut down"); }
 
@@ -34,16 +34,16 @@ struct DatagramSocket::State {
   bool is_shut() const noexcept { return __atomic_load_n(&shut, __ATOMIC_ACQUIRE); }
   Result<> fill(Instant deadline);
 
-  io::ReceiveDatagrams incoming;  // Where the batch shows what it has.
+  io::ReceiveDatagrams incoming;  // Where the batch shows its datagrams.
   io::DatagramBatch batch;
   int count = 0;          // Datagrams in the batch.
   int shown = 0;          // How many of them were returned.
-  std::string_view left;  // The rest of the last one, when it is several in one.
+  std::string_view left;  // The rest of the last datagram, if it consists of several.
   const bool is_unix;
   bool shut = false;  // Accessed by atomic builtins.
 };
 
-// At least one that was not shown.
+// Receives at least one datagram that was not shown yet.
 Result<> DatagramSocket::State::fill(Instant deadline) {
   while (shown == count) {
     const int read = is_shut() ? 0 : batch.read(incoming);
@@ -86,7 +86,8 @@ void DatagramSocket::close() noexcept { delete std::exchange(state_, nullptr); }
 
 void DatagramSocket::shutdown() noexcept {
   __atomic_store_n(&state_->shut, true, __ATOMIC_RELEASE);
-  // Wakes who waits, also on a socket that is not connected, of which it says that it is not: shutdown(2), ENOTCONN.
+  // Wakes waiting threads, also on an unconnected socket, although the call then reports an error: shutdown(2),
+  // ENOTCONN.
   ::shutdown(state_->fd(), SHUT_RDWR);
 }
 

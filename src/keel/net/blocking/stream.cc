@@ -33,7 +33,7 @@ Result<> wait_for(int fd, short events, Instant deadline) {
   for (;;) {
     int milliseconds = -1;
     if (!deadline.is_never()) {
-      // Rounded up: not before the deadline.
+      // Rounded up, so that it does not end before the deadline.
       const std::int64_t left = (deadline - Host::system().now()).count_ns();
       milliseconds = left <= 0 ? 0 : static_cast<int>(std::min<std::int64_t>((left + 999'999) / 1'000'000, INT_MAX));
     }
@@ -70,7 +70,7 @@ Result<> connect_until(int fd, const Address& address, Instant deadline) {
     if (connect(fd, address.system(), address.system_size()) == 0) return {};
     if (errno == EINPROGRESS || errno == EINTR) break;
     if (errno != EAGAIN) return Error::from_errno("connect", errno);
-    // A Unix socket whose listener's queue is full; nothing says when there is room.
+    // A Unix socket whose listener's queue is full; nothing reports when there is room.
     if (Host::system().now() >= deadline) return fail(Code::DeadlineExceeded, "the time limit has passed");
     Host::system().sleep(1_ms);
   }
@@ -110,7 +110,7 @@ Result<Stream> connect_first(std::span<const Address> addresses, Instant deadlin
   return Error::text(code, failures);
 }
 
-// A call without a time limit waits in the kernel; one with a limit asks first, and waits in poll.
+// A call without a time limit waits in the kernel; one with a limit first checks, and then waits in poll.
 int flags_for(Instant deadline) noexcept { return deadline.is_never() ? 0 : MSG_DONTWAIT; }
 
 void set_blocking(int fd, bool blocking) noexcept {
@@ -119,7 +119,7 @@ void set_blocking(int fd, bool blocking) noexcept {
   if (flags >= 0 && wanted != flags) fcntl(fd, F_SETFL, wanted);
 }
 
-// For calls that take no flag.
+// For calls that have no such flag.
 class NonBlocking {
  public:
   explicit NonBlocking(int fd) noexcept : fd_(fd) { set_blocking(fd_, false); }
@@ -202,7 +202,7 @@ void Stream::shutdown() noexcept { ::shutdown(fd_, SHUT_RDWR); }
 Address Stream::local_address() const noexcept { return internal::name_of(fd_, getsockname); }
 Address Stream::peer_address() const noexcept { return internal::name_of(fd_, getpeername); }
 
-// Receives more bytes after the remaining ones; false: the peer has finished.
+// Receives more bytes after the unread ones; false: the peer has finished.
 Result<bool> Stream::fill(Instant deadline) {
   in_.consume(std::exchange(taken_, 0));
   for (;;) {

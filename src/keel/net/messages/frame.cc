@@ -46,7 +46,7 @@ void put(Buffer& out, N number) {
 constexpr std::string_view magic = "KMSG";
 constexpr std::size_t hello_bytes = 4 + 2 + 1 + 2 + 2 + 4 + 4 + 4;
 
-// Numbers on the wire, which stay what they are.
+// Numbers on the wire, which must never change.
 constexpr Code codes[] = {
     Code::InvalidArgument, Code::OutOfRange,  Code::Unauthenticated,    Code::PermissionDenied,  Code::NotFound,
     Code::AlreadyExists,   Code::Conflict,    Code::FailedPrecondition, Code::ResourceExhausted, Code::DeadlineExceeded,
@@ -60,7 +60,7 @@ std::uint8_t number_of(Code code) noexcept {
   return i;
 }
 
-// What the application's errors are to a peer by their code; of others only what says that another try may help.
+// The application's errors are sent with their code; for others only whether a retry may help.
 Code code_to_send(const Error& error) noexcept {
   if (error.is_bug()) return Code::Internal;
   if (!error.is_from_environment()) return error.code();
@@ -76,7 +76,7 @@ Code code_to_send(const Error& error) noexcept {
   }
 }
 
-constexpr std::size_t message_bytes_max = 1024;  // Of an error.
+constexpr std::size_t message_bytes_max = 1024;  // The maximum size of an error's message.
 
 }  // namespace
 

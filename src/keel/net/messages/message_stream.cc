@@ -114,7 +114,7 @@ void StreamState::abandon() noexcept {
 void StreamState::let_go() noexcept {
   has_handle_ = false;
   if (!is_handled_) {
-    // After the end of the peer's direction nothing is amiss.
+    // After the end of the peer's direction this is not an error.
     const Error dropped(Code::Cancelled, "the stream was dropped");
     finish(in_ended_ && !in_error_ ? nullptr : &dropped);
     abandon();
@@ -243,7 +243,7 @@ MessageStream::MessageStream(internal::StreamState& state) noexcept : state_(&st
 void MessageStream::reset() noexcept {
   if (internal::StreamState* const state = std::exchange(state_, nullptr)) state->let_go();
 }
-// Neither settles: the handle is there.
+// Neither may free the stream, because the handle exists.
 void MessageStream::finish() {
   state_->finish(nullptr);
   state_->settle();

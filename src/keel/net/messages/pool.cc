@@ -16,9 +16,9 @@
 namespace keel::messages {
 namespace {
 
-// Something that a pool does beside its requests. It outlives the pool where that ends meanwhile.
+// Work of a pool besides its requests. It outlives the pool if the pool ends meanwhile.
 struct Background final : Start<void> {
-  bool* is_running = nullptr;  // Of whoever began it; null: the pool is gone.
+  bool* is_running = nullptr;  // The starter's flag; null: the pool is gone.
   Event* changed = nullptr;
 
   static void done(StartCore& core) noexcept {
@@ -72,8 +72,8 @@ struct Pool::Target {
   std::vector<Client> clients;
   Background* connecting = nullptr;
   bool is_connecting = false;
-  bool is_retired = false;  // Its name does not have it any more.
-  int failures = 0;         // In a row.
+  bool is_retired = false;  // Its name no longer has this address.
+  int failures = 0;         // Failures in a row.
   Instant ejected_until;
   std::optional<Error> last_error;
 };
@@ -120,7 +120,7 @@ struct Pool::State {
     work.is_running = nullptr;
     work.stop();
   }
-  // `make` gives the task, which asks the slot whether the pool is still there.
+  // `make` returns the task, which checks in the slot whether the pool still exists.
   template <class F>
   void begin(Background*& slot, bool& is_running, F make) {
     auto* const work = slot = new Background;
@@ -144,7 +144,7 @@ struct Pool::State {
   PoolOptions options;
   Retry retry;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
-  Event changed;  // A name was looked up, a connection was made or could not be.
+  Event changed;  // Set when a name was looked up, or a connection was made or failed.
   Stats stats;
 };
 
@@ -160,7 +160,7 @@ Task<> Pool::State::resolve(State& state, Endpoint& endpoint) {
   if (found) {
     state.set_targets(endpoint, *found);
   } else {
-    endpoint.last_error.emplace(std::move(found).error());  // Those that are known stay.
+    endpoint.last_error.emplace(std::move(found).error());  // The known addresses are kept.
   }
 }
 
@@ -209,7 +209,7 @@ void Pool::State::eject(Target& target, Error&& why) noexcept {
   target.last_error.emplace(std::move(why));
 }
 
-// Forgets what has ended, and begins what is missing.
+// Removes what has ended, and starts what is missing.
 void Pool::State::tend(Endpoint& endpoint) {
   const Instant now = Host::current().now();
   if (!endpoint.place.host.empty() && !endpoint.is_resolving &&
@@ -307,7 +307,7 @@ Task<Pool::Chosen> Pool::choose(const Target* other_than) {
 
 void Pool::judge(Target* target, const Error* error) noexcept {
   const Instant now = Host::current().now();
-  // The target may have been forgotten meanwhile.
+  // The target may have been removed in the meantime.
   for (const auto& endpoint : state_->endpoints) {
     for (const auto& known : endpoint->targets) {
       if (known.get() != target) continue;
@@ -315,7 +315,7 @@ void Pool::judge(Target* target, const Error* error) noexcept {
       if (error == nullptr) target->failures = 0;
       if (!call) return;
       if (error == nullptr || !state_->options.breaker.fails(*error)) {
-        // Who went away, or met a bound of ours, says nothing.
+        // A caller that has gone, or a limit of our own, says nothing about the target.
         if (error == nullptr || (error->code() != Code::Cancelled && error->code() != Code::ResourceExhausted)) {
           call->succeeded(now);
         }

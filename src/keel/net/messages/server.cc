@@ -55,11 +55,11 @@ struct Server::State final : internal::Owner {
   List<internal::Connection> connections;
   std::size_t count = 0;
   bool is_draining = false;
-  Event none;  // No connection is left.
+  Event none;  // Set when no connection is left.
   Holding* holding = nullptr;
 };
 
-// Waits until it is released. Where it is cancelled all connections are closed, and waited for.
+// Waits until it is released. If it is cancelled, all connections are closed, and it waits for that.
 class Server::State::Holding : public Leaf {
  public:
   using Value = void;

@@ -42,7 +42,7 @@ class Client::Side final : public Session {
   }
 
  private:
-  // Whatever ends run().
+  // Released however run() ends.
   struct Released {
     Side& side;
     ~Released() { side.release(); }
@@ -54,12 +54,13 @@ class Client::Side final : public Session {
 
   Result<> greet(std::string_view packet) override;
   void unlinked(const Error& reason) noexcept override {
-    if (!settled_.is_set() && reason.code() == Code::Unsupported) return finish(reason);  // A server without sessions.
+    // It is a server without sessions.
+    if (!settled_.is_set() && reason.code() == Code::Unsupported) return finish(reason);
     settled_.set();
     down_.set();
   }
   void bye(const Error& reason) noexcept override {
-    // The server stops: what it kept of the session is gone with it, and the next one is another server's.
+    // The server is stopping: its state of the session is gone, and the next connection leads to another server.
     if (reason.code() == Code::Unavailable) return unlink(reason.clone());
     finish(reason);
   }
@@ -72,14 +73,14 @@ class Client::Side final : public Session {
 
   ClientOptions options_;
   std::optional<messages::Client> connection_;
-  bool has_begun_ = false;  // A server has welcomed it.
-  keel::Event down_;        // There is no connection, or no session any more.
-  keel::Event settled_;     // The server has replied to the hello, or there is no connection any more.
+  bool has_begun_ = false;  // Whether a server has welcomed it.
+  keel::Event down_;        // Set when there is no connection, or no session any more.
+  keel::Event settled_;     // Set when the server has replied to the hello, or there is no connection any more.
   std::size_t next_server_ = 0;
   Duration pause_max_;
 };
 
-// Full jitter, of which a tenth stays: clients that were disconnected together come back one by one.
+// Full jitter with a minimum of a tenth: clients that were disconnected together reconnect one by one.
 Duration Client::Side::pause() noexcept {
   pause_max_ =
       std::clamp(pause_max_ * 2, options_.reconnect_min, std::max(options_.reconnect_min, options_.reconnect_max));
@@ -163,13 +164,13 @@ Task<> Client::Side::run() {
     if (connected) {
       co_await down_.wait();
     } else if (connected.error().code() == Code::Protocol || connected.error().code() == Code::Unsupported) {
-      finish(connected.error());  // It is no server of messages.
+      finish(connected.error());  // It is not a server of messages.
     } else if (pause_max_ == Duration() && connected.error().code() != Code::Cancelled) {
       log::Logger("net.sessions")
           .info("the server of a session cannot be reached", log::field("server", server.to_string()),
                 connected.error());
     }
-    co_await checkpoint();  // What has ended the connection may still be on the stack.
+    co_await checkpoint();  // The code that has ended the connection may still be on the stack.
     release();
     if (!has_ended()) co_await sleep_for(pause());
   }

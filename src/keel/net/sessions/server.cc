@@ -44,7 +44,7 @@ struct Server::State final : messages::FrameSink {
   State(Server& s, Registry::State& r, const Handlers& h, ServerOptions&& o);
   ~State();
 
-  // A connection says something for the first time.
+  // A connection sends its first session frame.
   Result<> on_frame(messages::Peer& peer, std::string_view payload) noexcept override;
   void on_batch_end(messages::Peer&) noexcept override {}
   void on_writable(messages::Peer&) noexcept override {}
@@ -54,11 +54,12 @@ struct Server::State final : messages::FrameSink {
     if (wanted == Duration()) wanted = options.session.heartbeat;
     return std::max(std::min(wanted, options.session.heartbeat), heartbeat_min);
   }
-  // The client has a name: it gets its session, or hears why not. On its way to here: later.
+  // The client has a name: it gets its session, or the reason why not. If the session is on its way here, this happens
+  // later.
   void settle(Greeted& client);
   void begin_session(Greeted& client);
   Result<> resume(Greeted& client, ServerSession& session);
-  // Another worker's session: asks for it.
+  // The session belongs to another worker: asks for it.
   enum class Elsewhere : std::uint8_t { No, Asked, Moves };
   Elsewhere ask_for(Greeted& client);
   void give(std::uint64_t number, const Move& move);
@@ -68,7 +69,7 @@ struct Server::State final : messages::FrameSink {
   Greeted* find_greeted(std::uint64_t id) noexcept;
   void forget(Card& card) noexcept;
 
-  // What has ended, and may still be on the stack, or have a handler that runs.
+  // Keeps an ended session that may still be on the stack, or have a running handler.
   void bury(std::unique_ptr<ServerSession> session);
   void bury(std::unique_ptr<Greeted> client);
   void dig() noexcept;
@@ -90,10 +91,11 @@ struct Server::State final : messages::FrameSink {
   std::vector<std::unique_ptr<Greeted>> ended_greeted;
   bool is_dig_posted = false;
   class Quiet;
-  Quiet* stopping = nullptr;  // Waits for all that has ended.
+  Quiet* stopping = nullptr;  // Waits for all ended sessions.
 };
 
-// Completes when nothing is left, also where its task is stopped: handlers refer to what lives after this.
+// Completes when nothing is left, even if its task is stopped, because handlers refer to objects that live longer than
+// this.
 class Server::State::Quiet : public Leaf {
  public:
   using Value = void;
@@ -139,7 +141,7 @@ class Server::State::ServerSession final : public Session {
   std::shared_ptr<Card> shared_card() const noexcept { return card_; }
   const Token& token() const noexcept { return token_; }
 
-  // Over the client's connection, which hears that.
+  // Sent over the client's connection.
   Result<> welcome(messages::Peer& peer, const internal::Hello& hello, bool is_resumed) {
     internal::Welcome welcome{.is_resumed = is_resumed,
                               .token = token_,
@@ -149,7 +151,7 @@ class Server::State::ServerSession final : public Session {
                               .window = core_.window()};
     KEEL_TRY_VOID(link(peer, hello.point, hello.window, welcome.heartbeat));
     attempt_ = hello.attempt;
-    move_.reset();  // Its client is here: a request from elsewhere is older.
+    move_.reset();  // Its client is here: a request from another worker is older.
     Buffer out;
     internal::write(out, welcome);
     Result<> sent = peer.try_send_session(out.view());
@@ -166,7 +168,7 @@ class Server::State::ServerSession final : public Session {
     flush();
     return {};
   }
-  // Whoever has the older connection hears that a newer one has the session.
+  // The older connection is told that a newer one has the session.
   void take_over() noexcept {
     if (!is_connected()) return;
     server_.registry.taken_over.fetch_add(1, relaxed);
@@ -180,7 +182,7 @@ class Server::State::ServerSession final : public Session {
     unlinked(Error(Code::Unavailable, "the session has moved"));
   }
   bool is_busy() const noexcept { return Session::is_busy(); }
-  // The one that gets it when its handler has ended. False: another one does already.
+  // The worker that gets it when its handler has ended. False: another one does already.
   bool give_later(const Move& move) {
     if (move_) return false;
     move_ = std::make_unique<Move>(move);

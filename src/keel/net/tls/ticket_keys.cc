@@ -53,10 +53,10 @@ struct TicketKeys::State {
   std::mutex mutex;
   std::deque<Key> keys;  // The newest first.
 
-  // The one that seals now. Under the lock.
+  // The key that currently encrypts. Call it under the lock.
   const Key& current() {
     const std::int64_t now = ticket_time();
-    // The calendar may have been set back.
+    // The system clock may have been set back.
     if (now - keys.front().made >= in_seconds(seals_for) || now < keys.front().made) keys.push_front(new_key());
     while (keys.size() > 1 && now - keys.back().made >= in_seconds(seals_for) + in_seconds(opens_for)) keys.pop_back();
     return keys.front();

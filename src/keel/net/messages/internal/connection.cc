@@ -38,7 +38,7 @@ Hello hello_of(const PeerOptions& options) noexcept {
 
 }  // namespace
 
-// A write that is under way.
+// A write in progress.
 struct Connection::Flight final : io::Send {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* flight, std::size_t bytes) noexcept { pool_free(flight, bytes); }
@@ -125,7 +125,7 @@ void Connection::close(Error reason) {
 
 void Connection::protocol_error(const char* message) { close(Error(Code::Protocol, message)); }
 
-// Nothing more can be said to the peer.
+// Nothing more can be sent to the peer.
 void Connection::lost(Error reason) noexcept {
   if (phase_ >= Phase::Ending) return;
   set_reason(std::move(reason));
@@ -139,7 +139,7 @@ void Connection::drain() {
   queue({.kind = FrameKind::Drain});
 }
 
-// What waits for the peer ends, and handlers are asked to.
+// Calls that wait for the peer fail, and handlers are asked to end.
 void Connection::fail_all() noexcept {
   greeted_.set();
   while (CallCore* const call = waiting_calls_.pop_front()) end_call(*call, why_ended());
@@ -171,7 +171,7 @@ void Connection::received() noexcept {
     has_peer_ended_ = true;
     if (phase_ < Phase::Ending) {
       if (phase_ == Phase::Closing && (outcome == 0 || outcome == -ECONNRESET)) {
-        phase_ = Phase::Ending;  // It has got all that was sent.
+        phase_ = Phase::Ending;  // The peer has received everything.
       } else if (outcome == 0) {
         lost(Error(Code::Unavailable, "the peer has closed the connection").from_environment());
       } else {
@@ -196,7 +196,7 @@ void Connection::received() noexcept {
   }
 }
 
-// Handles what has come, until all is handled or there is enough of it.
+// Handles what has arrived, until everything is handled or a limit is reached.
 void Connection::read_on() {
   is_reading_ = true;
   struct Reading {
@@ -223,7 +223,7 @@ void Connection::read_on() {
 void Connection::resume_reading() noexcept {
   if (!is_closed()) {
     if (is_to_pause()) return;
-    last_received_ = loop_.now();  // It was this side that was silent.
+    last_received_ = loop_.now();  // This side was silent itself.
     try {
       read_on();
     } catch (...) {
@@ -303,7 +303,7 @@ void Connection::greet(const Frame& frame) {
 
 void Connection::queue(const Frame& frame) {
   if (is_closed()) return;
-  // The peer may not have read yet whether there are checksums: what begins with the hello has none.
+  // The peer may not have read yet whether there are checksums: the write that begins with the hello has none.
   if (frame.payload.size() > batch_bytes_max / 2) {
     const FrameHead head(frame, has_checksums_);
     spill();
@@ -383,7 +383,7 @@ void Connection::schedule() noexcept {
   loop_.defer(work_);
 }
 
-// The end of what an iteration of the loop has to do with this connection.
+// Runs at the end of a loop iteration that concerned this connection.
 void Connection::work() noexcept {
   is_deferred_ = false;
   flush();
@@ -493,7 +493,7 @@ Instant Connection::next_due() const noexcept {
   return due;
 }
 
-// One timer for all: it is not started again for each frame, but looks when it fires.
+// One timer for everything: it is not restarted for each frame, but checks when it fires.
 void Connection::tick() noexcept {
   const Instant now = loop_.now();
   if (phase_ == Phase::Closing) {

@@ -1,4 +1,4 @@
-// What a connection is asked, and what it asks.
+// Requests in both directions.
 
 #include <string>
 #include <utility>
@@ -28,7 +28,7 @@ Error too_large(std::size_t bytes, std::size_t bytes_max) {
 
 }  // namespace
 
-// --- what this side asks --------------------------------------------------------------------------------------------
+// --- requests of this side ------------------------------------------------------------------------------------------
 
 bool CallCore::start() noexcept { return connection_->start_call(*this); }
 void CallCore::cancel(Leaf& leaf) noexcept {
@@ -201,7 +201,7 @@ Result<> Connection::push_session(std::string_view payload) {
   return {};
 }
 
-// --- what the peer asks ---------------------------------------------------------------------------------------------
+// --- requests of the peer -------------------------------------------------------------------------------------------
 
 void Connection::handle_message(const Frame& frame, Handling::Kind kind) {
   if (kind == Handling::Kind::Request) {
@@ -318,7 +318,7 @@ Result<StreamState*> Connection::open_stream(const Outgoing& frame) {
   if (at >= theirs_.streams_max) {
     return keel::fail(Code::ResourceExhausted, "as many streams are open as the peer takes (streams_max)");
   }
-  // Another number each time: credit for the stream that had this place may still be on its way.
+  // A different number each time, because credit for an earlier stream at this place may still be on its way.
   const std::uint32_t id = at | static_cast<std::uint32_t>(next_stream_++) << 16;
   StreamState*& place_of_it = place(opened_, at);
   auto* const stream = place_of_it = new StreamState(*this, id, true, theirs_.stream_bytes);
@@ -358,7 +358,7 @@ void Connection::handle_in_stream(const Frame& frame) {
   const std::uint32_t number = frame.id & 0xffff;
   StreamState* const stream = number < streams.size() ? streams[number] : nullptr;
   if (stream == nullptr || stream->id() != frame.id) {
-    // What is about the other direction may cross with its end.
+    // Frames about the other direction may cross with its end.
     if (frame.kind == FrameKind::Credit || frame.kind == FrameKind::Abandon) return;
     return protocol_error("a frame came for a stream that is not open");
   }

@@ -42,7 +42,7 @@ Result<> Core::push(std::uint16_t type, Buffer&& payload, WhenFull when_full, st
     return fail(Code::InvalidArgument, "the message is larger than what the session may keep (ring_bytes)");
   }
   if (when_full == WhenFull::NewestOfKey && !ring_.empty() && replace_unsent(type, key, payload)) {
-    // The newer one may be larger.
+    // The newer message may be larger.
     while (ring_.bytes() > options_.ring.bytes && ring_.size() > 1) drop_oldest();
     return {};
   }
@@ -170,7 +170,7 @@ bool Core::write_packet(Buffer& out, Kind kind) {
 
 bool Core::next(Instant now, Buffer& out) {
   if (!is_linked_) return false;
-  if (link_next_ < ring_.first()) {  // What lay between was given up.
+  if (link_next_ < ring_.first()) {  // The messages in between were dropped.
     sent_max_ = std::max(sent_max_, ring_.first() - 1);
     link_next_ = ring_.first();
     write(out, Packet{.kind = Kind::Skip, .number = link_next_ - 1});

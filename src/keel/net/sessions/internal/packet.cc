@@ -34,7 +34,7 @@ void put_text(Buffer& out, std::string_view text, std::size_t max) {
   out.append(text);
 }
 
-// Takes the fields from the front; one that is not there makes everything zero, and is remembered.
+// Takes the fields from the front; a missing field makes everything zero, and is remembered.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) noexcept : left_(bytes) {}

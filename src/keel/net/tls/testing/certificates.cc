@@ -75,7 +75,7 @@ void name(X509_NAME* subject, const std::string& common_name) {
                                    static_cast<int>(common_name.size()), -1, 0) == 1);
 }
 
-// Issuer null: it signs itself.
+// Null issuer: it signs itself.
 Certificate make(const CertificateOptions& options, std::int64_t serial, EVP_PKEY* key, X509* issuer,
                  EVP_PKEY* issuer_key, bool is_authority) {
   Certificate made(X509_new());
@@ -108,7 +108,7 @@ Certificate make(const CertificateOptions& options, std::int64_t serial, EVP_PKE
 struct Authority::State {
   Key key = make_key(KeyKind::P256);
   Certificate certificate;
-  std::string above;  // Its own certificate, if it is no root.
+  std::string above;  // Its own certificate, unless it is a root.
   std::int64_t serial = 1;
 };
 

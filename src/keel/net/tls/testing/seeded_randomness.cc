@@ -1,4 +1,4 @@
-// Deprecated in OpenSSL 3 in favour of a provider, which would be a library of its own.
+// Deprecated in OpenSSL 3; the alternative is a provider, which would be a separate library.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include "keel/net/tls/testing/seeded_randomness.h"
