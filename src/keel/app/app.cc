@@ -197,8 +197,7 @@ void App::end_start(const Error& error) {
   if (platform_.is_test) throw std::runtime_error(name_ + ": " + error.describe());
   supervision_->tell(supervision_->supervisor().status("not started: " + error.describe()));
   systems_->logging.flush();
-  std::fprintf(stderr, "%s: %s
-", name_.c_str(), printable(error.describe()).c_str());
+  std::fprintf(stderr, "%s: %s\n", name_.c_str(), printable(error.describe()).c_str());
   std::fflush(stderr);
   // Runs no destructors, because modules that did not stop may still use objects of main.
   _exit(exit_failure);
@@ -378,8 +377,7 @@ int App::stop_modules(Duration deadline) {
     log_.error("a module was still stopping at the deadline", log::field("module", part.name),
                log::field("took", part.took));
     std::fprintf(stderr,
-                 "%s: module \"%s\" was still stopping after %.1f s; the process exits without waiting for it
-",
+                 "%s: module \"%s\" was still stopping after %.1f s; the process exits without waiting for it\n",
                  name_.c_str(), part.name.c_str(), part.took.count_seconds());
   }
   log_.info("stopped", log::field("took", report.took));

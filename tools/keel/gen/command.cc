@@ -119,8 +119,7 @@ int run_command(const std::vector<std::string>& arguments) {
   }
   const auto parsed = parse(arguments);
   if (!parsed) {
-    std::fprintf(stderr, "keel gen: %s
-", parsed.error().describe().c_str());
+    std::fprintf(stderr, "keel gen: %s\n", parsed.error().describe().c_str());
     return was_wrong;
   }
   openapi::Problems problems;
@@ -129,8 +128,7 @@ int run_command(const std::vector<std::string>& arguments) {
   if (document != nullptr) files = generate(*document, parsed->options, problems);
   for (const openapi::Problem& problem : problems.sorted()) {
     if (problem.severity == openapi::Problem::Severity::Error) {
-      std::fprintf(stderr, "%s
-", problem.describe().c_str());
+      std::fprintf(stderr, "%s\n", problem.describe().c_str());
     }
   }
   if (document == nullptr) return was_wrong;
@@ -138,8 +136,7 @@ int run_command(const std::vector<std::string>& arguments) {
   const Folder folder(parsed->out, parsed->options.space, "keel gen api");
   if (parsed->is_check) return folder.compare(files, parsed->document + " says") ? is_good : is_bad;
   if (const Result<> written = folder.write(files); !written) {
-    std::fprintf(stderr, "keel gen: %s
-", written.error().describe().c_str());
+    std::fprintf(stderr, "keel gen: %s\n", written.error().describe().c_str());
     return was_wrong;
   }
   return is_good;

@@ -149,8 +149,7 @@ std::string prepare_command(const GenArguments& arguments) {
 }
 
 int say(const Error& error) {
-  std::fprintf(stderr, "keel gen: %s
-", error.describe().c_str());
+  std::fprintf(stderr, "keel gen: %s\n", error.describe().c_str());
   return error.code() == Code::FailedPrecondition ? gen_is_bad : gen_was_wrong;
 }
 
@@ -181,8 +180,7 @@ int write_lock(const GenArguments& arguments, const Verdicts& verdicts) {
   const std::string text = verdicts.write();
   if (gen::read_file(arguments.lock) == text) return gen_is_good;
   if (arguments.is_check) {
-    std::fprintf(stderr, "keel gen: %s is not what PostgreSQL says now: run %s
-", arguments.lock.c_str(),
+    std::fprintf(stderr, "keel gen: %s is not what PostgreSQL says now: run %s\n", arguments.lock.c_str(),
                  prepare_command(arguments).c_str());
     return gen_is_bad;
   }
@@ -190,8 +188,7 @@ int write_lock(const GenArguments& arguments, const Verdicts& verdicts) {
   out << text;
   out.close();
   if (out) return gen_is_good;
-  std::fprintf(stderr, "keel gen: %s cannot be written
-", arguments.lock.c_str());
+  std::fprintf(stderr, "keel gen: %s cannot be written\n", arguments.lock.c_str());
   return gen_was_wrong;
 }
 
@@ -229,8 +226,7 @@ int generate(const GenArguments& arguments) {
   for (const std::string& path : arguments.files) {
     auto text = gen::read_file(path);
     if (!text) {
-      std::fprintf(stderr, "keel gen: %s cannot be read
-", path.c_str());
+      std::fprintf(stderr, "keel gen: %s cannot be read\n", path.c_str());
       return gen_was_wrong;
     }
     sources.push_back(problems.add_file(path, *std::move(text)));
@@ -254,8 +250,7 @@ int generate(const GenArguments& arguments) {
     if (arguments.out.empty()) return result;
   } else if (arguments.is_check && checkers.postgres != nullptr) {
     for (const std::string& text : checkers.postgres->unused()) {
-      std::fprintf(stderr, "keel gen: %s has a statement that is in no query any more: %s: run %s
-",
+      std::fprintf(stderr, "keel gen: %s has a statement that is in no query any more: %s: run %s\n",
                    arguments.lock.c_str(), text.c_str(), prepare_command(arguments).c_str());
       result = gen_is_bad;
     }
@@ -279,8 +274,7 @@ int run_gen_command(const std::vector<std::string>& arguments) {
   }
   const auto parsed = parse_gen(arguments);
   if (!parsed) {
-    std::fprintf(stderr, "keel gen: %s
-", parsed.error().describe().c_str());
+    std::fprintf(stderr, "keel gen: %s\n", parsed.error().describe().c_str());
     return gen_was_wrong;
   }
   return generate(*parsed);

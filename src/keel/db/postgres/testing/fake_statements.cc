@@ -50,8 +50,7 @@ std::size_t end_of_statement(std::string_view sql) {
   return sql.size();
 }
 
-bool is_blank_statement(std::string_view sql) { return sql.find_first_not_of(" 
-\t\r;") == std::string_view::npos; }
+bool is_blank_statement(std::string_view sql) { return sql.find_first_not_of(" \n\t\r;") == std::string_view::npos; }
 
 Format format_at(const std::vector<Format>& formats, std::size_t column) {
   if (formats.empty()) return Format::Text;
@@ -130,8 +129,7 @@ FakeStatement FakeServer::State::prepare(std::string_view sql) {
   // Statements that the server itself answers are not tried, because they would be executed.
   for (const char* own : {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set",
                           "reset", "discard", "deallocate", "listen", "unlisten", "notify"}) {
-    std::string_view text = sql.substr(sql.find_first_not_of(" 
-\t\r"));
+    std::string_view text = sql.substr(sql.find_first_not_of(" \n\t\r"));
     const std::string_view word(own);
     bool is_same = text.size() >= word.size();
     for (std::size_t i = 0; is_same && i < word.size(); ++i) is_same = (text[i] | 0x20) == word[i];
@@ -330,9 +328,7 @@ bool FakeServer::State::copy_out(const FakeResult& result) {
     message.u16(static_cast<std::uint16_t>(result.copy_types.size()));
     for (std::size_t i = 0; i < result.copy_types.size(); ++i) message.u16(1);
   }
-  if (is_binary) FakeMessage(output, 'd').bytes({"PGCOPY
-\377\r
-\0\0\0\0\0\0\0\0\0", 19});
+  if (is_binary) FakeMessage(output, 'd').bytes({"PGCOPY\n\377\r\n\0\0\0\0\0\0\0\0\0", 19});
   for (const FakeRow& row : result.rows) {
     if (is_binary) {
       if (!send_row('d', row, result.copy_types, {Format::Binary})) return false;
@@ -340,8 +336,7 @@ bool FakeServer::State::copy_out(const FakeResult& result) {
     }
     std::string line;
     for (const FakeValue& value : row) line.append(line.empty() ? "" : "\t").append(value.value_or("\\N"));
-    FakeMessage(output, 'd').bytes(line + "
-");
+    FakeMessage(output, 'd').bytes(line + "\n");
   }
   if (is_binary) FakeMessage(output, 'd').u16(0xffff);
   FakeMessage(output, 'c');
@@ -508,8 +503,7 @@ void FakeServer::State::query(std::string_view body) {
   while (!left.empty()) {
     const std::size_t end = end_of_statement(left);
     const std::string_view one = left.substr(0, end);
-    if (!is_blank_statement(one)) queries.emplace_back(one.substr(one.find_first_not_of(" 
-\t\r")));
+    if (!is_blank_statement(one)) queries.emplace_back(one.substr(one.find_first_not_of(" \n\t\r")));
     left.remove_prefix(end);
   }
   if (queries.empty()) FakeMessage(output, 'I');
