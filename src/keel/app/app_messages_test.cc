@@ -1,6 +1,7 @@
 // Messages and sessions of a whole App: served on every worker, asked through pools, configured, drained and shown.
 
 #include <atomic>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -272,6 +273,31 @@ TEST_P(MessageApps, take_what_the_configuration_says_where_it_says_anything) {
   EXPECT_EQ(effective.breaker.open_time, 2_s);
   EXPECT_EQ(effective.peer.frame_bytes_max, 4096u);
   EXPECT_NE(log().find("\"key\":\"network.pools.other\""), std::string::npos) << log();
+}
+
+// One socket for two workers, in a process of its own: the variables and the descriptor are the process's.
+TEST_P(MessageApps, continue_with_the_socket_of_a_service_manager) {
+  prepare = [&](App& app) {
+    app.messages(handlers_);
+    rooms = &app.message_pool("rooms");
+  };
+  const auto serve_inherited = [&] {
+    constexpr int first_descriptor = 3;
+    const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    const Address chosen_by_manager = free_address();
+    if (::bind(fd, chosen_by_manager.system(), chosen_by_manager.system_size()) != 0 || ::listen(fd, 64) != 0) return 2;
+    if (fd != first_descriptor && ::dup2(fd, first_descriptor) != first_descriptor) return 3;
+    ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
+    ::setenv("LISTEN_FDS", "1", 1);
+    ::setenv("LISTEN_FDNAMES", "messages", 1);
+    std::vector<std::string> answers;
+    const int code = run_messages({"--network.pools.rooms.endpoints=[" + chosen_by_manager.to_string() + "]"}, [&] {
+      for (int i = 0; i < 10; ++i) answers.push_back(body_of(ask(service_, get("/ask"))));
+    });
+    return code == 0 && answers == std::vector<std::string>(10, "5 ") ? 0 : 4;
+  };
+
+  EXPECT_EXIT(std::_Exit(serve_inherited()), testing::ExitedWithCode(0), "");
 }
 
 TEST_P(MessageApps, whose_pool_has_no_endpoints_do_not_start) {
