@@ -421,6 +421,7 @@ class EpollEngine final : public SystemEngine {
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
         descriptors_.at(fd).readable = false;
+        if (op.linked()) op.unlink();  // Its receiver took the data within done(), and wanted more.
         return n;
       }
       const int result = got == 0 ? 0 : -errno;

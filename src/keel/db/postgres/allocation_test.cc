@@ -1,4 +1,4 @@
-// Statements do not reach the heap in steady state.
+// Statements do not reach the heap in steady state, and selects that wait together share their system calls.
 
 #include <gtest/gtest.h>
 
@@ -66,6 +66,18 @@ Task<> insert_some_in_groups(Session& session, int rounds, int& right) {
         co_await session.execute("insert into added (at, page) values ($1, $2) -- group", i, "/welcome");
     right += written.changes == 1 ? 1 : 0;
   }
+}
+
+// Those that wait go out with one send, and mostly come in with one receive.
+TEST_P(PostgresAllocations, and_system_calls_of_64_selects_are_few) {
+  constexpr int rounds = 50;
+  static_cast<void>(allocations_of(select_some, 5));
+  const std::uint64_t before = loop().engine().system_calls();
+
+  static_cast<void>(allocations_of(select_some, rounds));
+
+  const auto made = static_cast<double>(loop().engine().system_calls() - before);
+  EXPECT_LE(made / (2 * rounds * tasks), 0.1) << made << " system calls";
 }
 
 TEST_P(PostgresAllocations, of_selects_are_none) { EXPECT_EQ(allocations_of(select_some, 50), 0u); }

@@ -40,6 +40,10 @@
 // Cancel:    a statement that waits is taken back. One that was sent is cancelled at the server, and what the server
 //            says is the result: a write either happened, or is Cancelled and has not. A server that does not say it
 //            within `cancel_grace` loses the connection.
+//            A transaction whose connection is lost between two statements ends with Unavailable, and did not happen.
+// Idle:      a connection on which nothing is under way is not asked whether its server is still there. A server that
+//            ends closes it; one that vanishes without a word is found out by TCP (four questions of 5 s after 30 s of
+//            silence), and by `max_age`.
 // Lifetime: outlives its tasks. Its connections live on loops: detach() each loop, or close(), and let the loops turn
 //            until is_detached(), before they end (an App does this).
 // Threads:   any that runs a loop; a transaction stays on its loop.
