@@ -207,8 +207,7 @@ class Maker {
     const Node* const base = base_of(facets, combination, alternatives);
     if (alternatives.size() == 1) {
       const Made* const one = get(base == nullptr ? *alternatives[0] : merge({base, alternatives[0]}), name);
-      // If null matches another alternative of a oneOf as well, or the schema around them excludes it, null is not
-      // valid.
+      // Null is invalid if another alternative of a oneOf matches it as well, or the schema around them excludes it.
       if (one == nullptr || has_null) return with_null(one);
       return one->shape != Shape::Any ? &value_type(*one) : nulls == 0 ? one : any(core);
     }
@@ -247,8 +246,7 @@ class Maker {
       bool has_more = false;
       for (Node* const member : source->children) {
         if (member == combination.list || member->key == "$ref" || member->key == "allOf") continue;
-        // It sees the members of the alternatives: so it is checked before reading.
-        if (member->key == "unevaluatedProperties") continue;
+        if (member->key == "unevaluatedProperties") continue;  // It sees the alternatives' members: checked earlier.
         copy.children.push_back(member);
         has_more = has_more || member->key != "type";
       }
