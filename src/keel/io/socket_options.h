@@ -69,11 +69,10 @@ struct DatagramOptions {
   // The only peer to send to and receive from; its ICMP errors are reported. Empty: any peer.
   Address connect = {};
   bool reuse_port = false;  // Several sockets on one port, one per worker; the kernel spreads the senders.
-  // Largest datagram that is received; longer ones are truncated, unless they are joined. 1 to
+  // Largest datagram that is received, 1 to 65,535; longer ones are truncated, unless they are joined.
   std::uint32_t bytes_max = 9216;
-  // 65,535.
-  // UDP_GRO: the kernel may hand over what came together as one; they are taken apart again. For much from few; ignored
-  // where it does not know this.
+  // UDP_GRO: the kernel may join datagrams that arrive together; the batch separates them again. For many datagrams
+  // from few senders; ignored by kernels without it.
   bool join = false;
   int send_buffer_bytes = 0;     // SO_SNDBUF; 0: the system's default.
   int receive_buffer_bytes = 0;  // SO_RCVBUF: datagrams that do not fit are lost; 0: the system's default.
@@ -99,20 +98,21 @@ struct ListenOptions {
   bool shared = false;
   // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought data. The same bytes may then
   // come twice, so only for requests that may be repeated. 0, or where the system forbids it (net.ipv4.tcp_fastopen &
-  // 2): connections as usual. For a Unix socket with a path: its permissions as for chmod(2) (0660: owner and group may
-  // connect), independent of the umask, from the socket's first moment. 0: as the umask leaves them. InvalidArgument
-  // for one without a path, to which every process may connect; ignored for TCP.
+  // 2): connections as usual.
   int fast_open = 0;
+  // For a Unix socket with a path: its permissions as for chmod(2) (0660: owner and group may connect), independent of
+  // the umask, from the socket's first moment. 0: as the umask leaves them. InvalidArgument for one without a path, to
+  // which every process may connect; ignored for TCP.
   std::uint32_t socket_mode = 0;
 };
 
 // Options of a socket that connects.
 struct ConnectOptions {
   Address from = {};  // The address to connect from; port 0: any. Empty: the system chooses.
-  // TCP Fast Open: where an earlier connection brought a cookie, connecting completes immediately
+  // TCP Fast Open: if an earlier connection brought a cookie, connecting completes immediately and the first write
+  // leaves with the first packet; so write before reading. A rejection is reported by that write. Without a cookie, or
+  // without net.ipv4.tcp_fastopen & 1, it connects as usual.
   bool fast_open = false;
-  // and the first write leaves with the first packet; so the first thing to do is a write. A rejection is reported with
-  // it. Elsewhere (net.ipv4.tcp_fastopen & 1 is needed): connects as usual.
 };
 
 // Functions for programs without an engine. The sockets that they create do not block and are closed at exec; errors

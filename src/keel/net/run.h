@@ -54,9 +54,9 @@ struct RunOptions {
   io::EngineKind engine = io::EngineKind::Auto;
   bool pin = false;     // Pins worker i to the i-th allowed core.
   Duration drain = {};  // After a signal: how long tasks that watch stopping() have until they are stopped.
-  // When a worker has not returned to its loop for this time, on_stall is called with where
+  // When a worker has not returned to its loop for this time, on_stall is called, on a separate thread, with the place
+  // where the worker is (io/stall_watch.h). Zero: not watched.
   Duration stall_after = {};
-  // it is, on a thread of its own: io/stall_watch.h. Zero: not watched.
   Function<void(const io::Stall&)> on_stall = {};
   // Outlives the call. net_accepted_total, by worker: what the listeners of Worker::listen() have accepted. Null: not
   // counted.

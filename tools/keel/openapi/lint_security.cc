@@ -1,4 +1,4 @@
-// The part of lint() that is about security, servers and tags; and the whole of it.
+// The part of lint() that is about security, servers and tags; and lint() itself.
 
 #include <algorithm>
 #include <string>

@@ -156,9 +156,9 @@ struct ServerOptions {
   // trusted. Other peers send no header: theirs would be a malformed request.
   bool proxy_protocol = false;
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
-  // The proxies that are trusted about scheme, host and request id, about the trace of the request (traceparent, W3C
-  // Trace Context, which the log lines continue) and about its remaining time (X-Request-Deadline-Ms, which limits a
-  // Task handler).
+  // The proxies whose statements are trusted: scheme, host and request id, the trace of the request (traceparent of W3C
+  // Trace Context, which the log lines continue), and its remaining time (X-Request-Deadline-Ms, which limits a Task
+  // handler).
   Believed believed = {};
   // Sites whose pages may ask for another protocol (upgrade.h), in addition to those of the requested host:
   // "https://app.example.com", with the port unless it is the default of the scheme. {"*"}: every site.
