@@ -34,8 +34,8 @@ struct PoolStats {
   std::uint64_t connections = 0;
   std::uint64_t in_use = 0;    // How many of these run a statement or a transaction.
   std::uint64_t waiting = 0;   // Statements that wait for a connection now.
-  std::uint64_t waits = 0;     // Statements that had to wait for a connection,
-  Duration wait_time;          // and the total time that they waited.
+  std::uint64_t waits = 0;     // Statements that had to wait for a connection.
+  Duration wait_time;          // The total time that they waited.
   std::uint64_t timeouts = 0;  // Statements that failed because no connection became free in time.
 };
 

@@ -23,8 +23,8 @@ struct Choice {
   // For boolean, number, string, list and object: the alternative of that kind, or -1.
   std::array<int, 5> by_kind = {-1, -1, -1, -1, -1};
   Way way = Way::Kind;                             // For objects.
-  std::string property;                            // For Way::Value: the member that decides,
-  std::vector<std::pair<std::string, int>> cases;  // its values, or the names of members; each with its alternative.
+  std::string property;                            // For Way::Value: the member that decides.
+  std::vector<std::pair<std::string, int>> cases;  // Values or names of members, with alternatives.
   int otherwise = -1;                              // For Way::Name: the alternative without any of these members.
 };
 

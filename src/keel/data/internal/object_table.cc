@@ -119,8 +119,8 @@ void set_null(Held held, Presence presence, void* member) {
   });
 }
 struct Found {
-  const void* value;  // Null: there is no value,
-  bool is_absent;     // and nothing is written.
+  const void* value;  // Null: there is no value.
+  bool is_absent;     // Whether nothing is written.
 };
 Found value_in(Held held, Presence presence, const void* member) {
   if (held == Held::Name) {

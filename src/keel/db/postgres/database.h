@@ -116,8 +116,8 @@ struct DatabaseStats {
   std::uint64_t connections = 0;  // The number now.
   std::uint64_t in_use = 0;       // How many of these run a statement or a transaction.
   std::uint64_t waiting = 0;      // Calls that wait for a connection now.
-  std::uint64_t waits = 0;        // Calls that found no free connection,
-  Duration wait_time;             // and the total time that they waited.
+  std::uint64_t waits = 0;        // Calls that found no free connection.
+  Duration wait_time;             // The total time that they waited.
   std::uint64_t timeouts = 0;     // Calls that waited for wait_max without success.
   std::uint64_t refused = 0;      // Calls rejected because waiting_max calls waited, or no server could be reached.
   std::uint64_t connects = 0;     // Sessions begun.

@@ -322,8 +322,8 @@ class DatabaseCall final : public Leaf {
   Reader* reader_ = nullptr;  // The owner of the memory of `rows`: a loop's reader, because this ends where it began.
   Executor* home_ = nullptr;
   StageClock* stages_ = nullptr;  // For the request that this belongs to, if it is measured:
-  Instant asked_;                 // since when it has waited for another thread,
-  Instant begun_;                 // and when the pool began to read.
+  Instant asked_;                 // Since when it has waited for another thread.
+  Instant begun_;                 // When the pool began to read.
   Arrived arrived_;
   Read read_;
   Write write_;

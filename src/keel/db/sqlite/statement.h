@@ -71,8 +71,8 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
   int parameters_ = 0;
   bool is_readonly_ = false;
-  Buffer names_;   // The names of the columns, each ended by a zero byte, as of
-  int named_ = 0;  // the preparation with this number.
+  Buffer names_;   // The names of the columns, each ended by a zero byte.
+  int named_ = 0;  // The number of the preparation that they are from.
 };
 
 }  // namespace keel::db::sqlite

@@ -89,8 +89,8 @@ struct WriterStats {
   std::uint64_t transactions = 0;  // Interactive transactions that were committed.
   std::uint64_t expired = 0;       // Interactive transactions that held the writer for too long.
   std::size_t queued = 0;          // Writes that wait now.
-  std::uint64_t waits = 0;         // Writes that found the writer busy, or the lock held by another process,
-  Duration wait_time;              // and the total time that they waited.
+  std::uint64_t waits = 0;         // Writes that found the writer busy, or the lock held by another process.
+  Duration wait_time;              // The total time that they waited.
   std::uint64_t late = 0;          // Writes that did not get the lock in time.
   std::uint64_t wal_pages = 0;     // The number of pages in the WAL after the last commit.
   std::uint64_t checkpoints = 0;   // Checkpoints that moved all of the WAL into the file.

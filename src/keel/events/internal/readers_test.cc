@@ -25,8 +25,8 @@ struct Rules {
   bool looks_again = true;         // The publisher, after it has announced what it reads.
   bool announces_call = true;      // The publisher, before it looks how to call.
   bool passes_over = true;         // Who ends changes how the subscriber is called.
-  bool has_barrier = true;         // Who ends lets the other thread pass a barrier,
-  bool stores_are_fenced = false;  // or each announcement is sequentially consistent.
+  bool has_barrier = true;         // The ending thread makes the other one pass a barrier.
+  bool stores_are_fenced = false;  // Otherwise: each announcement is sequentially consistent.
   bool waits = true;               // Who ends waits for the handler.
   bool looks_who_reads = true;     // Who ends frees only what nobody reads.
 };

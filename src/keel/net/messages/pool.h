@@ -70,13 +70,13 @@ class Pool {
  public:
   enum class Repeat : std::uint8_t { Never, Idempotent };
   struct Stats {
-    std::size_t targets = 0;      // The number of addresses,
-    std::size_t ejected = 0;      // and how many of them are left out now.
+    std::size_t targets = 0;      // The number of addresses.
+    std::size_t ejected = 0;      // How many of these are left out now.
     std::size_t connections = 0;  // Open now.
     std::size_t outstanding = 0;  // Requests without an answer so far.
     std::uint64_t retries = 0;
-    std::uint64_t connected = 0;  // Attempts to connect,
-    std::uint64_t failed = 0;     // and how many of them failed.
+    std::uint64_t connected = 0;  // Attempts to connect.
+    std::uint64_t failed = 0;     // Attempts that failed.
   };
 
   Pool(Resolver& resolver, PoolOptions options);

@@ -79,8 +79,8 @@ struct Database::State {
   std::vector<std::unique_ptr<Connection>> pool_connections;  // The free connections.
   ReadTransactions read_transactions;
   std::uint64_t pool_opened = 0;  // The number of connections of the pool, free or not.
-  std::uint64_t pool_waits = 0;   // Reads that found all threads busy,
-  Duration pool_wait_time;        // and the total time that they waited.
+  std::uint64_t pool_waits = 0;   // Reads that found all threads busy.
+  Duration pool_wait_time;        // The total time that they waited.
   std::uint64_t pool_reads = 0;
   std::uint64_t backups = 0;
   std::size_t executor_reads = 0;  // Reads posted to the executor that have not ended.
