@@ -66,10 +66,10 @@ inline constexpr Held any = Held::Value;
 inline constexpr Held name = Held::Name;
 
 // How a member holds its value, and whether it is required.
-inline constexpr Presence present = 0;   // A T;
+inline constexpr Presence present = 0;   // A T.
 inline constexpr Presence optional = 1;  // A std::optional<T>, which is left out while it is empty.
 inline constexpr Presence nullable = 2;  // A std::optional<T>, which is null while it is empty.
-inline constexpr Presence patch = 3;     // a Patch<T>.
+inline constexpr Presence patch = 3;     // A Patch<T>.
 inline constexpr Presence required = 4;  // Combined with one of these.
 
 // From `least` to `most`: the value of an integer or a number, the characters of a string, the elements of a list.
