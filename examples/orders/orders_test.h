@@ -18,8 +18,6 @@ namespace orders_test {
 
 using namespace keel;
 
-using namespace keel;
-
 inline app::TestAppOptions with_settings(app::TestAppOptions options) {
   const std::vector<std::string> own = std::move(options.settings);
   options.settings = {"database.migrations=" KEEL_SOURCE_DIR "/examples/orders/db/migrations",
