@@ -125,7 +125,7 @@ def main():
     parser.add_argument("--program", type=pathlib.Path, default=ROOT / "build/release/tools/keel/gen/keel_gen_alone")
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--options", default="-O2 -Wall -Wextra -Wshadow -Werror", help="of the compiler")
-    parser.add_argument("--parts", type=int, default=12)
+    parser.add_argument("--parts", type=int, default=24)
     parser.add_argument("--generate", default="server", choices=["server", "client"])
     parser.add_argument("--sample", type=int, default=1, help="compile one part of this many")
     parser.add_argument("--keep", type=pathlib.Path, help="the folder for the code, which is kept there")

@@ -43,7 +43,7 @@ def document():
 def cost(build):
     """What the code of all operations takes to be generated and compiled."""
     with tempfile.TemporaryDirectory() as name:
-        made = compile_cost.generate(build / "tools/keel/gen/keel_gen_alone", document(), name, ["--parts", "12"])
+        made = compile_cost.generate(build / "tools/keel/gen/keel_gen_alone", document(), name, ["--parts", "24"])
         compiled = compile_cost.compile_parts(pathlib.Path(name))
     score = (f"{made.operations} operations, {len(made.refused)} refused, generated in {made.seconds:.1f} s and "
              f"{made.bytes / 1e6:.0f} MB; {compiled:.1f} ms of CPU to compile each")
