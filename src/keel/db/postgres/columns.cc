@@ -76,7 +76,7 @@ Result<> Columns::append(std::string_view body, Rows& rows) {
                         std::to_string(count()));
   }
   at += 2;
-  // A few bytes of a numeric may be a long text: it is limited by the size of what came.
+  // What a few bytes of a numeric are as text may be large: bounded by what came.
   const std::size_t text_max = std::max<std::size_t>(1024 * 1024, 16 * body.size());
   scratch_.clear();
   NewRow row(rows, count());

@@ -1,5 +1,4 @@
-// keel/db/postgres/columns.h — the columns of a statement's result; makes its rows into rows as of every database
-// (row.h).
+// keel/db/postgres/columns.h — the columns of a statement's result, and its rows as the rows of every database (row.h).
 //
 //   KEEL_TRY(Columns columns, Columns::of(description));          // once for a prepared statement
 //   encoder.bind("", name, values, types, columns.formats());     // what is read in binary is asked for in binary
@@ -10,7 +9,7 @@
 // Errors:    of(): ResourceExhausted for more than columns_max. append(): Protocol, from_environment(), for a row with
 //            another number of columns, and for bytes that are no value of their type (types.h), with the column's
 //            name; then the rows are to be thrown away.
-// Ownership: copies the names and types; keeps no view of the message.
+// Ownership: keeps the names and types; nothing of the message.
 // Threads:   one at a time.
 // Cost:      a row is one pass and one copy; no allocation in steady state. Making one allocates.
 
@@ -33,13 +32,13 @@ namespace keel::db::postgres {
 
 class Columns {
  public:
-  static constexpr int columns_max = 1'664;  // The server's own limit (MaxTupleAttributeNumber).
+  static constexpr int columns_max = 1'664;  // The server's own bound (MaxTupleAttributeNumber).
 
   // No columns: a statement without rows.
   Columns() = default;
-  // For a described statement: each column in the format that types.h has for it, whatever the description says.
+  // Of a described statement: each column in the format that types.h has for it, whatever the description says.
   static Result<Columns> of(const RowDescription& description);
-  // For a result: in the formats that the description says. For the simple protocol, where everything is text.
+  // Of a result: in the formats that the description says. For the simple protocol, where all is text.
   static Result<Columns> as_sent(const RowDescription& description);
 
   int count() const noexcept { return static_cast<int>(types_.size()); }
@@ -48,12 +47,12 @@ class Columns {
   // For Encoder::bind(): one for each column.
   std::span<const Format> formats() const noexcept { return formats_; }
 
-  // Adds the row in the body of a DataRow.
+  // Adds the row that the body of a DataRow is.
   Result<> append(std::string_view body, Rows& rows);
-  // Sets the column names of the rows.
+  // Gives the rows the columns' names.
   void name(Rows& rows) const { rows.set_names(names_); }
 
-  // Whether a new description of the same statement is the same: otherwise a table was changed in the meantime.
+  // Whether a new description of the same statement says the same: otherwise a table was changed since.
   bool operator==(const Columns& other) const noexcept;
 
  private:

@@ -17,7 +17,7 @@ using internal::Pool;
 
 constexpr std::size_t sent_at_once = 64 * 1024;
 
-// Aborts a COPY whose task ends early.
+// A COPY whose task ends before it, is given up.
 struct Leave {
   Copy& copy;
   ~Leave() {
@@ -25,7 +25,7 @@ struct Leave {
   }
 };
 
-// For a COPY that ended before all rows were sent.
+// Of one that is over before all rows were sent.
 Error why_over(const Copy& copy) {
   if (!copy.result) return copy.result.error().clone();
   return Error(Code::Protocol, "the server ended a COPY before it had all rows").from_environment();

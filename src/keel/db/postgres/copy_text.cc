@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t value_bytes_max = 0x3fff'ffff;  // 1 GiB less one byte, as the server has it.
 
-// The letter for a character after a backslash; 0: it is written as it is.
+// What a sign is written as behind a backslash; 0: as it is.
 constexpr char escape_of(char c) noexcept {
   switch (c) {
     case '\\':

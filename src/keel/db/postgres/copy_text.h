@@ -1,9 +1,9 @@
-// keel/db/postgres/copy_text.h — writes a row in the text format of COPY … FROM STDIN.
+// keel/db/postgres/copy_text.h — a row as COPY … FROM STDIN takes it in its text format.
 //
 //   KEEL_TRY_VOID(append_copy_row(buffer, values));          // "1\tada\t\\N\n"
 //
-// The server reads each text like a literal of the column's type: an integer for a boolean is 0 or 1, a blob is bytea
-// in hex.
+// The server reads each text as it reads a literal of the column's type: an integer as a boolean is 0 or 1, a blob is
+// bytea in hex.
 //
 // Errors:   InvalidArgument: a text with a zero byte, which PostgreSQL does not store; the column's number is named.
 //           ResourceExhausted: a value is larger than the server takes. `to` is then as before.

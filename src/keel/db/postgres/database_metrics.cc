@@ -19,7 +19,7 @@ using Stats = DatabaseStats;
 double number(std::uint64_t value) { return static_cast<double>(value); }
 
 constexpr PostgresMeasure postgres_measures[] = {
-    {"db_refused_total", "Statements that failed immediately: too many waited, or no server could be reached",
+    {"db_refused_total", "Statements that failed at once: too many waited, or no server could be reached",
      [](const Stats& s) { return number(s.refused); }},
     {"db_connects_total", "Connections begun", [](const Stats& s) { return number(s.connects); }},
     {"db_connect_failures_total", "Attempts to connect that failed",

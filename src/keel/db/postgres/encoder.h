@@ -1,4 +1,4 @@
-// keel/db/postgres/encoder.h — encodes what a client of PostgreSQL sends: messages of protocol version 3.0.
+// keel/db/postgres/encoder.h — what a client of PostgreSQL sends: messages of protocol version 3.0 as bytes.
 //
 //   Encoder encoder(out);                                          // appends to a Buffer
 //   KEEL_TRY_VOID(encoder.parse("s1", "select name from users where id = $1"));
@@ -15,7 +15,7 @@
 //            message would be longer than message_bytes_max, which is found out before a length is written: no length
 //            is ever truncated to its 32 bits. All are from_environment().
 // Bugs:      more values than types, or than 65,535.
-// Ownership: `out` must outlive the encoder; arguments are used only during the call.
+// Ownership: `out` outlives the encoder; the arguments are used during the call only.
 // Threads:   one.
 // Cost:      a copy of the arguments; no allocation but the growth of `out`.
 // Source:    PostgreSQL, "Message Formats".
@@ -34,7 +34,7 @@
 
 namespace keel::db::postgres {
 
-// A session setting that a startup message asks for: "application_name", "search_path".
+// A setting of the session that a startup message asks for: "application_name", "search_path".
 struct StartupParameter {
   std::string_view name;
   std::string_view value;
@@ -42,14 +42,14 @@ struct StartupParameter {
 
 class Encoder {
  public:
-  // The server's own maximum (PQ_LARGE_MESSAGE_LIMIT, 1 GiB less one byte).
+  // What the server itself takes at most (PQ_LARGE_MESSAGE_LIMIT, 1 GiB less one byte).
   static constexpr std::size_t server_bytes_max = 0x3fff'ffff;
 
   explicit Encoder(Buffer& out, std::size_t message_bytes_max = server_bytes_max) noexcept
       : out_(out), message_bytes_max_(message_bytes_max < server_bytes_max ? message_bytes_max : server_bytes_max) {}
 
-  // Sent before anything else. The answer to SSLRequest is one byte (Reader::encryption_answer); a CancelRequest, on a
-  // separate connection, is answered only by the end of that connection.
+  // Before anything else. SSLRequest is answered by one byte (Reader::encryption_answer); a CancelRequest, on a
+  // connection of its own, by nothing but the end of that connection.
   void ssl_request();
   void cancel_request(std::uint32_t process, std::uint32_t secret);
   // `parameters` have "user", and usually "database"; at most 10,000 bytes (the server's bound).
@@ -82,7 +82,7 @@ class Encoder {
   // A part of what COPY ... FROM STDIN takes; the parts need not be whole rows.
   Result<> copy_data(std::string_view bytes);
   void copy_done();
-  // The server's error for the COPY then contains `reason`.
+  // The server's error for the COPY then names `reason`.
   Result<> copy_fail(std::string_view reason);
 
   void terminate();

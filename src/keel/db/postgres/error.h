@@ -1,4 +1,4 @@
-// keel/db/postgres/error.h — converts a server's error to an Error.
+// keel/db/postgres/error.h — what a server's error is to the program that asked.
 //
 //   KEEL_TRY(const ErrorResponse response, ErrorResponse::read(message.body));
 //   return error_of(response).during(sql.text(), sql.place());
@@ -59,14 +59,14 @@ class ServerError : public Error::Details {
   std::string constraint;
   std::int32_t position = 0;
 };
-// Null: it is not an error of a PostgreSQL server.
+// Null: it is no error of a PostgreSQL server.
 const ServerError* server_error(const Error& error) noexcept;
 
-// The transaction may succeed if all of it is repeated: a serialisation failure, or a deadlock.
+// The transaction may succeed when all of it is done again: a serialisation failure, or a deadlock.
 bool is_retryable(const Error& error) noexcept;
-// The prepared statement does not exist (any more): the server has forgotten it, or a pooler has changed the server.
+// The prepared statement is not there (any more): the server has forgotten it, or a pooler has changed the server.
 bool is_unknown_statement(const Error& error) noexcept;
-// The statement must be prepared again: a table that it reads was changed (0A000 "cached plan must not change result
+// The statement has to be prepared again: a table that it reads was changed (0A000 "cached plan must not change result
 // type").
 bool is_stale_statement(const Error& error) noexcept;
 

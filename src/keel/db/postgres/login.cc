@@ -18,7 +18,7 @@ std::string md5_password(std::string_view password, std::string_view user, std::
   const auto digest = [](const std::string& text) {
     unsigned char bytes[16];
     unsigned size = 0;
-    // Null if OpenSSL was built or configured without it (FIPS).
+    // Null where OpenSSL was built, or set up, without it (FIPS).
     if (EVP_Digest(text.data(), text.size(), bytes, &size, EVP_md5(), nullptr) != 1) return std::string();
     std::string hex(32, '0');
     for (std::size_t half = 0; half < 2; ++half) {
@@ -62,7 +62,7 @@ Result<bool> Login::step(const Message& message, Buffer& out) {
     case MessageType::NoticeResponse:
       return false;
     case MessageType::NegotiateProtocolVersion: {
-      // We ask for 3.0 without options: so this answer names something that we have not asked for.
+      // We ask for 3.0 and for no options: an answer names what we have not asked for.
       KEEL_TRY(const NegotiateProtocolVersion version, NegotiateProtocolVersion::read(message.body));
       if (version.options == 0) return false;
       return Error::text(Code::Unsupported, "the database server does not know the option " +

@@ -1,11 +1,11 @@
-// keel/db/postgres/login.h — the messages of a session up to its first ReadyForQuery: bytes in, bytes out.
+// keel/db/postgres/login.h — from the first byte of a session to its first ReadyForQuery: bytes in, bytes out.
 //
 //   Login login({.user = "app", .database = "shop", .password = password, .nonce = nonce});
 //   KEEL_TRY_VOID(login.begin(out));                           // after TLS, where there is TLS
 //   send(out) …
 //   KEEL_TRY(const bool is_ready, login.receive(*message, out));   // for each message; send what `out` has after each
 //
-// The caller handles ParameterStatus and NoticeResponse itself, if it wants them.
+// The caller looks at ParameterStatus and NoticeResponse itself, if it wants them.
 //
 // Errors:    those of scram.h; of the server (error.h: 28P01 is Unauthenticated, 53300 ResourceExhausted, 57P03
 //            Unavailable); all from_environment(). Unauthenticated: the server asks for the password in cleartext or as
@@ -13,7 +13,7 @@
 //            in without a proof where channel binding is required. Unsupported: GSSAPI, SSPI, Kerberos. Protocol: a
 //            message that may not come now, as a server that is content before it has proven that it knows the
 //            password; a version of the protocol below 3.0.
-// Ownership: the options' views must outlive the login; no message is kept.
+// Ownership: the options' views outlive the login; nothing of a message is kept.
 // Threads:   one.
 // Cost:      that of scram.h.
 
@@ -37,10 +37,10 @@ namespace keel::db::postgres {
 // Whether SCRAM binds the login to the TLS connection.
 enum class ChannelBinding : std::uint8_t { Disable, Prefer, Require };
 
-// User, password, and what the login requires.
+// User, password and what of the login is required.
 struct LoginOptions {
   std::string_view user;
-  std::string_view database = {};  // Empty: the server uses the database named like the user.
+  std::string_view database = {};  // Empty: the server takes one that is called as the user is.
   std::optional<std::string_view> password = std::nullopt;
   std::span<const StartupParameter> parameters = {};  // "application_name", …
   ChannelBinding channel_binding = ChannelBinding::Prefer;
@@ -48,7 +48,7 @@ struct LoginOptions {
   std::string_view channel_binding_data = {};
   std::span<const std::byte> nonce = {};
   std::uint32_t scram_iterations_max = ScramOptions().iterations_max;
-  // Allows a login that reveals the password to anybody who can listen, or to a wrong server.
+  // What tells the password to whoever listens, or to a server that is not the right one.
   bool allows_cleartext_password = false;
   bool allows_md5_password = false;
 };
@@ -59,10 +59,10 @@ class Login {
 
   // Appends the startup message.
   Result<> begin(Buffer& out);
-  // True: the session is ready. Appends the answers for authentication.
+  // True: the session is ready. Appends the answers of authentication.
   Result<bool> receive(const Message& message, Buffer& out);
 
-  // Valid once it is ready. Zeros: the server sent no key (some poolers), so that statements cannot be cancelled.
+  // Once it is ready. Zeros: the server gave no key (some poolers), and statements cannot be cancelled.
   const BackendKeyData& key() const noexcept { return key_; }
 
  private:

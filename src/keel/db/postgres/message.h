@@ -1,4 +1,4 @@
-// keel/db/postgres/message.h — reads the messages of a PostgreSQL server.
+// keel/db/postgres/message.h — what the messages of a PostgreSQL server say.
 //
 //   KEEL_TRY(const RowDescription columns, RowDescription::read(message.body));
 //   for (const ColumnDescription& column : columns) names.push_back(column.name);
@@ -16,7 +16,7 @@
 //            DataRow, which next() and end() look at.
 // Lifetime:  views into the body.
 // Threads:   values.
-// Cost:      one pass over the body; no allocation. A DataRow is read by next(), in a single pass.
+// Cost:      one pass over the body; no allocation. A DataRow is looked at once, by next().
 // Source:    PostgreSQL, "Message Formats" and "Error and Notice Message Fields".
 
 #pragma once
@@ -34,13 +34,12 @@ namespace keel::db::postgres {
 // A column of a result, as RowDescription has it.
 struct ColumnDescription {
   std::string_view name;
-  Oid table = 0;            // For a column of a table; else 0.
-  std::int16_t number = 0;  // Its number in that table, from 1; else 0.
+  Oid table = 0;            // Where it is a column of a table; else 0.
+  std::int16_t number = 0;  // In that table, from 1; else 0.
   Oid type = 0;
-  std::int16_t type_size = 0;       // Negative: variable size.
+  std::int16_t type_size = 0;       // Negative: of variable size.
   std::int32_t type_modifier = -1;  // As in pg_attribute.atttypmod.
-  // Always Text in the description of a statement, for which no format has been requested yet.
-  Format format = Format::Text;
+  Format format = Format::Text;     // Text in the description of a statement, which is before formats are asked for.
 };
 
 // 'T': the columns of the rows to come.
@@ -82,18 +81,18 @@ struct Cell {
   bool is_null = false;
 };
 
-// 'D': one row. Read column by column.
+// 'D': one row. A cursor.
 class DataRow {
  public:
   static Result<DataRow> read(std::string_view body);
 
   int columns() const noexcept { return columns_; }
-  // The next column. Protocol also when there is none left.
+  // The next column. Protocol as well when there is none left.
   Result<Cell> next();
-  // Called after the last column: nothing may follow.
+  // After the last column: nothing may follow it.
   Result<> end() const;
 
-  // The error for a row whose counts and lengths do not match its bytes.
+  // What those give for a row whose counts and lengths are not its bytes.
   static Error malformed();
 
  private:
@@ -122,12 +121,11 @@ struct CommandComplete {
   static Result<CommandComplete> read(std::string_view body);
 
   std::string_view tag;  // "INSERT 0 1", "SELECT 5", "CREATE TABLE".
-  // The number of rows that the statement inserted, updated, deleted, merged or copied; 0 for any other, including
-  // SELECT.
+  // The rows that the statement inserted, updated, deleted, merged or copied; 0 for any other, SELECT too.
   std::int64_t changes = 0;
 };
 
-// 'E' and 'N'. Fields that the server did not send are empty.
+// 'E' and 'N'. What the server did not say is empty.
 struct ErrorResponse {
   static Result<ErrorResponse> read(std::string_view body);
 
@@ -149,7 +147,7 @@ struct ErrorResponse {
   bool is_fatal() const noexcept { return severity == "FATAL" || severity == "PANIC"; }
 };
 
-// 'S': a setting of the session, such as "server_version".
+// 'S': a setting of the session, "server_version" for example.
 struct ParameterStatus {
   static Result<ParameterStatus> read(std::string_view body);
 
@@ -157,7 +155,7 @@ struct ParameterStatus {
   std::string_view value;
 };
 
-// 'K': the key for a CancelRequest.
+// 'K': what a CancelRequest names.
 struct BackendKeyData {
   static Result<BackendKeyData> read(std::string_view body);
 
@@ -175,11 +173,11 @@ struct ReadyForQuery {
   TransactionStatus status = TransactionStatus::Idle;
 };
 
-// 'A': a message of NOTIFY.
+// 'A': what NOTIFY sent.
 struct NotificationResponse {
   static Result<NotificationResponse> read(std::string_view body);
 
-  std::uint32_t process = 0;  // The process of the session that has notified.
+  std::uint32_t process = 0;  // Of the session that has notified.
   std::string_view channel;
   std::string_view payload;
 };
@@ -214,15 +212,15 @@ struct Authentication {
   // SaslFinal: the mechanism's data.
   std::string_view data;
 
-  // For Kind::Sasl.
+  // Of Kind::Sasl.
   bool offers(std::string_view mechanism) const noexcept;
 };
 
-// 'v': the server supports only a lower version of the protocol, or not all requested options.
+// 'v': the server takes a lower version of the protocol, or has no such options.
 struct NegotiateProtocolVersion {
   static Result<NegotiateProtocolVersion> read(std::string_view body);
 
-  std::uint32_t minor = 0;        // The newest version 3.x that it supports.
+  std::uint32_t minor = 0;        // The newest version 3.x that it has.
   int options = 0;                // How many options of the startup message it does not know.
   std::string_view first_option;  // Empty: none.
 };

@@ -142,7 +142,7 @@ class Target final : public MigrationTarget {
     if (!has_lock) transaction_.reset();
     return has_lock;
   }
-  // The lock of the session, which is the only one.
+  // Of the session, which is the only one.
   Result<bool> try_lock() {
     transaction_.reset();
     bool has_lock = false;
@@ -168,12 +168,12 @@ class Target final : public MigrationTarget {
       const int within = internal::line_of(script, error->position);
       if (within != 0) line = first_line + within - 1;
     }
-    // Whatever the mistake is, the file must be corrected.
+    // Whatever is wrong with it, the file is what has to be corrected.
     if (done.error().code() == Code::Internal) return std::move(done).error().as(Code::InvalidArgument);
     return done;
   }
 
-  // Within a transaction, which is ended first for a statement that cannot be in one.
+  // Within a transaction, which a statement that takes none ends first.
   Result<bool> step(const Migration& migration, int& line) {
     KEEL_TRY_VOID(refuse_control(migration.text, line));
     KEEL_TRY(const std::int64_t applied, applied_at(migration));
@@ -229,7 +229,7 @@ class Target final : public MigrationTarget {
   std::optional<Transaction> transaction_;
 };
 
-// Runs `work` on a separate connection.
+// Runs `work` on a connection of its own.
 template <class F>
 auto on_target(DatabaseOptions options, Duration lock_max, F work) -> decltype(work(std::declval<Target&>(), "")) {
   const std::string folder = std::move(options.migrations);

@@ -1,4 +1,4 @@
-// keel/db/postgres/notifications.h — receives NOTIFY messages, on a separate connection.
+// keel/db/postgres/notifications.h — what others NOTIFY, on a connection of its own.
 //
 //   Task<> follow(db::postgres::Database& database) {
 //     db::postgres::Notifications jobs = co_await database.listen("jobs");
@@ -17,7 +17,7 @@
 // Errors:    of listen() and add(): InvalidArgument (the name of a channel is empty, has more than 63 bytes, or a zero
 //            byte), Unavailable (the server cannot be reached), Unsupported (a pooler). Of next(): Cancelled and
 //            DeadlineExceeded, and nothing is lost then: call it again; Unavailable (the database is closed).
-// Ownership: owns its connection, which does not belong to the pool.
+// Ownership: owns its connection, which is none of the pool's.
 // Threads:   the loop where listen() was awaited. One call at a time.
 // Lifetime:  ends before its database, and before its loop.
 // Cost:      a session of the server. What is not asked for by next() waits in the socket and then at the server, which
@@ -39,10 +39,10 @@ class Listening;
 
 // What a NOTIFY sent.
 struct Notification {
-  bool is_gap = false;  // Nothing was notified, but a message may have been missed.
+  bool is_gap = false;  // Nothing was notified, and something may have been missed.
   std::string channel = {};
   std::string payload = {};
-  std::uint32_t process = 0;  // The process of the session that has notified.
+  std::uint32_t process = 0;  // Of the session that has notified.
 };
 
 class Notifications {
@@ -53,9 +53,9 @@ class Notifications {
 
   Task<Notification> next();
 
-  // Listens to one more channel. If the connection ends meanwhile it succeeds: next() reconnects and returns a gap.
+  // Listens to one more channel. Where the connection ends meanwhile, success: next() makes it again and gives a gap.
   Task<> add(std::string channel);
-  // Notifications that have already arrived are still delivered.
+  // What has come for it already still comes.
   Task<> remove(std::string channel);
 
  private:

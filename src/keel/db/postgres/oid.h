@@ -16,7 +16,7 @@ using Oid = std::uint32_t;
 enum class Format : std::uint16_t { Text = 0, Binary = 1 };
 
 namespace oid {
-// The server's built-in types, by their numbers in pg_type.
+// The types that the server has built in, by their numbers in pg_type.
 inline constexpr Oid boolean = 16;
 inline constexpr Oid bytea = 17;
 inline constexpr Oid name = 19;

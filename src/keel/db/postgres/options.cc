@@ -16,7 +16,7 @@
 namespace keel::db::postgres {
 namespace {
 
-// In the order of the table in options.h.
+// In the order of the table of options.h.
 enum class Key : std::uint8_t {
   Host,
   HostAddress,
@@ -86,7 +86,7 @@ Result<> set(Values& values, std::string_view name, std::string value) {
     }
     known.append(known.empty() ? "" : ", ").append(key_names[i].name);
   }
-  // After a password it may be the rest of the password, which contained a blank or an &: so it is not shown.
+  // Behind a password it may be the rest of that, which had a blank or an & in it: it is not shown.
   const bool is_plain = !value_of(values, Key::Password) &&
                         std::ranges::all_of(name, [](char c) { return ascii::is_alphanumeric(c) || c == '_'; });
   return wrong("unknown key" + (is_plain && name.size() < 40 ? " " + std::string(name) : std::string()) +
@@ -119,7 +119,7 @@ Result<> read_uri_hosts(std::string_view text, Values& values) {
   bool has_port = false;
   bool is_first = true;
   while (true) {
-    // An IPv6 address is in brackets, and contains no comma.
+    // An IPv6 address stands in brackets, and has no comma.
     std::size_t end = std::min(text.find(','), text.size());
     std::string_view one = text.substr(0, end);
     std::string_view port;
@@ -318,7 +318,7 @@ Result<> read_require_auth(const std::string& value, ConnectOptions& options) {
   return {};
 }
 
-// Reads the first field of a line in a password file, without its escapes, and the ':' after it.
+// The field at the front of a line of a password file, without its escapes, and the ':' behind it.
 std::string take_field(std::string_view& line) {
   std::string field;
   while (!line.empty()) {
@@ -334,7 +334,7 @@ std::string take_field(std::string_view& line) {
   return field;
 }
 
-// "*" without an escape matches everything.
+// "*" without an escape stands for all.
 bool take_fitting(std::string_view& line, std::string_view value) {
   if (line.starts_with("*:")) {
     line.remove_prefix(2);
@@ -422,7 +422,7 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment 
 std::optional<std::string> ConnectOptions::password_for(const ServerAddress& server, std::string_view passwords) const {
   if (password) return password;
   const std::string port = std::to_string(server.port);
-  // As in libpq, a socket in the default folder is called localhost there.
+  // A socket in the folder that is the default is called localhost there, as libpq has it.
   const std::string_view host = server.host == "/run/postgresql" || server.host == "/var/run/postgresql"
                                     ? std::string_view("localhost")
                                     : std::string_view(server.host);

@@ -1,4 +1,4 @@
-// keel/db/postgres/options.h — the address of a PostgreSQL server and the login, in the notation of libpq.
+// keel/db/postgres/options.h — where a PostgreSQL server is, and as whom to speak to it: what libpq's users write.
 //
 //   KEEL_TRY(ConnectOptions options, ConnectOptions::parse("postgres://app@db1,db2:5433/shop?sslmode=verify-full"));
 //   KEEL_TRY(ConnectOptions options, ConnectOptions::parse("host=/run/postgresql dbname=shop", process_environment));
@@ -53,19 +53,19 @@ namespace keel::db::postgres {
 // Whether and how the connection is encrypted (libpq's sslmode).
 enum class SslMode : std::uint8_t {
   Disable,     // No TLS.
-  Prefer,      // TLS if the server supports it; its certificate is not checked. It does not protect against listeners.
-  Require,     // TLS. The certificate is checked only if sslrootcert names a file: then as VerifyCa, like libpq.
-  VerifyCa,    // A certificate from a trusted authority, for any name.
-  VerifyFull,  // The certificate must also be for the host's name: use this in networks shared with others.
+  Prefer,      // TLS where the server has it; its certificate is not looked at. Nothing keeps anybody from listening.
+  Require,     // TLS. Its certificate is looked at only where sslrootcert says a file: then as VerifyCa, as libpq does.
+  VerifyCa,    // A certificate from an authority that is trusted, of whatever name.
+  VerifyFull,  // Of the host's name as well: the mode for networks that others use.
 };
 
-// The wanted kind of server (libpq's target_session_attrs).
+// Which of several servers is wanted (libpq's target_session_attrs).
 enum class TargetSession : std::uint8_t { Any, ReadWrite, ReadOnly, Primary, Standby, PreferStandby };
 
 // Host and port of a server.
 struct ServerAddress {
-  std::string host;     // A name, an IP address, or the folder of a Unix socket; certificates are compared with it.
-  std::string address;  // hostaddr: the IP address, if it is given besides the name; else empty.
+  std::string host;     // A name, an IP address, or the folder of a Unix socket; what a certificate is compared with.
+  std::string address;  // hostaddr: the IP address, where that is given beside the name; else empty.
   std::uint16_t port = 5432;
 
   bool is_unix() const noexcept { return host.starts_with('/'); }
@@ -78,9 +78,9 @@ struct ServerAddress {
 struct ConnectOptions {
   std::vector<ServerAddress> servers;  // At least one; tried in order.
   std::string user;
-  std::string database;  // The user's name, if none was given.
+  std::string database;  // The user's name, where none was said.
   std::optional<std::string> password;
-  std::string password_file;  // The password file, if no password was given; empty: none.
+  std::string password_file;  // Where passwords are, when none was given; empty: nowhere.
   std::string application_name;
   std::string options;
   SslMode ssl_mode = SslMode::Prefer;
@@ -93,7 +93,7 @@ struct ConnectOptions {
   bool allows_cleartext_password = false;
   bool allows_md5_password = false;
 
-  // A variable of the environment: its value, or nullopt. Default: there are none.
+  // A variable of the environment: its value, or nullopt. Default: nothing is there.
   using Environment = FunctionRef<std::optional<std::string>(const char* name)>;
   static Result<ConnectOptions> parse(std::string_view text);
   static Result<ConnectOptions> parse(std::string_view text, Environment environment);
@@ -105,7 +105,7 @@ struct ConnectOptions {
   // owner may read it (it has to be 0600, as libpq wants it). Blocks; for the start of a program.
   Result<std::string> read_password_file() const;
 
-  // For logs: The variables of the process (getenv): for the start of a program.
+  // For logs: "app@db1:5432,db2:5433/shop", without the password.
   std::string describe() const;
 };
 

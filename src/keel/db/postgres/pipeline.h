@@ -8,14 +8,14 @@
 //   if (answer.is_asynchronous()) …                    // a notice, a notification, a setting that has changed
 //   operations[answer.number]. …                       // of the Step that was added as this one, counted from 0
 //
-// After an ErrorResponse the server skips everything up to the next Sync; so does the pipeline, and the next answer
-// belongs to the Sync. After an ErrorResponse the server skips everything up to the next Sync: so does the pipeline,
-// and the next answer is that of the Sync. An error at a Sync, from a constraint deferred to the commit, belongs to the
-// Sync, and its ReadyForQuery follows. An error at a Sync, of a constraint that was deferred to the commit, is an
-// answer to the Sync, and its ReadyForQuery follows.
+// Steps are answered in their order. After an ErrorResponse the server skips everything up to the next Sync: so does
+// the pipeline, and the next answer is that of the Sync. A Query has its own Sync: its error and its ReadyForQuery are
+// answers to it, and ReadyForQuery is the last of them. An error at a Sync, of a constraint that was deferred to the
+// commit, is an answer to the Sync, and its ReadyForQuery follows.
 //
 // COPY: CopyInResponse is an answer to an Execute or a Query; then the caller sends the data, which is no Step, and the
-// CommandComplete follows. A sent message that is answered.
+// CommandComplete follows. The server ignores a Sync while it waits for data: after an Execute that copies, add and
+// send the Sync only with copy_done() or copy_fail().
 //
 // Errors:    Protocol, from_environment(): "DataRow is no answer to Parse". It stays: the connection cannot be used any
 //            more. ResourceExhausted: steps_max wait for answers.
@@ -33,19 +33,18 @@
 
 namespace keel::db::postgres {
 
-// Flush, and the data of COPY, are not. Flush, and what COPY sends, are not.
+// What was sent and is answered. Flush, and what COPY sends, are not.
 enum class Step : std::uint8_t { Parse, Bind, DescribeStatement, DescribePortal, Execute, Close, Sync, Query };
 // The name of a step, for messages.
 std::string_view to_string(Step step) noexcept;
 
-// The number of the step, counted from 0 since the pipeline was made.
+// The step that a message of the server belongs to.
 struct Answer {
   static constexpr std::uint64_t no_step = ~std::uint64_t{0};
 
-  std::uint64_t number = no_step;  // Whether it is the last answer to the step.
+  std::uint64_t number = no_step;  // Of the step, counted from 0 since the pipeline was made.
   Step step = Step::Sync;
-  // A notice, a notification, a ParameterStatus; or an error without a request, as before a server stops.
-  bool is_last = false;
+  bool is_last = false;  // Nothing more comes for the step.
 
   // A notice, a notification, a ParameterStatus; or an error where nothing was asked, as before a server stops.
   bool is_asynchronous() const noexcept { return number == no_step; }
@@ -59,11 +58,11 @@ class Pipeline {
 
   // Before or after the bytes are sent, but before their answer is received.
   Result<> add(Step step);
-  // A fast path of receive() for the usual messages: true when this one answers the Bind, or the Execute, that is
-  // first.
+  // For each message since the ReadyForQuery that ended the login.
   Result<Answer> receive(MessageType type);
 
-  // False: receive() must be called. False: receive() says what it is.
+  // The short way of receive() for the usual messages: true when this one is an answer to the Bind, or the Execute,
+  // that is in front. False: receive() says what it is.
   bool receive_usual(MessageType type) noexcept {
     if (is_broken_ || steps_.empty()) return false;
     const Step step = steps_.front();

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t head_size = 5;
 
-// The maximum size of a message of this type, whatever the caller allows. 0: there is no such type.
+// What a message of this type has at most, whatever the caller allows. 0: there is no such type.
 std::size_t bytes_max_of(MessageType type) noexcept {
   switch (type) {
     case MessageType::CopyData:

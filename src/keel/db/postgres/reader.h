@@ -61,7 +61,7 @@ enum class MessageType : char {
 // "DataRow"; empty for a byte that is none of them.
 std::string_view to_string(MessageType type) noexcept;
 
-// The maximum size of a message including its length field: limits the memory of a row.
+// A message of the server: its type and its body.
 struct Message {
   MessageType type;
   std::string_view body;  // Without type and length.
@@ -73,19 +73,18 @@ class Reader {
   static constexpr std::size_t kept_bytes = 64 * 1024;
 
   struct Options {
-    // Removes either one message, or all bytes of an incomplete one, from the front of `bytes`. A fast path for most
-    // messages: true when a message without data, or a row, is complete in `bytes`; it is returned and removed.
+    // What one message may have, its length included: bounds the memory of a row. The server's own bound is 1 GiB.
     std::size_t message_bytes_max = 64 * 1024 * 1024;
   };
 
   Reader() noexcept : Reader(Options{}) {}
   explicit Reader(Options options) noexcept : message_bytes_max_(options.message_bytes_max) {}
 
-  // False: next() must be called.
+  // Takes from the front of `bytes`, either one message, or all that is there of one.
   Result<std::optional<Message>> next(std::string_view& bytes);
 
-  // Whether a message has begun and is incomplete: if the connection ends here, it was truncated. False: next() says
-  // what is there.
+  // The short way for most messages: true where one without data, or a row, lies whole in `bytes`, which next() would
+  // give; it is taken. False: next() says what is there.
   bool next_whole(std::string_view& bytes, Message& message) noexcept {
     if (!partial_.empty() || error_ || bytes.size() < 5) return false;
     std::uint32_t length = 0;
@@ -111,12 +110,11 @@ class Reader {
     return true;
   }
 
-  // Protocol: the byte is neither 'S' nor 'N'; or bytes follow an 'S', which somebody has inserted before the TLS
-  // (CVE-2021-23222).
+  // Whether a message has begun and is not whole: a connection that ends here was truncated.
   bool is_within_message() const noexcept { return !partial_.empty() && !is_delivered_; }
 
-  // The answer to an SSLRequest: true when the server continues with TLS. The size of the message in partial_; 0: its
-  // head is incomplete. The content of partial_ was returned, and is removed at the next call.
+  // The answer to an SSLRequest: true when the server goes on with TLS. Protocol: the byte is neither 'S' nor 'N'; or
+  // bytes follow an 'S', which somebody has put in front of the TLS (CVE-2021-23222). `bytes` is not empty.
   static Result<bool> encryption_answer(std::string_view& bytes);
 
  private:
@@ -130,6 +128,4 @@ class Reader {
   std::optional<Error> error_;
 };
 
-// keel/db/postgres/scram.h — proves a password to a server without revealing it, and checks that the server knows it,
-// too:
 }  // namespace keel::db::postgres

@@ -34,7 +34,7 @@ Digest sha256_of(std::span<const std::byte> bytes) {
 
 std::string text_of(std::span<const std::byte> bytes) { return base64::encode(bytes, base64::Form::Standard); }
 
-// The value of the first attribute, "r=…", which is removed together with its comma. False: there is another attribute.
+// The value of the attribute at the front, "r=…", which goes with its comma. False: another one is there.
 bool take_attribute(std::string_view& message, char name, std::string_view& value) {
   if (message.size() < 2 || message[0] != name || message[1] != '=') return false;
   const std::size_t end = std::min(message.find(','), message.size());
@@ -115,8 +115,7 @@ Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& op
   KEEL_TRY(scram.password_, normalised_password(options.password));
   scram.iterations_max_ = options.iterations_max;
   scram.nonce_ = text_of(options.nonce);
-  // "y": we support binding, and assume that the server does not. A server that does rejects the login, because
-  // somebody has removed its offer.
+  // "y": we could bind, and take it that the server cannot. One that can rejects the login: its offer was taken out.
   const std::string header = scram.is_plus_ ? "p=tls-server-end-point,," : can_bind ? "y,," : "n,,";
   scram.binding_ = header;
   if (scram.is_plus_) scram.binding_.append(options.channel_binding);

@@ -1,6 +1,5 @@
-// PLUS binds the proof to the TLS connection, so that nobody in between can pass it on: it is used whenever TLS
-// provides a binding and the server offers it. If TLS provides a binding and the server does not offer PLUS, the client
-// says so within the signed text: a server whose offer was removed by somebody in between rejects the login.
+// keel/db/postgres/scram.h — proving a password to a server without showing it, and that the server knows it as well:
+// SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677), the side of the client.
 //
 //   const ScramOptions options{.password = password, .channel_binding = binding, .nonce = nonce};
 //   KEEL_TRY(Scram scram, Scram::begin(authentication, options));
@@ -42,16 +41,16 @@
 
 namespace keel::db::postgres {
 
-// PostgreSQL ignores it, and uses the user of the startup message.
+// User, password and channel binding of a login by SCRAM-SHA-256.
 struct ScramOptions {
   std::string_view password = {};
   // Within the messages only: PostgreSQL does not look at it, and takes the user of the startup message.
   std::string_view user = {};
-  // Fail if the proof is not bound to the TLS connection. Empty: the connection has none.
+  // The data of tls-server-end-point (RFC 5929): the hash of the server's certificate. Empty: the connection has none.
   std::string_view channel_binding = {};
   // Fail where the proof is not bound to the TLS connection.
   bool is_binding_required = false;
-  // Limits the time that a server can cost us: 250,000 are about 0.1 s.
+  // Never use PLUS.
   bool is_binding_disabled = false;
   // At least nonce_bytes_min from Host::secret().
   std::span<const std::byte> nonce = {};
@@ -72,11 +71,11 @@ class Scram {
   ~Scram();
 
   std::string_view mechanism() const noexcept { return is_plus_ ? name_plus : name; }
-  // Success: the server knows the password.
+  // What is to be sent: the client-first-message, and after challenge() the client-final-message.
   std::string_view message() const noexcept { return message_; }
   // The server-first-message.
   Result<> challenge(std::string_view server_first);
-  // The server-final-message. Our nonce, as text.
+  // The server-final-message. Success: the server knows the password.
   Result<> finish(std::string_view server_final);
   bool is_finished() const noexcept { return state_ == State::Finished; }
 
@@ -88,8 +87,8 @@ class Scram {
   State state_ = State::Begun;
   std::uint32_t iterations_max_ = 0;
   std::string password_;
-  std::string binding_;     // What a server stores for a password (RFC 5802 §3).
-  std::string first_bare_;  // `password` is used as it is, without normalisation.
+  std::string binding_;     // The gs2 header and the channel binding's data.
+  std::string first_bare_;  // client-first-message-bare.
   std::string nonce_;       // Ours, as text.
   std::string message_;
   std::array<std::byte, 32> server_signature_{};

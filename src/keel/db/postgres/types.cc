@@ -45,7 +45,7 @@ Value text_value(std::string_view text) { return Value(text); }
 Value blob_value(std::string_view bytes) { return Value(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
 Value appended_since(std::size_t start, const Buffer& scratch) { return text_value(scratch.view().substr(start)); }
 
-// Converts the whole text to a number.
+// All of a text as a number.
 template <class T>
 bool read_number(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -92,7 +92,7 @@ Result<Value> decode_text_format(Oid type, std::string_view bytes, Buffer& scrat
       return Value(value);
     }
     case oid::bytea: {
-      // The format "hex", which is the server's default.
+      // The form "hex", which is the server's default.
       if (!bytes.starts_with("\\x") || bytes.size() % 2 != 0) return is_no_value(type);
       const std::size_t start = scratch.size();
       char* to = scratch.reserve(bytes.size() / 2);
@@ -110,7 +110,7 @@ Result<Value> decode_text_format(Oid type, std::string_view bytes, Buffer& scrat
   }
 }
 
-// Writes the digits of a value, for an unknown type.
+// A value by the digits that name it, for a type that is not known here.
 void append_digits(const Value& value, Buffer& out) {
   if (value.kind == ValueKind::Real) return append_real_text(value.real, false, out);
   char digits[24];
@@ -375,7 +375,7 @@ Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& sc
     }
     return appended_since(start, scratch);
   }
-  // An unknown type: never requested.
+  // Of a type that is not known here: never asked for.
   if (format_of(type) == Format::Text) return blob_value(bytes);
   if (!append_element_text(type, bytes, scratch)) return is_no_value(type);
   return appended_since(start, scratch);

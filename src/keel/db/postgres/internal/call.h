@@ -41,24 +41,24 @@ class Call final : public Leaf, public Link {
 
   Sql sql{""};
   std::span<const db::Value> values;
-  std::string_view script;     // For Begin, Script and CopyIn: the text to send.
-  std::source_location place;  // For Begin: the call that began it.
-  bool is_unbounded = false;   // For Begin: hold_max does not end it.
-  std::uint32_t rows_max = 0;  // For Fetch: how many of the portal's rows to fetch.
-  bool is_first = false;       // For Fetch: it creates the portal.
-  bool has_more = false;       // For Fetch, as a result.
-  Copy* copy = nullptr;        // For CopyIn and CopyOut: the COPY begins when the call completes.
+  std::string_view script;     // Of Begin, Script and CopyIn: what is sent.
+  std::source_location place;  // Of Begin: the call that began it.
+  bool is_unbounded = false;   // Of Begin: hold_max does not end it.
+  std::uint32_t rows_max = 0;  // Of Fetch: how many of the portal's rows.
+  bool is_first = false;       // Of Fetch: it makes the portal.
+  bool has_more = false;       // Of Fetch, after it.
+  Copy* copy = nullptr;        // Of CopyIn and CopyOut: begun when the call completes.
   Rows rows;
   Written written;
 
   Kind kind() const noexcept { return kind_; }
-  // Whether it has a prepared statement.
+  // It has a statement that is prepared.
   bool has_statement() const noexcept {
     return kind_ == Kind::Query || kind_ == Kind::Execute || kind_ == Kind::Fetch || kind_ == Kind::CopyOut;
   }
-  // Whether it has no portal yet.
+  // It has no portal yet.
   bool binds() const noexcept { return kind_ != Kind::Fetch || is_first; }
-  // Whether it is sent as a Query, and forms a group by itself.
+  // It leaves as a Query, and is a group by itself.
   bool is_simple() const noexcept {
     return kind_ == Kind::Script || kind_ == Kind::Commit || kind_ == Kind::CopyIn || kind_ == Kind::CopyOut;
   }
@@ -66,20 +66,20 @@ class Call final : public Leaf, public Link {
 
   // For the pool and its connections.
   void set_transaction(std::uint64_t transaction) noexcept { transaction_ = transaction; }
-  // Completes it: the task continues now or later. The call may be destroyed when this returns.
+  // Complete: the task goes on, or will. The call may be gone when this returns.
   void finish(Result<>&& result) noexcept;
   void note_sent() noexcept;
-  // Prepares it to be sent once more.
+  // To be sent once more.
   void start_again() noexcept;
 
   bool is_read = false;              // TextFacts.
   bool is_group = false;             // The same.
-  bool is_alone = false;             // It has its own Sync, because the group it was sent with has failed.
-  bool was_lost = false;             // Its answer was lost once, together with its connection.
+  bool is_alone = false;             // Has its own Sync: what it was sent with has failed.
+  bool was_lost = false;             // Its answer was lost once, with its connection.
   bool was_renewed = false;          // Its statement was prepared again for it.
-  bool is_cancelled = false;         // Its task no longer wants an answer.
-  bool is_too_large = false;         // Its rows are discarded.
-  Connection* connection = nullptr;  // The connection to which it was sent, or for which it waits.
+  bool is_cancelled = false;         // Its task wants no answer any more.
+  bool is_too_large = false;         // Its rows are dropped.
+  Connection* connection = nullptr;  // That was sent it, or that it waits for.
   Instant since;                     // When it was asked for.
 
  private:
@@ -89,16 +89,16 @@ class Call final : public Leaf, public Link {
   const Kind kind_;
   std::uint64_t transaction_;
   StageClock* stages_ = nullptr;
-  Instant asked_;  // For a measured request, like the next member:
+  Instant asked_;  // Of a request that is measured, as the next:
   Instant sent_;
   bool is_starting_ = false;
   bool is_finished_ = false;
   Result<> result_;
 };
 
-// The error that the caller of `sql` gets.
+// What the one who asked for `sql` is told of its failure.
 Error failure_of(const Sql& sql, Error&& error) noexcept;
-// The error of a statement that a read-only transaction runs by itself, not for its caller.
+// What a statement of a read-only transaction that is not its caller's has failed with.
 Error failure_of_reading(Error&& error);
 
 }  // namespace keel::db::postgres::internal

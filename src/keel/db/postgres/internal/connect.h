@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/connect.h — makes a connection to the server, with TLS if wanted, and logs in.
+// keel/db/postgres/internal/connect.h — a connection to the server, with TLS where it is wanted, and the login.
 
 #pragma once
 
@@ -22,11 +22,11 @@ struct Connected {
   ServerAddress server;
 };
 
-// Connects to the first server that accepts the login, within the connect_timeout of each. Later messages come through
-// `reader`, which is reset first.
+// To the first server that lets us in, within the connect_timeout of each. The messages that follow come by `reader`,
+// which is made anew.
 Task<Connected> connect(Pool& pool, Reader& reader);
 
-// Only connects, with TLS: for a CancelRequest.
+// Only the connection, with TLS: for a CancelRequest.
 Task<Stream> dial(Pool& pool, ServerAddress server);
 
 }  // namespace keel::db::postgres::internal

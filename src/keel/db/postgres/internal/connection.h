@@ -1,7 +1,6 @@
-// keel/db/postgres/internal/connection.h — one session of a server, on one loop; it processes one group of statements
-// at a time.
+// keel/db/postgres/internal/connection.h — one session of a server, on one loop: one group of statements at a time.
 //
-// It connects, logs in, and serves until the connection ends; then its pool connects it again. What it sends:
+// It connects, logs in, and serves until the connection ends; then its pool connects it again. What it is sent:
 //
 //   a group          [parse, describe, sync] for each statement that is new here, and after their descriptions
 //                    [bind, execute] for each call and one sync. Of several calls the ones behind one that fails are
@@ -10,7 +9,7 @@
 //                    and leave with the statement that follows. Each statement is preceded by a savepoint, so that one
 //                    that fails leaves the transaction as it was, as on every other database (session.h).
 //
-// Cancel: a CancelRequest on a separate connection. The session is not used for anything else until the server has
+// Cancel: a CancelRequest on a connection of its own. The session is not used for anything else until the server has
 //         taken it; an answer that does not come within `cancel_grace` ends the connection.
 
 #pragma once
@@ -52,25 +51,25 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
   ~Connection();
 
-  // Connects, and reconnects after each end, until end().
+  // Connects, and again after each end, until end().
   void begin();
-  // Says goodbye when it is idle, and ends.
+  // Says goodbye when nothing is under way, and ends.
   void end() noexcept;
   bool has_ended() const noexcept { return !keeping_.is_running(); }
 
   bool is_connected() const noexcept { return phase_ != Phase::Down; }
-  // Whether it is connected, and runs neither a statement nor a transaction.
+  // Connected, and nothing and no transaction is under way.
   bool is_free() const noexcept {
     return phase_ == Phase::Idle && transaction_.number == 0 && !is_ending_ && !is_old_ && !is_held_by_cancel();
   }
   bool is_in_use() const noexcept { return is_connected() && !is_free(); }
 
-  // Sends reads, or writes of a group, or one call. The connection must be free.
+  // Reads, or writes of a group, or one call. Free before.
   void send(std::span<Call* const> calls);
 
-  // --- for a transaction
+  // --- a transaction
 
-  // `begin` has the SQL that begins it; it is sent with the first statement.
+  // `begin` has the SQL that begins it; it leaves with the first statement.
   void begin_transaction(std::uint64_t number, const Call& begin);
   std::uint64_t transaction() const noexcept { return transaction_.number; }
   void submit(Call& call) noexcept;
@@ -82,13 +81,13 @@ class Connection {
   // The task of `call`, which was sent, has ended.
   void cancel(Call& call) noexcept;
 
-  // --- for a running COPY (connection_copy.cc)
+  // --- a COPY that has begun (connection_copy.cc)
 
   // Whether more may be sent now.
   bool has_copy_room() const noexcept;
   void send_copy(std::string_view bytes);
   void finish_copying_in();
-  // The received rows were taken.
+  // Its rows were taken.
   void resume_reading() noexcept;
   // Nobody waits for it any more: the server ends it.
   void leave_copy() noexcept;
@@ -99,9 +98,9 @@ class Connection {
   struct Slot {
     Call* call;  // Null: it is complete, or nobody waits for it any more.
     Statement* statement;
-    bool is_done = false;  // The server has answered it, or did not have to.
-    bool is_read = false;  // A copy of the call's value, because the call may be destroyed.
-    bool repeats = false;  // It has had no effect, and is sent again.
+    bool is_done = false;  // The server has answered it, or was not asked.
+    bool is_read = false;  // The call's, which may be gone.
+    bool repeats = false;  // It has done nothing, and is sent again.
   };
   struct Asked {
     Statement* statement;
@@ -113,12 +112,12 @@ class Connection {
     static void done(StartCore& start) noexcept;
     Connection& connection;
   };
-  // The transaction that has the connection.
+  // The one that has the connection.
   struct Open {
     std::uint64_t number = 0;  // 0: none.
     std::string pending;
     Mark mark = Mark::None;
-    bool has_begun = false;  // It has begun at the server.
+    bool has_begun = false;  // At the server.
     bool is_expired = false;
     bool is_lost = false;
     bool wants_roll_back = false;
@@ -191,46 +190,46 @@ class Connection {
   Reader reader_;
   std::unique_ptr<Pipeline> pipeline_;
   BackendKeyData key_;
-  ServerAddress server_;           // The server to which it is connected.
-  std::optional<Error> farewell_;  // The server's message before it closed the connection.
+  ServerAddress server_;           // That it is connected to.
+  std::optional<Error> farewell_;  // What the server said before it closed.
 
   std::vector<Slot> slots_;
   std::vector<Asked> asked_;
-  std::size_t at_ = 0;  // The slot, or the description, whose answers come next.
-  int syncs_ = 0;       // How many Syncs have not been answered.
+  std::size_t at_ = 0;  // The slot, or what is asked for, whose answers come.
+  int syncs_ = 0;       // That are to be answered.
   bool is_committing_ = false;
   bool is_marked_ = false;            // The savepoint of the statement was sent.
-  bool is_in_prologue_ = false;       // The first answer belongs to a Query before the group.
-  std::optional<Error> group_error_;  // An error of something without a call: the prologue, a roll-back, a Sync.
+  bool is_in_prologue_ = false;       // The first answer is that of a Query before the group.
+  std::optional<Error> group_error_;  // Of what has no call: the prologue, a roll-back, a Sync.
   Buffer scratch_;
-  std::string commit_;  // The text that a commit sends.
+  std::string commit_;  // What a commit sends.
 
   Open transaction_;
-  List<Call> own_;  // Statements of the transaction that wait for an earlier one.
+  List<Call> own_;  // Statements of the transaction that wait for the one before.
   Member<Timer, Connection, &Connection::hold_expired> hold_{*this};
   Member<Timer, Connection, &Connection::held_long> long_{*this};
 
   Member<Timer, Connection, &Connection::is_aged> age_{*this};
-  bool is_old_ = false;       // It is to be replaced as soon as it is idle.
-  bool is_retiring_ = false;  // It is being closed because of its age.
+  bool is_old_ = false;       // It is closed when nothing is under way, and made again.
+  bool is_retiring_ = false;  // It is being closed for that.
 
-  // A server that is silent for longer than a statement may take counts as gone.
+  // A server that says nothing for longer than a statement may take is gone.
   Member<Timer, Connection, &Connection::is_silent> silence_{*this};
   Instant heard_;
 
-  Copy* copy_ = nullptr;       // It has begun, and a task waits for it.
-  Event may_read_;             // Set when its rows were taken.
-  bool is_copy_ = false;       // The group is a COPY.
-  bool is_copy_sent_ = false;  // All data was sent, or no more will be.
+  Copy* copy_ = nullptr;       // It has begun, and somebody waits for it.
+  Event may_read_;             // Its rows were taken.
+  bool is_copy_ = false;       // The group is one.
+  bool is_copy_sent_ = false;  // All of it, or that there will not be more.
 
-  Stream* stream_ = nullptr;  // Valid while it is connected.
+  Stream* stream_ = nullptr;  // While it is connected.
   Buffer out_;
   Buffer sending_;
   Event has_output_;
   Event wants_cancel_;
-  Event is_answered_;  // Set when nothing is running.
+  Event is_answered_;  // Nothing is under way.
   bool is_cancelling_ = false;
-  std::uint64_t groups_ = 0;   // How many were begun.
+  std::uint64_t groups_ = 0;   // That were begun.
   std::uint64_t cancels_ = 0;  // The group that is to be cancelled.
   Keeping keeping_{*this};
 };

@@ -1,4 +1,4 @@
-// A COPY: its data is sent or received between the server's first and last answer.
+// A COPY: its data goes and comes between the first answer of the server and the last.
 
 #include <string>
 #include <utility>
@@ -11,9 +11,8 @@
 namespace keel::db::postgres::internal {
 namespace {
 
-constexpr std::size_t waiting_bytes_max = 256 * 1024;  // For a COPY into a table: how much may wait to be sent.
-// For a COPY out of a table: no more is read until these rows are taken.
-constexpr std::size_t rows_bytes_kept = 64 * 1024;
+constexpr std::size_t waiting_bytes_max = 256 * 1024;  // Of a COPY into a table: sent no faster than it is taken.
+constexpr std::size_t rows_bytes_kept = 64 * 1024;     // Of a COPY out of one: no more is read until they are taken.
 
 }  // namespace
 
@@ -33,7 +32,7 @@ Result<> Connection::begin_copy(Slot& slot, const Message& message) {
   const bool is_in = message.type == MessageType::CopyInResponse;
   const Call::Kind expected = is_in ? Call::Kind::CopyIn : Call::Kind::CopyOut;
   if (call == nullptr || call->kind() != expected) {
-    if (call == nullptr && !is_in) return {};  // The COPY was left.
+    if (call == nullptr && !is_in) return {};  // Left.
     return Error(Code::Unsupported, "COPY with the client is copy_in() and copy_out(), and no statement");
   }
   if (call->is_cancelled) {

@@ -58,7 +58,7 @@ Task<> Connection::keep() {
     }
     if (is_ending_ || (is_retiring_ && pool_.is_closing())) co_return;
     if (std::exchange(is_retiring_, false)) continue;
-    // Decorrelated jitter: clients that lost the same server do not reconnect all together.
+    // Decorrelated jitter: clients that lost the same server do not come back together.
     const auto span =
         static_cast<std::uint64_t>(std::max<std::int64_t>(pause.count_ns() * 3 - options.reconnect_min.count_ns(), 1));
     pause = std::min(
@@ -80,7 +80,7 @@ Task<> Connection::live() {
   phase_ = Phase::Idle;
   is_old_ = is_retiring_ = false;
   if (const Duration age = pool_.settings().options.max_age; age > Duration()) {
-    // Connections that were made together must not be replaced together.
+    // Those that were made together do not end together.
     const auto jitter = static_cast<std::uint64_t>(age.count_ns() / 5 + 1);
     const auto less = Duration::nanoseconds(static_cast<std::int64_t>(Host::current().random() % jitter));
     pool_.loop().start_timer(age_, pool_.loop().now() + age - less);
@@ -104,7 +104,7 @@ void Connection::watch() noexcept {
 void Connection::is_silent() noexcept {
   if (phase_ == Phase::Idle || stream_ == nullptr) return;
   const DatabaseOptions& options = pool_.settings().options;
-  if (is_copy_) heard_ = pool_.loop().now();  // The server may be waiting for us.
+  if (is_copy_) heard_ = pool_.loop().now();  // It may wait for us.
   const Instant end = heard_ + options.statement_timeout + options.cancel_grace;
   if (pool_.loop().now() < end) return pool_.loop().start_timer(silence_, end);
   farewell_ = Error(Code::Unavailable, "the server has said nothing for longer than a statement may take");
@@ -148,7 +148,7 @@ Task<> Connection::write_all(Stream& stream) {
       copy_->has_moved.set();
     }
     if (sending_.capacity() > sent_bytes_kept) sending_.release();
-    // The reader then ends after the remaining bytes, which may tell the reason.
+    // The reader then ends with what was still to be read, which may say why.
     if (!written) co_return;
     if ((is_ending_ || is_retiring_) && out_.empty()) stream.shutdown();
   }
@@ -179,7 +179,7 @@ Task<> Connection::cancel_all(Stream& stream) {
   }
 }
 
-// Uses a separate connection, which the server closes once it has passed the request on.
+// On a connection of its own, which the server closes once it has passed it on.
 Task<> Connection::send_cancel() {
   if (key_.process == 0) co_return;
   Stream stream = co_await dial(pool_, server_);

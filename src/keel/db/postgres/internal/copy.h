@@ -1,7 +1,7 @@
-// keel/db/postgres/internal/copy.h — a running COPY, shared by the task that waits for it and its connection.
+// keel/db/postgres/internal/copy.h — a COPY that has begun: between the task that waits for it, and its connection.
 //
-// The task owns it. The connection points to it from the server's CopyInResponse or CopyOutResponse until the COPY is
-// over or left (Connection::leave_copy).
+// The task owns it. The connection points at it from the server's CopyInResponse or CopyOutResponse on, until the COPY
+// is over or left (Connection::leave_copy).
 
 #pragma once
 
@@ -21,11 +21,11 @@ struct Copy {
   Connection* connection = nullptr;  // Null: it has not begun, or it is over.
   bool is_over = false;
   Result<> result;         // When it is over.
-  std::int64_t count = 0;  // The number of rows, as counted by the server.
-  Event has_moved;         // Set when bytes were sent, rows have come, or it is over.
-  // For incoming rows:
+  std::int64_t count = 0;  // Rows, as the server counts them.
+  Event has_moved;         // Bytes were sent, rows have come, or it is over.
+  // Of what comes:
   CopyReader reader;
-  const Columns* columns = nullptr;  // Valid until it is over; then the rows have their names.
+  const Columns* columns = nullptr;  // Until it is over; then the rows have their names.
   Rows rows;
   void take(Rows& into) {
     if (columns != nullptr) columns->name(rows);

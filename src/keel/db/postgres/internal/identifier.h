@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/identifier.h — writes any name into SQL text.
+// keel/db/postgres/internal/identifier.h — a name in SQL text, whatever signs it has.
 
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace keel::db::postgres::internal {
 
-// Quoted, so that it can only be read as a name. The name must not contain a zero byte (Encoder::query() rejects one).
+// In quotes, so that it is nothing but a name. The name has no zero byte (Encoder::query() rejects one).
 inline void append_identifier(std::string& to, std::string_view name) {
   to += '"';
   for (const char c : name) {

@@ -16,9 +16,8 @@
 namespace keel::db::postgres::internal {
 namespace {
 
-// The limit for a server that does not answer, so that nobody's end waits for longer.
-constexpr Duration connect_max = 10_s;
-constexpr std::size_t received_max = 10'000;  // While something else is awaited.
+constexpr Duration connect_max = 10_s;        // A server that does not answer keeps nobody's end waiting for longer.
+constexpr std::size_t received_max = 10'000;  // While something else is waited for.
 
 bool is_of_the_task(const Error& error) {
   return error.code() == Code::Cancelled || error.code() == Code::DeadlineExceeded;
@@ -40,7 +39,7 @@ std::string command(std::string_view word, std::string_view channel) {
 
 }  // namespace
 
-// Marks that a task is waiting.
+// Somebody waits.
 struct Listening::Use {
   explicit Use(Listening& l) noexcept : listening(l) { ++listening.users_; }
   ~Use() {
@@ -72,7 +71,7 @@ Task<> Listening::connect() {
   // A failure before the end leaves no connection.
   Result<Connected> connected = co_await attempt(with_timeout(connect_max, internal::connect(pool_, reader_)));
   if (!connected) {
-    co_await checkpoint();  // If the task itself was stopped, that is the error.
+    co_await checkpoint();  // The task's own end is its error.
     const std::string why = connected.error().code() == Code::DeadlineExceeded ? std::string("no answer within 10 s")
                                                                                : connected.error().describe();
     co_await Error::text(Code::Unavailable, "the database cannot be reached: " + why).from_environment();
@@ -89,7 +88,7 @@ Task<> Listening::connect() {
   }
 }
 
-// Repeats until it succeeds.
+// As often as it takes.
 Task<> Listening::connect_again() {
   const DatabaseOptions& options = pool_.settings().options;
   Duration pause = options.reconnect_min;
@@ -205,7 +204,7 @@ Task<> Listening::add(std::string channel) {
     co_await std::move(connected);
   } else if (stream_) {
     Result<> listens = co_await attempt(run(command("listen ", channel)));
-    // A partly completed exchange is useless; next() connects again.
+    // Half of an exchange is of no use; next() makes the connection again.
     if (!listens) disconnect(listens.error());
     if (!listens && is_of_the_task(listens.error())) co_await std::move(listens);
   }

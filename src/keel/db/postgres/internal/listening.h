@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/listening.h — the connection of a Notifications. The task that awaits it does its work.
+// keel/db/postgres/internal/listening.h — the connection of Notifications. It is served by whoever awaits it.
 
 #pragma once
 
@@ -31,7 +31,7 @@ class Listening : public Link {
   Task<> add(std::string channel);
   Task<> remove(std::string channel);
 
-  // For the pool, when its loop ends: waiting tasks are told, and the connection ends.
+  // For the pool, whose loop ends: somebody who waits is told, and the connection ends.
   void close() noexcept;
   bool is_used() const noexcept { return users_ != 0; }
 
@@ -39,9 +39,9 @@ class Listening : public Link {
   struct Use;
   Task<> connect();
   Task<> connect_again();
-  // Sends `sql` as a Query, and processes the answers up to its end.
+  // Sends `sql`, a Query, and takes what comes up to its end.
   Task<> run(std::string sql);
-  // Processes messages in the chunk; true: a ReadyForQuery was among them, and the bytes after it are kept.
+  // Takes messages from the chunk; true: a ReadyForQuery was among them, and what follows it stays.
   Result<bool> take();
   void disconnect(const Error& reason) noexcept;
 
@@ -51,7 +51,7 @@ class Listening : public Link {
   Reader reader_;
   Chunk chunk_;  // What was received and not yet read.
   std::deque<Notification> received_;
-  std::optional<Error> failed_;  // The server's error for the last Query.
+  std::optional<Error> failed_;  // What the server said of the last Query.
   Event is_closing_;
   int users_ = 0;
 };

@@ -1,5 +1,4 @@
-// keel/db/postgres/internal/numeric.h — converts numeric (digits of base 10,000 with a scale) to exact decimal text and
-// back.
+// keel/db/postgres/internal/numeric.h — numeric, digits of base 10,000 with a scale, as exact decimal text and back.
 //
 // Source: numeric_send, numeric_recv and get_str_from_var of the server's numeric.c.
 

@@ -137,7 +137,7 @@ Connection* Pool::find_free() noexcept {
   return nullptr;
 }
 
-// Collects what is sent together with `first`, the first waiting call.
+// What goes out with `first`, which is the first of those that wait.
 void Pool::collect(Call& first, std::vector<Call*>& into) {
   into.clear();
   into.push_back(&first);
@@ -181,7 +181,7 @@ void Pool::dispatch() {
   }
   watch_waiting();
   count();
-  if (is_closing_) end_if_done();  // The last action, because the pool may be gone after it.
+  if (is_closing_) end_if_done();  // Last: then the pool may be gone.
 }
 
 void Pool::count() noexcept {
@@ -196,7 +196,7 @@ void Pool::count() noexcept {
   counters_.waiting.set(waiting_count_);
 }
 
-// The first waiting call has waited longest.
+// The first that waits has waited longest.
 void Pool::watch_waiting() noexcept {
   if (waiting_.empty() && again_.empty()) {
     if (wait_timer_.is_running()) loop_.stop_timer(wait_timer_);
@@ -255,7 +255,7 @@ void Pool::disconnected(const Error* why) noexcept {
   const bool was_reached = !unreachable_;
   unreachable_ =
       Error::text(Code::Unavailable, "the database cannot be reached: " + why->describe()).from_environment();
-  // Once for each outage, on each worker.
+  // Once for an outage, on each worker.
   if (was_reached) log::Logger("db").warn("the database cannot be reached; it is tried again", *why);
   fail_waiting(*unreachable_);
   if (was_reached && settings_.on_outage) settings_.on_outage();

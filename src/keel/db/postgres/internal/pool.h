@@ -1,9 +1,9 @@
-// keel/db/postgres/internal/pool.h — the connections of one loop, and the calls that wait for a connection.
+// keel/db/postgres/internal/pool.h — the connections of one loop, and the calls that wait for one.
 //
-// The calls of one event-loop iteration are sent at its end: reads together in one group, writes one by one on free
-// connections. Calls that find no free connection wait in order, at most `wait_max`.
+// What was asked for within one event-loop iteration is sent at its end: reads together in one group, writes one by one
+// on the connections that are free. Calls that find none wait in the order in which they came, at most `wait_max`.
 //
-// Threads: the loop's, except for stats(), close() and is_idle().
+// Threads: the loop's, but for stats(), close() and is_idle().
 
 #pragma once
 
@@ -36,7 +36,7 @@ class Loop;
 
 namespace keel::db::postgres::internal {
 
-// What all loops of a database share. It never changes.
+// What all loops of a database have in common. Nothing of it changes.
 struct Settings {
   DatabaseOptions options;
   ConnectOptions server;
@@ -66,14 +66,14 @@ class Pool {
 
   // Connects.
   void begin();
-  // On any thread: completes waiting calls, then ends the connections.
+  // Any thread: what waits is completed, then the connections end.
   void close() noexcept;
-  // Any thread. Whether nothing waits or runs.
+  // Any thread. Nothing waits or runs.
   bool is_idle() const noexcept { return calls_.get() == 0; }
-  // On any thread: close() has completed, or nothing was begun.
+  // Any thread: close() has come to its end, or nothing was begun.
   bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
 
-  // Adds one that is closed with the pool, and ends before it.
+  // One that is closed with the pool, and ends before it.
   void add(Listening& listening) noexcept { listenings_.push_back(listening); }
 
   void submit(Call& call) noexcept;
@@ -87,7 +87,7 @@ class Pool {
   void disconnected(const Error* why) noexcept;
   void is_free_again() noexcept { schedule(); }
   void ended(Connection& connection) noexcept;
-  // Calls that were sent without a result, in their order: they are the first to be sent again.
+  // Calls that were sent in vain, in their order: they are the first to be sent again.
   void send_again(Call& call) noexcept;
   // Why a transaction is over that neither committed nor was let go.
   enum class Early : std::uint8_t { Expired, Lost };
@@ -133,7 +133,7 @@ class Pool {
   std::size_t waiting_count_ = 0;
   std::vector<Call*> group_;
   std::unordered_map<const char*, TextFacts> facts_;
-  std::optional<Error> unreachable_;     // Why there is no connection, after a failed attempt.
+  std::optional<Error> unreachable_;     // Why nobody is connected, once an attempt has failed.
   std::vector<EndedEarly> ended_early_;  // By connection.
   bool is_scheduled_ = false;
   bool is_closing_ = false;

@@ -1,5 +1,4 @@
-// keel/db/postgres/internal/saslprep.h — normalises passwords by SASLprep (RFC 4013), to the extent that scram.h
-// describes.
+// keel/db/postgres/internal/saslprep.h — passwords as SASLprep has them (RFC 4013), as far as scram.h says.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/state.h — the members of a Database: its settings, and a pool for each loop.
+// keel/db/postgres/internal/state.h — what a Database has: its settings, and a pool for each loop.
 
 #pragma once
 
@@ -19,7 +19,7 @@ namespace internal {
 
 inline std::atomic<std::uint64_t> databases_made{0};
 
-// The pool that this thread used last. Databases have numbers, which are never reused.
+// The pool that this thread used last. Databases are numbered and never reuse a number.
 struct RecentPool {
   std::uint64_t database = 0;
   const io::Loop* loop = nullptr;
@@ -35,7 +35,7 @@ struct Database::State {
     std::unique_ptr<internal::Pool> pool;
   };
 
-  // The pool of the calling thread's loop, made at its first use.
+  // Of the calling thread's loop, made at its first use.
   Result<internal::Pool*> pool() {
     io::Loop* const loop = io::Loop::current();
     if (internal::recent_pool.database == number && internal::recent_pool.loop == loop && loop != nullptr) [[likely]]

@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/statement_text.h — what a client can find out from a statement's text alone.
+// keel/db/postgres/internal/statement_text.h — what a client can tell from a statement's text alone.
 
 #pragma once
 
@@ -9,17 +9,17 @@
 namespace keel::db::postgres::internal {
 
 struct TextFacts {
-  // It certainly changes nothing: it may share a Sync with others, and be sent again if its answer was lost. If a
-  // function that it calls changes something nevertheless, `-- volatile` in the text says that.
+  // It surely changes nothing: it may share a Sync with others, and be sent again when its answer was lost. A function
+  // that it calls may change something nevertheless: `-- volatile` in the text says that.
   bool is_read = false;
   // `-- group`: a write that may share a transaction with others.
   bool is_group = false;
 };
 
-// One pass over the text; literals, quoted names and comments are skipped, except for the two marks.
+// One pass over the text; literals, quoted names and comments are left alone, but for the two marks.
 TextFacts facts_of(std::string_view text) noexcept;
 
-// The text with parameters as $1, $2, …, in the order in which the names first occur.
+// The text with parameters as $1, $2, …, in the order in which their names come first.
 std::string with_numbers(std::string_view text);
 
 // The word that begins or ends a transaction ("commit") in a script of several statements; empty: there is none.
@@ -28,12 +28,11 @@ std::string_view find_transaction_control(std::string_view script) noexcept;
 // The statements of a script, each from its first byte, without blanks and comments before it and the semicolon behind.
 std::vector<std::string_view> statements_of(std::string_view script);
 
-// What is known about a statement that PostgreSQL rejects within a transaction.
+// What a statement is that PostgreSQL does not take in a transaction.
 struct AloneFacts {
-  bool is_alone = false;  // create index concurrently, vacuum, create database, …
-  // Whether it can be run again after it has run completely or partly: false without `if [not] exists`.
-  bool is_repeatable = true;
-  std::string_view index;  // The index that is created concurrently, unless its name is quoted.
+  bool is_alone = false;      // create index concurrently, vacuum, create database, …
+  bool is_repeatable = true;  // When it has run already, or half: false of one without `if [not] exists`.
+  std::string_view index;     // That is created concurrently, where its name is in no quotes.
 };
 AloneFacts alone_facts_of(std::string_view statement) noexcept;
 

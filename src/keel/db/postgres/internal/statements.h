@@ -1,9 +1,9 @@
 // keel/db/postgres/internal/statements.h — the statements that one connection has prepared, at most `max` of them.
 //
-// The least recently used one is removed, and closed at the server with the next group. A statement is named by a hash
-// of its text, so that it has the same name on every connection, as poolers that keep statements need.
+// The one that was used longest ago makes room, and is closed at the server with what is sent next. A statement is
+// named by a hash of its text, so that it has one name on every connection, as a pooler that keeps statements wants it.
 //
-// Lifetime: a Statement in use (users != 0) is never removed.
+// Lifetime: a Statement that somebody uses (users != 0) stays.
 // Cost:     find(): a hash of the text.
 
 #pragma once
@@ -24,8 +24,8 @@
 namespace keel::db::postgres::internal {
 
 struct Statement : Link {
-  std::string_view text;  // The text of the Sql.
-  std::string numbered;   // The text that is sent instead; empty: `text`.
+  std::string_view text;  // The Sql's.
+  std::string numbered;   // What the server is sent in its place; empty: the text.
   std::string name;
   std::vector<Oid> parameters;
   Columns columns;
@@ -43,14 +43,14 @@ class Statements {
   Statements(const Statements&) = delete;
   Statements& operator=(const Statements&) = delete;
 
-  // The statement of `sql`, which is created if necessary. Throws std::bad_alloc.
+  // The statement of `sql`, new or not. std::bad_alloc.
   Statement& find(const Sql& sql);
-  // The server no longer has it as described: it is prepared again under another name.
+  // The server does not have it as it was described: it is prepared again under another name.
   void renew(Statement& statement);
-  // The names of removed or renewed statements, which must be closed at the server. The caller clears
+  // Of those that had to make room, or were renewed: the names that are to be closed at the server. The caller clears
   // it.
   std::vector<std::string>& to_close() noexcept { return to_close_; }
-  // For a connection that has ended; no statement may be in use.
+  // Of a connection that has ended; nobody uses one.
   void forget() noexcept;
 
   std::size_t size() const noexcept { return by_text_.size(); }
@@ -58,7 +58,7 @@ class Statements {
  private:
   const std::size_t max_;
   std::unordered_map<std::string_view, std::unique_ptr<Statement>> by_text_;
-  List<Statement> by_use_;  // The most recently used one is last.
+  List<Statement> by_use_;  // The one that was used last is the last.
   std::vector<std::string> to_close_;
   std::uint64_t renewed_ = 0;
 };

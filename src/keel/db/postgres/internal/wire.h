@@ -1,5 +1,4 @@
-// keel/db/postgres/internal/wire.h — numbers and texts in the form of PostgreSQL's protocol: big-endian, ended by a
-// zero.
+// keel/db/postgres/internal/wire.h — numbers and texts as PostgreSQL's protocol has them: big-endian, ended by a zero.
 
 #pragma once
 
@@ -55,8 +54,7 @@ inline char* store_text(char* to, std::string_view text) noexcept {
 
 inline Error broken(std::string_view text) { return Error::text(Code::Protocol, text).from_environment(); }
 
-// Reads from the front of a body. If something is missing it becomes broken, and returns zeros and empty texts from
-// then on.
+// Takes from the front of a body. What is not there makes it broken, and gives zeros and empty texts from then on.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) noexcept : rest_(bytes) {}
@@ -80,7 +78,7 @@ class Cursor {
     rest_.remove_prefix(size);
     return bytes;
   }
-  // Reads up to the zero byte, which is skipped.
+  // Up to its zero byte, which goes as well.
   std::string_view take_text() noexcept {
     const void* end = rest_.empty() ? nullptr : std::memchr(rest_.data(), 0, rest_.size());
     if (end == nullptr) [[unlikely]] {
@@ -94,7 +92,7 @@ class Cursor {
 
   std::string_view rest() const noexcept { return rest_; }
   bool is_broken() const noexcept { return is_broken_; }
-  // Whether everything was there, and nothing more.
+  // All was there, and nothing more.
   bool is_whole() const noexcept { return !is_broken_ && rest_.empty(); }
 
  private:

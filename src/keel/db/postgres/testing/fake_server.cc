@@ -17,7 +17,7 @@ constexpr std::uint32_t ssl_request = 1234 << 16 | 5679;
 constexpr std::uint32_t gss_request = 1234 << 16 | 5680;
 constexpr std::uint32_t cancel_request = 1234 << 16 | 5678;
 
-// The first words of a statement, in lower case unless quoted.
+// The words at the front of a statement, in lower case where they are not quoted.
 std::string first_words(std::string_view sql) {
   std::string words;
   bool was_blank = true;
@@ -34,7 +34,7 @@ std::string first_words(std::string_view sql) {
   return words;
 }
 
-// The word after `prefix`, in its original case and without quotes.
+// The word behind `prefix`, with the letters and without the quotes that it has.
 std::string word_after(std::string_view words, std::string_view prefix) {
   std::string_view rest = words.substr(std::min(prefix.size(), words.size()));
   while (rest.starts_with(' ')) rest.remove_prefix(1);
@@ -107,7 +107,7 @@ FakeServer::State::State(FakeDatabase& the_database, FakeOptions the_options, st
     : database(the_database), options(std::move(the_options)), session(number), random(options.seed * 977 + number) {
   process = static_cast<std::uint32_t>(1000 + number);
   secret = static_cast<std::uint32_t>(next_random());
-  // Depends only on the seed: the password data of a real server does not change from login to login either.
+  // Of the seed alone: what a real server keeps of a password does not change from login to login.
   random = options.seed;
   for (int i = 0; i < 16; ++i) salt.push_back(static_cast<char>(next_random() >> 24));
   random = options.seed * 977 + number;
@@ -158,7 +158,7 @@ void FakeServer::State::take_messages() {
     at += size;
     if (is_startup) {
       start(body);
-      // Bytes that came with the request for TLS are in cleartext, and are discarded.
+      // What has come with the request for TLS is in cleartext, and is thrown away.
       if (is_starting_tls && phase == FakePhase::Startup && body.size() == 4) {
         input.clear();
         return;

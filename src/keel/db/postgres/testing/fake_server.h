@@ -117,7 +117,7 @@ enum class Fault : std::uint8_t {
   None,
   // In the login.
   AnswersTlsTwice,  // Bytes follow the 'S' that answers an SSLRequest.
-  BadSignature,     // Sends a wrong SCRAM signature.
+  BadSignature,     // The SCRAM signature is another one.
   BadNonce,         // The nonce does not begin with the client's.
   HugeIterations,   // 2^31 - 1 iterations.
   NoIterations,
@@ -164,7 +164,7 @@ class FakeServer {
   ~FakeServer();
 
   void receive(std::string_view bytes);
-  // What is to be sent. The caller takes from it, and calls refill() then: endless rows continue.
+  // What is to be sent. The caller takes from it, and calls refill() then: endless rows go on.
   Buffer& output() noexcept;
   void refill();
   // Called when output() got something outside of receive(): a notification, the answer of a statement that was held.

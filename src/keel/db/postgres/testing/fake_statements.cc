@@ -1,4 +1,4 @@
-// What a FakeServer does after the login: both protocols, portals, COPY, and faulty answers.
+// What a FakeServer does once its client is let in: both protocols, portals, COPY, and the faults of an answer.
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t endless_output_bytes = 64 * 1024;
 
-// A cell or an argument as text, as decode() reads it.
+// A cell or an argument as text: what decode() reads of it.
 FakeValue text_of_argument(Oid type, Format format, std::string_view bytes, bool& is_good) {
   Buffer scratch;
   if (format == Format::Text) return std::string(bytes);
@@ -34,7 +34,7 @@ FakeValue text_of_argument(Oid type, Format format, std::string_view bytes, bool
   }
 }
 
-// The end of the first statement: after its ';', or at the end of the text. Quoted text is skipped.
+// Where the statement ends that begins at the front: behind its ';', or at the end. Quotes are left alone.
 std::size_t end_of_statement(std::string_view sql) {
   char quote = '\0';
   for (std::size_t i = 0; i < sql.size(); ++i) {
@@ -126,7 +126,7 @@ void FakeServer::State::protocol_error(const char* text) { failed({.sqlstate = "
 
 FakeStatement FakeServer::State::prepare(std::string_view sql) {
   if (is_blank_statement(sql)) return {};
-  // Statements that the server itself answers are not tried, because they would be executed.
+  // What the server answers itself is not tried: it would be done.
   for (const char* own : {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set",
                           "reset", "discard", "deallocate", "listen", "unlisten", "notify"}) {
     std::string_view text = sql.substr(sql.find_first_not_of(" \n\t\r"));
@@ -279,7 +279,7 @@ void FakeServer::State::execute(std::string_view body) {
   keep(name, std::move(running));
 }
 
-// Does nothing if it has ended.
+// Unless it has ended.
 void FakeServer::State::keep(const std::string& name, FakePortal portal) {
   if (const auto known = portals.find(name); known != portals.end()) known->second = std::move(portal);
 }
@@ -290,7 +290,7 @@ FakeResult FakeServer::State::run_statement(const FakePortal& portal) {
   return database.execute(session, portal.sql, portal.arguments);
 }
 
-// Runs a portal, or the rest of it.
+// The result of a portal, or what is left of it.
 void FakeServer::State::run_portal(FakePortal& portal, std::uint32_t rows_max) {
   FakeResult& result = *portal.result;
   for (const std::string& notice : std::exchange(result.notices, {})) {
@@ -362,7 +362,7 @@ bool FakeServer::State::send_row(const FakeRow& row, const FakePortal& portal) {
   return send_row('D', row, types, portal.formats);
 }
 
-// False: a value does not have its column's type, which is reported.
+// False: a value is none of its column's type, which is told.
 bool FakeServer::State::send_row(char message_type, const FakeRow& row, const std::vector<Oid>& types,
                                  const std::vector<Format>& formats) {
   Buffer cells;
@@ -395,7 +395,7 @@ bool FakeServer::State::send_row(char message_type, const FakeRow& row, const st
   return true;
 }
 
-// Applies a fault to the answer to Execute. True: that was the whole answer.
+// The faults of an answer to Execute. True: that was the answer.
 bool FakeServer::State::misbehave(const FakePortal& portal) {
   const std::size_t columns = portal.described.columns.size();
   switch (options.fault) {

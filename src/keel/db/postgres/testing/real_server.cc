@@ -36,7 +36,7 @@ std::string find_programs() {
   return found.empty() ? std::string() : found.back();
 }
 
-// A user other than root, because the server refuses to run as root.
+// The server does not run as root.
 const passwd* other_user() {
   if (geteuid() != 0) return nullptr;
   const passwd* user = getpwnam("postgres");
@@ -161,7 +161,7 @@ void RealServer::kill() {
   fs::remove(folder_ / "data/postmaster.pid", none);
 }
 
-// Includes its sessions, each of which is a process.
+// All of its sessions as well, each of which is a process.
 void RealServer::signal_all(int signal) const {
   const std::string id = std::to_string(process_);
   std::istringstream children(read_all("/proc/" + id + "/task/" + id + "/children"));
