@@ -26,10 +26,10 @@
 //            DeadlineExceeded. Of try_send: ResourceExhausted when queued_bytes_max would be exceeded; OutOfRange;
 //            Unavailable.
 // Ownership: messages are encoded during the call. A Peer belongs to its Server or Client.
-// Lifetime: until FrameSink::on_closed or the handler of closed connections was called (server.h).
+// Lifetime:  until FrameSink::on_closed or the handler of closed connections was called (server.h).
 // Threads:   the worker it was made on.
-// Cancel:    a request leaves its place in the connection until the peer has answered it; a wait to send leaves
-// nothing. Cost:      no heap in steady state; what is sent within one iteration of the loop leaves by one system call.
+// Cancel:    a request leaves its place in the connection until the peer has answered it; a wait to send leaves nothing.
+// Cost:      no heap in steady state; what is sent within one iteration of the loop leaves by one system call.
 
 #pragma once
 
