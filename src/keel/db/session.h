@@ -97,6 +97,14 @@ template <class T>
 }
 }  // namespace internal
 
+// For the compiler's message, in the functions that keel gen sql writes.
+template <class T>
+void refuse_made_in_call() noexcept {
+  static_assert(std::is_trivially_destructible_v<T>,
+                "give the parameters of a query a name on the line before: const queries::AddOrderParams order{...}; "
+                "co_await queries::add_order(session, order)");
+}
+
 // The result of execute(): the number of changed rows, and the last inserted id.
 struct Written {
   std::int64_t changes = 0;         // Rows inserted, updated or deleted by the statement itself.

@@ -185,10 +185,21 @@ class QueryWriter {
     if (query.kind == Query::Kind::Stream) {
       text += "// Awaits `on_rows` with some of the rows at a time, in order, and gives their number.\n";
     }
-    return text +
-           gen::call("keel::Task<" + result_type(function) + "> " + query.name, "(",
-                     parameters_of(function, session_of(function)), ");") +
-           '\n';
+    const std::string begin = "keel::Task<" + result_type(function) + "> " + query.name;
+    const Lines parameters = parameters_of(function, session_of(function));
+    return text + gen::call(begin, "(", parameters, ");") + refusal(function, begin, parameters) + '\n';
+  }
+  // A struct that is made in the call, which GCC 12 would destroy twice, does not compile.
+  static std::string refusal(const Function& function, const std::string& begin, Lines parameters) {
+    const std::string& type = function.parameter_struct;
+    if (type.empty()) return {};
+    parameters[1] = "Made&& in";
+    Lines arguments = {"db", "static_cast<const " + type + "&>(in)"};
+    if (!function.sort.empty()) arguments.push_back("sort");
+    if (function.query->kind == Query::Kind::Stream) arguments.push_back("on_rows");
+    return "template <class Made = " + type + ">\n  requires std::same_as<std::remove_const_t<Made>, " + type + ">\n" +
+           gen::call(begin, "(", parameters, ") {") + "  keel::db::refuse_made_in_call<Made>();\n" +
+           gen::call("  return " + function.query->name, "(", arguments, ");") + "}\n";
   }
   static std::string comment_of(const Query& query) {
     std::string text;
@@ -240,6 +251,10 @@ class QueryWriter {
           break;
         default:
           break;
+      }
+      if (!function.parameter_struct.empty() && function.query->kind != Query::Kind::Batch) {
+        system.insert("<concepts>");
+        system.insert("<type_traits>");
       }
       if (!function.sort.empty()) {
         system.insert("<string_view>");

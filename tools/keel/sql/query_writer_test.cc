@@ -159,6 +159,24 @@ TEST_F(WrittenQueries, name_the_place_in_the_contract_as_well) {
   EXPECT_NE(text_of(files, "users.cc").find("api.yaml:10:9)"), std::string::npos) << text_of(files, "users.cc");
 }
 
+// GCC 12 would destroy it twice, and the program would end in free().
+TEST_F(WrittenQueries, let_no_struct_of_parameters_be_made_in_the_call) {
+  const auto files = write(
+      "-- name: list_users :many\n-- sort: name\nselect id, name from users where true\n"
+      "  /*? note */ and note = $note\norder by $sort\n");
+
+  EXPECT_NE(text_of(files, "users.h")
+                .find("template <class Made = ListUsersParams>\n"
+                      "  requires std::same_as<std::remove_const_t<Made>, ListUsersParams>\n"
+                      "keel::Task<std::vector<ListUsersRow>> list_users(keel::db::Queries& db, Made&& in, "
+                      "ListUsersSort sort) {\n"
+                      "  keel::db::refuse_made_in_call<Made>();\n"
+                      "  return list_users(db, static_cast<const ListUsersParams&>(in), sort);\n"
+                      "}\n"),
+            std::string::npos)
+      << text_of(files, "users.h");
+}
+
 TEST_F(WrittenQueries, are_the_same_bytes_each_time) {
   const std::string text = "-- name: f :many\nselect id, note from users where true /*? a */ and id = $a\n";
   const auto first = write(text);
