@@ -219,7 +219,11 @@ Task<ClientStream> Client::measured(ClientRequest request, bool whole) {
   Result<ClientStream> result = co_await attempt(with_timeout(limit, follow(request, whole, call)));
   note(call, result, now() - began);
   if (!result) {
-    Error error = std::move(result).error().because(std::string(to_string(call.method)) + ' ' + call.url);
+    std::string context = std::string(to_string(call.method)) + ' ' + call.url;
+    if (call.url.starts_with('/')) {
+      context += ": the client has no base_url; a service reads it from network.clients." + options_.name + ".base_url";
+    }
+    Error error = std::move(result).error().because(context);
     if (!call.is_writers_error && is_of_environment(error)) error = std::move(error).from_environment();
     co_return std::move(error);
   }

@@ -58,7 +58,7 @@ TEST_P(SharedClients, say_where_they_may_be_used) {
 }
 
 TEST_P(SharedClients, without_a_base_url_do_not_call_a_path) {
-  SharedClient payments(1, {});
+  SharedClient payments(1, {.name = "payments"});
   payments.attach(*resolver_);
 
   const Result<ClientResponse> result = run(payments.get("/charges"));
@@ -66,6 +66,10 @@ TEST_P(SharedClients, without_a_base_url_do_not_call_a_path) {
 
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code(), Code::InvalidArgument);
+  EXPECT_TRUE(
+      result.error().message().starts_with("GET /charges: the client has no base_url; a service reads it from "
+                                           "network.clients.payments.base_url: a URL begins with "))
+      << result.error().describe();
 }
 
 }  // namespace
