@@ -28,8 +28,8 @@
 // Ownership: messages are encoded during the call. A Peer belongs to its Server or Client.
 // Lifetime:  until FrameSink::on_closed or the handler of closed connections was called (server.h).
 // Threads:   the worker it was made on.
-// Cancel:    a request leaves its place in the connection until the peer has answered it; a wait to send leaves nothing.
-// Cost:      no heap in steady state; what is sent within one iteration of the loop leaves by one system call.
+// Cancel:    a request leaves its place in the connection until the peer has answered it; a wait to send leaves
+// nothing. Cost:      no heap in steady state; what is sent within one iteration of the loop leaves by one system call.
 
 #pragma once
 
@@ -60,10 +60,12 @@ struct PeerOptions {
   std::uint16_t requests_max = 256;
   std::uint16_t streams_max = 64;               // Streams opened by the peer at the same time.
   std::uint32_t stream_bytes_max = 256 * 1024;  // Received in a stream and not yet taken from it.
-  Duration heartbeat = 15_s;            // Silence after which the peer is pinged; twice as long closes. Zero: never.
-  std::uint16_t messages_max = 256;     // One-way messages handled at a time; then no more are read meanwhile.
-  std::size_t high_bytes = 256 * 1024;  // Queued bytes above which send() waits, and nothing is read.
-  std::size_t low_bytes = 64 * 1024;    // Queued bytes at which it continues.
+  Duration heartbeat = 15_s;         // Silence after which the peer is pinged; twice as long closes. Zero: never.
+  std::uint16_t messages_max = 256;  // One-way messages handled at a time; then no more are read meanwhile.
+  // Queued bytes above which send() waits. Nothing is read while so many bytes of answers are queued; while this side
+  // waits for answers itself, it reads up to half of queued_bytes_max.
+  std::size_t high_bytes = 256 * 1024;
+  std::size_t low_bytes = 64 * 1024;  // Queued bytes at which it continues.
   // Queued bytes above which try_send() fails; answers beyond this close the connection.
   std::size_t queued_bytes_max = 4 << 20;
   Duration stall_timeout = 30_s;  // Closes when the peer has accepted no sent bytes for this time.

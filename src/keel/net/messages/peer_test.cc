@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -369,6 +370,42 @@ TEST_P(Peers, allocate_nothing_in_steady_state) {
   ASSERT_TRUE(run(ask_often(client(), 100)));
   ASSERT_TRUE(run(ask_waiters(client(), 100)));
   EXPECT_EQ(keel::internal::allocations() - before, 0u);
+}
+
+// Two sides that both stopped reading until the other has read would wait for ever.
+TEST_P(Peers, that_both_send_much_read_meanwhile) {
+  int here = 0;
+  int there = 0;
+  handlers_.on_raw(21, [&there](Peer&, std::string_view) { return ++there, std::string(); });
+  client_handlers_.on_raw(21, [&here](Peer&, std::string_view) { return ++here, std::string(); });
+  connect();
+  const std::string payload(16 * 1024, 'x');
+  for (int i = 0; i < 150; ++i) {
+    ASSERT_TRUE(client().try_send(Raw{21, payload}));
+    ASSERT_TRUE(peer_->try_send(Raw{21, payload}));
+  }
+  EXPECT_GT(client().queued_bytes(), PeerOptions().high_bytes);
+
+  EXPECT_TRUE(until([&] { return here == 150 && there == 150; })) << here << ' ' << there;
+  EXPECT_TRUE(closed_.empty());
+}
+
+TEST_P(Peers, that_ask_each_other_for_much_get_it) {
+  const std::string much(40 * 1024, 'x');
+  handlers_.on_raw(22, [&much](Peer&, std::string_view) { return much; });
+  client_handlers_.on_raw(22, [&much](Peer&, std::string_view) { return much; });
+  connect();
+  std::deque<Start<std::string>> asking;
+  for (int i = 0; i < 40; ++i) {
+    for (Peer* const peer : {&client(), peer_}) {
+      if (asking.emplace_back().begin(asked<std::string>(*peer, Raw{22, ""}), ignore))
+        ADD_FAILURE() << "answered already";
+    }
+  }
+
+  EXPECT_TRUE(until([&] { return std::ranges::all_of(asking, &Start<std::string>::has_ended); }));
+  for (auto& one : asking) EXPECT_EQ(one.take().value_or(""), much);
+  EXPECT_TRUE(closed_.empty());
 }
 
 }  // namespace

@@ -372,6 +372,7 @@ void Reply::send() {
                               Error(Code::ResourceExhausted, "the peer does not read its answers (queued_bytes_max)"));
   }
   const FrameHead head({.kind = FrameKind::Response, .id = id_, .payload = payload}, connection_.has_checksums_);
+  connection_.answer_bytes_ += payload.size() + Frame::head_bytes;
   copy_short(out_.data() + begin_, head.bytes().data(), Frame::head_bytes);
   out_.append(head.tail());
   give_back();
@@ -417,8 +418,14 @@ void Connection::flush() noexcept {
 void Connection::landed(Flight& flight) noexcept {
   flight_ = nullptr;
   const std::int32_t result = flight.result;
+  const std::size_t sent = flight.bytes != 0 ? flight.bytes : flight.own.size();
   if (result >= 0) out_.consume(flight.bytes);
   delete &flight;
+  // Of what was sent and what is left the same share are answers.
+  const std::size_t left = queued_bytes();
+  answer_bytes_ = left == 0 ? 0
+                            : static_cast<std::size_t>(static_cast<double>(answer_bytes_) * static_cast<double>(left) /
+                                                       static_cast<double>(left + sent));
   if (result < 0) return lost(transport_.error("send", result));
   if (was_above_low_ && queued_bytes() <= options().low_bytes) notify_writable();
 }

@@ -125,8 +125,12 @@ class Connection final : public Peer, public Link {
 
   void received() noexcept;
   void read_on();
+  // Only answers count, which the peer causes by what is read: two sides that have much to send of their own would
+  // both read nothing, for ever. For the same reason more answers may wait while this side waits for answers itself.
   bool is_to_pause() const noexcept {
-    return queued_bytes() > options().high_bytes || running_messages_ >= options().messages_max;
+    const bool awaits = outstanding_ != 0 || open_streams_ != 0;
+    return answer_bytes_ > (awaits ? options().queued_bytes_max / 2 : options().high_bytes) ||
+           running_messages_ >= options().messages_max;
   }
   void resume_reading() noexcept;
   void dispatch(const Frame& frame);
@@ -179,6 +183,7 @@ class Connection final : public Peer, public Link {
   std::uint16_t next_stream_ = 0;
   std::uint32_t handlings_ = 0;
   std::uint32_t outstanding_ = 0;
+  std::size_t answer_bytes_ = 0;  // About how many of the queued bytes are answers.
   std::uint32_t open_streams_ = 0;
   Hello theirs_;
   Instant last_received_;

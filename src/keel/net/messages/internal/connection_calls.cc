@@ -302,6 +302,7 @@ void Connection::fail(std::uint32_t id, const Error& error) {
   }
   Buffer payload;
   put_error(payload, error);
+  answer_bytes_ += payload.size() + Frame::head_bytes;
   queue({.kind = FrameKind::Failure, .id = id, .payload = payload.view()});
 }
 
