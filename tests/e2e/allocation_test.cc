@@ -334,7 +334,7 @@ TEST_P(Allocations, are_none_per_request_and_per_connection_over_tls) {
   };
   {
     // On a busy machine the server takes the next connection before it has closed the last, and its pools grow once.
-    // So they grow here: by what many connections keep, and by what several need that are read at once.
+    // So they grow here: by what many connections keep, and by what several need that are read together.
     std::deque<SecureConnection> crowd;
     for (int i = 0; i < 16; ++i) ASSERT_TRUE(crowd.emplace_back(server.address(), client).ask(wire, large.size()));
     runtime->each([](io::Loop&) {

@@ -734,7 +734,7 @@ TEST_F(ContainersDeathTest, abort_when_a_scope_is_given_what_was_not_announced_o
   scope.give(ada);
 
   EXPECT_DEATH(scope.give(ada), "each object is passed to a scope only once");
-  EXPECT_DEATH(scope.give(services.get<Token>()), "announced by Container::given");
+  EXPECT_DEATH(scope.give(services.get<Token>()), "declared with Container::given");
 }
 
 // The graph.

@@ -314,7 +314,7 @@ TEST_F(Modules, that_are_used_within_a_start_are_stopped_after_their_user) {
   EXPECT_EQ(events.list(), (List{"+user", "+lazy", "-user", "-lazy"}));
 }
 
-TEST_F(Modules, that_use_their_own_user_within_a_start_are_a_circle) {
+TEST_F(Modules, that_use_their_own_user_within_a_start_are_a_cycle) {
   Module lazy = module("lazy", {"user"});
   lazy.lazy = true;
   lifecycle.add(module("user", {}, [&] { return lifecycle.ensure("lazy"); }));
@@ -323,7 +323,7 @@ TEST_F(Modules, that_use_their_own_user_within_a_start_are_a_circle) {
   const auto started = lifecycle.start();
 
   ASSERT_FALSE(started);
-  EXPECT_NE(started.error().describe().find("in a circle"), std::string::npos) << started.error().describe();
+  EXPECT_NE(started.error().describe().find("in a cycle"), std::string::npos) << started.error().describe();
 }
 
 TEST_F(Modules, that_failed_start_again_when_they_are_ensured_again) {

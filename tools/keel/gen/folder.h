@@ -31,8 +31,8 @@ class Folder {
   // Its name is the last part of `space`. `generator` is the command that its files name.
   Folder(const std::string& parent, std::string_view space, std::string generator);
 
-  // Writes the files whose text is not there yet, each at once, and removes what earlier runs left over. The error
-  // names the file.
+  // Writes the files whose text is not there yet, each as a whole, and removes files that earlier runs left over. The
+  // error names the file.
   Result<> write(const std::vector<File>& files) const;
 
   // Whether write() would change nothing; otherwise each difference is a line in standard error, in which the files are

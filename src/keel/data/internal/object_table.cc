@@ -35,7 +35,7 @@ constexpr Presence how = 3;  // The bits except `required`.
 
 Form form_of(Held held) noexcept {
   static constexpr auto forms = [] {
-    std::array<Form, static_cast<std::size_t>(Held::Value) + 1> made{};  // Other.
+    std::array<Form, static_cast<std::size_t>(Held::Name) + 1> made{};  // Other. Name is the last of Held.
     const auto set = [&](Held one, Form form) { made[static_cast<std::size_t>(one)] = form; };
     set(Held::Boolean, Form::Boolean);
     set(Held::Int32, Form::Int32);

@@ -5,8 +5,8 @@
 //   if (!reader.is_at_end()) …                                      // after CommandComplete: it was cut
 //
 // Result:   rows are appended to `rows` as Columns::append() appends those of a DataRow, whose form a tuple has.
-// Errors:   Protocol, from_environment(): what comes is no binary COPY, has another number of columns, or goes on after
-//           its end. ResourceExhausted: a tuple is larger than `tuple_bytes_max`.
+// Errors:   Protocol, from_environment(): what comes is no binary COPY, has another number of columns, or continues
+//           after its end. ResourceExhausted: a tuple is larger than `tuple_bytes_max`.
 // Threads:  one.
 // Cost:     a copy of each row into `rows`, and one of a tuple that is cut.
 

@@ -22,7 +22,7 @@
 // A statement is prepared at its first use on a connection, and stays prepared; `statements_max` of them. An
 // interactive transaction has a connection to itself until it is over, at most `hold_max`; then it is rolled back, and
 // its statements fail with DeadlineExceeded. Before each of its statements a savepoint is set, in the same packet, so
-// that the transaction goes on after one that fails.
+// that the transaction continues after one that fails.
 //
 // stream() and the two copies have a connection, and the snapshot of a read-only transaction, until they end; hold_max
 // does not apply to them. A connection is made again when it is `max_age` old and nothing is under way on it.
@@ -73,7 +73,7 @@ namespace keel::db::postgres {
 
 // Where the server is, and the bounds of connections, waiting and time.
 struct DatabaseOptions {
-  // Where the server is and as whom to speak to it: a URI or key=value pairs (options.h).
+  // Where the server is and as which user to log in: a URI or key=value pairs (options.h).
   std::string url = {};
   // Whether PG… variables of the environment and the file of passwords give what the URL leaves out.
   bool uses_environment = true;
@@ -117,8 +117,8 @@ struct DatabaseStats {
   std::uint64_t connections = 0;  // Now.
   std::uint64_t in_use = 0;       // Of these: a statement or a transaction is under way.
   std::uint64_t waiting = 0;      // Calls that wait for one now.
-  std::uint64_t waits = 0;        // Calls that found none free,
-  Duration wait_time;             // and for how long they waited, together.
+  std::uint64_t waits = 0;        // Calls that found no free connection.
+  Duration wait_time;             // The sum of the times that they waited.
   std::uint64_t timeouts = 0;     // Calls that waited for wait_max.
   std::uint64_t refused = 0;      // Calls that were not queued because waiting_max waited, or no server was there.
   std::uint64_t connects = 0;     // Sessions begun.

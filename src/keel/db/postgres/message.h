@@ -16,7 +16,7 @@
 //            DataRow, which next() and end() look at.
 // Lifetime:  views into the body.
 // Threads:   values.
-// Cost:      one pass over the body; no allocation. A DataRow is looked at once, by next().
+// Cost:      one pass over the body; no allocation. A DataRow is read a single time, by next().
 // Source:    PostgreSQL, "Message Formats" and "Error and Notice Message Fields".
 
 #pragma once

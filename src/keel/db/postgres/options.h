@@ -1,4 +1,4 @@
-// keel/db/postgres/options.h — where a PostgreSQL server is, and as whom to speak to it: what libpq's users write.
+// keel/db/postgres/options.h — the address of a PostgreSQL server and the login, as users of libpq write them.
 //
 //   KEEL_TRY(ConnectOptions options, ConnectOptions::parse("postgres://app@db1,db2:5433/shop?sslmode=verify-full"));
 //   KEEL_TRY(ConnectOptions options, ConnectOptions::parse("host=/run/postgresql dbname=shop", process_environment));

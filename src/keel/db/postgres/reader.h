@@ -113,7 +113,7 @@ class Reader {
   // Whether a message has begun and is not whole: a connection that ends here was truncated.
   bool is_within_message() const noexcept { return !partial_.empty() && !is_delivered_; }
 
-  // The answer to an SSLRequest: true when the server goes on with TLS. Protocol: the byte is neither 'S' nor 'N'; or
+  // The answer to an SSLRequest: true when the server continues with TLS. Protocol: the byte is neither 'S' nor 'N'; or
   // bytes follow an 'S', which somebody has put in front of the TLS (CVE-2021-23222). `bytes` is not empty.
   static Result<bool> encryption_answer(std::string_view& bytes);
 

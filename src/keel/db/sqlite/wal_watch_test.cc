@@ -61,7 +61,7 @@ TEST_F(WalWatches, say_when_it_becomes_long_and_when_it_is_short_again) {
     write();
     EXPECT_EQ(connection->wal().checkpoints(), before);
     EXPECT_GT(connection->wal().pages(), long_pages);
-    EXPECT_EQ(logged(), said("the write-ahead log is long: a "));
+    EXPECT_EQ(logged(), said("the write-ahead log is long: an"));
   }
   write();
   EXPECT_GT(connection->wal().checkpoints(), before);
@@ -75,7 +75,7 @@ TEST_F(WalWatches, wait_to_be_told_where_they_are_deferred) {
   ASSERT_TRUE(deferred->run_script("create table t (text text) strict"));
   for (int i = 0; i < 100; ++i) ASSERT_TRUE(deferred->run("insert into t (text) values (hex(randomblob(2000)))"));
   EXPECT_EQ(deferred->wal().checkpoints(), 0u);
-  EXPECT_EQ(logged(), said("the write-ahead log is long: a "));
+  EXPECT_EQ(logged(), said("the write-ahead log is long: an"));
 
   deferred->wal().checkpoint_if_due();
   EXPECT_EQ(deferred->wal().checkpoints(), 1u);

@@ -112,7 +112,7 @@ bool Writer::push(Write& write) noexcept {
       return false;
     }
     write.locked_until = Host::current().now() + lock_timeout_;
-    write.has_waited = !sleeping_ || holds_;
+    write.has_waited = !sleeping_ || holds_ || (!queue_.empty() && queue_.front().kind == Write::Kind::Begin);
     queue_.push_back(write);
     ++stats_.queued;
   }
@@ -199,10 +199,7 @@ void Writer::work() noexcept {
 
 // Takes and does the next work: a group, or one statement of the interactive transaction.
 void Writer::step(Lock& lock) noexcept {
-  if (holds_) {
-    step_held(lock);
-    return;
-  }
+  if (holds_) return step_held(lock);
   if (timer_.is_running()) Host::current().stop_timer(timer_);
   // The lock first: until it is obtained, writes are in the queue and can be withdrawn.
   lock.unlock();
@@ -320,9 +317,9 @@ Writer::Outcome Writer::outcome_of_error() noexcept {
   return connection_->is_autocommit() ? Outcome::Lost : Outcome::Fine;
 }
 
-// A single statement undoes itself when it fails, so it needs no savepoint, which would copy each page it touches. Two
-// kinds do need one: those that leave a deferred foreign key violated, and those that fail half-way because of `or
-// fail`. They are recognised when that happens, which costs their group, and get a savepoint from then on.
+// A single statement undoes itself when it fails, and needs no savepoint, which would copy each page it touches. One
+// that violates a deferred foreign key, or fails half-way because of `or fail`, costs its group once, and gets one from
+// then on.
 Writer::Outcome Writer::run_in_group(Write& write) noexcept {
   if (write.kind != Write::Kind::Statement) return run_in_savepoint(write);
   auto entry = connection_->statements().find(*write.sql);
@@ -638,8 +635,7 @@ void Writer::finish_all(Writes& group) noexcept {
       std::lock_guard lock(mutex_);
       stats_.failed += failed;
     }
-    // Destroyed after this.
-    home->post_all(*first, *last);
+    home->post_all(*first, *last);  // Destroyed after this.
   }
 }
 
@@ -648,8 +644,7 @@ void Writer::finish(Write& write) noexcept {
     std::lock_guard lock(mutex_);
     ++stats_.failed;
   }
-  // Destroyed after this.
-  write.home->post(*write.done);
+  write.home->post(*write.done);  // Destroyed after this.
 }
 
 }  // namespace keel::db::sqlite

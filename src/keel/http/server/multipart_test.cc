@@ -141,7 +141,7 @@ const std::vector<Refused>& refused() {
       {"no boundary", "abc", "ends before"},
       {"another boundary", "--c\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--c--\r\n", "ends before"},
       {"no last boundary", part("Content-Disposition: form-data; name=a", "x"), "ends before"},
-      {"one dash", "--b-\r\n", "one dash"},
+      {"one dash", "--b-\r\n", "a single dash"},
       {"a longer boundary", "--bb\r\n", "something other"},
       {"LF behind a boundary", "--b\nContent-Disposition: form-data; name=a\n\nx\n--b--\n", "something other"},
       {"CR behind a boundary", "--b\rX", "CR without LF"},

@@ -39,7 +39,7 @@ struct Place {
   Address address = {};
 };
 
-// Whom the certificate of an endpoint that is an IP address has to be for.
+// The name that the certificate of an endpoint must have if the endpoint is an IP address.
 std::string ip_of(const Address& address) {
   if (address.is_unix()) return {};
   const std::string text = address.to_string();

@@ -66,7 +66,7 @@ class Call final : public Leaf, public Link {
 
   // For the pool and its connections.
   void set_transaction(std::uint64_t transaction) noexcept { transaction_ = transaction; }
-  // Complete: the task goes on, or will. The call may be gone when this returns.
+  // Complete: the task continues, now or later. The call may be gone when this returns.
   void finish(Result<>&& result) noexcept;
   void note_sent() noexcept;
   // To be sent once more.

@@ -345,7 +345,7 @@ Result<> Connection::receive_slot(const Message& message) {
   }
 }
 
-// Executed. Whoever reads may go on; a write is committed by the Sync.
+// Executed. Readers may continue; a write is committed by the Sync.
 void Connection::finish_slot(Slot& slot) {
   slot.is_done = true;
   do {
@@ -394,7 +394,7 @@ void Connection::fail_slot(Slot& slot, Error&& error) {
     return;
   }
   if (call->is_group && slots_.size() > 1) return;  // Again, by itself.
-  // The transaction goes on from where the server is by then.
+  // The transaction continues from where the server is by then.
   if (transaction_.number != 0 && syncs_ != 0) return;
   slot.call = nullptr;
   pool_.counters().failures.add();
@@ -506,7 +506,7 @@ void Connection::group_over() {
   phase_ = Phase::Idle;
   is_answered_.set();
   if (was_ending) transaction_over();
-  if (is_held_by_cancel()) return;  // cancel_all() goes on.
+  if (is_held_by_cancel()) return;  // cancel_all() continues.
   next();
 }
 
@@ -579,7 +579,7 @@ void Connection::cancel(Call& call) noexcept {
     if (slot.call != &call) continue;
     cancels_ = groups_;
     wants_cancel_.set();
-    // Nothing that it asked for has begun, or a group that only reads goes on without it. Else the server says what
+    // Nothing that it asked for has begun, or a group that only reads continues without it. Else the server says what
     // came of it.
     if (phase_ != Phase::Preparing && !(slot.is_read && transaction_.number == 0)) return;
     slot.call = nullptr;

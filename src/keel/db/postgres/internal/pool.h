@@ -87,7 +87,7 @@ class Pool {
   void disconnected(const Error* why) noexcept;
   void is_free_again() noexcept { schedule(); }
   void ended(Connection& connection) noexcept;
-  // Calls that were sent in vain, in their order: they are the first to be sent again.
+  // Calls that were sent and not executed, in their order: they are the first to be sent again.
   void send_again(Call& call) noexcept;
   // Why a transaction is over that neither committed nor was let go.
   enum class Early : std::uint8_t { Expired, Lost };

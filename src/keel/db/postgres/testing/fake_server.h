@@ -75,8 +75,8 @@ struct FakeResult {
   std::string tag = {};  // Empty: "SELECT n" for the rows.
   std::optional<FakeError> error = std::nullopt;
   enum class Copy : std::uint8_t { None, In, Out };
-  Copy copy = Copy::None;                 // Out: the rows' values are sent as the rows of a COPY in text,
-  std::vector<Oid> copy_types = {};       // or, where its columns' types are given, in the binary format.
+  Copy copy = Copy::None;                 // Out: the rows' values are sent as the rows of a COPY.
+  std::vector<Oid> copy_types = {};       // With types of columns it is in the binary format, else in text.
   bool is_held = false;                   // Nothing is answered before FakeServer::release(), or a cancel.
   std::vector<std::string> notices = {};  // Sent before it.
 };
@@ -164,7 +164,7 @@ class FakeServer {
   ~FakeServer();
 
   void receive(std::string_view bytes);
-  // What is to be sent. The caller takes from it, and calls refill() then: endless rows go on.
+  // What is to be sent. The caller takes from it, and calls refill() then: endless rows continue.
   Buffer& output() noexcept;
   void refill();
   // Called when output() got something outside of receive(): a notification, the answer of a statement that was held.
