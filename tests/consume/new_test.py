@@ -140,7 +140,7 @@ class TheServiceOfKeelNew(unittest.TestCase):
         # The configuration: the same program, started again.
         seen = len(dev.lines)
         self.project.write("service.yaml", self.project.read("service.yaml") + "\nlogging:\n  enabled: false\n")
-        dev.says(r"^keel dev: starts it again", seen)
+        dev.says(r"^keel dev: restarts it", seen)
         second, seen = dev.says(r"^keel dev: process (\d+) is serving .* it has taken over", seen)
         # A configuration that is wrong: what ran goes on.
         self.project.write("service.yaml", "network: {http: {prot: 1}}\n")

@@ -190,7 +190,7 @@ TEST_P(MessageApps, keep_sessions_and_tell_all_of_them) {
       Scope running;
       running.spawn(device.run(), OnError::Ignore);
       for (int i = 0; i < 3; ++i) static_cast<void>(device->send(Reading{20.0 + i}));
-      co_await attempt(running.join());
+      static_cast<void>(co_await attempt(running.join()));
     });
   };
   std::string page, config;

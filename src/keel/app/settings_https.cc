@@ -137,12 +137,12 @@ void HttpsSettings::check(config::Checks& checks) const {
 void internal::check_admin_https(const Settings& settings, config::Checks& checks) {
   const MetricsSettings& metrics = settings.monitoring.metrics;
   const ProbesSettings& probes = settings.monitoring.probes;
-  const auto check = [&](const std::string& path, bool is_on, const Result<Address>& address, const char* key) {
+  const auto check = [&](const std::string& path, bool is_on, const Result<Address>& address, const char* name) {
     if (!is_on) return;
     if (!settings.network.https.is_on()) {
       checks.refuse(path + "https", "needs a certificate: that of network.https.certificate, which is empty");
     } else if (address && address->is_unix()) {
-      checks.refuse(path + key, "expected an IP address: a Unix socket needs no TLS");
+      checks.refuse(path + name, "expected an IP address: a Unix socket needs no TLS");
     }
   };
   check("monitoring.metrics.", metrics.https, metrics.listen_address(), "export_address");

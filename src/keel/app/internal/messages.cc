@@ -333,8 +333,8 @@ WorkerRow row_of(int worker, messages::Server& server, std::size_t sessions, Ins
     row.peers.push_back({peer.address().to_string(), std::string(peer.identity()), peer.queued_bytes(),
                          peer.outstanding(), peer.handling(), (now - peer.last_received()).count_seconds()});
   });
-  // Those that are behind come first.
-  std::ranges::stable_sort(row.peers, std::greater(), &PeerRow::queued_bytes);
+  // Those that are furthest behind come first.
+  std::ranges::sort(row.peers, std::greater(), &PeerRow::queued_bytes);
   if (row.peers.size() > peers_shown_max) row.peers.resize(peers_shown_max);
   return row;
 }
