@@ -220,7 +220,7 @@ TEST(Mistakes, in_the_wiring_name_the_place_and_the_cure) {
       {"a constant that is changed", wire([&](app::Container& c) { c.value(constant).singleton<Users>(); }),
        "run_time_test.cc:", "Clock is provided as const only: take a const reference"},
       {"services in a circle", wire([](app::Container& c) { c.singleton<Egg>().singleton<Hen>(); }),
-       "run_time_test.cc:", "what they share is a service of its own"},
+       "run_time_test.cc:", "move what they share into a service of its own"},
       {"a service that outlives what it needs",
        wire([](app::Container& c) { c.singleton<Clock>().scoped<Users>().singleton<Api>(); }),
        "run_time_test.cc:", "Api would outlive it; make it scoped too"},
@@ -238,7 +238,7 @@ TEST(Mistakes, in_routes_name_the_place_and_the_cure) {
       {"two names of one parameter", route([](http::Router& r) { r.get("/a/{id}", hello).post("/a/{name}", hello); }),
        "run_time_test.cc:", "{name} stands where \"/a/{id}\" has {id}"},
       {"a type that is none", route([](http::Router& r) { r.post("/a", hello, {.consumes = {"json"}}); }),
-       "run_time_test.cc:", "\"json\": what a route consumes"},
+       "run_time_test.cc:", "\"json\": a route consumes"},
       {"a host with its port", route([](http::Router& r) { r.host("a.example:80").get("/", hello); }),
        "run_time_test.cc:", "a host is a name without port"},
       {"a route after the start", route([](http::Router& r) {
