@@ -16,6 +16,7 @@
 #include "keel/db/testing/folder.h"
 #include "keel/db/testing/own_loop.h"
 #include "keel/observe/metric.h"
+#include "keel/task/event.h"
 #include "keel/task/scope.h"
 
 namespace keel::db::postgres::both_test {
@@ -237,27 +238,36 @@ Task<> every_level(Session& session) {
 TEST_P(Both, take_each_isolation) { expect_success(every_level(*database_)); }
 
 // Each adds what it has read: without isolation one of two is lost.
-Task<> increment(Session& session, int& calls) {
+struct Increments {
+  int calls = 0;
+  bool is_beside = false;  // Two transactions run at the same time: the first two read before either writes.
+  Event have_read;
+  int readers = 0;
+};
+Task<> increment(Session& session, Increments& all) {
   auto body = [&](Transaction& transaction) -> Task<std::int64_t> {
-    ++calls;
+    ++all.calls;
     const auto cents = co_await transaction.query_one<std::int64_t>("select cents from accounts");
+    if (++all.readers == 2 || !all.is_beside) all.have_read.set();
+    co_await all.have_read.wait();
     co_await transaction.execute("update accounts set cents = $1", cents + 1);
     co_return cents;
   };
   co_await session.transact({.isolation = Isolation::Serializable}, body, {.attempts_max = 100});
 }
-Task<> increment_all(Session& session, int& calls) {
+Task<> increment_all(Session& session, Increments& all) {
   co_await add(session, "ada", 0);
   Scope scope;
-  for (int i = 0; i < 20; ++i) scope.spawn(increment(session, calls));
+  for (int i = 0; i < 20; ++i) scope.spawn(increment(session, all));
   co_await scope.join();
   const std::int64_t after = co_await sum(session);
   co_await expect(after == 20, "no increment is lost");
 }
 TEST_P(Both, run_a_transaction_again_that_met_another_one) {
-  int calls = 0;
+  Increments all;
+  all.is_beside = GetParam();
 
-  expect_success(increment_all(*database_, calls));
+  expect_success(increment_all(*database_, all));
 
   const PoolStats pool = database_->pool();
   EXPECT_GT(pool.connections, 1u);
@@ -266,9 +276,9 @@ TEST_P(Both, run_a_transaction_again_that_met_another_one) {
   EXPECT_EQ(pool.waiting, 0u);
   EXPECT_EQ(pool.timeouts, 0u);
   if (GetParam()) {
-    EXPECT_GT(calls, 20);
+    EXPECT_GT(all.calls, 20);
   } else {
-    EXPECT_EQ(calls, 20);
+    EXPECT_EQ(all.calls, 20);
   }
 }
 
