@@ -31,6 +31,7 @@ bool is_well_formed(std::string_view bytes) {
 }
 
 bool has_nan(const Record::Value& value) {
+  if (value.kind() == Record::Kind::Float) return *value.get<float>() != *value.get<float>();
   if (value.kind() == Record::Kind::Double) return *value.get<double>() != *value.get<double>();
   for (const Record::Value& element : value.elements()) {
     if (has_nan(element)) return true;
