@@ -255,10 +255,10 @@ class Progress(unittest.TestCase):
 
 class Plan(unittest.TestCase):
     """A full run can be done twice in an evening."""
-    def test_all_of_the_full_profile_takes_at_most_71_minutes(self):
+    def test_all_of_the_full_profile_takes_at_most_75_minutes(self):
         settings = runner.settings_of("full", self_test.BUILD)
         planned = run.plan(experiment.of_profile(experiment.read_all().values(), "full"), settings)
-        self.assertLessEqual(sum(seconds for seconds, _ in planned), 71 * 60, planned)
+        self.assertLessEqual(sum(seconds for seconds, _ in planned), 75 * 60, planned)
 
     def test_the_quick_profile_takes_at_most_10_minutes(self):
         settings = runner.settings_of("quick", self_test.BUILD)
