@@ -69,8 +69,8 @@ TEST(Start, leaves_an_idle_service_below_14_mb) {
                 static_cast<double>(kib) / 1e3 * 1.024);
     EXPECT_GT(kib, 1000);
     // 0.3 MB of them are libraries: each service has clients, which decode gzip, br and zstd. Its contract brings
-    // another one, for patterns, and the page at /docs; an App has the client of PostgreSQL, messages and sessions, used
-    // or not.
+    // another one, for patterns, and the page at /docs; an App has the client of PostgreSQL, messages and sessions,
+    // used or not.
     EXPECT_LT(kib * 1024, 14'000'000);
     EXPECT_EQ(service.stop(), 0);
   }
