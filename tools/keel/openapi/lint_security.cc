@@ -29,10 +29,11 @@ void check_requirement(const Document& document, const Node& requirement, Proble
     const std::string_view type = scheme->string("type");
     if (type == "oauth2") {
       const Node* const flows = scheme->find("flows", Kind::Map);
+      if (flows == nullptr) continue;
       for (const Node* const scope : one->children) {
-        bool is_known = flows == nullptr;
+        bool is_known = false;
         std::vector<std::string_view> names;
-        for (const Node* const flow : flows == nullptr ? std::vector<Node*>() : flows->children) {
+        for (const Node* const flow : flows->children) {
           const Node* const scopes = flow->find("scopes", Kind::Map);
           if (scopes == nullptr) continue;
           is_known = is_known || scopes->find(scope->text) != nullptr;
