@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -125,12 +126,12 @@ class Connection final : public Peer, public Link {
 
   void received() noexcept;
   void read_on();
-  // Only answers count, which the peer causes by what is read: two sides that have much to send of their own would
-  // both read nothing, for ever. For the same reason more answers may wait while this side waits for answers itself.
+  // Only answers count, because reading causes them. If other frames counted too, two sides that both have much to send
+  // would stop reading forever. For the same reason the limit is higher while this side waits for answers itself.
   bool is_to_pause() const noexcept {
     const bool awaits = outstanding_ != 0 || open_streams_ != 0;
-    return answer_bytes_ > (awaits ? options().queued_bytes_max / 2 : options().high_bytes) ||
-           running_messages_ >= options().messages_max;
+    const std::size_t most = std::max(options().high_bytes, awaits ? options().queued_bytes_max / 2 : 0);
+    return answer_bytes_ > most || running_messages_ >= options().messages_max;
   }
   void resume_reading() noexcept;
   void dispatch(const Frame& frame);
