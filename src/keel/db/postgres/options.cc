@@ -383,11 +383,19 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment 
   }
   options.application_name = text_of(Key::ApplicationName);
   options.options = text_of(Key::Options);
+  options.ssl_root_certificate = text_of(Key::SslRootCertificate);
+  const bool is_system = options.ssl_root_certificate == "system";
+  if (is_system) {
+    options.ssl_root_certificate.clear();
+    options.ssl_mode = SslMode::VerifyFull;
+  }
   if (const auto& value = value_of(values, Key::SslMode)) {
     KEEL_TRY(options.ssl_mode, read_ssl_mode(*value));
+    // Anybody gets a certificate from those authorities: only its name says whose it is.
+    if (is_system && options.ssl_mode != SslMode::VerifyFull) {
+      return wrong_value(Key::SslMode, *value, "verify-full, which sslrootcert=system demands");
+    }
   }
-  options.ssl_root_certificate = text_of(Key::SslRootCertificate);
-  if (options.ssl_root_certificate == "system") options.ssl_root_certificate.clear();
   options.ssl_certificate = text_of(Key::SslCertificate);
   options.ssl_key = text_of(Key::SslKey);
   if (options.ssl_certificate.empty() != options.ssl_key.empty()) {

@@ -86,6 +86,8 @@ TEST(ConnectOptions, reads_pairs) {
   EXPECT_TRUE(good("user=a require_auth=scram-sha-256,password").allows_cleartext_password);
   EXPECT_TRUE(good("user=a require_auth=md5").allows_md5_password);
   EXPECT_EQ(good("user=a sslrootcert=system").ssl_root_certificate, "");
+  EXPECT_EQ(good("user=a sslrootcert=system").ssl_mode, SslMode::VerifyFull) << "as libpq has it";
+  EXPECT_EQ(good("user=a sslmode=verify-full sslrootcert=system").ssl_mode, SslMode::VerifyFull);
   EXPECT_EQ(good("user=a password=''").password, std::nullopt);
 }
 
@@ -122,6 +124,9 @@ TEST(ConnectOptions, says_what_is_wrong_without_the_password) {
   EXPECT_NE(error("user=a target_session_attrs=x").find("prefer-standby"), std::string::npos);
   EXPECT_NE(error("user=a channel_binding=x").find("disable, prefer, require"), std::string::npos);
   EXPECT_NE(error("user=a client_encoding=LATIN1").find("UTF8"), std::string::npos);
+  for (const std::string mode : {"disable", "prefer", "require", "verify-ca"}) {
+    EXPECT_NE(error("user=a sslrootcert=system sslmode=" + mode).find("verify-full"), std::string::npos);
+  }
   EXPECT_NE(error("user=a require_auth=gss").find("scram-sha-256, none, password, md5"), std::string::npos);
   EXPECT_NE(error("user=a sslcert=/x").find("together"), std::string::npos);
   EXPECT_NE(error("postgres://a@[::1/b").find("]"), std::string::npos);
