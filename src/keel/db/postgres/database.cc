@@ -93,9 +93,6 @@ Result<std::unique_ptr<Database>> Database::make(DatabaseOptions options) {
   }
   const ConnectOptions& server = settings.server;
   state->where = server.describe();
-  if (server.target_session != TargetSession::Any) {
-    return fail(Code::Unsupported, "target_session_attrs is 'any' here: name the server that takes writes");
-  }
   bool has_names = false;
   bool has_networks = false;
   for (const ServerAddress& one : server.servers) {

@@ -20,7 +20,7 @@
 // | application_name     | PGAPPNAME            | empty                                                          |
 // | options              | PGOPTIONS            | empty. "-c search_path=app": given to the server               |
 // | sslmode              | PGSSLMODE            | prefer                                                         |
-// | sslrootcert          | PGSSLROOTCERT        | the system's roots; "system" says so as well                   |
+// | sslrootcert          | PGSSLROOTCERT        | the system's roots. "system": those, with verify-full          |
 // | sslcert, sslkey      | PGSSLCERT, PGSSLKEY  | no certificate of the client                                   |
 // | channel_binding      | PGCHANNELBINDING     | prefer                                                         |
 // | connect_timeout      | PGCONNECT_TIMEOUT    | 10. In seconds; 0: no bound; 1 is taken for 2, as libpq does   |
@@ -31,7 +31,8 @@
 //
 // Errors:    InvalidArgument, without the password: an unknown key, with the list of those that are; a value that its
 //            key does not take, with what it takes; a key that stands twice; sslmode=allow, which tries without TLS
-//            first and is not offered; another number of ports than one or that of the hosts; no user.
+//            first and is not offered; sslrootcert=system with a weaker sslmode; another number of ports than one or
+//            that of the hosts; no user.
 // Threads:   a value.
 
 #pragma once
@@ -59,7 +60,8 @@ enum class SslMode : std::uint8_t {
   VerifyFull,  // Of the host's name as well: the mode for networks that others use.
 };
 
-// Which of several servers is wanted (libpq's target_session_attrs).
+// Which of several servers is wanted (libpq's target_session_attrs). Each is asked after its login, but for Any; one
+// that is another is left, and the next one is tried.
 enum class TargetSession : std::uint8_t { Any, ReadWrite, ReadOnly, Primary, Standby, PreferStandby };
 
 // Host and port of a server.

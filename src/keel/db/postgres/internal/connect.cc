@@ -10,8 +10,10 @@
 
 #include "keel/base/host.h"
 #include "keel/db/postgres/encoder.h"
+#include "keel/db/postgres/error.h"
 #include "keel/db/postgres/internal/pool.h"
 #include "keel/db/postgres/login.h"
+#include "keel/db/postgres/pipeline.h"
 #include "keel/io/socket_options.h"
 #include "keel/net/tls/records.h"
 #include "keel/net/tls/stream.h"
@@ -88,10 +90,78 @@ Task<BackendKeyData> log_in(Pool& pool, Reader& reader, Stream& stream, ServerAd
   co_return login.key();
 }
 
-Task<Connected> connect_to(Pool& pool, Reader& reader, ServerAddress server) {
+// The only value of a statement, as the server writes it.
+Task<std::string> ask(Reader& reader, Stream& stream, std::string_view sql) {
+  Buffer out;
+  co_await Encoder(out).query(sql);
+  co_await stream.write(out.view());
+  Pipeline pipeline;
+  co_await pipeline.add(Step::Query);
+  std::string value;
+  std::optional<Error> error;
+  while (pipeline.waiting() != 0) {
+    Chunk chunk = co_await stream.receive();
+    if (chunk.empty()) co_return fail(Code::Unavailable, "the server closed the connection after the login");
+    while (true) {
+      const std::optional<Message> message = co_await reader.next(chunk);
+      if (!message) break;
+      co_await pipeline.receive(message->type);
+      if (message->type == MessageType::ErrorResponse) {
+        const ErrorResponse response = co_await ErrorResponse::read(message->body);
+        error = error_of(response);
+      } else if (message->type == MessageType::DataRow) {
+        DataRow row = co_await DataRow::read(message->body);
+        const Cell cell = co_await row.next();
+        value = cell.bytes;
+      }
+    }
+  }
+  if (error) co_return std::move(*error);
+  co_return std::move(value);
+}
+
+// Fails where the session is not what target_session_attrs asks for. libpq asks the same of servers before version 14,
+// which do not say it in the login; a pooler does not say it either.
+Task<> check_target(Reader& reader, Stream& stream, TargetSession target) {
+  if (target == TargetSession::Any) co_return;
+  const bool is_of_role = target == TargetSession::Primary || target == TargetSession::Standby;
+  const std::string answer =
+      co_await ask(reader, stream, is_of_role ? "select pg_catalog.pg_is_in_recovery()" : "show transaction_read_only");
+  const bool is_yes = answer == "t" || answer == "on";
+  if (is_yes == (target == TargetSession::Standby || target == TargetSession::ReadOnly)) co_return;
+  const std::string_view what =
+      is_of_role ? (is_yes ? "a standby" : "no standby") : (is_yes ? "read-only" : "not read-only");
+  Result<> other =
+      Error::text(Code::Unavailable, fmt::format("the server is {}, and target_session_attrs asks for another", what))
+          .from_environment();
+  co_await std::move(other);
+}
+
+Task<Connected> connect_to(Pool& pool, Reader& reader, ServerAddress server, TargetSession target) {
   Stream stream = co_await dial(pool, server);
   const BackendKeyData key = co_await log_in(pool, reader, stream, server);
+  co_await check_target(reader, stream, target);
   co_return Connected(std::move(stream), key, std::move(server));
+}
+
+Task<Connected> connect_to_first(Pool& pool, Reader& reader, TargetSession target) {
+  const ConnectOptions& options = pool.settings().server;
+  std::string tried;
+  Code code = Code::Unavailable;
+  for (std::size_t i = 0; i < options.servers.size(); ++i) {
+    ServerAddress server = options.servers[i];
+    const Duration limit = options.connect_timeout > Duration() ? options.connect_timeout : Duration::forever();
+    Result<Connected> connected = co_await attempt(with_timeout(limit, connect_to(pool, reader, server, target)));
+    if (connected) co_return *std::move(connected);
+    Error error = std::move(connected).error();
+    if (error.code() == Code::Cancelled) co_return std::move(error);
+    code = error.code() == Code::DeadlineExceeded ? Code::Unavailable : error.code();
+    if (!tried.empty()) tried += "; ";
+    tried += name_of_server(server) + ": ";
+    tried +=
+        error.code() == Code::DeadlineExceeded ? std::string("no answer within the connect_timeout") : error.describe();
+  }
+  co_return Error::text(code, tried).from_environment();
 }
 
 }  // namespace
@@ -113,23 +183,14 @@ Task<Stream> dial(Pool& pool, ServerAddress server) {
 }
 
 Task<Connected> connect(Pool& pool, Reader& reader) {
-  const ConnectOptions& options = pool.settings().server;
-  std::string tried;
-  Code code = Code::Unavailable;
-  for (std::size_t i = 0; i < options.servers.size(); ++i) {
-    ServerAddress server = options.servers[i];
-    const Duration limit = options.connect_timeout > Duration() ? options.connect_timeout : Duration::forever();
-    Result<Connected> connected = co_await attempt(with_timeout(limit, connect_to(pool, reader, server)));
-    if (connected) co_return *std::move(connected);
-    Error error = std::move(connected).error();
-    if (error.code() == Code::Cancelled) co_return std::move(error);
-    code = error.code() == Code::DeadlineExceeded ? Code::Unavailable : error.code();
-    if (!tried.empty()) tried += "; ";
-    tried += name_of_server(server) + ": ";
-    tried +=
-        error.code() == Code::DeadlineExceeded ? std::string("no answer within the connect_timeout") : error.describe();
+  TargetSession target = pool.settings().server.target_session;
+  if (target == TargetSession::PreferStandby) {
+    Result<Connected> standby = co_await attempt(connect_to_first(pool, reader, TargetSession::Standby));
+    if (standby) co_return *std::move(standby);
+    if (standby.error().code() == Code::Cancelled) co_return std::move(standby).error();
+    target = TargetSession::Any;
   }
-  co_return Error::text(code, tried).from_environment();
+  co_return co_await connect_to_first(pool, reader, target);
 }
 
 }  // namespace keel::db::postgres::internal

@@ -94,6 +94,7 @@ RealServer::RealServer(const RealServerOptions& options) : options_(options), pr
       }
     }
   }
+  if (options_.is_standby) std::ofstream(data + "/standby.signal");
   start();
 }
 

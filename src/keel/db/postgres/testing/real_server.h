@@ -31,6 +31,8 @@ struct RealServerOptions {
   // Of pg_hba.conf, before "local all keel trust": "host all all 127.0.0.1/32 scram-sha-256".
   std::vector<std::string> access = {};
   bool has_tcp = false;
+  // It recovers for good, from what initdb has made: it is read as a standby is, and never follows another server.
+  bool is_standby = false;
   // In PEM; with them it speaks TLS.
   std::string certificate = {};
   std::string key = {};
