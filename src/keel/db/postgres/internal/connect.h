@@ -22,8 +22,8 @@ struct Connected {
   ServerAddress server;
 };
 
-// To the first server that lets us in and is what target_session_attrs asks for, within the connect_timeout of each. The messages that follow come by `reader`,
-// which is made anew.
+// To the first server that lets us in and is what target_session_attrs asks for, within the connect_timeout of each.
+// The messages that follow come by `reader`, which is made anew.
 Task<Connected> connect(Pool& pool, Reader& reader);
 
 // Only the connection, with TLS: for a CancelRequest.
