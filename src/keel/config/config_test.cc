@@ -412,7 +412,16 @@ TEST_F(Config, files_that_are_no_configuration_are_refused_clearly) {
   EXPECT_EQ(error("just text"), "service.yaml:1: is not a map: expected a map of keys such as \"network:\"");
   EXPECT_EQ(error("- a\n- b\n"), "service.yaml:1: is not a map: expected a map of keys such as \"network:\"");
   EXPECT_EQ(error("name: x\n---\nname: y\n"), "service.yaml:2: has a second document: expected one");
-  EXPECT_EQ(error("name: [x\n"), "service.yaml:2: is not valid YAML: end of sequence flow not found");
+  EXPECT_EQ(error("name: [x\n"), "service.yaml:1: is not valid YAML: [ is not closed");
+  EXPECT_EQ(error("a: x[0]  # [\nb: '['\nnetwork:\n  http: {port: [80]\n  address: x\n"),
+            "service.yaml:4: is not valid YAML: { is not closed");
+  EXPECT_EQ(error("network:\n  http:\n    port 80\n\n    # 81\n    address: x\n"),
+            "service.yaml:3: is not valid YAML: a key without ':' and a blank behind it");
+  EXPECT_EQ(error("network:\n  http:\n    port:80\n    address: x\n"),
+            "service.yaml:3: is not valid YAML: a key without ':' and a blank behind it");
+  EXPECT_EQ(error("network:\n  http:\n    port: 80\n   address: x\n"),
+            "service.yaml:4: is not valid YAML: the indentation is that of no key above it");
+  EXPECT_EQ(error("a: b: c\n"), "service.yaml:1: is not valid YAML: illegal map value");
   EXPECT_EQ(error("a:\n  name: x\n  name: y\nname: 1\nname: 2\n"),
             "service.yaml:3: a.name: is given twice: first in line 2\n"
             "service.yaml:5: name: is given twice: first in line 4");

@@ -127,7 +127,7 @@ TEST_F(ReloadableShop, keeps_everything_when_anything_is_wrong) {
       {"store:\n  limit: 30\n  limt: 5\n", ":3: store.limt: unknown key; did you mean store.limit?"},
       {"store:\n  limit: 101\n", ":2: store.limit: 101 is out of range: expected an integer from 1 to 100"},
       {"store:\n  limit: 1\n", ":2: store.limit: is below doors"},
-      {"store: [\n", ":2: is not valid YAML: end of sequence flow not found"},
+      {"store: [\n", ":1: is not valid YAML: [ is not closed"},
   };
   for (const auto& row : rows) {
     write(row.yaml);

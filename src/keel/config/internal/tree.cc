@@ -205,6 +205,72 @@ void refuse_duplicates(const Node& node, const std::string& path, std::vector<Pa
   }
 }
 
+// The text of a line without its comment and the blanks at its end.
+std::string_view code_of(std::string_view line) {
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '#' && (i == 0 || line[i - 1] == ' ' || line[i - 1] == '\t')) line = line.substr(0, i);
+  }
+  while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) line.remove_suffix(1);
+  return line;
+}
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size() - 1);
+    lines.push_back(code_of(text.substr(0, text[end] == '\n' ? end : end + 1)));
+    text.remove_prefix(end + 1);
+  }
+  return lines;
+}
+
+std::size_t indentation_of(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
+
+// The line, from 1, of the innermost bracket that is not closed, and the bracket; line 0: none was found. A bracket in
+// the middle of a text without quotes opens nothing.
+std::pair<int, char> unclosed_bracket(const std::vector<std::string_view>& lines) {
+  std::vector<std::pair<int, char>> open;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    char quote = 0;
+    char before = ':';  // The last character that is not blank: where a value may begin.
+    for (const char c : lines[i]) {
+      if (quote != 0) {
+        if (c == quote) quote = 0;
+      } else if ((c == '"' || c == '\'') && std::string_view(":-,[{").contains(before)) {
+        quote = c;
+      } else if ((c == '[' || c == '{') && std::string_view(":-,[{").contains(before)) {
+        open.emplace_back(static_cast<int>(i) + 1, c);
+      } else if ((c == ']' || c == '}') && !open.empty()) {
+        open.pop_back();
+      }
+      if (c != ' ') before = c;
+    }
+  }
+  return open.empty() ? std::pair(0, ' ') : open.back();
+}
+
+// The parser reports the place at which it could not go on; a person looks for the place of the mistake.
+ParseProblem explain(std::string_view text, int line, const std::string& message) {
+  const std::vector<std::string_view> lines = lines_of(text);
+  if (message.ends_with("flow not found")) {
+    const auto [at, bracket] = unclosed_bracket(lines);
+    if (at != 0) return {at, {}, std::string("is not valid YAML: ") + bracket + " is not closed"};
+  }
+  const auto here = static_cast<std::size_t>(line) - 1;
+  const bool is_cut_short = message == "end of map not found";
+  if ((is_cut_short || message == "illegal map value") && here >= 1 && here < lines.size()) {
+    std::size_t above = here - 1;
+    while (above > 0 && lines[above].empty()) --above;
+    const std::string_view candidate = lines[above];
+    const bool has_colon = candidate.ends_with(':') || candidate.find(": ") != std::string_view::npos;
+    if (!candidate.empty() && !has_colon && indentation_of(candidate) == indentation_of(lines[here])) {
+      return {static_cast<int>(above) + 1, {}, "is not valid YAML: a key without ':' and a blank behind it"};
+    }
+  }
+  if (is_cut_short) return {line, {}, "is not valid YAML: the indentation is that of no key above it"};
+  return {line, {}, "is not valid YAML: " + message};
+}
+
 }  // namespace
 
 Node parse_tree(std::string_view text, std::vector<ParseProblem>& problems) {
@@ -228,7 +294,7 @@ Node parse_tree(std::string_view text, std::vector<ParseProblem>& problems) {
   } catch (const Refused& refused) {
     problems.push_back({refused.line, {}, refused.text});
   } catch (const YAML::Exception& error) {
-    problems.push_back({error.mark.is_null() ? 0 : error.mark.line + 1, {}, "is not valid YAML: " + error.msg});
+    problems.push_back(explain(text, error.mark.is_null() ? 0 : error.mark.line + 1, error.msg));
   }
   return {};
 }
