@@ -315,7 +315,7 @@ TEST_P(MessageApps, whose_address_is_taken_do_not_start) {
   prepare = [&](App& app) { app.messages(handlers_); };
 
   EXPECT_EXIT(run_messages({"--network.messages.port=" + std::to_string(taken.port())}, {}), testing::ExitedWithCode(1),
-              "network.messages");
+              "network.messages: another process listens there: .* or change network.messages.port: ");
   ::close(other);
 }
 

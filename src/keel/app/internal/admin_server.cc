@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "keel/app/internal/options.h"
+
 namespace keel::app::internal {
 namespace {
 
@@ -99,7 +101,9 @@ void AdminServer::stop() {
 }
 
 Result<> AdminServer::start(Part& part, const Succession::Inherited& inherited) {
-  return part.server->start(workers_.runtime(), 0, inherited.sockets).because(part.keys);
+  return with_remedy(part.server->start(workers_.runtime(), 0, inherited.sockets), part.address,
+                     &part == &all_ ? "monitoring.metrics.export_" : "monitoring.probes.")
+      .because(part.keys);
 }
 
 }  // namespace keel::app::internal

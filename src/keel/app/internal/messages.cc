@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "keel/app/internal/message_options.h"
+#include "keel/app/internal/options.h"
 #include "keel/base/check.h"
 #include "keel/data/json.h"
 #include "keel/io/sockets.h"
@@ -181,7 +182,7 @@ Result<> Messages::start() {
   }
   if (!result) {
     stop();
-    return std::move(result).because("network.messages");
+    return with_remedy(std::move(result), address_, "network.messages.").because("network.messages");
   }
   check_ = registrar_.health.add({.name = "messages"}, [this] { return check(); });
   if (!registrar_.platform.is_simulated()) messages_logger().info("messages are served", log::field("at", place()));

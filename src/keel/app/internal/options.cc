@@ -22,6 +22,26 @@ telemetry::LineFormat usual_format(LogSink::To to) {
 
 }  // namespace
 
+Result<> with_remedy(Result<> listening, const Address& address, std::string_view keys) {
+  if (listening) return listening;
+  const std::string key = std::string(keys) + (address.is_unix() ? "address" : "port");
+  switch (listening.error().errno_value()) {
+    case EADDRINUSE:
+      return std::move(listening).because("another process listens there: stop it (ss -ltnp names it), or change " +
+                                          key);
+    case EACCES:
+      if (address.is_unix()) break;
+      return std::move(listening).because("this user may not listen there: grant CAP_NET_BIND_SERVICE, or change " +
+                                          key);
+    case EADDRNOTAVAIL:
+      return std::move(listening).because("this machine does not have the address: change " + std::string(keys) +
+                                          "address");
+    default:
+      break;
+  }
+  return listening;
+}
+
 Result<> make_folder_of(const std::string& file) {
   const std::filesystem::path folder = std::filesystem::path(file).parent_path();
   std::filesystem::path made;

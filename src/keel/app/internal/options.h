@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "keel/app/settings.h"
@@ -25,6 +26,10 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
 
 // For https that is enabled.
 tls::ServerOptions tls_options(const HttpsSettings& https);
+
+// Adds what to do about an address that is taken, not allowed or not of this machine to the error of listening there.
+// `keys` begins the keys of that address, such as "network.http." before port.
+Result<> with_remedy(Result<> listening, const Address& address, std::string_view keys);
 
 // Creates the folder of `file` and those above it; new ones have mode 0700.
 Result<> make_folder_of(const std::string& file);

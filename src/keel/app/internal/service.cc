@@ -87,8 +87,10 @@ Result<> Service::start() {
     if (!result) return;
     const auto inherited = succession_.find(part.name, part.server->address());
     part.is_kept = inherited.is_kept;
-    result = part.server->start(workers_.runtime(), inherited.sockets);
-    if (&part == &secure_) result = std::move(result).because("network.https");
+    const char* const section = &part == &secure_ ? "network.https" : "network.http";
+    result = with_remedy(part.server->start(workers_.runtime(), inherited.sockets), part.server->address(),
+                         std::string(section) + '.')
+                 .because(section);
   });
   if (!result) stop();  // Ends a server that has begun, before the workers end.
   return result;
