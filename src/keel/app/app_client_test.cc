@@ -143,6 +143,20 @@ TEST_F(Clients, whose_base_url_is_none_prevent_the_start) {
   EXPECT_EXIT(run({}, {}), ::testing::ExitedWithCode(2), "network.clients.payments.base_url 'ftp://payments.example'");
 }
 
+TEST_F(Clients, that_need_a_base_url_prevent_the_start_without_one) {
+  prepare = [&](App& app) { app.client({.name = "payments", .needs_base_url = true}); };
+
+  EXPECT_EXIT(run({}, {}), ::testing::ExitedWithCode(2),
+              "network.clients.payments.base_url is required: the URL of the server, such as "
+              "http://payments.internal:8080");
+}
+
+TEST_F(Clients, that_need_a_base_url_take_that_of_the_configuration) {
+  prepare = [&](App& app) { payments = &app.client({.name = "payments", .needs_base_url = true}); };
+
+  EXPECT_EQ(run({"--network.clients.payments.base_url=http://127.0.0.1:1"}, {}), 0);
+}
+
 TEST_F(Clients, of_one_name_are_made_once) {
   prepare = [&](App& app) {
     app.client({.name = "payments", .base_url = "http://127.0.0.1:1"});

@@ -74,6 +74,12 @@ Result<std::string> Clients::add(http::ClientOptions options) {
   std::unique_ptr<tls::Layers> https = *std::move(configured);
   if (https != nullptr) options.pool.https = https.get();
   if (options.pool.https == nullptr) options.pool.https = &system_trust_;
+  if (options.needs_base_url && options.base_url.empty()) {
+    return Error::text(Code::InvalidArgument, key_of(options.name) +
+                                                  ".base_url is required: the URL of the server, such "
+                                                  "as http://" +
+                                                  options.name + ".internal:8080");
+  }
   if (auto checked = check_base(options.base_url); !checked) {
     return std::move(checked).error().because(key_of(options.name) + ".base_url '" + options.base_url + "'");
   }

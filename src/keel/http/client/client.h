@@ -104,7 +104,10 @@ namespace keel::http {
 struct ClientOptions {
   std::string name = "client";  // In logs, and as the label `client` of metrics.
   std::string base_url = {};    // The prefix of URLs that begin with '/'; "http://payments.internal/v2".
-  AddressGuard guard = {};      // The addresses to which it may connect; public_addresses_only for URLs of users.
+  // For App::client(): a service without base_url, here and in its configuration, does not start. Without this, only
+  // the first call of a path such as "/charges" fails.
+  bool needs_base_url = false;
+  AddressGuard guard = {};  // The addresses to which it may connect; public_addresses_only for URLs of users.
   // The HTTP proxy of the client, "http://user:password@proxy.internal:3128" or "environment"; and the names, addresses
   // and networks that it calls directly (proxy.h). Without a proxy it calls everything directly.
   std::string proxy = {};
