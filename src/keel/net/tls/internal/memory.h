@@ -1,4 +1,6 @@
-// OpenSSL's memory: from the pools of the thread (base/pool.h), like all other memory that a request uses.
+// OpenSSL's memory: from free lists of the thread, which keep at most 2 MiB of each size until the thread ends. They
+// take the size of a freed block from the allocator, so a block has no header beside malloc's own, and may be freed on
+// any thread.
 //
 // This is set up before main() begins. If OpenSSL was used before that, it keeps using malloc.
 
@@ -6,7 +8,10 @@
 
 namespace keel::tls::internal {
 
-// Whether OpenSSL uses the pools.
+// Whether OpenSSL uses these lists.
 bool uses_pools() noexcept;
+
+// Returns all blocks that this thread keeps to the heap (tests).
+void trim_pools() noexcept;
 
 }  // namespace keel::tls::internal
