@@ -103,6 +103,15 @@ void TicketKeys::adopt(const TicketKeys& others) {
 }
 
 namespace internal {
+namespace {
+
+// Found by its name once: EVP_aes_256_cbc() is looked up by each EVP_CipherInit_ex() that gets it.
+const EVP_CIPHER* ticket_cipher() noexcept {
+  static const Owner<EVP_CIPHER, EVP_CIPHER_free> fetched(EVP_CIPHER_fetch(nullptr, "AES-256-CBC", nullptr));
+  return fetched != nullptr ? fetched.get() : EVP_aes_256_cbc();
+}
+
+}  // namespace
 
 void TicketSealer::attach(SSL_CTX* context, const TicketKeys& keys) noexcept {
   SSL_CTX_set_app_data(context, const_cast<TicketKeys*>(&keys));
@@ -133,7 +142,7 @@ int TicketSealer::call(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIP
   if (!key) return 0;
   if (seals != 0) {
     std::memcpy(name, key->name, sizeof key->name);
-    if (RAND_bytes(iv, EVP_CIPHER_get_iv_length(EVP_aes_256_cbc())) != 1) return -1;
+    if (RAND_bytes(iv, EVP_CIPHER_get_iv_length(ticket_cipher())) != 1) return -1;
   }
   char digest[] = "SHA256";
   const OSSL_PARAM parameters[] = {
@@ -141,7 +150,7 @@ int TicketSealer::call(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIP
       OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
       OSSL_PARAM_construct_end(),
   };
-  const bool is_ready = EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), nullptr, key->cipher, iv, seals) == 1 &&
+  const bool is_ready = EVP_CipherInit_ex(cipher, ticket_cipher(), nullptr, key->cipher, iv, seals) == 1 &&
                         EVP_MAC_CTX_set_params(mac, parameters) == 1;
   if (!is_ready) return -1;
   // A client uses a ticket of TLS 1.3 once (RFC 8446 §C.4): without another it would soon have none.
