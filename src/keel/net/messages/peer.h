@@ -62,8 +62,10 @@ struct PeerOptions {
   std::uint32_t stream_bytes_max = 256 * 1024;  // Received in a stream and not yet taken from it.
   Duration heartbeat = 15_s;         // Silence after which the peer is pinged; twice as long closes. Zero: never.
   std::uint16_t messages_max = 256;  // One-way messages handled at a time; then no more are read meanwhile.
-  // Queued bytes above which send() waits. Nothing is read while more bytes of answers are queued; while this side
-  // waits for answers itself, the limit for that is half of queued_bytes_max, if that is more.
+  // Queued bytes above which send() waits. While more bytes of answers are queued, this side reads nothing. If it waits
+  // for answers or has streams open itself, it continues to read, but begins no further handlers of requests: it holds
+  // the requests, up to queued_bytes_max of payloads, and answers those beyond that with ResourceExhausted. A held
+  // request may therefore be handled after a one-way message that was sent later.
   std::size_t high_bytes = 256 * 1024;
   std::size_t low_bytes = 64 * 1024;  // Queued bytes at which it continues.
   // Queued bytes above which try_send() fails; answers beyond this close the connection.

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -264,6 +267,128 @@ TEST_P(Servers, close_a_peer_that_never_reads_and_keep_within_their_bounds) {
   client.shutdown();
   ASSERT_TRUE(until([&] { return writing.has_ended() || !writing.is_running(); }));
   static_cast<void>(writing.take());
+}
+
+// A peer that has made requests and does not read, while the server waits for an answer of it: the server continues to
+// read, because that answer may be next, and holds further requests.
+class Held : public MessagesTest {
+ protected:
+  static constexpr std::uint16_t large = 20;
+  static constexpr std::size_t high_bytes = 100'000;
+  static constexpr std::uint32_t sent_first = 200;  // Their answers are more than sockets hold.
+
+  void begin(std::size_t queued_bytes_max) {
+    handlers_.on_raw(large, [this](Peer&, std::string_view) {
+      ++handled_;
+      return std::string(50'000, 'x');
+    });
+    server_options_.peer.high_bytes = high_bytes;
+    server_options_.peer.queued_bytes_max = queued_bytes_max;
+    serve();
+    auto [client, server] = pair();
+    server_->add(std::move(server));
+    client_end_.emplace(std::move(client));
+    ASSERT_TRUE(run(keel::internal::write(*client_end_, hello())));
+    ASSERT_TRUE(until([&] { return peer_ != nullptr; }));
+    ASSERT_FALSE(asking_.begin(asked<Sum>(*peer_, Add{2, 3}), ignore));
+  }
+  void TearDown() override {
+    client_end_.reset();
+    if (loop_ != nullptr) until([&] { return !asking_.is_running() || asking_.has_ended(); });
+    MessagesTest::TearDown();
+  }
+  static std::string request(std::uint32_t id, std::string_view payload = "", std::optional<Duration> time_left = {}) {
+    return frame({.kind = FrameKind::Request, .type = large, .id = id, .time_left = time_left, .payload = payload});
+  }
+  void send(const std::string& bytes) { ASSERT_TRUE(run(keel::internal::write(*client_end_, bytes))); }
+  // Until the server handles nothing any more, because the answers are not received.
+  void send_until_full() {
+    std::string all;
+    for (std::uint32_t id = 0; id < sent_first; ++id) all += request(id);
+    send(all);
+    for (int before = -1; before != handled_; settle()) before = handled_;
+    ASSERT_LT(handled_, static_cast<int>(sent_first));
+  }
+  // Receives until `count` requests were answered.
+  static Task<> receive(Stream& stream, std::size_t count, std::map<std::uint32_t, Code>& failed,
+                        std::vector<std::uint32_t>& answered) {
+    FrameReader reader(1 << 20);
+    while (answered.size() + failed.size() < count) {
+      const Chunk chunk = co_await stream.receive();
+      if (chunk.empty()) co_await fail(Code::Unavailable, "closed");
+      reader.feed(chunk);
+      Frame one;
+      while (reader.next(one)) {
+        if (one.kind == FrameKind::Response) answered.push_back(one.id);
+        if (one.kind == FrameKind::Failure) failed.emplace(one.id, parse_error(one.payload).code());
+      }
+    }
+  }
+
+  std::optional<Stream> client_end_;
+  Start<Sum> asking_;
+  int handled_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(, Held, keel::internal::every_kind(), keel::internal::name_of_engine);
+
+TEST_P(Held, requests_are_handled_in_their_order_once_answers_were_received) {
+  begin(4 << 20);
+  send_until_full();
+  const int handled = handled_;
+  EXPECT_LE(peer_->queued_bytes(), high_bytes + 51'000);
+
+  send(request(200) + request(201, "", 1_ms) + request(202) + frame({.kind = FrameKind::Cancel, .id = 202}));
+  pass(5_ms);
+  Buffer sum;
+  encode(sum, Sum{5});
+  send(frame({.kind = FrameKind::Response, .id = 0, .payload = sum.view()}));
+  ASSERT_TRUE(until([&] { return asking_.has_ended(); })) << "the server reads no more";
+  EXPECT_EQ(asking_.take()->value, 5);
+  EXPECT_EQ(handled_, handled);
+
+  std::map<std::uint32_t, Code> failed;
+  std::vector<std::uint32_t> answered;
+  ASSERT_TRUE(run(receive(*client_end_, 203, failed, answered)));
+  EXPECT_EQ(failed, (std::map<std::uint32_t, Code>{{201, Code::DeadlineExceeded}, {202, Code::Cancelled}}));
+  EXPECT_EQ(answered.size(), 201u);
+  EXPECT_TRUE(std::ranges::is_sorted(answered));
+  EXPECT_EQ(handled_, 201);
+  EXPECT_TRUE(closed_.empty());
+}
+
+TEST_P(Held, requests_are_bounded_by_their_bytes) {
+  begin(300'000);
+  send_until_full();
+  const std::string payload(40'000, 'y');
+  for (std::uint32_t id = 200; id < 210; ++id) send(request(id, payload));
+
+  std::map<std::uint32_t, Code> failed;
+  std::vector<std::uint32_t> answered;
+  ASSERT_TRUE(run(receive(*client_end_, 210, failed, answered)));
+  EXPECT_EQ(failed,
+            (std::map<std::uint32_t, Code>{
+                {207, Code::ResourceExhausted}, {208, Code::ResourceExhausted}, {209, Code::ResourceExhausted}}));
+  EXPECT_EQ(answered.size(), 207u);
+  EXPECT_TRUE(closed_.empty());
+}
+
+TEST_P(Held, requests_do_not_share_an_id) {
+  begin(4 << 20);
+  send_until_full();
+  send(request(sent_first - 1));
+  ASSERT_TRUE(until([&] { return closed_.size() == 1; }));
+  EXPECT_EQ(closed_[0].code(), Code::Protocol);
+}
+
+TEST_P(Held, pings_of_a_peer_that_does_not_read_are_not_answered) {
+  begin(4 << 20);
+  send_until_full();
+  const std::size_t before = peer_->queued_bytes();
+  std::string pings;
+  for (int i = 0; i < 10'000; ++i) pings += frame({.kind = FrameKind::Ping});
+  send(pings);
+  settle();
+  EXPECT_LE(peer_->queued_bytes(), before);
 }
 
 TEST_P(Servers, close_a_peer_whose_answers_exceed_what_may_be_queued) {

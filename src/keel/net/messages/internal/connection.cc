@@ -159,6 +159,7 @@ void Connection::fail_all() noexcept {
     }
   }
   open_streams_ = 0;
+  held_.reset();
   running_.for_each([](Handling& handling) { handling.start().stop(); });
   idle_.set();
 }
@@ -241,15 +242,14 @@ void Connection::dispatch(const Frame& frame) {
     return greet(frame);
   switch (frame.kind) {
     case FrameKind::Request:
-      return handle_message(frame, Handling::Kind::Request);
+      return handle_request(frame);
     case FrameKind::Message:
       return handle_message(frame, Handling::Kind::Message);
     case FrameKind::Response:
     case FrameKind::Failure:
       return handle_reply(frame);
     case FrameKind::Cancel:
-      if (frame.id < requests_.size() && requests_[frame.id] != nullptr) requests_[frame.id]->start().stop();
-      return;
+      return cancel_request(frame.id);
     case FrameKind::Open:
       return handle_open(frame);
     case FrameKind::Data:
@@ -258,7 +258,9 @@ void Connection::dispatch(const Frame& frame) {
     case FrameKind::Abandon:
       return handle_in_stream(frame);
     case FrameKind::Ping:
-      return queue({.kind = FrameKind::Pong});
+      // What is queued shows the peer as well that this side is alive; a peer that never reads gets no further pongs.
+      if (!is_above_high()) queue({.kind = FrameKind::Pong});
+      return;
     case FrameKind::Pong:
       return;
     case FrameKind::Drain:
@@ -388,6 +390,10 @@ void Connection::schedule() noexcept {
 void Connection::work() noexcept {
   is_deferred_ = false;
   flush();
+  if (held_ != nullptr && !is_reading_) {
+    handle_held();
+    flush();
+  }
   if (is_paused_ && !is_reading_) {
     resume_reading();
     flush();

@@ -21,6 +21,7 @@
 #include "keel/base/wheel.h"
 #include "keel/io/loop.h"
 #include "keel/net/messages/frame.h"
+#include "keel/net/messages/internal/held_requests.h"
 #include "keel/net/messages/internal/incoming.h"
 #include "keel/net/messages/peer.h"
 #include "keel/net/transport.h"
@@ -74,7 +75,8 @@ class Connection final : public Peer, public Link {
   // Whether nothing of it is left: neither its transport nor handlers.
   bool is_over() const noexcept { return phase_ == Phase::Closed && handlings_ == 0; }
   bool is_idle() const noexcept {
-    return is_closed() || (handlings_ == 0 && outstanding_ == 0 && open_streams_ == 0 && queued_bytes() == 0);
+    return is_closed() ||
+           (handlings_ == 0 && held_ == nullptr && outstanding_ == 0 && open_streams_ == 0 && queued_bytes() == 0);
   }
   const Error& reason() const noexcept { return *reason_; }
   Event& greeted() noexcept { return greeted_; }  // Also set when it is closed.
@@ -127,15 +129,20 @@ class Connection final : public Peer, public Link {
   void received() noexcept;
   void read_on();
   // Only answers count, because reading causes them. If other frames counted too, two sides that both have much to send
-  // would stop reading forever. For the same reason the limit is higher while this side waits for answers itself.
+  // would stop reading forever. For the same reason a side that waits for answers itself continues to read, and holds
+  // the requests that it reads: the side whose answers are queued here waits for answers, and so it reads as well.
+  bool has_many_answers() const noexcept { return answer_bytes_ > options().high_bytes; }
   bool is_to_pause() const noexcept {
     const bool awaits = outstanding_ != 0 || open_streams_ != 0;
-    const std::size_t most = std::max(options().high_bytes, awaits ? options().queued_bytes_max / 2 : 0);
-    return answer_bytes_ > most || running_messages_ >= options().messages_max;
+    return (has_many_answers() && !awaits) || running_messages_ >= options().messages_max;
   }
   void resume_reading() noexcept;
   void dispatch(const Frame& frame);
   void greet(const Frame& frame);
+  void handle_request(const Frame& frame);
+  void hold(const Frame& frame);
+  void cancel_request(std::uint32_t id);
+  void handle_held() noexcept;
   void handle_message(const Frame& frame, Handling::Kind kind);
   void handle_reply(const Frame& frame);
   void handle_open(const Frame& frame);
@@ -200,8 +207,9 @@ class Connection final : public Peer, public Link {
   List<CallCore> waiting_calls_;
   List<SendCore> waiting_sends_;
   List<Handling> running_;
-  std::vector<Handling*> requests_;   // Requests of the peer that are being handled, by id.
-  std::vector<StreamState*> opened_;  // Streams opened by this side, by id.
+  std::vector<Handling*> requests_;     // Requests of the peer that are being handled, by id.
+  std::unique_ptr<HeldRequests> held_;  // Null: none is held.
+  std::vector<StreamState*> opened_;    // Streams opened by this side, by id.
   std::vector<StreamState*> accepted_;
   Event greeted_;
   Event idle_;

@@ -203,15 +203,56 @@ Result<> Connection::push_session(std::string_view payload) {
 
 // --- requests of the peer -------------------------------------------------------------------------------------------
 
-void Connection::handle_message(const Frame& frame, Handling::Kind kind) {
-  if (kind == Handling::Kind::Request) {
-    if (frame.id >= options().requests_max) return protocol_error("the peer has more requests than it may");
-    if (place(requests_, frame.id) != nullptr) return protocol_error("the peer has given two requests one id");
-    if (settings_->metrics != nullptr) settings_->metrics->requests.add();
-    if (is_draining_) [[unlikely]] {
-      return fail(frame.id, Error(Code::Unavailable, "no new requests are taken: the connection is being drained"));
-    }
+void Connection::handle_request(const Frame& frame) {
+  if (frame.id >= options().requests_max) return protocol_error("the peer has more requests than it may");
+  if (place(requests_, frame.id) != nullptr || (held_ != nullptr && held_->has(frame.id))) {
+    return protocol_error("the peer has given two requests one id");
   }
+  if (settings_->metrics != nullptr) settings_->metrics->requests.add();
+  if (is_draining_) [[unlikely]] {
+    return fail(frame.id, Error(Code::Unavailable, "no new requests are taken: the connection is being drained"));
+  }
+  if (held_ != nullptr || has_many_answers()) [[unlikely]]
+    return hold(frame);
+  handle_message(frame, Handling::Kind::Request);
+}
+
+void Connection::hold(const Frame& frame) {
+  if ((held_ != nullptr ? held_->bytes() : 0) + frame.payload.size() > options().queued_bytes_max) {
+    return fail(frame.id, Error(Code::ResourceExhausted,
+                                "too much is queued in both directions: receive answers before further requests"));
+  }
+  if (held_ == nullptr) held_ = std::make_unique<HeldRequests>();
+  held_->push(frame, loop_.now());
+}
+
+void Connection::handle_held() noexcept {
+  try {
+    while (held_ != nullptr && !has_many_answers()) {
+      const std::unique_ptr<HeldRequests::Request> request = held_->pop();
+      if (held_->empty()) held_.reset();
+      Frame& frame = request->frame;
+      if (frame.time_left) frame.time_left = request->deadline - loop_.now();
+      if (frame.time_left && *frame.time_left <= Duration()) {
+        fail(frame.id, Error(Code::DeadlineExceeded, "the deadline of the request has passed before it was handled"));
+      } else {
+        handle_message(frame, Handling::Kind::Request);
+      }
+    }
+  } catch (...) {
+    lost(Error::from_exception());
+  }
+}
+
+void Connection::cancel_request(std::uint32_t id) {
+  if (id < requests_.size() && requests_[id] != nullptr) return requests_[id]->start().stop();
+  if (held_ == nullptr || !held_->has(id)) return;
+  held_->remove(id);
+  if (held_->empty()) held_.reset();
+  fail(id, Error(Code::Cancelled, "the request was cancelled before it was handled"));
+}
+
+void Connection::handle_message(const Frame& frame, Handling::Kind kind) {
   const Handlers::Handle* const handle =
       settings_->handlers != nullptr ? settings_->handlers->find(frame.type, Incoming::What::Message) : nullptr;
   if (handle == nullptr) [[unlikely]] {

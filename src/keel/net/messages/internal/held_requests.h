@@ -1,0 +1,68 @@
+// Requests of the peer that have arrived, and whose handlers begin once earlier answers have been sent.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "keel/base/buffer.h"
+#include "keel/base/list.h"
+#include "keel/base/time.h"
+#include "keel/net/messages/frame.h"
+
+namespace keel::messages::internal {
+
+class HeldRequests {
+ public:
+  struct Request : Link {
+    Frame frame;
+    Buffer payload;  // The bytes that the frame's payload views.
+    Instant deadline = Instant::never();
+  };
+
+  HeldRequests() = default;
+  HeldRequests(const HeldRequests&) = delete;
+  HeldRequests& operator=(const HeldRequests&) = delete;
+  ~HeldRequests() {
+    while (in_order_.pop_front() != nullptr) continue;
+  }
+
+  bool empty() const noexcept { return in_order_.empty(); }
+  bool has(std::uint32_t id) const noexcept { return id < by_id_.size() && by_id_[id] != nullptr; }
+  std::size_t bytes() const noexcept { return bytes_; }
+
+  // Copies the frame. Its id must not be held.
+  void push(const Frame& frame, Instant now) {
+    if (frame.id >= by_id_.size()) by_id_.resize(frame.id + 1);
+    auto request = std::make_unique<Request>();
+    request->frame = frame;
+    request->payload.append(frame.payload);
+    request->frame.payload = request->payload.view();
+    if (frame.time_left) request->deadline = now + *frame.time_left;
+    bytes_ += frame.payload.size();
+    in_order_.push_back(*request);
+    by_id_[frame.id] = std::move(request);
+  }
+  // The oldest; there must be one.
+  std::unique_ptr<Request> pop() noexcept {
+    Request* const oldest = in_order_.pop_front();
+    bytes_ -= oldest->payload.size();
+    return std::move(by_id_[oldest->frame.id]);
+  }
+  // The id must be held.
+  void remove(std::uint32_t id) noexcept {
+    const std::unique_ptr<Request> request = std::move(by_id_[id]);
+    in_order_.remove(*request);
+    bytes_ -= request->payload.size();
+  }
+
+ private:
+  std::vector<std::unique_ptr<Request>> by_id_;
+  List<Request> in_order_;
+  std::size_t bytes_ = 0;  // Of payloads.
+};
+
+}  // namespace keel::messages::internal
