@@ -1,14 +1,14 @@
 // keel/db/postgres/columns.h — the columns of a statement's result, and its rows as the rows of every database (row.h).
 //
 //   KEEL_TRY(Columns columns, Columns::of(description));          // once for a prepared statement
-//   encoder.bind("", name, values, types, columns.formats());     // what is read in binary is asked for in binary
+//   encoder.bind("", name, values, types, columns.formats());     // requests binary where types.h reads binary
 //   …
 //   KEEL_TRY_VOID(columns.append(message.body, rows));            // for each DataRow
 //   columns.name(rows);                                           // after the last: Rows::set_names
 //
 // Errors:    of(): ResourceExhausted for more than columns_max. append(): Protocol, from_environment(), for a row with
-//            another number of columns, and for bytes that are no value of their type (types.h), with the column's
-//            name; then the rows are to be thrown away.
+//            another number of columns, and for bytes that are not a value of their type (types.h), with the column's
+//            name; the caller then discards the rows.
 // Ownership: keeps the names and types; nothing of the message.
 // Threads:   one at a time.
 // Cost:      a row is one pass and one copy; no allocation in steady state. Making one allocates.
@@ -36,9 +36,10 @@ class Columns {
 
   // No columns: a statement without rows.
   Columns() = default;
-  // Of a described statement: each column in the format that types.h has for it, whatever the description says.
+  // Makes the columns of a described statement: each in the format that types.h has for it, whatever the description
+  // says.
   static Result<Columns> of(const RowDescription& description);
-  // Of a result: in the formats that the description says. For the simple protocol, where all is text.
+  // Makes the columns of a result in the formats of its description. For the simple protocol, where all are text.
   static Result<Columns> as_sent(const RowDescription& description);
 
   int count() const noexcept { return static_cast<int>(types_.size()); }
@@ -52,7 +53,7 @@ class Columns {
   // Gives the rows the columns' names.
   void name(Rows& rows) const { rows.set_names(names_); }
 
-  // Whether a new description of the same statement says the same: otherwise a table was changed since.
+  // Whether a new description of the same statement is the same. If not, a table was changed since the last one.
   bool operator==(const Columns& other) const noexcept;
 
  private:

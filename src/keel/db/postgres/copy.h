@@ -5,13 +5,14 @@
 //   }
 //   const std::size_t count = co_await database.copy_in<Line>("lines", fill);
 //
-// Result:    write() completes when the row is copied into a buffer that is sent 64 KiB at a time; no faster than the
-//            server takes it, so that memory is bounded.
-// Errors:    of write(): the server's, when it has ended the COPY meanwhile: with the line of the row, counted from 1
-//            ("COPY lines, line 3, column quantity"). InvalidArgument: a text with a zero byte, with the line as well.
-//            After an error nothing is copied, whatever the body does.
+// Result:    write() completes when the row is in a buffer that is sent 64 KiB at a time, no faster than the server
+//            reads it, so that memory is bounded.
+// Errors:    of write(): the server's error if the server has ended the COPY; it names the line of the row, counted
+// from
+//            1 ("COPY lines, line 3, column quantity"). InvalidArgument, with the line as well: a text contains a zero
+//            byte. After an error nothing is copied, whatever the body does.
 // Threads:   the loop of the COPY; one write at a time.
-// Lifetime:  the body's.
+// Lifetime:  valid while the body of copy_in() runs.
 // Cost:      no heap in steady state.
 
 #pragma once
@@ -35,7 +36,7 @@ namespace internal {
 struct Copy;
 }
 
-// The same without types.
+// Takes rows of values that have no struct; CopyRows is built on it.
 class CopySink {
  public:
   CopySink(const CopySink&) = delete;
@@ -97,7 +98,7 @@ class CopyRows {
 };
 
 namespace internal {
-// "copy "lines" ("sku", "quantity") from stdin"; a point in `table` stands between a schema and its table.
+// "copy "lines" ("sku", "quantity") from stdin". A dot in `table` separates the schema from the table.
 std::string copy_text(std::string_view table, std::span<const std::string_view> columns);
 }  // namespace internal
 

@@ -1,14 +1,14 @@
-// keel/db/postgres/copy_reader.h — the rows in what COPY … TO STDOUT (FORMAT BINARY) sends, cut anywhere.
+// keel/db/postgres/copy_reader.h — reads the rows that COPY … TO STDOUT (FORMAT BINARY) sends, in pieces of any size.
 //
 //   CopyReader reader;
 //   KEEL_TRY_VOID(reader.receive(message.body, columns, rows));     // for each CopyData
-//   if (!reader.is_at_end()) …                                      // after CommandComplete: it was cut
+//   if (!reader.is_at_end()) …                                      // after CommandComplete: the data is truncated
 //
 // Result:   rows are appended to `rows` as Columns::append() appends those of a DataRow, whose form a tuple has.
-// Errors:   Protocol, from_environment(): what comes is no binary COPY, has another number of columns, or continues
+// Errors:   Protocol, from_environment(): the bytes are not a binary COPY, have another number of columns, or continue
 //           after its end. ResourceExhausted: a tuple is larger than `tuple_bytes_max`.
 // Threads:  one.
-// Cost:     a copy of each row into `rows`, and one of a tuple that is cut.
+// Cost:     a copy of each row into `rows`, and a second one of a tuple that arrives in several pieces.
 
 #pragma once
 
@@ -28,19 +28,20 @@ class CopyReader {
   explicit CopyReader(std::size_t tuple_bytes_max = 64u << 20) noexcept : tuple_bytes_max_(tuple_bytes_max) {}
 
   Result<> receive(std::string_view bytes, Columns& columns, Rows& rows);
-  // The trailer has come.
+  // Whether the trailer was received.
   bool is_at_end() const noexcept { return phase_ == Phase::Ended; }
 
  private:
   enum class Phase : std::uint8_t { Header, Extension, Tuples, Ended };
-  // How much of `bytes` is one part (the header, its extension, a tuple, the trailer); 0: it is not whole yet.
+  // The size of the part at the front of `bytes` (the header, its extension, a tuple, the trailer); 0: it is
+  // incomplete.
   Result<std::size_t> size_of_part(std::string_view bytes) const;
   Result<> take_part(std::string_view part, Columns& columns, Rows& rows);
 
   std::size_t tuple_bytes_max_;
   Phase phase_ = Phase::Header;
-  std::size_t extension_ = 0;  // Bytes of it.
-  Buffer held_;                // The beginning of a part that is not whole.
+  std::size_t extension_ = 0;  // Its size in bytes.
+  Buffer held_;                // The beginning of an incomplete part.
 };
 
 }  // namespace keel::db::postgres

@@ -2,11 +2,11 @@
 //
 //   KEEL_TRY_VOID(append_copy_row(buffer, values));          // "1\tada\t\\N\n"
 //
-// The server reads each text as it reads a literal of the column's type: an integer as a boolean is 0 or 1, a blob is
-// bytea in hex.
+// The server reads each text as it reads a literal of the column's type. A boolean is therefore written as 0 or 1, and
+// a blob as bytea in hex.
 //
-// Errors:   InvalidArgument: a text with a zero byte, which PostgreSQL does not store; the column's number is named.
-//           ResourceExhausted: a value is larger than the server takes. `to` is then as before.
+// Errors:   InvalidArgument: a text with a zero byte, which PostgreSQL does not store; the message has the column's
+//           number. ResourceExhausted: a value is larger than the server accepts. After an error `to` is unchanged.
 // Cost:     a pass over each text; no allocation but that of `to`.
 
 #pragma once

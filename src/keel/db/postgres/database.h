@@ -11,42 +11,40 @@
 //     co_return written.last_insert_id;                   // the first column of what is returned; committed
 //   }
 //
-// Each loop has `connections` sessions of its own, and connects them again when they end. The reads that a loop is
-// asked for within one iteration go out as one group with one Sync; each still sees what was committed when it began. A
-// read is a statement that begins with select, values, table, show or with, and has no word that changes something;
-// write
-// `-- volatile` into one that calls a function which does. A write has a connection to itself and is committed when it
-// completes. Writes with `-- group` in their text share a transaction with others of their kind that wait as well: all
-// complete after its commit, and when one fails, each is run by itself.
+// Each loop has `connections` sessions of its own, and reconnects a session that ends. The reads that start within one
+// iteration of a loop are sent as one group with one Sync; each still sees what was committed when it began. A
+// statement is a read if it begins with select, values, table, show or with, and contains no word that changes data.
+// Write `-- volatile` into a read that calls a function which changes data. A write has a connection to itself and is
+// committed when it completes. Writes with `-- group` in their text share one transaction with other waiting writes of
+// this kind: all of them complete after its commit, and if one fails, each is run separately.
 //
-// A statement is prepared at its first use on a connection, and stays prepared; `statements_max` of them. An
-// interactive transaction has a connection to itself until it is over, at most `hold_max`; then it is rolled back, and
-// its statements fail with DeadlineExceeded. Before each of its statements a savepoint is set, in the same packet, so
-// that the transaction continues after one that fails.
+// A statement is prepared when a connection first runs it, and stays prepared; a connection keeps `statements_max` of
+// them. An interactive transaction has a connection to itself for at most `hold_max`; then it is rolled back, and its
+// statements fail with DeadlineExceeded. A savepoint is set before each of its statements, in the same packet, so that
+// the transaction continues after a statement that fails.
 //
-// stream() and the two copies have a connection, and the snapshot of a read-only transaction, until they end; hold_max
-// does not apply to them. A connection is made again when it is `max_age` old and nothing is under way on it.
+// stream(), copy_in() and copy_out() keep a connection, and the reading ones the snapshot of a read-only transaction,
+// until they end; hold_max does not apply to them. A connection that is `max_age` old is replaced once it is unused.
 //
 // Values:    types.h has the types. Named parameters ($sku) are sent as $1, $2, ….
 // Result,
-// ownership: those of db/session.h. Written::last_insert_id is the first column of the first row of an insert that is
-//            `returning` one, where that is an integer; else 0.
-// Errors:    those of db/session.h, by SQLSTATE as error.h has them; ServerError (error.h) tells constraint and detail.
+// ownership: those of db/session.h. Written::last_insert_id is the first column of the first row that an insert with
+//            `returning` returns, if that column is an integer; else 0.
+// Errors:    those of db/session.h, by SQLSTATE as in error.h; ServerError (error.h) has the constraint and the detail.
 //            ResourceExhausted: no connection was free for `wait_max`, or `waiting_max` calls wait. Unavailable: no
-//            server can be reached now (the message says which, and why), or the connection was lost while a write was
-//            under way: then whether it happened is unknown, and the message says so. FailedPrecondition: the calling
-//            task is on no loop.
-// Repeats:   a statement is sent again only where it has not happened: what the server skipped behind one that failed,
-//            or does not know any more (26000); and a read whose answer was lost with its connection, once.
-// Cancel:    a statement that waits is taken back. One that was sent is cancelled at the server, and what the server
-//            says is the result: a write either happened, or is Cancelled and has not. A server that does not say it
-//            within `cancel_grace` loses the connection.
-//            A transaction whose connection is lost between two statements ends with Unavailable, and did not happen.
-// Idle:      a connection on which nothing is under way is not asked whether its server is still there. A server that
-//            ends closes it; one that vanishes without a word is found out by TCP (four questions of 5 s after 30 s of
-//            silence), and by `max_age`.
-// Lifetime:  outlives its tasks. Its connections live on loops: detach() each loop, or close(), and let the loops turn
-//            until is_detached(), before they end (an App does this).
+//            server can be reached now (the message says which, and why), or the connection was lost during a write:
+//            then it is unknown whether the write took effect, and the message says so. FailedPrecondition: the calling
+//            task does not run on a loop.
+// Repeats:   a statement is sent again only if it had no effect: the server skipped it after one that failed, or no
+//            longer has it prepared (26000). A read whose response was lost with its connection is sent again once.
+// Cancel:    a waiting statement is removed from the queue. One that was sent is cancelled at the server, and the
+//            server's response is the result: a write either took effect, or fails with Cancelled and had no effect. A
+//            connection whose server does not respond within `cancel_grace` is closed.
+//            A transaction whose connection is lost between two statements ends with Unavailable and has no effect.
+// Idle:      an idle connection is not probed. A server that ends closes it; a server that vanishes is detected by TCP
+//            keep-alive (four probes 5 s apart after 30 s of silence), and at the latest by `max_age`.
+// Lifetime:  outlives its tasks. Its connections live on loops: before the loops end, detach() each of them, or
+//            close(), and run the loops until is_detached() (an App does this).
 // Threads:   any that runs a loop; a transaction stays on its loop.
 // Cost:      a statement: two messages written and its share of one send and one receive; no heap in steady state while
 //            a result has less than 64 KiB.
@@ -87,26 +85,28 @@ struct DatabaseOptions {
   std::size_t rows_bytes_max = 64u << 20;     // A larger result is an error.
   std::size_t message_bytes_max = 64u << 20;  // A larger row ends the connection.
   Duration hold_max = 10_s;                   // The longest time that a transaction has its connection.
-  // The server ends a statement that takes longer (statement_timeout), and one that says nothing for cancel_grace more
-  // is taken to be gone. Zero: as the server has it, and one that vanishes is found out by TCP alone.
+  // The server ends a statement that takes longer (statement_timeout). A server that sends nothing for cancel_grace
+  // longer counts as lost. Zero: the server's own setting; a server that vanishes is then detected by TCP alone.
   Duration statement_timeout = 60_s;
-  // A connection is closed and made again when it is this old, at a random time up to a fifth earlier, and when nothing
-  // is under way on it. Zero: never.
+  // A connection of this age is closed and replaced once it is unused; a random part of at most a fifth is subtracted
+  // from the age, so that not all are replaced at the same time. Zero: never.
   Duration max_age = 30_min;
-  // A transaction that is open for longer is a line of the log at level warn, with the call that began it. Zero: none.
+  // A transaction that is open for longer is logged at level warn, with the call that began it. Zero: none is.
 #ifdef NDEBUG
   Duration held_warning = {};
 #else
   Duration held_warning = 1_s;
 #endif
-  Duration cancel_grace = 5_s;  // How long the answer to a statement may take after it was cancelled.
-  // A pooler stands before the server that gives each transaction another session (pgbouncer in transaction mode):
-  // statements are sent unnamed, and parsed each time.
+  Duration cancel_grace = 5_s;  // Longest wait for the response to a cancelled statement.
+  // Whether a pooler in front of the server gives each transaction another session (pgbouncer in transaction mode).
+  // Statements are then sent unnamed, and parsed each time.
   bool pooler = false;
-  // After a failure it is tried again at a random time between these two, three times as long as before at most.
+  // After a failed attempt, the next one is made after a random time between these two, and after at most three times
+  // the previous wait.
   Duration reconnect_min = 20_ms;
   Duration reconnect_max = 500_ms;
-  // Looks up host names, and whatever else blocks; null: a thread of its own. In a simulation its pool.
+  // Runs look-ups of host names and other blocking calls; null: a thread of the database's own. A simulation passes its
+  // pool.
   Executor* executor = nullptr;
   // Host names to addresses; empty: the system's.
   Function<Result<std::vector<Address>>(const std::string& host)> look_up = {};
@@ -114,59 +114,61 @@ struct DatabaseOptions {
 
 // The counters of a database.
 struct DatabaseStats {
-  std::uint64_t connections = 0;  // Now.
-  std::uint64_t in_use = 0;       // Of these: a statement or a transaction is under way.
-  std::uint64_t waiting = 0;      // Calls that wait for one now.
+  std::uint64_t connections = 0;  // Connections open now.
+  std::uint64_t in_use = 0;       // Connections that run a statement or a transaction.
+  std::uint64_t waiting = 0;      // Calls that wait for a connection now.
   std::uint64_t waits = 0;        // Calls that found no free connection.
   Duration wait_time;             // The sum of the times that they waited.
   std::uint64_t timeouts = 0;     // Calls that waited for wait_max.
-  std::uint64_t refused = 0;      // Calls that were not queued because waiting_max waited, or no server was there.
+  std::uint64_t refused = 0;      // Calls rejected: waiting_max waited, or no server was reachable.
   std::uint64_t connects = 0;     // Sessions begun.
   std::uint64_t connect_failures = 0;
   std::uint64_t lost = 0;          // Sessions that ended while they were in use.
   std::uint64_t retired = 0;       // Sessions closed because of max_age.
-  std::uint64_t reads = 0;         // Statements completed.
-  std::uint64_t writes = 0;        // The same.
-  std::uint64_t groups = 0;        // Syncs that these took.
+  std::uint64_t reads = 0;         // Reads completed.
+  std::uint64_t writes = 0;        // Writes completed.
+  std::uint64_t groups = 0;        // Syncs sent for these reads and writes.
   std::uint64_t repeated = 0;      // Statements that were sent again.
   std::uint64_t failures = 0;      // Statements that the server rejected.
   std::uint64_t cancels = 0;       // Cancel requests sent.
   std::uint64_t prepared = 0;      // Statements prepared.
-  std::uint64_t transactions = 0;  // Begun.
-  std::uint64_t expired = 0;       // Rolled back after hold_max.
+  std::uint64_t transactions = 0;  // Transactions begun.
+  std::uint64_t expired = 0;       // Transactions rolled back after hold_max.
 };
 
 class Database final : public db::Database {
  public:
-  // Connects once, which tells whether the server is there and lets us in, and applies the migrations. Blocks: where no
-  // loop runs. The error names the server and the reason.
+  // Connects once, which shows whether the server is reachable and accepts the login, and applies the migrations.
+  // Blocks: call it on a thread that runs no loop. The error names the server and the reason.
   static Result<std::unique_ptr<Database>> open(DatabaseOptions options);
-  // Only looks at the options: loops connect later. InvalidArgument: of the URL, with what is wrong in it.
+  // Only checks the options; loops connect later. InvalidArgument: the URL is wrong, and the message says what in it.
   static Result<std::unique_ptr<Database>> make(DatabaseOptions options);
-  ~Database() override;  // is_detached() before.
+  ~Database() override;  // Requires is_detached().
 
-  // Begins to connect, in place of the first statement.
+  // Begins to connect now; without this call the first statement does.
   Result<> attach(io::Loop& loop) override;
-  // On the loop's thread: completes what waits and ends the loop's connections. The loop turns until is_detached().
+  // Call on the loop's thread. Fails the waiting calls and ends the loop's connections; run the loop until
+  // is_detached().
   void detach(io::Loop& loop) noexcept override;
   // Detaches all loops. On a thread without a loop it waits until that is done, for 10 s at most.
   void close() noexcept override;
-  // No connection is left, on any loop.
+  // Whether no loop has a connection left.
   bool is_detached() const override;
   bool is_idle() const override;
 
-  // Several statements in one text, without parameters; their rows are dropped. One transaction, unless the text says
-  // something else, as "create database". InvalidArgument: within a transaction, a text that begins or ends one.
+  // Runs several statements in one text, without parameters; their rows are dropped. They are one transaction, unless
+  // the text contains a statement that cannot be in one, such as "create database". InvalidArgument: the text begins or
+  // ends a transaction, and is run within one.
   Task<> run_script(std::string script);
   Task<> run_script(Transaction& transaction, std::string script);
 
-  // What others notify on `channel`, from when this completes (notifications.h).
+  // Receives the notifications on `channel` that are committed after this completes (notifications.h).
   Task<Notifications> listen(std::string channel);
 
-  // Rows of T into the columns of `table` ("lines", "sales.lines") that its fields name, by COPY: all of them, or none.
-  // Awaits `body`, Task<>(CopyRows<T>&) (copy.h), and then the server, and gives the number of rows. An error of the
-  // body gives the COPY up. It is a transaction of its own, to which hold_max and statement_timeout do not apply, or a
-  // part of one.
+  // Writes rows of T into the columns of `table` ("lines", "sales.lines") that the fields of T name, by COPY: all rows,
+  // or none. Awaits `body`, Task<>(CopyRows<T>&) (copy.h), and then the server; returns the number of rows. An error of
+  // the body abandons the COPY. It is a transaction of its own, to which hold_max and statement_timeout do not apply,
+  // or a part of the given one.
   template <class T, class F>
     requires std::is_invocable_v<F&, CopyRows<T>&>
   Task<std::size_t> copy_in(std::string_view table, F&& body) {
@@ -177,8 +179,8 @@ class Database final : public db::Database {
   Task<std::size_t> copy_in(Transaction& transaction, std::string_view table, F&& body) {
     return copy_in_as<T>(internal::copy_text(table, Fields<T>::names), body, number_of(transaction));
   }
-  // What stream() does, by COPY: faster for many rows, without parameters. The server sends no faster than `on_rows`
-  // takes. Unsupported: a column of a type that types.h reads as text; the message names it.
+  // Does what stream() does, by COPY: faster for many rows, but without parameters. The server sends no faster than
+  // `on_rows` completes. Unsupported: a column of a type that types.h reads as text; the message names it.
   template <class T, class F>
   Task<std::size_t> copy_out(SqlFor<0> sql, F&& on_rows) {
     return copy_out_as<T>(sql, on_rows, 0);
@@ -189,7 +191,7 @@ class Database final : public db::Database {
   }
 
   Task<> check_reads() override;
-  // Success: whether writes are taken, each says by itself.
+  // Always succeeds: each write reports itself whether the server accepts writes.
   Task<> check_writes() override;
 
   PoolStats pool() const override;
@@ -216,7 +218,7 @@ class Database final : public db::Database {
   Task<> release(std::uint64_t transaction, std::uint64_t savepoint) override;
   void roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept override;
   Task<std::size_t> stream_rows(Sql sql, Arguments arguments, FunctionRef<Task<>(Rows&)> on_rows) override;
-  // Without hold_max.
+  // Begins a transaction to which hold_max does not apply.
   Task<Transaction> begin_unbounded(std::string_view begin);
   Task<> script(std::string script, std::uint64_t transaction);
   template <class T>

@@ -1,4 +1,4 @@
-// keel/db/postgres/database_metrics.h — what Database::stats() knows, as metrics.
+// keel/db/postgres/database_metrics.h — the counters of Database::stats() as metrics.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// keel/db/postgres/encoder.h — what a client of PostgreSQL sends: messages of protocol version 3.0 as bytes.
+// keel/db/postgres/encoder.h — encodes the messages that a PostgreSQL client sends (protocol version 3.0).
 //
 //   Encoder encoder(out);                                          // appends to a Buffer
 //   KEEL_TRY_VOID(encoder.parse("s1", "select name from users where id = $1"));
@@ -9,11 +9,11 @@
 //   encoder.sync();
 //   send(out.view());
 //
-// Result:    the whole message is behind what `out` had; or an error, and `out` is as it was.
-// Errors:    InvalidArgument: a text that ends at a zero byte on the wire (a name, SQL, a password) has one inside; an
-//            argument is not of its parameter's type, by the parameter's number (types.h). ResourceExhausted: the
-//            message would be longer than message_bytes_max, which is found out before a length is written: no length
-//            is ever truncated to its 32 bits. All are from_environment().
+// Result:    the whole message is appended to `out`; or an error, and `out` is unchanged.
+// Errors:    InvalidArgument: a text that a zero byte ends on the wire (a name, SQL, a password) contains one; an
+//            argument is not of its parameter's type, named by the parameter's number (types.h). ResourceExhausted: the
+//            message would be longer than message_bytes_max. This is checked before a length is written: no length is
+//            ever truncated to its 32 bits. All are from_environment().
 // Bugs:      more values than types, or than 65,535.
 // Ownership: `out` outlives the encoder; the arguments are used during the call only.
 // Threads:   one.
@@ -42,29 +42,29 @@ struct StartupParameter {
 
 class Encoder {
  public:
-  // What the server itself takes at most (PQ_LARGE_MESSAGE_LIMIT, 1 GiB less one byte).
+  // The largest message that the server accepts (PQ_LARGE_MESSAGE_LIMIT, 1 GiB less one byte).
   static constexpr std::size_t server_bytes_max = 0x3fff'ffff;
 
   explicit Encoder(Buffer& out, std::size_t message_bytes_max = server_bytes_max) noexcept
       : out_(out), message_bytes_max_(message_bytes_max < server_bytes_max ? message_bytes_max : server_bytes_max) {}
 
-  // Before anything else. SSLRequest is answered by one byte (Reader::encryption_answer); a CancelRequest, on a
-  // connection of its own, by nothing but the end of that connection.
+  // Both come before anything else. The server responds to an SSLRequest with one byte (Reader::encryption_answer), and
+  // to a CancelRequest, which has a connection of its own, only by closing that connection.
   void ssl_request();
   void cancel_request(std::uint32_t process, std::uint32_t secret);
   // `parameters` have "user", and usually "database"; at most 10,000 bytes (the server's bound).
   Result<> startup(std::span<const StartupParameter> parameters);
 
-  // The answers to authentication requests (login.h sends them).
+  // The responses to authentication requests (login.h sends them).
   Result<> password(std::string_view password);
   Result<> sasl_initial_response(std::string_view mechanism, std::string_view response);
   Result<> sasl_response(std::string_view response);
 
   // The extended protocol. An empty name is the unnamed statement, or the unnamed portal.
-  // `types` of parameters; fewer than there are, or 0: the server infers them.
+  // `types` are those of the parameters. The server infers a type that is 0 or left out at the end.
   Result<> parse(std::string_view statement, std::string_view sql, std::span<const Oid> types = {});
-  // `types` are what the ParameterDescription of the statement says, one for each value: each value is encoded as its
-  // parameter's type has it, or not at all. `results` has a Format for each column, or one for all, or none: text.
+  // `types` are those of the statement's ParameterDescription, one for each value; a value that its parameter's type
+  // cannot hold is an error. `results` has a Format for each column, or one for all, or none, which means text.
   Result<> bind(std::string_view portal, std::string_view statement, std::span<const Value> values,
                 std::span<const Oid> types, std::span<const Format> results);
   Result<> describe_statement(std::string_view statement);
@@ -79,7 +79,7 @@ class Encoder {
   // The simple protocol: one or several statements without parameters, results as text, and an implicit Sync.
   Result<> query(std::string_view sql);
 
-  // A part of what COPY ... FROM STDIN takes; the parts need not be whole rows.
+  // A piece of the data for COPY ... FROM STDIN; it need not consist of whole rows.
   Result<> copy_data(std::string_view bytes);
   void copy_done();
   // The server's error for the COPY then names `reason`.

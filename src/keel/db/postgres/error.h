@@ -1,4 +1,4 @@
-// keel/db/postgres/error.h — what a server's error is to the program that asked.
+// keel/db/postgres/error.h — turns an error of a PostgreSQL server into a keel::Error.
 //
 //   KEEL_TRY(const ErrorResponse response, ErrorResponse::read(message.body));
 //   return error_of(response).during(sql.text(), sql.place());
@@ -10,7 +10,7 @@
 // | 40001 serialisation, 40P01 deadlock, 40002; 55P03 lock not available | Conflict; is_retryable() for the first two |
 // | 25P02 the transaction has failed    | Conflict                                                                    |
 // | 23502 null, 23514 check, 44000, 22xxx data, P0001 raise | InvalidArgument                                         |
-// | 57014 cancelled                     | DeadlineExceeded where statement_timeout did it, else Cancelled             |
+// | 57014 cancelled                     | DeadlineExceeded if statement_timeout ended it, else Cancelled              |
 // | 25P03, 57P05 idle too long          | DeadlineExceeded, Unavailable                                               |
 // | 08xxx, 57P01 to 57P04, 40003, 58xxx | Unavailable                                                                 |
 // | 53xxx, 54xxx                        | ResourceExhausted                                                           |
@@ -21,9 +21,9 @@
 // | XX001, XX002                        | DataLoss                                                                    |
 // | 26000, 42xxx and all others         | Internal                                                                    |
 //
-// Result:    an Error, from_environment(), whose message is the server's, then what it names and the SQLSTATE:
-//            `duplicate key value violates unique constraint "users_email_key" (23505)`. The detail has values of rows
-//            in it, and is not in the message: ServerError has it.
+// Result:    an Error, from_environment(), whose message is the server's, followed by the objects it names and the
+//            SQLSTATE: `duplicate key value violates unique constraint "users_email_key" (23505)`. The detail contains
+//            values of rows and is therefore not in the message; ServerError has it.
 // Threads:   functions.
 
 #pragma once
@@ -59,15 +59,15 @@ class ServerError : public Error::Details {
   std::string constraint;
   std::int32_t position = 0;
 };
-// Null: it is no error of a PostgreSQL server.
+// Null if the error did not come from a PostgreSQL server.
 const ServerError* server_error(const Error& error) noexcept;
 
-// The transaction may succeed when all of it is done again: a serialisation failure, or a deadlock.
+// Whether the transaction may succeed if all of it is repeated: after a serialisation failure or a deadlock.
 bool is_retryable(const Error& error) noexcept;
-// The prepared statement is not there (any more): the server has forgotten it, or a pooler has changed the server.
+// Whether the prepared statement does not exist (any more): it was deallocated, or a pooler switched to another server.
 bool is_unknown_statement(const Error& error) noexcept;
-// The statement has to be prepared again: a table that it reads was changed (0A000 "cached plan must not change result
-// type").
+// Whether the statement has to be prepared again, because a table that it reads was changed (0A000 "cached plan must
+// not change result type").
 bool is_stale_statement(const Error& error) noexcept;
 
 }  // namespace keel::db::postgres

@@ -5,14 +5,14 @@
 //   send(out) …
 //   KEEL_TRY(const bool is_ready, login.receive(*message, out));   // for each message; send what `out` has after each
 //
-// The caller looks at ParameterStatus and NoticeResponse itself, if it wants them.
+// ParameterStatus and NoticeResponse are ignored here; a caller that needs them reads them itself.
 //
-// Errors:    those of scram.h; of the server (error.h: 28P01 is Unauthenticated, 53300 ResourceExhausted, 57P03
+// Errors:    those of scram.h; those of the server (error.h: 28P01 is Unauthenticated, 53300 ResourceExhausted, 57P03
 //            Unavailable); all from_environment(). Unauthenticated: the server asks for the password in cleartext or as
-//            md5, which are not allowed unless the options say so; it asks for a password and there is none; it lets us
-//            in without a proof where channel binding is required. Unsupported: GSSAPI, SSPI, Kerberos. Protocol: a
-//            message that may not come now, as a server that is content before it has proven that it knows the
-//            password; a version of the protocol below 3.0.
+//            md5, which are not allowed unless the options say so; it asks for a password and there is none; it accepts
+//            the login without SCRAM although channel binding is required. Unsupported: GSSAPI, SSPI, Kerberos.
+//            Protocol: a message that is not allowed at this point, such as success before the server has proven that
+//            it knows the password; a version of the protocol below 3.0.
 // Ownership: the options' views outlive the login; nothing of a message is kept.
 // Threads:   one.
 // Cost:      that of scram.h.
@@ -37,18 +37,18 @@ namespace keel::db::postgres {
 // Whether SCRAM binds the login to the TLS connection.
 enum class ChannelBinding : std::uint8_t { Disable, Prefer, Require };
 
-// User, password and what of the login is required.
+// User, password, and the requirements of the login.
 struct LoginOptions {
   std::string_view user;
-  std::string_view database = {};  // Empty: the server takes one that is called as the user is.
+  std::string_view database = {};  // Empty: the database with the user's name.
   std::optional<std::string_view> password = std::nullopt;
   std::span<const StartupParameter> parameters = {};  // "application_name", …
   ChannelBinding channel_binding = ChannelBinding::Prefer;
-  // As of ScramOptions; empty: the connection has no TLS.
+  // See ScramOptions::channel_binding. Empty: the connection has no TLS.
   std::string_view channel_binding_data = {};
   std::span<const std::byte> nonce = {};
   std::uint32_t scram_iterations_max = ScramOptions().iterations_max;
-  // What tells the password to whoever listens, or to a server that is not the right one.
+  // Allows a method that reveals the password to an eavesdropper or to an impostor of the server.
   bool allows_cleartext_password = false;
   bool allows_md5_password = false;
 };
@@ -59,10 +59,10 @@ class Login {
 
   // Appends the startup message.
   Result<> begin(Buffer& out);
-  // True: the session is ready. Appends the answers of authentication.
+  // True: the session is ready. Appends the responses to authentication requests.
   Result<bool> receive(const Message& message, Buffer& out);
 
-  // Once it is ready. Zeros: the server gave no key (some poolers), and statements cannot be cancelled.
+  // Valid once the session is ready. Zeros: the server sent no key (some poolers), and statements cannot be cancelled.
   const BackendKeyData& key() const noexcept { return key_; }
 
  private:

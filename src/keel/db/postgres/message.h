@@ -1,4 +1,4 @@
-// keel/db/postgres/message.h — what the messages of a PostgreSQL server say.
+// keel/db/postgres/message.h — decodes the messages of a PostgreSQL server.
 //
 //   KEEL_TRY(const RowDescription columns, RowDescription::read(message.body));
 //   for (const ColumnDescription& column : columns) names.push_back(column.name);
@@ -11,9 +11,9 @@
 //
 // Each view has a read(), which takes the body of a message of its type.
 //
-// Errors:    Protocol, from_environment(): a count or a length that the body does not have, a negative one, a text
-//            without its zero byte, bytes behind the end. read() has looked at everything, except the cells of a
-//            DataRow, which next() and end() look at.
+// Errors:    Protocol, from_environment(): a count or a length that exceeds the body or is negative, a text without its
+//            zero byte, bytes after the end. read() checks everything, except the cells of a DataRow, which next() and
+//            end() check.
 // Lifetime:  views into the body.
 // Threads:   values.
 // Cost:      one pass over the body; no allocation. A DataRow is read a single time, by next().
@@ -34,8 +34,8 @@ namespace keel::db::postgres {
 // A column of a result, as RowDescription has it.
 struct ColumnDescription {
   std::string_view name;
-  Oid table = 0;            // Where it is a column of a table; else 0.
-  std::int16_t number = 0;  // In that table, from 1; else 0.
+  Oid table = 0;            // The table that the column belongs to; 0: none.
+  std::int16_t number = 0;  // The column's number in that table, from 1; else 0.
   Oid type = 0;
   std::int16_t type_size = 0;       // Negative: of variable size.
   std::int32_t type_modifier = -1;  // As in pg_attribute.atttypmod.
@@ -92,7 +92,7 @@ class DataRow {
   // After the last column: nothing may follow it.
   Result<> end() const;
 
-  // What those give for a row whose counts and lengths are not its bytes.
+  // The error of next() and end() for a row whose counts and lengths do not match its bytes.
   static Error malformed();
 
  private:
@@ -141,7 +141,7 @@ struct ErrorResponse {
   std::string_view column = {};
   std::string_view data_type = {};
   std::string_view constraint = {};
-  std::int32_t position = 0;  // In characters of the statement, from 1; 0: none.
+  std::int32_t position = 0;  // In characters of the statement, from 1; 0: unknown.
 
   // The server closes the connection after it.
   bool is_fatal() const noexcept { return severity == "FATAL" || severity == "PANIC"; }
@@ -177,7 +177,7 @@ struct ReadyForQuery {
 struct NotificationResponse {
   static Result<NotificationResponse> read(std::string_view body);
 
-  std::uint32_t process = 0;  // Of the session that has notified.
+  std::uint32_t process = 0;  // The process of the session that sent it.
   std::string_view channel;
   std::string_view payload;
 };
@@ -204,7 +204,7 @@ struct Authentication {
     SaslContinue = 11,
     SaslFinal = 12,
   };
-  // Unsupported: a kind that is none of these.
+  // Unsupported: a kind that is not listed here.
   static Result<Authentication> read(std::string_view body);
 
   Kind kind = Kind::Ok;
@@ -216,11 +216,11 @@ struct Authentication {
   bool offers(std::string_view mechanism) const noexcept;
 };
 
-// 'v': the server takes a lower version of the protocol, or has no such options.
+// 'v': the server offers a lower version of the protocol, or does not know some options.
 struct NegotiateProtocolVersion {
   static Result<NegotiateProtocolVersion> read(std::string_view body);
 
-  std::uint32_t minor = 0;        // The newest version 3.x that it has.
+  std::uint32_t minor = 0;        // The x of the newest version 3.x that the server speaks.
   int options = 0;                // How many options of the startup message it does not know.
   std::string_view first_option;  // Empty: none.
 };

@@ -1,19 +1,19 @@
 // keel/db/postgres/migrations.h — applies a folder of migrations (db/migrations.h) to a PostgreSQL database.
 //
-// Each file is one transaction with its row in keel_migrations, so that a file is applied whole or not at all, and an
-// advisory lock makes programs that start together take turns. Besides the errors of db/migrations.h, those of the
+// Each file and its row in keel_migrations are one transaction, so that a file is applied whole or not at all. An
+// advisory lock makes programs that start together take turns. The errors are those of db/migrations.h and of the
 // database. A file that begins or ends a transaction is rejected.
 //
-// What PostgreSQL does not do within a transaction, as create index concurrently, stands in a file that begins with
-// `-- keel: no transaction`; all other statements of such a file run each in a transaction of its own. The table
-// keel_migration_steps has how far it has come. A process that is killed may have run the statement it was at, so it is
-// run again: an index is created `if not exists` and dropped `if exists`, or the file is rejected; and one that was
-// left invalid is dropped first.
+// A statement that PostgreSQL does not allow in a transaction, such as create index concurrently, belongs in a file
+// that begins with `-- keel: no transaction`; each other statement of such a file runs in a transaction of its own. The
+// table keel_migration_steps records how many statements have run. If the process is killed, the statement that was
+// running is run again. The file must therefore create an index `if not exists` and drop it `if exists`, or it is
+// rejected; an index that was left invalid is dropped first.
 //
-// Others wait for the lock without a transaction, which create index concurrently would wait for: at most `lock_max`,
-// then it is Unavailable.
+// Other processes wait for the lock outside a transaction, because create index concurrently waits for all open
+// transactions. After `lock_max` they fail with Unavailable.
 //
-// Of the options `migrations` is the folder; hold_max and statement_timeout do not count. Connects once.
+// The option `migrations` is the folder; hold_max and statement_timeout do not apply. Connects once.
 //
 // Threads: any that runs no loop. Blocks.
 

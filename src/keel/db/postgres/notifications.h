@@ -1,4 +1,4 @@
-// keel/db/postgres/notifications.h — what others NOTIFY, on a connection of its own.
+// keel/db/postgres/notifications.h — receives notifications (LISTEN, NOTIFY) on a connection of its own.
 //
 //   Task<> follow(db::postgres::Database& database) {
 //     db::postgres::Notifications jobs = co_await database.listen("jobs");
@@ -8,20 +8,21 @@
 //       else co_await run_job(job.payload);
 //     }
 //   }
-//   co_await transaction.execute("select pg_notify('jobs', $1)", id);     // comes when the transaction has committed
+//   co_await transaction.execute("select pg_notify('jobs', $1)", id);     // sent when the transaction commits
 //
-// Result:    listen() completes when the server listens: what is committed later comes, in the order of the commits,
-//            once, also to the session that has notified. next(): the next one. When the connection has ended, next()
-//            makes it again, for as long as it takes, and then gives one whose is_gap is set: what was notified
-//            meanwhile is lost (PostgreSQL keeps nothing for who is away), so read what it was about.
+// Result:    listen() completes when the server listens. Each notification that is committed later arrives once, in the
+//            order of the commits, also at the session that sent it. next() returns the next one. If the connection has
+//            ended, next() reconnects, for as long as it takes, and then returns one whose is_gap is set: notifications
+//            sent in between are lost (PostgreSQL keeps none for a client that is away), so read the tables again.
 // Errors:    of listen() and add(): InvalidArgument (the name of a channel is empty, has more than 63 bytes, or a zero
 //            byte), Unavailable (the server cannot be reached), Unsupported (a pooler). Of next(): Cancelled and
 //            DeadlineExceeded, and nothing is lost then: call it again; Unavailable (the database is closed).
-// Ownership: owns its connection, which is none of the pool's.
+// Ownership: owns its connection, which does not belong to the pool.
 // Threads:   the loop where listen() was awaited. One call at a time.
 // Lifetime:  ends before its database, and before its loop.
-// Cost:      a session of the server. What is not asked for by next() waits in the socket and then at the server, which
-//            cannot clean its queue up meanwhile: ask on.
+// Cost:      a session of the server. Notifications that next() does not take wait in the socket and then at the
+// server,
+//            which cannot clean up its queue until they are taken: keep calling next().
 
 #pragma once
 
@@ -39,10 +40,10 @@ class Listening;
 
 // What a NOTIFY sent.
 struct Notification {
-  bool is_gap = false;  // Nothing was notified, and something may have been missed.
+  bool is_gap = false;  // Not a notification: some may have been missed here.
   std::string channel = {};
   std::string payload = {};
-  std::uint32_t process = 0;  // Of the session that has notified.
+  std::uint32_t process = 0;  // The process of the session that sent it.
 };
 
 class Notifications {
@@ -53,9 +54,9 @@ class Notifications {
 
   Task<Notification> next();
 
-  // Listens to one more channel. Where the connection ends meanwhile, success: next() makes it again and gives a gap.
+  // Listens to one more channel. Succeeds also if the connection ends: next() then reconnects and returns a gap.
   Task<> add(std::string channel);
-  // What has come for it already still comes.
+  // Stops listening to a channel. Notifications that were already received are still delivered.
   Task<> remove(std::string channel);
 
  private:

@@ -10,13 +10,13 @@
 // | key                  | variable             | default                                                        |
 // |----------------------|----------------------|----------------------------------------------------------------|
 // | host                 | PGHOST               | /run/postgresql. Several: host1,host2, tried in their order.   |
-// |                      |                      | What begins with '/' is the folder of a Unix socket.           |
+// |                      |                      | A host that begins with '/' is the folder of a Unix socket.    |
 // | hostaddr             | PGHOSTADDR           | none: the name is looked up                                    |
 // | port                 | PGPORT               | 5432. One for all hosts, or one for each                       |
 // | user                 | PGUSER               | none: an error                                                 |
-// | password             | PGPASSWORD           | that of passfile                                               |
-// | passfile             | PGPASSFILE           | .pgpass in HOME                                                |
-// | dbname               | PGDATABASE           | as the user                                                    |
+// | password             | PGPASSWORD           | the one in passfile                                            |
+// | passfile             | PGPASSFILE           | .pgpass in HOME, a file of passwords                           |
+// | dbname               | PGDATABASE           | the user's name                                                |
 // | application_name     | PGAPPNAME            | empty                                                          |
 // | options              | PGOPTIONS            | empty. "-c search_path=app": given to the server               |
 // | sslmode              | PGSSLMODE            | prefer                                                         |
@@ -25,14 +25,14 @@
 // | channel_binding      | PGCHANNELBINDING     | prefer                                                         |
 // | connect_timeout      | PGCONNECT_TIMEOUT    | 10. In seconds; 0: no bound; 1 is taken for 2, as libpq does   |
 // | target_session_attrs | PGTARGETSESSIONATTRS | any                                                            |
-// | client_encoding      | PGCLIENTENCODING     | UTF8, and nothing else is taken                                |
+// | client_encoding      | PGCLIENTENCODING     | UTF8; no other value is accepted                               |
 // | require_auth         | PGREQUIREAUTH        | scram-sha-256,none. These two are always allowed; "password"   |
 // |                      |                      | and "md5" in the list allow those                              |
 //
-// Errors:    InvalidArgument, without the password: an unknown key, with the list of those that are; a value that its
-//            key does not take, with what it takes; a key that stands twice; sslmode=allow, which tries without TLS
-//            first and is not offered; sslrootcert=system with a weaker sslmode; another number of ports than one or
-//            that of the hosts; no user.
+// Errors:    InvalidArgument; no message contains the password. An unknown key (the message lists the known ones); a
+//            value that its key does not allow (the message says what it allows); a key that is given twice;
+//            sslmode=allow, which tries without TLS first and is not offered; sslrootcert=system with a weaker sslmode;
+//            a number of ports that is neither one nor the number of hosts; no user.
 // Threads:   a value.
 
 #pragma once
@@ -53,11 +53,13 @@ namespace keel::db::postgres {
 
 // Whether and how the connection is encrypted (libpq's sslmode).
 enum class SslMode : std::uint8_t {
-  Disable,     // No TLS.
-  Prefer,      // TLS where the server has it; its certificate is not looked at. Nothing keeps anybody from listening.
-  Require,     // TLS. Its certificate is looked at only where sslrootcert says a file: then as VerifyCa, as libpq does.
-  VerifyCa,    // A certificate from an authority that is trusted, of whatever name.
-  VerifyFull,  // Of the host's name as well: the mode for networks that others use.
+  Disable,  // No TLS.
+  // TLS if the server offers it; its certificate is not checked. Does not protect against eavesdropping.
+  Prefer,
+  // TLS. The certificate is checked only if sslrootcert names a file, and then as by VerifyCa, as libpq does.
+  Require,
+  VerifyCa,    // The certificate must come from a trusted authority; its name is not checked.
+  VerifyFull,  // The certificate must have the host's name as well: the mode for networks that others use.
 };
 
 // Which of several servers is wanted (libpq's target_session_attrs). Each is asked after its login, but for Any; one
@@ -80,9 +82,9 @@ struct ServerAddress {
 struct ConnectOptions {
   std::vector<ServerAddress> servers;  // At least one; tried in order.
   std::string user;
-  std::string database;  // The user's name, where none was said.
+  std::string database;  // The user's name if none was given.
   std::optional<std::string> password;
-  std::string password_file;  // Where passwords are, when none was given; empty: nowhere.
+  std::string password_file;  // The file of passwords if no password was given; empty: none.
   std::string application_name;
   std::string options;
   SslMode ssl_mode = SslMode::Prefer;
@@ -95,16 +97,17 @@ struct ConnectOptions {
   bool allows_cleartext_password = false;
   bool allows_md5_password = false;
 
-  // A variable of the environment: its value, or nullopt. Default: nothing is there.
+  // Returns the value of an environment variable, or nullopt. The default knows no variables.
   using Environment = FunctionRef<std::optional<std::string>(const char* name)>;
   static Result<ConnectOptions> parse(std::string_view text);
   static Result<ConnectOptions> parse(std::string_view text, Environment environment);
 
-  // The password for one of the servers: that which was given, else what `passwords`, the text of a password file, has
-  // for it: the first line host:port:database:user:password that fits, where * fits all and \ quotes ':' and '\'.
+  // The password for one of the servers: the given one, else the one in `passwords`, the text of a password file, of
+  // the first line host:port:database:user:password that matches. There * matches everything, and \ escapes ':' and
+  // '\'.
   std::optional<std::string> password_for(const ServerAddress& server, std::string_view passwords = {}) const;
-  // The text of password_file; empty where there is none, or it is no plain file. FailedPrecondition: others than its
-  // owner may read it (it has to be 0600, as libpq wants it). Blocks; for the start of a program.
+  // The text of password_file; empty if it does not exist or is not a regular file. FailedPrecondition: users other
+  // than its owner may read it (its mode has to be 0600, as libpq requires). Blocks; for the start of a program.
   Result<std::string> read_password_file() const;
 
   // For logs: "app@db1:5432,db2:5433/shop", without the password.

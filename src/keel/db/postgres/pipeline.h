@@ -1,25 +1,25 @@
-// keel/db/postgres/pipeline.h — which message of the server answers what was sent, and that no other may come now.
+// keel/db/postgres/pipeline.h — assigns each message of the server to the step it responds to, and rejects all others.
 //
 //   KEEL_TRY_VOID(encoder.bind(…));      KEEL_TRY_VOID(pipeline.add(Step::Bind));
 //   KEEL_TRY_VOID(encoder.execute(""));  KEEL_TRY_VOID(pipeline.add(Step::Execute));
 //   encoder.sync();                      KEEL_TRY_VOID(pipeline.add(Step::Sync));
 //   …
 //   KEEL_TRY(const Answer answer, pipeline.receive(message.type));
-//   if (answer.is_asynchronous()) …                    // a notice, a notification, a setting that has changed
-//   operations[answer.number]. …                       // of the Step that was added as this one, counted from 0
+//   if (answer.is_asynchronous()) …                    // a notice, a notification, a changed setting
+//   operations[answer.number]. …                       // the number of the Step, in the order of add(), from 0
 //
-// Steps are answered in their order. After an ErrorResponse the server skips everything up to the next Sync: so does
-// the pipeline, and the next answer is that of the Sync. A Query has its own Sync: its error and its ReadyForQuery are
-// answers to it, and ReadyForQuery is the last of them. An error at a Sync, of a constraint that was deferred to the
-// commit, is an answer to the Sync, and its ReadyForQuery follows.
+// The server responds to steps in their order. After an ErrorResponse the server skips everything up to the next Sync.
+// The pipeline does the same, so the next response belongs to the Sync. A Query contains its own Sync: its error and
+// its ReadyForQuery belong to it, and ReadyForQuery is the last. An error at a Sync, from a constraint that was
+// deferred to the commit, belongs to the Sync, and its ReadyForQuery follows.
 //
-// COPY: CopyInResponse is an answer to an Execute or a Query; then the caller sends the data, which is no Step, and the
+// COPY: CopyInResponse belongs to an Execute or a Query; then the caller sends the data, which is not a Step, and the
 // CommandComplete follows. The server ignores a Sync while it waits for data: after an Execute that copies, add and
 // send the Sync only with copy_done() or copy_fail().
 //
-// Errors:    Protocol, from_environment(): "DataRow is no answer to Parse". It stays: the connection cannot be used any
-//            more. ResourceExhausted: steps_max wait for answers.
-// Threads:   one.  Memory: a byte a step.  Cost: some ten instructions a message; no allocation after the first.
+// Errors:    Protocol, from_environment(): "DataRow is no answer to Parse". Every later call fails as well: the
+//            connection cannot be used any more. ResourceExhausted: steps_max steps wait for responses.
+// Threads:   one.  Memory: a byte per step.  Cost: some ten instructions per message; no allocation after the first.
 
 #pragma once
 
@@ -33,7 +33,7 @@
 
 namespace keel::db::postgres {
 
-// What was sent and is answered. Flush, and what COPY sends, are not.
+// The messages that the server responds to. Flush and the data of COPY are not among them.
 enum class Step : std::uint8_t { Parse, Bind, DescribeStatement, DescribePortal, Execute, Close, Sync, Query };
 // The name of a step, for messages.
 std::string_view to_string(Step step) noexcept;
@@ -42,11 +42,11 @@ std::string_view to_string(Step step) noexcept;
 struct Answer {
   static constexpr std::uint64_t no_step = ~std::uint64_t{0};
 
-  std::uint64_t number = no_step;  // Of the step, counted from 0 since the pipeline was made.
+  std::uint64_t number = no_step;  // The number of the step, from 0 for the first of this pipeline.
   Step step = Step::Sync;
   bool is_last = false;  // Nothing more comes for the step.
 
-  // A notice, a notification, a ParameterStatus; or an error where nothing was asked, as before a server stops.
+  // A notice, a notification, a ParameterStatus; or an error while no step waits, as when a server stops.
   bool is_asynchronous() const noexcept { return number == no_step; }
 };
 
@@ -56,13 +56,13 @@ class Pipeline {
 
   Pipeline() : steps_(steps_max) {}
 
-  // Before or after the bytes are sent, but before their answer is received.
+  // Call it before or after the bytes are sent, but before their response is received.
   Result<> add(Step step);
-  // For each message since the ReadyForQuery that ended the login.
+  // Call it for each message after the ReadyForQuery that ended the login.
   Result<Answer> receive(MessageType type);
 
-  // The short way of receive() for the usual messages: true when this one is an answer to the Bind, or the Execute,
-  // that is in front. False: receive() says what it is.
+  // A fast path of receive() for frequent messages. True: this one responds to the Bind or Execute that is first in the
+  // queue. False: call receive().
   bool receive_usual(MessageType type) noexcept {
     if (is_broken_ || steps_.empty()) return false;
     const Step step = steps_.front();
@@ -82,12 +82,12 @@ class Pipeline {
     return true;
   }
 
-  // Steps that are not answered. 0: the server has nothing to do.
+  // Steps without a response so far. 0: the server has nothing to do.
   std::size_t waiting() const noexcept { return steps_.size(); }
   std::size_t room() const noexcept { return steps_.capacity() - steps_.size(); }
   // The number that the next step will have.
   std::uint64_t next_number() const noexcept { return first_ + steps_.size(); }
-  // A CopyInResponse has come and nothing after it: copy_data() is expected.
+  // Whether a CopyInResponse was the last message: the server expects copy_data().
   bool is_copying_in() const noexcept { return phase_ == Phase::CopyIn; }
 
  private:
@@ -110,7 +110,7 @@ class Pipeline {
   CircularBuffer<Step> steps_;
   std::uint64_t first_ = 0;  // The number of steps_.front().
   Phase phase_ = Phase::Begin;
-  bool is_skipping_ = false;  // After an error, and no Sync was added yet.
+  bool is_skipping_ = false;  // After an error, until a Sync is added.
   bool is_broken_ = false;
 };
 

@@ -1,22 +1,22 @@
-// keel/db/postgres/reader.h — the messages in the bytes that a PostgreSQL server sends.
+// keel/db/postgres/reader.h — splits the bytes that a PostgreSQL server sends into messages.
 //
 //   Reader reader;
-//   std::string_view bytes = chunk;                            // as they came, cut anywhere
+//   std::string_view bytes = chunk;                            // as received, in pieces of any size
 //   while (true) {
 //     KEEL_TRY(const std::optional<Message> message, reader.next(bytes));
-//     if (!message) break;                                     // `bytes` is used up: more has to come
-//     KEEL_TRY_VOID(handle(*message));                         // message.h says what is in it
+//     if (!message) break;                                     // `bytes` is used up: receive more
+//     KEEL_TRY_VOID(handle(*message));                         // message.h decodes it
 //   }
 //
-// Result:    the next message; its body lies in `bytes` where it came whole, else in the reader's own memory.
+// Result:    the next message. Its body points into `bytes` if it arrived whole, else into the reader's own memory.
 // Errors:    Protocol, from_environment(): a type that no server sends; a length that is less than its own four bytes,
-//            above message_bytes_max, or above what a message of this type can have (short_bytes_max for those that
-//            carry neither data nor text). After an error every call gives it again.
+//            above message_bytes_max, or above the limit of the message's type (short_bytes_max for those that carry
+//            neither data nor text). After an error every call returns it again.
 // Lifetime:  a body is valid until the next call, and not longer than `bytes`.
 // Threads:   one.
-// Memory:    at most one message that came in parts. It grows as the bytes come, never by a length that was only
-//            announced, and what is above kept_bytes is given back after it.
-// Cost:      a message that came whole is not copied; no allocation in steady state.
+// Memory:    at most one message that arrived in pieces. It grows with the received bytes, never by a length that was
+//            only announced, and memory above kept_bytes is freed after the message.
+// Cost:      a message that arrived whole is not copied; no allocation in steady state.
 
 #pragma once
 
@@ -58,7 +58,7 @@ enum class MessageType : char {
   ReadyForQuery = 'Z',
   RowDescription = 'T',
 };
-// "DataRow"; empty for a byte that is none of them.
+// "DataRow"; empty for a byte that is not a type.
 std::string_view to_string(MessageType type) noexcept;
 
 // A message of the server: its type and its body.
@@ -73,18 +73,18 @@ class Reader {
   static constexpr std::size_t kept_bytes = 64 * 1024;
 
   struct Options {
-    // What one message may have, its length included: bounds the memory of a row. The server's own bound is 1 GiB.
+    // The largest message, its length field included: bounds the memory of a row. The server's own bound is 1 GiB.
     std::size_t message_bytes_max = 64 * 1024 * 1024;
   };
 
   Reader() noexcept : Reader(Options{}) {}
   explicit Reader(Options options) noexcept : message_bytes_max_(options.message_bytes_max) {}
 
-  // Takes from the front of `bytes`, either one message, or all that is there of one.
+  // Consumes one message from the front of `bytes`, or all of them if the message is incomplete.
   Result<std::optional<Message>> next(std::string_view& bytes);
 
-  // The short way for most messages: true where one without data, or a row, lies whole in `bytes`, which next() would
-  // give; it is taken. False: next() says what is there.
+  // A fast path of next(). True: a row, or a message without data, was whole at the front of `bytes` and is consumed.
+  // False: nothing was consumed; call next().
   bool next_whole(std::string_view& bytes, Message& message) noexcept {
     if (!partial_.empty() || error_ || bytes.size() < 5) return false;
     std::uint32_t length = 0;
@@ -110,11 +110,12 @@ class Reader {
     return true;
   }
 
-  // Whether a message has begun and is not whole: a connection that ends here was truncated.
+  // Whether a message is incomplete: a connection that ends here was truncated.
   bool is_within_message() const noexcept { return !partial_.empty() && !is_delivered_; }
 
-  // The answer to an SSLRequest: true when the server continues with TLS. Protocol: the byte is neither 'S' nor 'N'; or
-  // bytes follow an 'S', which somebody has put in front of the TLS (CVE-2021-23222). `bytes` is not empty.
+  // The response to an SSLRequest: true if the server continues with TLS. Protocol: the byte is neither 'S' nor 'N'; or
+  // bytes follow an 'S', which an attacker has inserted before the TLS handshake (CVE-2021-23222). `bytes` is not
+  // empty.
   static Result<bool> encryption_answer(std::string_view& bytes);
 
  private:
@@ -123,8 +124,8 @@ class Reader {
 
   Buffer partial_;
   std::size_t message_bytes_max_;
-  std::size_t size_ = 0;       // Of the message in partial_; 0: its head is not whole.
-  bool is_delivered_ = false;  // What partial_ has was given out, and goes at the next call.
+  std::size_t size_ = 0;       // The size of the message in partial_; 0: its head is incomplete.
+  bool is_delivered_ = false;  // The message in partial_ was returned; the next call drops it.
   std::optional<Error> error_;
 };
 

@@ -8,20 +8,21 @@
 //   encoder.sasl_response(scram.message());
 //   KEEL_TRY_VOID(scram.finish(final.data));               // SaslFinal: the server's signature
 //
-// PLUS binds the proof to the TLS connection, so that nobody in between can pass it on: it is used whenever TLS gives a
-// binding and the server offers it. Where TLS gives one and the server does not offer PLUS, the client says so within
-// what is signed: a server that had offered it, and somebody in between has taken it out, rejects the login.
+// PLUS binds the proof to the TLS connection, so that a man in the middle cannot relay it. It is used whenever the TLS
+// connection provides a binding and the server offers PLUS. If only TLS provides it, the client states in the signed
+// part of its message that the server did not offer PLUS. A server that did offer it then rejects the login, because a
+// man in the middle has removed the offer.
 //
 // Errors:    all from_environment(). Unauthenticated: the server's signature is wrong, so it does not know the
 //            password; the server offers no PLUS and channel binding is required; no password. Protocol: a message that
-//            RFC 5802 does not allow, a nonce that is not ours with more behind it, an iteration count of 0 or above
+//            RFC 5802 does not allow, a nonce that does not extend the client's, an iteration count of 0 or above
 //            iterations_max. Unsupported: neither mechanism is offered; an extension is demanded; a password with
 //            characters whose normal form is not known here (below).
-// Password:  normalised as SASLprep (RFC 4013) has it: spaces of other scripts become a space, and what is mapped to
-//            nothing goes. A password that is not UTF-8, or has a character that SASLprep prohibits (an emoji is one),
-//            is taken as its bytes, as PostgreSQL does. Letters, digits and signs that are their own normal form
-//            (NFKC) are taken as they are: ASCII, Latin, Greek, Cyrillic, Kana, Hangul and Han letters. Combining
-//            marks and compatibility characters (ligatures, full-width letters, Roman numerals) are Unsupported.
+// Password:  normalised by SASLprep (RFC 4013): spaces of other scripts become a space, and characters that it maps to
+//            nothing are removed. A password that is not UTF-8, or has a character that SASLprep prohibits (an emoji is
+//            one), is used as its bytes, as PostgreSQL does. Letters, digits and signs that are their own normal form
+//            (NFKC) are used unchanged: ASCII, Latin, Greek, Cyrillic, Kana, Hangul and Han letters. Combining marks
+//            and compatibility characters (ligatures, full-width letters, Roman numerals) are Unsupported.
 // Ownership: keeps what it needs; the password is wiped after challenge().
 // Threads:   one.
 // Cost:      begin(): some microseconds. challenge(): two hashes for each iteration, 1 to 2 ms for the server's default
@@ -44,17 +45,17 @@ namespace keel::db::postgres {
 // User, password and channel binding of a login by SCRAM-SHA-256.
 struct ScramOptions {
   std::string_view password = {};
-  // Within the messages only: PostgreSQL does not look at it, and takes the user of the startup message.
+  // Only part of the messages: PostgreSQL ignores it and uses the user of the startup message.
   std::string_view user = {};
   // The data of tls-server-end-point (RFC 5929): the hash of the server's certificate. Empty: the connection has none.
   std::string_view channel_binding = {};
-  // Fail where the proof is not bound to the TLS connection.
+  // Fail unless the proof is bound to the TLS connection.
   bool is_binding_required = false;
   // Never use PLUS.
   bool is_binding_disabled = false;
   // At least nonce_bytes_min from Host::secret().
   std::span<const std::byte> nonce = {};
-  // Bounds the time that a server can take from us: 250,000 are about 0.1 s.
+  // Bounds the CPU time that a server can make the client spend: 250,000 take about 0.1 s.
   std::uint32_t iterations_max = 250'000;
 };
 
@@ -71,7 +72,7 @@ class Scram {
   ~Scram();
 
   std::string_view mechanism() const noexcept { return is_plus_ ? name_plus : name; }
-  // What is to be sent: the client-first-message, and after challenge() the client-final-message.
+  // The message to send: the client-first-message, and after challenge() the client-final-message.
   std::string_view message() const noexcept { return message_; }
   // The server-first-message.
   Result<> challenge(std::string_view server_first);
@@ -89,7 +90,7 @@ class Scram {
   std::string password_;
   std::string binding_;     // The gs2 header and the channel binding's data.
   std::string first_bare_;  // client-first-message-bare.
-  std::string nonce_;       // Ours, as text.
+  std::string nonce_;       // The client's, as text.
   std::string message_;
   std::array<std::byte, 32> server_signature_{};
 };
@@ -100,7 +101,7 @@ struct ScramKeys {
   std::array<std::byte, 32> stored;
   std::array<std::byte, 32> server;
 };
-// `password` as it is, without normalisation.
+// Derives the keys; `password` is not normalised.
 ScramKeys scram_keys(std::string_view password, std::string_view salt, std::uint32_t iterations);
 // HMAC-SHA-256.
 std::array<std::byte, 32> hmac_sha256(std::span<const std::byte> key, std::string_view text);

@@ -1,7 +1,7 @@
 // keel/db/postgres/types.h — values of PostgreSQL's types as SQL values (value.h), and back.
 //
-// A column of the types below is read in PostgreSQL's binary format; every other one, an enum or a composite for
-// example, as the text that the server writes. A text in the simple protocol stays as the server writes it, except that
+// A column of the types below is read in PostgreSQL's binary format. Every other column, such as an enum or a
+// composite, is read as the text that the server writes. In the simple protocol all columns are such texts, except that
 // booleans, integers, reals and bytea become what the table says.
 //
 // | type                              | is read as                                                               |
@@ -30,12 +30,12 @@
 // | integer  | int2, int4, int8, oid in their range; bool when 0 or 1; float4, float8, numeric; other, as digits |
 // | real     | float8; float4 in its range; numeric, by the digits that name the double; other, as these digits  |
 // | text     | all types. In the form above it goes in binary; any other text goes as it is, and the server      |
-// |          | reads it as it reads a literal, '1 day' for example. For bytea: the text's own bytes              |
+// |          | reads it as it reads a literal such as '1 day'. For bytea: the text's own bytes                   |
 // | blob     | bytea; other, in the type's own binary format                                                     |
 //
 // Errors:    InvalidArgument, from_environment(): "parameter $2: 70000 is not in the range of smallint", "parameter $1
 //            is an integer, and the statement takes text there: write $1::bigint". Protocol, from_environment(): bytes
-//            that are no value of their type, a length or a count that is not there. ResourceExhausted,
+//            that are not a value of their type, a length or a count that exceeds the bytes. ResourceExhausted,
 //            from_environment(): an array whose text would be more than 1 MiB and more than 16 times its bytes, or an
 //            argument above 1 GiB.
 // Threads:   functions.  Cost: one pass; no allocation but the growth of the Buffer.
@@ -54,16 +54,16 @@
 
 namespace keel::db::postgres {
 
-// The value that `bytes` are, which are of `type` in `format`. A text or blob is a view of `bytes`, or of what was
-// appended to `scratch`: valid until it grows or ends.
+// Decodes `bytes`, a value of `type` in `format`. A text or blob is a view of `bytes`, or of bytes that were appended
+// to `scratch`; the latter is valid until `scratch` grows or ends.
 Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& scratch);
 
-// Appends the bytes of `value`, which is not NULL, for the parameter `number` (from 1) of type `type`; gives their
-// format. After an error `out` is as it was.
+// Appends the bytes of `value`, which is not NULL, for the parameter `number` (from 1) of type `type`; returns their
+// format. After an error `out` is unchanged.
 Result<Format> encode(const Value& value, Oid type, int number, Buffer& out);
 
-// The binary form of a text of the table's form: what a server does with a literal. InvalidArgument: the text is not of
-// this form. `type` is in the table. For those who are a server, as testing/fake_server.h.
+// Appends the binary form of a text in the table's form, as a server reads a literal. InvalidArgument: the text does
+// not have this form. `type` is in the table. Used by a server such as testing/fake_server.h.
 Result<> encode_text(Oid type, std::string_view text, Buffer& out);
 
 }  // namespace keel::db::postgres
