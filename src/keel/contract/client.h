@@ -202,7 +202,7 @@ struct ValueOfCall {
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(std::is_trivially_destructible_v<T>,
-                "give a request that has texts a name on the line before: const api::ListProductsRequest request{...}; "
+                "a request that has texts needs a name on the line before: const api::ListProductsRequest request{...}; "
                 "co_await client.list_products(request)");
 }
 

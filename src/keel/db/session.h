@@ -91,7 +91,7 @@ concept MadeInCall =
 template <class T>
 [[noreturn]] void refuse_made_in_call() {
   static_assert(!MadeInCall<T>,
-                "give a struct whose fields are arguments a name on the line before: const Line line{...}; "
+                "a struct whose fields are arguments needs a name on the line before: const Line line{...}; "
                 "co_await session.execute(sql, line)");
   __builtin_unreachable();
 }
@@ -101,7 +101,7 @@ template <class T>
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(std::is_trivially_destructible_v<T>,
-                "give the parameters of a query a name on the line before: const queries::AddOrderParams order{...}; "
+                "the parameters of a query need a name on the line before: const queries::AddOrderParams order{...}; "
                 "co_await queries::add_order(session, order)");
 }
 
@@ -353,7 +353,7 @@ Task<std::size_t> Queries::query(SqlOf<A...> sql, F&& on_row, const A&... argume
       !requires { typename std::invoke_result_t<F&, const Row&>::promise_type; },
       "a row callback is not awaited: it keeps what it needs of the row, and the task continues after query()");
   static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                "give a row callback that captures by value a name on the line before: auto on_row = [...] { ... }; "
+                "a row callback that captures by value needs a name on the line before: auto on_row = [...] { ... }; "
                 "co_await session.query(sql, on_row)");
   return session(sql.place()).query_rows(sql, pack(sql, arguments...), on_row, transaction_);
 }
@@ -426,7 +426,7 @@ Task<std::size_t> Session::stream(SqlOf<A...> sql, F&& on_rows, const A&... argu
   static_assert(std::is_invocable_v<F&, std::span<const T>>,
                 "stream<T>() awaits its second argument with some of the rows, as Task<>(std::span<const T>)");
   static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                "give a callback that captures by value a name on the line before: auto on_rows = [...] { ... }; "
+                "a callback that captures by value needs a name on the line before: auto on_rows = [...] { ... }; "
                 "co_await session.stream<T>(sql, on_rows)");
   return stream_as<T>(sql, pack(sql, arguments...), on_rows);
 }
@@ -446,7 +446,7 @@ std::invoke_result_t<F&, Transaction&> Session::transact(TransactionOptions opti
       requires { typename std::invoke_result_t<F&, Transaction&>::promise_type; },
       "transact() awaits its body, as Task<T>(db::Transaction&)");
   static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                "give a body that captures by value a name on the line before: auto body = [...] { ... }; "
+                "a body that captures by value needs a name on the line before: auto body = [...] { ... }; "
                 "co_await session.transact(options, body)");
   return transact_as<typename std::invoke_result_t<F&, Transaction&>::Value>(options, body, retry, place);
 }

@@ -72,11 +72,11 @@ Result<> Columns::append(std::string_view body, Rows& rows) {
   const char* const end = at + body.size();
   if (body.size() < 2 || wire::load<std::uint16_t>(at) != types_.size()) [[unlikely]] {
     KEEL_TRY(const DataRow cells, DataRow::read(body));
-    return wire::broken("the server sent a row of " + std::to_string(cells.columns()) + " columns, and described " +
+    return wire::broken("the server sent a row of " + std::to_string(cells.columns()) + " columns, but described " +
                         std::to_string(count()));
   }
   at += 2;
-  // What a few bytes of a numeric are as text may be large: bounded by what came.
+  // The text of a numeric can be much longer than its bytes, so it is bounded by the size of the row.
   const std::size_t text_max = std::max<std::size_t>(1024 * 1024, 16 * body.size());
   scratch_.clear();
   NewRow row(rows, count());

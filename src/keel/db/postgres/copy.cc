@@ -17,7 +17,7 @@ using internal::Pool;
 
 constexpr std::size_t sent_at_once = 64 * 1024;
 
-// A COPY whose task ends before it, is given up.
+// Abandons a COPY whose task ends before the COPY does.
 struct Leave {
   Copy& copy;
   ~Leave() {
@@ -25,10 +25,10 @@ struct Leave {
   }
 };
 
-// Of one that is over before all rows were sent.
+// The error of a COPY that ended before all rows were sent.
 Error why_over(const Copy& copy) {
   if (!copy.result) return copy.result.error().clone();
-  return Error(Code::Protocol, "the server ended a COPY before it had all rows").from_environment();
+  return Error(Code::Protocol, "the server ended a COPY before all rows were sent").from_environment();
 }
 
 }  // namespace

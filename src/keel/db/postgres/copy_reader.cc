@@ -18,7 +18,7 @@ Result<std::size_t> CopyReader::size_of_part(std::string_view bytes) const {
     case Phase::Header: {
       const std::size_t known = std::min(bytes.size(), signature.size());
       if (bytes.substr(0, known) != signature.substr(0, known)) {
-        return wire::broken("what the server sends for a COPY does not begin as its binary format does");
+        return wire::broken("the data of a COPY does not begin with the signature of the binary format");
       }
       return bytes.size() < header_size ? 0 : header_size;
     }
@@ -31,15 +31,15 @@ Result<std::size_t> CopyReader::size_of_part(std::string_view bytes) const {
   }
   if (bytes.size() < 2) return 0;
   const auto columns = wire::load<std::int16_t>(bytes.data());
-  if (columns < -1) return wire::broken("a row of a COPY has less than no columns");
+  if (columns < -1) return wire::broken("a row of a COPY has a negative number of columns");
   std::size_t size = 2;
   for (int i = 0; i < columns; ++i) {
     if (bytes.size() < size + 4) return 0;
     const auto length = wire::load<std::int32_t>(bytes.data() + size);
-    if (length < -1) return wire::broken("a value of a COPY has less than no bytes");
+    if (length < -1) return wire::broken("a value of a COPY has a negative length");
     size += 4 + (length > 0 ? static_cast<std::size_t>(length) : 0);
     if (size > tuple_bytes_max_) {
-      return Error(Code::ResourceExhausted, "a row of a COPY is larger than it may be").from_environment();
+      return Error(Code::ResourceExhausted, "a row of a COPY is larger than the limit").from_environment();
     }
   }
   return bytes.size() < size ? 0 : size;

@@ -8,9 +8,9 @@
 namespace keel::db::postgres {
 namespace {
 
-constexpr std::size_t value_bytes_max = 0x3fff'ffff;  // 1 GiB less one byte, as the server has it.
+constexpr std::size_t value_bytes_max = 0x3fff'ffff;  // 1 GiB less one byte, the server's limit.
 
-// What a sign is written as behind a backslash; 0: as it is.
+// The character that stands for `c` after a backslash; 0: `c` needs no backslash.
 constexpr char escape_of(char c) noexcept {
   switch (c) {
     case '\\':
@@ -80,7 +80,7 @@ Result<> append_copy_row(Buffer& to, std::span<const Value> values) {
     const std::string_view bytes = has_bytes ? std::string_view(value.bytes, value.size) : std::string_view();
     if (bytes.size() > value_bytes_max / 2) {
       to.resize(before);
-      return fail(Code::ResourceExhausted, "a value is larger than PostgreSQL takes");
+      return fail(Code::ResourceExhausted, "a value is larger than PostgreSQL accepts");
     }
     switch (value.kind) {
       case ValueKind::Null:

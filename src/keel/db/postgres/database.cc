@@ -200,7 +200,7 @@ Task<std::size_t> Database::stream_rows(Sql sql, Arguments arguments, FunctionRe
   const Transaction transaction = co_await begin_unbounded("begin read only");
   Rows rows;
   std::size_t count = 0;
-  std::size_t rows_max = 16;  // A row may be large: as many as seem to have 64 KiB, once some have come.
+  std::size_t rows_max = 16;  // Rows may be large: after the first ones, about 64 KiB of rows.
   bool has_more = true;
   for (bool is_first = true; has_more; is_first = false) {
     Call call(*pool, Call::Kind::Fetch, number_of(transaction));
@@ -260,7 +260,7 @@ Task<> Database::commit(std::uint64_t transaction) {
 }
 
 void Database::roll_back(std::uint64_t transaction) noexcept {
-  // On another loop nothing is done: hold_max ends the transaction.
+  // On another loop this has no effect: hold_max ends the transaction.
   Pool* const pool = state_->known(io::Loop::current());
   internal::Connection* const connection = pool != nullptr ? pool->find(transaction) : nullptr;
   if (connection != nullptr) connection->roll_back();

@@ -141,7 +141,7 @@ class Database final : public db::Database {
   // Connects once, which shows whether the server is reachable and accepts the login, and applies the migrations.
   // Blocks: call it on a thread that runs no loop. The error names the server and the reason.
   static Result<std::unique_ptr<Database>> open(DatabaseOptions options);
-  // Only checks the options; loops connect later. InvalidArgument: the URL is wrong, and the message says what in it.
+  // Only checks the options; loops connect later. InvalidArgument: the URL is malformed; the message says where.
   static Result<std::unique_ptr<Database>> make(DatabaseOptions options);
   ~Database() override;  // Requires is_detached().
 

@@ -18,7 +18,7 @@ constexpr std::uint32_t ssl_request_code = 1234 << 16 | 5679;
 constexpr std::uint32_t cancel_request_code = 1234 << 16 | 5678;
 constexpr std::size_t list_max = 65'535;
 
-// A message whose length is known: type and length stand, and the body follows at what is returned.
+// Writes the type and the length of a message; returns where the body begins.
 char* begin_message(Buffer& out, char type, std::size_t body) {
   char* at = out.reserve(type_size + length_size + body);
   *at = type;
@@ -35,7 +35,7 @@ bool has_zero(std::string_view text) { return text.find('\0') != std::string_vie
 
 [[gnu::cold, gnu::noinline]] Error zero_in(const char* what) {
   return Error::text(Code::InvalidArgument,
-                     std::string(what) + " has a zero byte, which would end it before its end: take it out")
+                     std::string(what) + " contains a zero byte, which the protocol cannot carry: remove it")
       .from_environment();
 }
 
@@ -51,7 +51,7 @@ Error too_large(std::size_t bytes_max) {
       .from_environment();
 }
 
-// Bytes that are written in parts, and are taken back unless all of them have been.
+// Bytes that are written in parts, and removed unless all of the parts were written.
 class Unfinished {
  public:
   explicit Unfinished(Buffer& out) noexcept : out_(out), start_(out.size()) {}
@@ -167,7 +167,7 @@ Result<> Encoder::bind(std::string_view portal, std::string_view statement, std:
     return zero_in("a name");
 
   Unfinished message(out_);
-  // Room for most of what comes; its length is written at the end.
+  // Reserves space for most of the message; its length is written at the end.
   char* at = begin_message(out_, 'B', body + 8 * values.size());
   at = wire::store_text(at, portal);
   at = wire::store_text(at, statement);
@@ -216,7 +216,7 @@ Result<> Encoder::execute(std::string_view portal, std::uint32_t rows_max) {
   const std::size_t body = portal.size() + 1 + 4;
   KEEL_TRY_VOID(check(body, portal));
   char* at = wire::store_text(begin_message(out_, 'E', body), portal);
-  // It is signed on the wire, and what is not above zero has no limit.
+  // The field is signed, and a number that is not above zero means no limit.
   end_message(out_, wire::store(at, rows_max < 0x7fff'ffff ? rows_max : 0x7fff'ffff));
   return {};
 }

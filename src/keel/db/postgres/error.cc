@@ -6,11 +6,11 @@ namespace keel::db::postgres {
 namespace {
 
 struct CodeOfState {
-  std::string_view state;  // All of it, or its class.
+  std::string_view state;  // The whole SQLSTATE, or its class.
   Code code;
 };
 
-// Whole ones first.
+// Whole SQLSTATEs come before classes.
 constexpr CodeOfState codes[] = {
     {"23505", Code::AlreadyExists},      {"23503", Code::Conflict},           {"23001", Code::Conflict},
     {"23P01", Code::Conflict},           {"25P02", Code::Conflict},           {"25P03", Code::DeadlineExceeded},
@@ -46,7 +46,7 @@ ServerError::ServerError(const ErrorResponse& response)
 
 Error error_of(const ErrorResponse& response) {
   Code code = code_of(response.sqlstate);
-  // The server gives both the same SQLSTATE. Where its messages are in another language, it is Cancelled.
+  // Both have the same SQLSTATE. If the server's messages are in another language, the code is Cancelled.
   if (code == Code::Cancelled && response.message.find("timeout") != std::string_view::npos) {
     code = Code::DeadlineExceeded;
   }
@@ -58,7 +58,7 @@ Error error_of(const ErrorResponse& response) {
   add(", constraint ", response.constraint);
   add(", table ", response.table);
   add(", column ", response.column);
-  // Of a COPY: the line, without its value.
+  // The line of a COPY, without the value.
   if (response.where.starts_with("COPY ")) {
     text.append(", ").append(response.where.substr(0, response.where.find_first_of(":\n")));
   }

@@ -13,12 +13,12 @@
 namespace keel::db::postgres {
 namespace {
 
-// "md5" and the digest of the digest of password and user, and of the salt.
+// "md5", followed by md5(md5(password + user) + salt).
 std::string md5_password(std::string_view password, std::string_view user, std::string_view salt) {
   const auto digest = [](const std::string& text) {
     unsigned char bytes[16];
     unsigned size = 0;
-    // Null where OpenSSL was built, or set up, without it (FIPS).
+    // Null if OpenSSL was built or configured without it (FIPS).
     if (EVP_Digest(text.data(), text.size(), bytes, &size, EVP_md5(), nullptr) != 1) return std::string();
     std::string hex(32, '0');
     for (std::size_t half = 0; half < 2; ++half) {
@@ -62,7 +62,7 @@ Result<bool> Login::step(const Message& message, Buffer& out) {
     case MessageType::NoticeResponse:
       return false;
     case MessageType::NegotiateProtocolVersion: {
-      // We ask for 3.0 and for no options: an answer names what we have not asked for.
+      // The client asked for 3.0 and for no options, so this message names something that was not asked for.
       KEEL_TRY(const NegotiateProtocolVersion version, NegotiateProtocolVersion::read(message.body));
       if (version.options == 0) return false;
       return Error::text(Code::Unsupported, "the database server does not know the option " +
@@ -91,8 +91,8 @@ Result<bool> Login::step(const Message& message, Buffer& out) {
     default:
       break;
   }
-  return wire::broken("the database server sent " + std::string(to_string(message.type)) + " within the login" +
-                      (state_ != State::Authenticated ? ", before it let us in" : ""));
+  return wire::broken("the database server sent " + std::string(to_string(message.type)) + " during the login" +
+                      (state_ != State::Authenticated ? ", before authentication was complete" : ""));
 }
 
 Result<> Login::authenticate(const Authentication& request, Buffer& out) {
@@ -105,12 +105,12 @@ Result<> Login::authenticate(const Authentication& request, Buffer& out) {
     case Kind::Ok:
       if (wants(State::Sasl) || wants(State::SaslFinal)) {
         return login_denied(
-            "the database server lets us in before it has proven that it knows the password: it may be another one");
+            "the database server accepted the login before proving that it knows the password: it may be an impostor");
       }
       if (!wants(State::Begun) && !wants(State::AwaitsOk)) return out_of_turn();
       if (options_.channel_binding == ChannelBinding::Require && !(scram_ && scram_->is_finished())) {
         return login_denied(
-            "channel binding is required, and the database server lets us in without: set a password with "
+            "channel binding is required, and the database server accepted the login without it: set a password with "
             "scram-sha-256 for this user, and that method in pg_hba.conf");
       }
       state_ = State::Authenticated;

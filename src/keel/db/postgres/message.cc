@@ -14,7 +14,7 @@ Error is_malformed(const char* message) {
   return wire::broken(std::string(message) + " of the server is malformed: its counts and lengths are not its bytes");
 }
 
-constexpr std::size_t column_size = 4 + 2 + 4 + 2 + 4 + 2;  // Behind its name.
+constexpr std::size_t column_size = 4 + 2 + 4 + 2 + 4 + 2;  // The fields after its name.
 
 bool is_format(std::uint16_t number) noexcept { return number <= 1; }
 
@@ -188,7 +188,7 @@ Result<ErrorResponse> ErrorResponse::read(std::string_view body) {
           error.position = error.position * 10 + (c - '0');
         }
         break;
-      default:  // File, line and routine of the server; and what later versions add.
+      default:  // File, line and routine of the server, and fields of later versions.
         break;
     }
   }
@@ -263,7 +263,7 @@ Result<Authentication> Authentication::read(std::string_view body) {
       if (request.data.size() != 4) return is_malformed("Authentication");
       return request;
     case Kind::Sasl: {
-      // Names, and the empty one that ends them.
+      // Names, ended by an empty one.
       while (!cursor.is_broken() && !cursor.take_text().empty()) {
       }
       if (!cursor.is_whole()) return is_malformed("Authentication");
@@ -291,7 +291,7 @@ bool Authentication::offers(std::string_view mechanism) const noexcept {
 Result<NegotiateProtocolVersion> NegotiateProtocolVersion::read(std::string_view body) {
   Cursor cursor(body);
   NegotiateProtocolVersion version;
-  // Servers up to 17 give the whole number, 3.0 as 196608; the documentation has the minor one.
+  // Servers up to 17 send the whole number, 196608 for 3.0; the documentation says the minor one.
   version.minor = cursor.take<std::uint32_t>() & 0xffff;
   version.options = cursor.take<std::int32_t>();
   if (version.options < 0) return is_malformed("NegotiateProtocolVersion");

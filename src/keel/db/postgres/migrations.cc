@@ -119,7 +119,7 @@ class Target final : public MigrationTarget {
   }
 
  private:
-  // Without a transaction between two attempts.
+  // Tries again and again, with no transaction open between two attempts.
   template <class F>
   Result<> wait_for_lock(F attempt) {
     const Instant until = Host::system().now() + lock_max_;
@@ -142,7 +142,7 @@ class Target final : public MigrationTarget {
     if (!has_lock) transaction_.reset();
     return has_lock;
   }
-  // Of the session, which is the only one.
+  // A lock of the session, which is the only one of this database.
   Result<bool> try_lock() {
     transaction_.reset();
     bool has_lock = false;
@@ -168,12 +168,12 @@ class Target final : public MigrationTarget {
       const int within = internal::line_of(script, error->position);
       if (within != 0) line = first_line + within - 1;
     }
-    // Whatever is wrong with it, the file is what has to be corrected.
+    // Every error here has to be corrected in the file.
     if (done.error().code() == Code::Internal) return std::move(done).error().as(Code::InvalidArgument);
     return done;
   }
 
-  // Within a transaction, which a statement that takes none ends first.
+  // Runs in a transaction; a statement that cannot be in one commits that first.
   Result<bool> step(const Migration& migration, int& line) {
     KEEL_TRY_VOID(refuse_control(migration.text, line));
     KEEL_TRY(const std::int64_t applied, applied_at(migration));

@@ -80,13 +80,13 @@ Result<> set(Values& values, std::string_view name, std::string value) {
   std::string known;
   for (std::size_t i = 0; i < key_count; ++i) {
     if (name == key_names[i].name) {
-      if (values[i]) return wrong(std::string(name) + " stands twice");
+      if (values[i]) return wrong(std::string(name) + " is given twice");
       values[i] = std::move(value);
       return {};
     }
     known.append(known.empty() ? "" : ", ").append(key_names[i].name);
   }
-  // Behind a password it may be the rest of that, which had a blank or an & in it: it is not shown.
+  // After a password, the key may be the rest of a password with a blank or an &: it is not shown.
   const bool is_plain = !value_of(values, Key::Password) &&
                         std::ranges::all_of(name, [](char c) { return ascii::is_alphanumeric(c) || c == '_'; });
   return wrong("unknown key" + (is_plain && name.size() < 40 ? " " + std::string(name) : std::string()) +
@@ -128,7 +128,7 @@ Result<> read_uri_hosts(std::string_view text, Values& values) {
       if (bracket == std::string_view::npos) return wrong("the host of the URI has a [ without its ]");
       port = one.substr(bracket + 1);
       one = one.substr(1, bracket - 1);
-      if (!port.empty() && !port.starts_with(':')) return wrong("a port of the URI follows a : behind ]");
+      if (!port.empty() && !port.starts_with(':')) return wrong("after the ] of the URI, expected : and a port");
       if (!port.empty()) port.remove_prefix(1);
     } else if (const std::size_t colon = one.rfind(':'); colon != std::string_view::npos) {
       port = one.substr(colon + 1);
@@ -180,7 +180,8 @@ Result<> read_uri(std::string_view text, Values& values) {
     const std::string_view pair = query.substr(0, end);
     query.remove_prefix(std::min(end + 1, query.size()));
     const std::size_t equals = pair.find('=');
-    if (equals == std::string_view::npos) return wrong("behind the ? of the URI stand key=value, with & between them");
+    if (equals == std::string_view::npos)
+      return wrong("after the ? of the URI, expected key=value pairs separated by &");
     KEEL_TRY(const std::string name, percent_decoded(pair.substr(0, equals), "key"));
     KEEL_TRY(std::string value, percent_decoded(pair.substr(equals + 1), "value"));
     KEEL_TRY_VOID(set(values, name, std::move(value)));
@@ -318,7 +319,7 @@ Result<> read_require_auth(const std::string& value, ConnectOptions& options) {
   return {};
 }
 
-// The field at the front of a line of a password file, without its escapes, and the ':' behind it.
+// Takes the field at the front of a line of a password file, without its escapes, and the ':' after it.
 std::string take_field(std::string_view& line) {
   std::string field;
   while (!line.empty()) {
@@ -334,7 +335,7 @@ std::string take_field(std::string_view& line) {
   return field;
 }
 
-// "*" without an escape stands for all.
+// "*" without an escape matches everything.
 bool take_fitting(std::string_view& line, std::string_view value) {
   if (line.starts_with("*:")) {
     line.remove_prefix(2);
@@ -353,7 +354,7 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text) {
 
 Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment environment) {
   Values values;
-  if (text.find('\0') != std::string_view::npos) return wrong("a zero byte is in it");
+  if (text.find('\0') != std::string_view::npos) return wrong("it contains a zero byte");
   if (text.starts_with("postgres://") || text.starts_with("postgresql://")) {
     KEEL_TRY_VOID(read_uri(text, values));
   } else if (text.find("://") < text.find('=')) {
@@ -430,7 +431,7 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment 
 std::optional<std::string> ConnectOptions::password_for(const ServerAddress& server, std::string_view passwords) const {
   if (password) return password;
   const std::string port = std::to_string(server.port);
-  // A socket in the folder that is the default is called localhost there, as libpq has it.
+  // As in libpq, the file of passwords names a socket in the default folder "localhost".
   const std::string_view host = server.host == "/run/postgresql" || server.host == "/var/run/postgresql"
                                     ? std::string_view("localhost")
                                     : std::string_view(server.host);

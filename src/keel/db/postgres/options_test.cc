@@ -118,8 +118,8 @@ TEST(ConnectOptions, says_what_is_wrong_without_the_password) {
   EXPECT_NE(error("user=a port=65536").find("from 1 to 65535"), std::string::npos);
   EXPECT_NE(error("user=a host=a,b,c port=1,2").find("one for each host"), std::string::npos);
   EXPECT_NE(error("user=a host=a,b hostaddr=1.2.3.4").find("one address for each host"), std::string::npos);
-  EXPECT_NE(error("user=a user=b").find("user stands twice"), std::string::npos);
-  EXPECT_NE(error("postgres://a@b?user=c").find("user stands twice"), std::string::npos);
+  EXPECT_NE(error("user=a user=b").find("user is given twice"), std::string::npos);
+  EXPECT_NE(error("postgres://a@b?user=c").find("user is given twice"), std::string::npos);
   EXPECT_NE(error("user=a connect_timeout=soon").find("seconds"), std::string::npos);
   EXPECT_NE(error("user=a target_session_attrs=x").find("prefer-standby"), std::string::npos);
   EXPECT_NE(error("user=a channel_binding=x").find("disable, prefer, require"), std::string::npos);

@@ -15,7 +15,7 @@ std::string_view to_string(Step step) noexcept {
 
 Result<> Pipeline::add(Step step) {
   if (!steps_.try_push(std::move(step))) {
-    return Error(Code::ResourceExhausted, "4096 messages to the database wait for their answers");
+    return Error(Code::ResourceExhausted, "4096 messages to the database wait for their responses");
   }
   if (is_skipping_) [[unlikely]]
     skip_to_sync();
@@ -40,7 +40,7 @@ Result<Answer> Pipeline::no_answer(MessageType type) {
   std::string text("the server sent ");
   text.append(to_string(type));
   if (steps_.empty()) {
-    text.append(", and nothing was asked");
+    text.append(", although no step waits for a response");
   } else {
     text.append(", which is no answer to ").append(to_string(steps_.front()));
     if (phase_ != Phase::Begin) text.append(" at this point");

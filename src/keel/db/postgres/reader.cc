@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t head_size = 5;
 
-// What a message of this type has at most, whatever the caller allows. 0: there is no such type.
+// The largest message of this type, regardless of the caller's limit. 0: there is no such type.
 std::size_t bytes_max_of(MessageType type) noexcept {
   switch (type) {
     case MessageType::CopyData:
@@ -121,7 +121,7 @@ Result<std::size_t> Reader::size_of(const char* head) {
   const auto type = static_cast<MessageType>(head[0]);
   const std::size_t type_max = bytes_max_of(type);
   if (type_max == 0) [[unlikely]]
-    return failed("the server sent " + text_of(type) + ", which there is not");
+    return failed("the server sent " + text_of(type) + ", which the protocol does not have");
   const std::size_t length = wire::load<std::uint32_t>(head + 1);
   if (length < 4) [[unlikely]] {
     return failed(text_of(type) + " of the server has a length of " + std::to_string(length) +
@@ -183,7 +183,7 @@ Result<bool> Reader::encryption_answer(std::string_view& bytes) {
   }
   bytes.remove_prefix(1);
   if (answer == 'S' && !bytes.empty()) {
-    return wire::broken("bytes came before TLS began: somebody between the server and us has put them there");
+    return wire::broken("bytes arrived before the TLS handshake: an attacker in between may have inserted them");
   }
   return answer == 'S';
 }

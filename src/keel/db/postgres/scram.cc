@@ -34,7 +34,7 @@ Digest sha256_of(std::span<const std::byte> bytes) {
 
 std::string text_of(std::span<const std::byte> bytes) { return base64::encode(bytes, base64::Form::Standard); }
 
-// The value of the attribute at the front, "r=…", which goes with its comma. False: another one is there.
+// Takes the attribute at the front, "r=…", and its comma, and sets its value. False: another attribute is there.
 bool take_attribute(std::string_view& message, char name, std::string_view& value) {
   if (message.size() < 2 || message[0] != name || message[1] != '=') return false;
   const std::size_t end = std::min(message.find(','), message.size());
@@ -102,7 +102,7 @@ Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& op
   if (options.is_binding_required && !offers_plus) {
     return unauthenticated(
         "channel binding is required, and the database server does not offer SCRAM-SHA-256-PLUS: it has no TLS of its "
-        "own, or somebody in between has taken the offer out");
+        "own, or an attacker in between has removed the offer");
   }
   Scram scram;
   scram.is_plus_ = can_bind && offers_plus;
@@ -115,7 +115,8 @@ Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& op
   KEEL_TRY(scram.password_, normalised_password(options.password));
   scram.iterations_max_ = options.iterations_max;
   scram.nonce_ = text_of(options.nonce);
-  // "y": we could bind, and take it that the server cannot. One that can rejects the login: its offer was taken out.
+  // "y": the client supports binding and assumes that the server does not. A server that does support it rejects the
+  // login, because its offer was removed on the way.
   const std::string header = scram.is_plus_ ? "p=tls-server-end-point,," : can_bind ? "y,," : "n,,";
   scram.binding_ = header;
   if (scram.is_plus_) scram.binding_.append(options.channel_binding);
@@ -140,7 +141,7 @@ Result<> Scram::challenge(std::string_view server_first) {
     return wire::broken("the SCRAM challenge of the database server is malformed");
   }
   if (!nonce.starts_with(nonce_) || nonce.size() <= nonce_.size()) {
-    return wire::broken("the SCRAM challenge of the database server has another nonce than ours");
+    return wire::broken("the SCRAM challenge of the database server does not extend the client's nonce");
   }
   for (const char c : nonce) {
     if (c < 0x21 || c > 0x7e) return wire::broken("the SCRAM nonce of the database server is malformed");

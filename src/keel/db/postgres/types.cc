@@ -26,7 +26,7 @@ bool is_text(Oid type) {
   return type == oid::text || type == oid::varchar || type == oid::bpchar || type == oid::name || type == oid::json;
 }
 
-Error is_no_value(Oid type) { return wire::broken("the server sent bytes that are no " + name_of(type)); }
+Error is_no_value(Oid type) { return wire::broken("the server sent bytes that are not a valid " + name_of(type)); }
 
 Error invalid(int number, const std::string& text) {
   return Error::text(Code::InvalidArgument, "parameter $" + std::to_string(number) + text).from_environment();
@@ -45,7 +45,7 @@ Value text_value(std::string_view text) { return Value(text); }
 Value blob_value(std::string_view bytes) { return Value(std::as_bytes(std::span(bytes.data(), bytes.size()))); }
 Value appended_since(std::size_t start, const Buffer& scratch) { return text_value(scratch.view().substr(start)); }
 
-// All of a text as a number.
+// Reads a whole text as a number.
 template <class T>
 bool read_number(std::string_view text, T& value) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -110,7 +110,7 @@ Result<Value> decode_text_format(Oid type, std::string_view bytes, Buffer& scrat
   }
 }
 
-// A value by the digits that name it, for a type that is not known here.
+// Appends a value as digits, for a type that is not known here.
 void append_digits(const Value& value, Buffer& out) {
   if (value.kind == ValueKind::Real) return append_real_text(value.real, false, out);
   char digits[24];
@@ -375,7 +375,7 @@ Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& sc
     }
     return appended_since(start, scratch);
   }
-  // Of a type that is not known here: never asked for.
+  // A type that is not known here is never requested in binary.
   if (format_of(type) == Format::Text) return blob_value(bytes);
   if (!append_element_text(type, bytes, scratch)) return is_no_value(type);
   return appended_since(start, scratch);

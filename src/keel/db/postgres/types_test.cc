@@ -79,16 +79,16 @@ TEST(Types, are_read_as_values) {
 TEST(Types, in_the_text_of_the_simple_protocol_are_read_as_values) {
   EXPECT_EQ(read(oid::boolean, "t", Format::Text), "1");
   EXPECT_EQ(read(oid::boolean, "f", Format::Text), "0");
-  EXPECT_EQ(read(oid::boolean, "x", Format::Text), "the server sent bytes that are no boolean");
+  EXPECT_EQ(read(oid::boolean, "x", Format::Text), "the server sent bytes that are not a valid boolean");
   EXPECT_EQ(read(oid::int4, "-5", Format::Text), "-5");
-  EXPECT_EQ(read(oid::int4, "-5x", Format::Text), "the server sent bytes that are no integer");
+  EXPECT_EQ(read(oid::int4, "-5x", Format::Text), "the server sent bytes that are not a valid integer");
   EXPECT_EQ(read(oid::float8, "1.5", Format::Text), "1.500000");
   EXPECT_EQ(read(oid::float8, "NaN", Format::Text), "nan");
-  EXPECT_EQ(read(oid::float8, "nan(1)", Format::Text), "the server sent bytes that are no double precision");
+  EXPECT_EQ(read(oid::float8, "nan(1)", Format::Text), "the server sent bytes that are not a valid double precision");
   EXPECT_EQ(read(oid::bytea, "\\x6162", Format::Text), "x'ab'");
   EXPECT_EQ(read(oid::bytea, "\\x", Format::Text), "x''");
-  EXPECT_EQ(read(oid::bytea, "\\x6", Format::Text), "the server sent bytes that are no bytea");
-  EXPECT_EQ(read(oid::bytea, "ab", Format::Text), "the server sent bytes that are no bytea");
+  EXPECT_EQ(read(oid::bytea, "\\x6", Format::Text), "the server sent bytes that are not a valid bytea");
+  EXPECT_EQ(read(oid::bytea, "ab", Format::Text), "the server sent bytes that are not a valid bytea");
   EXPECT_EQ(read(oid::timestamptz, "2026-01-01 00:00:00+00", Format::Text), "'2026-01-01 00:00:00+00'");
 }
 
@@ -108,8 +108,8 @@ TEST(Types, reject_bytes_of_another_length) {
       EXPECT_TRUE(value.is_ok() || value.error().code() == Code::Protocol);
     }
   }
-  EXPECT_EQ(read(oid::jsonb, ""), "the server sent bytes that are no jsonb");
-  EXPECT_EQ(read(oid::jsonb, "\x02{}"), "the server sent bytes that are no jsonb");
+  EXPECT_EQ(read(oid::jsonb, ""), "the server sent bytes that are not a valid jsonb");
+  EXPECT_EQ(read(oid::jsonb, "\x02{}"), "the server sent bytes that are not a valid jsonb");
 }
 
 TEST(Types, bound_the_text_of_an_array) {

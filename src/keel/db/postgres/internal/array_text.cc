@@ -29,7 +29,7 @@ void append_number(Buffer& to, std::int64_t value) {
   to.append({text, static_cast<std::size_t>(std::to_chars(text, text + sizeof text, value).ptr - text)});
 }
 
-// Quotes what was appended from `start` on, where an array's text needs it.
+// Quotes the bytes that were appended after `start`, if an array's text requires it.
 void quote_from(std::size_t start, Buffer& to) {
   const std::string_view text = to.view().substr(start);
   if (!text.empty() && !is_null_word(text) && text.find_first_of(quoted_characters) == std::string_view::npos) return;
@@ -55,14 +55,14 @@ struct Dimension {
   std::int32_t lower = 1;
 };
 
-// A text of an array that is read level by level.
+// Reads the text of an array level by level.
 class ArrayText {
  public:
   ArrayText(Oid element, std::string_view text, Buffer& to) : element_(element), rest_(text), to_(to) {}
 
   bool read() {
     if (!read_bounds()) return false;
-    // As many as are opened in front: ragged ones are found below.
+    // The number of opening braces; ragged arrays are detected below.
     std::size_t at = 0;
     while (at < rest_.size() && rest_[at] == '{') ++at;
     if (at == 0 || at > dimensions_max || (bounds_ != 0 && static_cast<int>(at) != bounds_)) return false;
@@ -237,7 +237,7 @@ bool append_array_text(Oid element, std::string_view bytes, std::size_t bytes_ma
     Dimension& dimension = dimensions[static_cast<std::size_t>(i)];
     dimension.size = cursor.take<std::int32_t>();
     dimension.lower = cursor.take<std::int32_t>();
-    // Each element has at least its length: no more are there than that.
+    // Each element has at least a length field, which bounds their number.
     if (cursor.is_broken() || dimension.size < 1 ||
         __builtin_mul_overflow(elements, static_cast<std::size_t>(dimension.size), &elements) ||
         elements > bytes.size() / 4) {
@@ -258,7 +258,7 @@ bool append_array_text(Oid element, std::string_view bytes, std::size_t bytes_ma
     to.push_back('=');
   }
   std::array<std::int32_t, dimensions_max> done{};
-  int open = 0;  // Levels that are open.
+  int open = 0;  // The number of open levels.
   while (true) {
     for (; open < depth; ++open) to.push_back('{');
     const auto size = cursor.take<std::int32_t>();

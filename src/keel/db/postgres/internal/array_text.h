@@ -1,6 +1,7 @@
 // keel/db/postgres/internal/array_text.h — arrays as the text that the server writes, and back.
 //
-// False: the bytes, or the text, are no array of the element type, and `to` may have anything behind its end.
+// False: the bytes, or the text, are not an array of the element type, and the bytes after the end of `to` are
+// unspecified.
 //
 // Source: arrayfuncs.c of the server.
 
@@ -13,11 +14,11 @@
 
 namespace keel::db::postgres {
 
-// `bytes_max` bounds the text: a few bytes of a numeric are many digits.
+// `bytes_max` bounds the text, because a few bytes of a numeric can be many digits.
 [[nodiscard]] bool append_array_text(Oid element, std::string_view bytes, std::size_t bytes_max, Buffer& to);
 [[nodiscard]] bool append_array_bytes(Oid element, std::string_view text, Buffer& to);
 
-// Appends the text of one value in binary, of a type that is in the table of types.h and no array.
+// Appends the text of one binary value. Its type is in the table of types.h and is not an array.
 [[nodiscard]] bool append_element_text(Oid type, std::string_view bytes, Buffer& to);
 // Appends the binary form of such a text.
 [[nodiscard]] bool append_element_bytes(Oid type, std::string_view text, Buffer& to);

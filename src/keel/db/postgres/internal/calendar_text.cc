@@ -17,7 +17,7 @@ constexpr std::int64_t us_per_minute = 60 * us_per_second;
 constexpr std::int64_t us_per_hour = 60 * us_per_minute;
 constexpr std::int64_t us_per_day = 24 * us_per_hour;
 constexpr std::int64_t epoch_days = 10'957;  // 2000-01-01, since 1970.
-// What the server takes: from 4714-11-24 BC, which is the first day of the Julian calendar's count.
+// The server accepts days from 4714-11-24 BC, the first day of the Julian day count.
 constexpr std::int64_t date_min = -2'451'545;
 constexpr std::int64_t date_max = 2'145'031'948;  // 5874897-12-31
 constexpr std::int64_t timestamp_min = -211'813'488'000'000'000;
@@ -37,7 +37,7 @@ void append_padded(Buffer& to, std::uint64_t value, int width) {
   to.append({text, static_cast<std::size_t>(size)});
 }
 
-// Without " BC"; gives whether that follows.
+// Appends the date without " BC"; returns whether " BC" has to follow.
 bool append_day(Buffer& to, std::int64_t days_since_2000) {
   const CalendarDate date = date_of(days_since_2000 + epoch_days);
   const bool is_bc = date.year <= 0;
@@ -57,7 +57,7 @@ void append_clock(Buffer& to, std::int64_t us) {
   append_padded(to, static_cast<std::uint64_t>(us / us_per_second % 60), 2);
 }
 
-// Without zeros at its end; nothing of 0.
+// Appends the fraction without trailing zeros; nothing for 0.
 void append_fraction(Buffer& to, std::int64_t us) {
   if (us == 0) return;
   to.push_back('.');
@@ -98,7 +98,7 @@ class Text {
     }
     return count >= least;
   }
-  // Behind a point: microseconds, rounded from at most 9 digits. True without a point, too.
+  // Reads microseconds after a point, rounded from at most 9 digits. Also true without a point.
   bool fraction(std::int64_t& us) {
     us = 0;
     if (!take('.')) return true;
@@ -119,7 +119,7 @@ class Text {
     date = {static_cast<int>(year), static_cast<int>(month), static_cast<int>(of_month)};
     return month >= 1 && month <= 12 && of_month >= 1 && year >= 1;
   }
-  // Up to 24:00:00, where that is no more.
+  // Reads a time up to exactly 24:00:00.
   bool clock(std::int64_t& us) {
     std::int64_t hour = 0;
     std::int64_t minute = 0;
@@ -291,7 +291,7 @@ bool append_interval_bytes(std::string_view text, Buffer& to) {
   std::int64_t months = 0;
   Text from(text);
   if (!from.take('P') || from.rest().empty()) return false;
-  // The units in their order: each at most once.
+  // The units appear in this order, each at most once.
   constexpr std::string_view units = "YMWDHMS";
   std::size_t next_unit = 0;
   bool is_time = false;

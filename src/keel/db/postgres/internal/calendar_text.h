@@ -1,7 +1,7 @@
 // keel/db/postgres/internal/calendar_text.h — dates, times and intervals as types.h writes them, and back.
 //
-// The append_* functions append; false: the bytes, or the text, are nothing of their type, and `to` may have anything
-// behind its end.
+// The append_* functions append. False: the bytes, or the text, are not of the type, and the bytes after the end of
+// `to` are unspecified.
 //
 // Source: datetime.c, timestamp.c and date.c of the server: counts of days and microseconds from 2000-01-01.
 
@@ -21,7 +21,7 @@ namespace keel::db::postgres {
 
 [[nodiscard]] bool append_date_bytes(std::string_view text, Buffer& to);
 [[nodiscard]] bool append_time_bytes(std::string_view text, Buffer& to);
-// `needs_zone`: a text without an offset is not taken, for what it means depends on the session.
+// `needs_zone`: a text without an offset is rejected, because its meaning depends on the session.
 [[nodiscard]] bool append_timestamp_bytes(std::string_view text, bool needs_zone, Buffer& to);
 [[nodiscard]] bool append_interval_bytes(std::string_view text, Buffer& to);
 

@@ -20,7 +20,7 @@ Error failure_of(const Sql& sql, Error&& error) noexcept {
 Error failure_of_reading(Error&& error) {
   const ServerError* const server = server_error(error);
   if (server == nullptr || server->sqlstate != "25006") return std::move(error);
-  return Error(Code::InvalidArgument, "the statement writes: only one that reads gives its rows a part at a time")
+  return Error(Code::InvalidArgument, "the statement writes: only a statement that reads can return its rows in parts")
       .during(error.statement(), error.place());
 }
 

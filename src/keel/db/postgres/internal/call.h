@@ -1,6 +1,6 @@
-// keel/db/postgres/internal/call.h — what a task waits for: a statement, a transaction's beginning or its end.
+// keel/db/postgres/internal/call.h — one operation that a task awaits: a statement, or a transaction's begin or end.
 //
-// A call lies in a list of its pool, or of a connection, until it is sent; then a connection has it until finish().
+// A call is in a list of its pool, or of a connection, until it is sent; then a connection holds it until finish().
 
 #pragma once
 
@@ -41,24 +41,24 @@ class Call final : public Leaf, public Link {
 
   Sql sql{""};
   std::span<const db::Value> values;
-  std::string_view script;     // Of Begin, Script and CopyIn: what is sent.
-  std::source_location place;  // Of Begin: the call that began it.
-  bool is_unbounded = false;   // Of Begin: hold_max does not end it.
-  std::uint32_t rows_max = 0;  // Of Fetch: how many of the portal's rows.
-  bool is_first = false;       // Of Fetch: it makes the portal.
-  bool has_more = false;       // Of Fetch, after it.
-  Copy* copy = nullptr;        // Of CopyIn and CopyOut: begun when the call completes.
+  std::string_view script;     // For Begin, Script and CopyIn: the text that is sent.
+  std::source_location place;  // For Begin: the place of the call that began it.
+  bool is_unbounded = false;   // For Begin: hold_max does not end it.
+  std::uint32_t rows_max = 0;  // For Fetch: the number of rows to fetch.
+  bool is_first = false;       // For Fetch: it creates the portal.
+  bool has_more = false;       // For Fetch: whether the portal has more rows afterwards.
+  Copy* copy = nullptr;        // For CopyIn and CopyOut: has begun when the call completes.
   Rows rows;
   Written written;
 
   Kind kind() const noexcept { return kind_; }
-  // It has a statement that is prepared.
+  // Whether it has a prepared statement.
   bool has_statement() const noexcept {
     return kind_ == Kind::Query || kind_ == Kind::Execute || kind_ == Kind::Fetch || kind_ == Kind::CopyOut;
   }
-  // It has no portal yet.
+  // Whether it has no portal yet.
   bool binds() const noexcept { return kind_ != Kind::Fetch || is_first; }
-  // It leaves as a Query, and is a group by itself.
+  // Whether it is sent as a Query, which is a group of its own.
   bool is_simple() const noexcept {
     return kind_ == Kind::Script || kind_ == Kind::Commit || kind_ == Kind::CopyIn || kind_ == Kind::CopyOut;
   }
@@ -66,21 +66,21 @@ class Call final : public Leaf, public Link {
 
   // For the pool and its connections.
   void set_transaction(std::uint64_t transaction) noexcept { transaction_ = transaction; }
-  // Complete: the task continues, now or later. The call may be gone when this returns.
+  // Completes the call: its task continues, now or later. The call may be destroyed when this returns.
   void finish(Result<>&& result) noexcept;
   void note_sent() noexcept;
-  // To be sent once more.
+  // Prepares it for being sent again.
   void start_again() noexcept;
 
-  bool is_read = false;              // TextFacts.
+  bool is_read = false;              // From TextFacts.
   bool is_group = false;             // The same.
-  bool is_alone = false;             // Has its own Sync: what it was sent with has failed.
-  bool was_lost = false;             // Its answer was lost once, with its connection.
+  bool is_alone = false;             // Gets a Sync of its own, because a statement of its group has failed.
+  bool was_lost = false;             // Its response was lost once, with its connection.
   bool was_renewed = false;          // Its statement was prepared again for it.
-  bool is_cancelled = false;         // Its task wants no answer any more.
+  bool is_cancelled = false;         // Its task no longer waits for a response.
   bool is_too_large = false;         // Its rows are dropped.
-  Connection* connection = nullptr;  // That was sent it, or that it waits for.
-  Instant since;                     // When it was asked for.
+  Connection* connection = nullptr;  // The connection that it was sent on, or that it waits for.
+  Instant since;                     // When the task made the call.
 
  private:
   static void cancel(Leaf& leaf) noexcept;
@@ -89,16 +89,16 @@ class Call final : public Leaf, public Link {
   const Kind kind_;
   std::uint64_t transaction_;
   StageClock* stages_ = nullptr;
-  Instant asked_;  // Of a request that is measured, as the next:
+  Instant asked_;  // For a measured request, like the next ones:
   Instant sent_;
   bool is_starting_ = false;
   bool is_finished_ = false;
   Result<> result_;
 };
 
-// What the one who asked for `sql` is told of its failure.
+// The error that the caller of `sql` gets for a failure.
 Error failure_of(const Sql& sql, Error&& error) noexcept;
-// What a statement of a read-only transaction that is not its caller's has failed with.
+// The error of a statement in a read-only transaction that the caller did not begin.
 Error failure_of_reading(Error&& error);
 
 }  // namespace keel::db::postgres::internal

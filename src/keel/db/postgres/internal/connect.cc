@@ -38,7 +38,7 @@ Task<Stream> put_tls_over(Pool& pool, Stream plain, std::string host) {
     if (pool.settings().server.ssl_mode == SslMode::Prefer) co_return std::move(plain);
     co_return fail(Code::Unavailable, "the server has no TLS, and sslmode demands it");
   }
-  // What follows the answer in clear text would be taken for something that came encrypted (CVE-2021-23222).
+  // Cleartext after the response would be mistaken for encrypted data (CVE-2021-23222).
   co_await plain.end_reading();
   tls::ClientContext context = *pool.settings().tls;
   co_return co_await tls::connect(std::move(context), std::move(host), std::move(plain));
@@ -54,7 +54,7 @@ Task<BackendKeyData> log_in(Pool& pool, Reader& reader, Stream& stream, ServerAd
   std::vector<StartupParameter> parameters = {{"client_encoding", "UTF8"}, {"datestyle", "ISO"}};
   if (!to.application_name.empty()) parameters.push_back({"application_name", to.application_name});
   if (!to.options.empty()) parameters.push_back({"options", to.options});
-  // A pooler takes no settings that it does not know.
+  // A pooler rejects settings that it does not know.
   if (settings.options.statement_timeout > Duration() && !settings.options.pooler) {
     parameters.push_back({"statement_timeout", timeout});
   }
@@ -176,7 +176,7 @@ Task<Stream> dial(Pool& pool, ServerAddress server) {
   io::SocketOptions socket;
   socket.no_delay = true;
   socket.keep_alive = io::KeepAlive{.idle = 30_s, .interval = 5_s, .count = 4};
-  // What the system does not grant, it does without.
+  // If the system rejects an option, the connection works without it.
   static_cast<void>(plain.set_options(socket));
   if (!pool.settings().tls) co_return std::move(plain);
   co_return co_await put_tls_over(pool, std::move(plain), server.host);

@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/connect.h — a connection to the server, with TLS where it is wanted, and the login.
+// keel/db/postgres/internal/connect.h — connects to the server, with TLS if it is configured, and logs in.
 
 #pragma once
 
@@ -22,11 +22,11 @@ struct Connected {
   ServerAddress server;
 };
 
-// To the first server that lets us in and is what target_session_attrs asks for, within the connect_timeout of each.
-// The messages that follow come by `reader`, which is made anew.
+// Connects to the first server that accepts the login and is what target_session_attrs asks for, with the
+// connect_timeout for each. `reader` is reset, and reads the messages that follow.
 Task<Connected> connect(Pool& pool, Reader& reader);
 
-// Only the connection, with TLS: for a CancelRequest.
+// Only connects, with TLS, but does not log in: for a CancelRequest.
 Task<Stream> dial(Pool& pool, ServerAddress server);
 
 }  // namespace keel::db::postgres::internal

@@ -1,16 +1,17 @@
 // keel/db/postgres/internal/connection.h — one session of a server, on one loop: one group of statements at a time.
 //
-// It connects, logs in, and serves until the connection ends; then its pool connects it again. What it is sent:
+// It connects, logs in, and serves until the connection ends; then it reconnects. It can be given:
 //
-//   a group          [parse, describe, sync] for each statement that is new here, and after their descriptions
-//                    [bind, execute] for each call and one sync. Of several calls the ones behind one that fails are
-//                    skipped by the server: the pool sends them again, each with a sync of its own.
-//   a transaction    has the connection to itself. What begins it, savepoints, and what undoes them wait in `pending`
-//                    and leave with the statement that follows. Each statement is preceded by a savepoint, so that one
-//                    that fails leaves the transaction as it was, as on every other database (session.h).
+//   a group          [parse, describe, sync] for each statement that is new on this connection, and after their
+//                    descriptions [bind, execute] for each call and one sync. If a call fails, the server skips the
+//                    calls after it, and the pool sends them again, each with a sync of its own.
+//   a transaction    has the connection to itself. The commands that begin it, and set or undo savepoints, wait in
+//                    `pending` and are sent with the next statement. Each statement is preceded by a savepoint, so that
+//                    a statement that fails leaves the transaction unchanged, as on every other database (session.h).
 //
-// Cancel: a CancelRequest on a connection of its own. The session is not used for anything else until the server has
-//         taken it; an answer that does not come within `cancel_grace` ends the connection.
+// Cancel: a CancelRequest is sent on a connection of its own. The session is not used for anything else until the
+// server
+//         has taken the request; if no response comes within `cancel_grace`, the session's connection is closed.
 
 #pragma once
 
@@ -51,25 +52,25 @@ class Connection {
   Connection& operator=(const Connection&) = delete;
   ~Connection();
 
-  // Connects, and again after each end, until end().
+  // Connects, and reconnects whenever the connection ends, until end().
   void begin();
-  // Says goodbye when nothing is under way, and ends.
+  // Closes the session as soon as it is unused, and stops reconnecting.
   void end() noexcept;
   bool has_ended() const noexcept { return !keeping_.is_running(); }
 
   bool is_connected() const noexcept { return phase_ != Phase::Down; }
-  // Connected, and nothing and no transaction is under way.
+  // Whether it is connected and runs neither a group nor a transaction.
   bool is_free() const noexcept {
     return phase_ == Phase::Idle && transaction_.number == 0 && !is_ending_ && !is_old_ && !is_held_by_cancel();
   }
   bool is_in_use() const noexcept { return is_connected() && !is_free(); }
 
-  // Reads, or writes of a group, or one call. Free before.
+  // Sends reads, or writes of a group, or one call. Requires a free connection.
   void send(std::span<Call* const> calls);
 
   // --- a transaction
 
-  // `begin` has the SQL that begins it; it leaves with the first statement.
+  // `begin` has the SQL that begins it, which is sent with the first statement.
   void begin_transaction(std::uint64_t number, const Call& begin);
   std::uint64_t transaction() const noexcept { return transaction_.number; }
   void submit(Call& call) noexcept;
@@ -78,29 +79,29 @@ class Connection {
   bool release(std::uint64_t savepoint);
   void roll_back_to(std::uint64_t savepoint) noexcept;
 
-  // The task of `call`, which was sent, has ended.
+  // The task of `call`, which was sent, is being destroyed or cancelled.
   void cancel(Call& call) noexcept;
 
   // --- a COPY that has begun (connection_copy.cc)
 
-  // Whether more may be sent now.
+  // Whether more data may be sent now.
   bool has_copy_room() const noexcept;
   void send_copy(std::string_view bytes);
   void finish_copying_in();
-  // Its rows were taken.
+  // The task has taken the received rows.
   void resume_reading() noexcept;
-  // Nobody waits for it any more: the server ends it.
+  // The task no longer waits for the COPY: the server is made to end it.
   void leave_copy() noexcept;
 
  private:
   enum class Phase : std::uint8_t { Down, Idle, Preparing, Executing, Ending };
   enum class Mark : std::uint8_t { None, Set, Failed };
   struct Slot {
-    Call* call;  // Null: it is complete, or nobody waits for it any more.
+    Call* call;  // Null: the call is complete, or no task waits for it any more.
     Statement* statement;
-    bool is_done = false;  // The server has answered it, or was not asked.
-    bool is_read = false;  // The call's, which may be gone.
-    bool repeats = false;  // It has done nothing, and is sent again.
+    bool is_done = false;  // The server has responded to it, or it was not sent.
+    bool is_read = false;  // Copied from the call, which may be destroyed.
+    bool repeats = false;  // It had no effect, and is sent again.
   };
   struct Asked {
     Statement* statement;
@@ -112,12 +113,12 @@ class Connection {
     static void done(StartCore& start) noexcept;
     Connection& connection;
   };
-  // The one that has the connection.
+  // The transaction that has the connection.
   struct Open {
     std::uint64_t number = 0;  // 0: none.
     std::string pending;
     Mark mark = Mark::None;
-    bool has_begun = false;  // At the server.
+    bool has_begun = false;  // The server has begun it.
     bool is_expired = false;
     bool is_lost = false;
     bool wants_roll_back = false;
@@ -190,46 +191,46 @@ class Connection {
   Reader reader_;
   std::unique_ptr<Pipeline> pipeline_;
   BackendKeyData key_;
-  ServerAddress server_;           // That it is connected to.
-  std::optional<Error> farewell_;  // What the server said before it closed.
+  ServerAddress server_;           // The server that it is connected to.
+  std::optional<Error> farewell_;  // The server's last error before it closed the connection.
 
   std::vector<Slot> slots_;
   std::vector<Asked> asked_;
-  std::size_t at_ = 0;  // The slot, or what is asked for, whose answers come.
-  int syncs_ = 0;       // That are to be answered.
+  std::size_t at_ = 0;  // The slot, or the requested description, whose responses arrive now.
+  int syncs_ = 0;       // The number of Syncs without a response so far.
   bool is_committing_ = false;
   bool is_marked_ = false;            // The savepoint of the statement was sent.
-  bool is_in_prologue_ = false;       // The first answer is that of a Query before the group.
-  std::optional<Error> group_error_;  // Of what has no call: the prologue, a roll-back, a Sync.
+  bool is_in_prologue_ = false;       // The first response belongs to a Query before the group.
+  std::optional<Error> group_error_;  // The error of a part without a call: the prologue, a roll-back, a Sync.
   Buffer scratch_;
-  std::string commit_;  // What a commit sends.
+  std::string commit_;  // The text that a commit sends.
 
   Open transaction_;
-  List<Call> own_;  // Statements of the transaction that wait for the one before.
+  List<Call> own_;  // Statements of the transaction that wait for the previous one.
   Member<Timer, Connection, &Connection::hold_expired> hold_{*this};
   Member<Timer, Connection, &Connection::held_long> long_{*this};
 
   Member<Timer, Connection, &Connection::is_aged> age_{*this};
-  bool is_old_ = false;       // It is closed when nothing is under way, and made again.
-  bool is_retiring_ = false;  // It is being closed for that.
+  bool is_old_ = false;       // It is to be replaced as soon as it is unused.
+  bool is_retiring_ = false;  // It is being closed in order to be replaced.
 
-  // A server that says nothing for longer than a statement may take is gone.
+  // A server that sends nothing for longer than a statement may take counts as lost.
   Member<Timer, Connection, &Connection::is_silent> silence_{*this};
   Instant heard_;
 
-  Copy* copy_ = nullptr;       // It has begun, and somebody waits for it.
-  Event may_read_;             // Its rows were taken.
-  bool is_copy_ = false;       // The group is one.
-  bool is_copy_sent_ = false;  // All of it, or that there will not be more.
+  Copy* copy_ = nullptr;       // The COPY that has begun, while a task waits for it.
+  Event may_read_;             // The received rows of a COPY were taken.
+  bool is_copy_ = false;       // The group is a COPY.
+  bool is_copy_sent_ = false;  // All data, or the end of the data, was sent.
 
-  Stream* stream_ = nullptr;  // While it is connected.
+  Stream* stream_ = nullptr;  // Null while it is not connected.
   Buffer out_;
   Buffer sending_;
   Event has_output_;
   Event wants_cancel_;
-  Event is_answered_;  // Nothing is under way.
+  Event is_answered_;  // Set when nothing waits for a response.
   bool is_cancelling_ = false;
-  std::uint64_t groups_ = 0;   // That were begun.
+  std::uint64_t groups_ = 0;   // The number of groups begun.
   std::uint64_t cancels_ = 0;  // The group that is to be cancelled.
   Keeping keeping_{*this};
 };

@@ -1,6 +1,6 @@
 // keel/db/postgres/internal/inet_text.h — inet and cidr as text, and back.
 //
-// False: the bytes, or the text, are none of the type, and `to` may have anything behind its end.
+// False: the bytes, or the text, are not of the type, and the bytes after the end of `to` are unspecified.
 //
 // Source: network.c of the server.
 

@@ -32,7 +32,7 @@ void append_numeric_head(Buffer& to, int groups, int weight, std::uint16_t sign,
 
 constexpr int floor_of_quarter(int value) { return value >= 0 ? value / 4 : -((3 - value) / 4); }
 
-// A decimal number: its digits without zeros in front, and where the point stands in them.
+// A decimal number: its digits without leading zeros, and the position of the point.
 struct Decimal {
   std::string_view whole;
   std::string_view fraction;
@@ -127,7 +127,7 @@ bool append_numeric_text(std::string_view bytes, Buffer& to) {
       to.append({text, group_digits});
     }
   }
-  // Behind it.
+  // After the point.
   if (scale > 0) {
     to.push_back('.');
     int left = scale;
@@ -138,7 +138,7 @@ bool append_numeric_text(std::string_view bytes, Buffer& to) {
       to.append(shown);
     }
   }
-  if (is_zero && sign == sign_negative) {  // No server sends it.
+  if (is_zero && sign == sign_negative) {  // No server sends a negative zero.
     char* text_start = to.data() + start;
     std::memmove(text_start, text_start + 1, to.size() - start - 1);
     to.resize(to.size() - 1);
@@ -161,16 +161,18 @@ bool append_numeric_bytes(std::string_view text, Buffer& to) {
   if (scale > scale_max) return false;
   int first = 0;
   while (first < decimal.size() && decimal.digit(first) == 0) ++first;
-  int last = decimal.size();  // One beyond the last that is not zero.
+  int last = decimal.size();  // One after the last digit that is not zero.
   while (last > first && decimal.digit(last - 1) == 0) --last;
   if (first == last) {
     append_numeric_head(to, 0, 0, 0, scale);
     return true;
   }
-  const int point = static_cast<int>(decimal.whole.size()) + decimal.exponent;  // Index of the first digit behind it.
+  const int point =
+      static_cast<int>(decimal.whole.size()) + decimal.exponent;  // Index of the first digit after the point.
   const int weight = floor_of_quarter(point - first - 1);
   if (weight > std::numeric_limits<std::int16_t>::max()) return false;
-  const int start = point - group_digits * (weight + 1);  // Of the first group; may lie before the first digit.
+  const int start =
+      point - group_digits * (weight + 1);  // The start of the first group; may lie before the first digit.
   const int groups = (last - start + group_digits - 1) / group_digits;
   append_numeric_head(to, groups, weight, decimal.is_negative ? sign_negative : 0, scale);
   for (int i = 0; i < groups; ++i) {
@@ -195,7 +197,7 @@ void append_real_text(double value, bool is_single, Buffer& to) {
   const char* digits_of_exponent = all.data() + e + 1;
   if (*digits_of_exponent == '+') ++digits_of_exponent;
   std::from_chars(digits_of_exponent, end, exponent);
-  // Where the server changes to an exponent (d2s.c, f2s.c).
+  // The server uses an exponent here (d2s.c, f2s.c).
   if (exponent < -4 || exponent >= (is_single ? 6 : 15)) return to.append(all);
   char digits[32];
   int count = 0;

@@ -10,11 +10,11 @@
 
 namespace keel::db::postgres {
 
-// Appends the text as the server writes it: 1.50, -0.001, NaN, -Infinity. False: `bytes` are no numeric.
+// Appends the text as the server writes it: 1.50, -0.001, NaN, -Infinity. False: `bytes` are not a numeric.
 [[nodiscard]] bool append_numeric_text(std::string_view bytes, Buffer& to);
 
 // Appends the binary form of digits with an optional sign, point and exponent, of NaN or of Infinity. False: `text` is
-// nothing of that, or has more digits than a numeric; then `to` may have anything behind its end.
+// none of these, or has more digits than a numeric; then the bytes after the end of `to` are unspecified.
 [[nodiscard]] bool append_numeric_bytes(std::string_view text, Buffer& to);
 
 // Appends the shortest text that names the double, or the float, in the server's form: 0.1, 1e+20, NaN, -Infinity.

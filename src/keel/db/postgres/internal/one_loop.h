@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/one_loop.h — a loop for what a program does before it has others: it runs tasks one by one.
+// keel/db/postgres/internal/one_loop.h — a loop that runs tasks one by one, before a program has other loops.
 //
 // Threads: the one that made it, which runs no other loop.
 

@@ -75,7 +75,8 @@ void Pool::submit(Call& call) noexcept {
     }
     if (waiting_count_ >= settings_.options.waiting_max) {
       counters_.refused.add();
-      return fail(Code::ResourceExhausted, "as many statements wait for a connection to the database as may");
+      return fail(Code::ResourceExhausted,
+                  "too many statements wait for a connection to the database (limit: waiting_max)");
     }
     if (call.has_statement()) {
       const TextFacts& known = facts(call.sql);
@@ -137,7 +138,7 @@ Connection* Pool::find_free() noexcept {
   return nullptr;
 }
 
-// What goes out with `first`, which is the first of those that wait.
+// Collects the calls that are sent together with `first`, which is the first waiting call.
 void Pool::collect(Call& first, std::vector<Call*>& into) {
   into.clear();
   into.push_back(&first);
@@ -181,7 +182,7 @@ void Pool::dispatch() {
   }
   watch_waiting();
   count();
-  if (is_closing_) end_if_done();  // Last: then the pool may be gone.
+  if (is_closing_) end_if_done();  // Must come last: the pool may be destroyed by it.
 }
 
 void Pool::count() noexcept {
@@ -196,7 +197,7 @@ void Pool::count() noexcept {
   counters_.waiting.set(waiting_count_);
 }
 
-// The first that waits has waited longest.
+// The first waiting call has waited longest.
 void Pool::watch_waiting() noexcept {
   if (waiting_.empty() && again_.empty()) {
     if (wait_timer_.is_running()) loop_.stop_timer(wait_timer_);
@@ -255,7 +256,7 @@ void Pool::disconnected(const Error* why) noexcept {
   const bool was_reached = !unreachable_;
   unreachable_ =
       Error::text(Code::Unavailable, "the database cannot be reached: " + why->describe()).from_environment();
-  // Once for an outage, on each worker.
+  // Logged once per outage, on each worker.
   if (was_reached) log::Logger("db").warn("the database cannot be reached; it is tried again", *why);
   fail_waiting(*unreachable_);
   if (was_reached && settings_.on_outage) settings_.on_outage();
@@ -275,7 +276,7 @@ void Pool::end_if_done() noexcept {
   bool is_listened_to = false;
   listenings_.for_each([&](Listening& listening) { is_listened_to = is_listened_to || listening.is_used(); });
   if (is_listened_to) return;
-  // None was begun, or all have ended by now.
+  // No connection was begun, or all have ended.
   if (std::all_of(connections_.begin(), connections_.end(), [](const auto& one) { return one->has_ended(); })) {
     has_ended_.store(true, std::memory_order_release);
   }

@@ -1,9 +1,9 @@
 // keel/db/postgres/internal/pool.h — the connections of one loop, and the calls that wait for one.
 //
-// What was asked for within one event-loop iteration is sent at its end: reads together in one group, writes one by one
-// on the connections that are free. Calls that find none wait in the order in which they came, at most `wait_max`.
+// The calls of one event-loop iteration are sent at its end: reads together in one group, writes one by one on the free
+// connections. Calls that find no free connection wait in their order of arrival, at most `wait_max`.
 //
-// Threads: the loop's, but for stats(), close() and is_idle().
+// Threads: the loop's, except for stats(), close() and is_idle().
 
 #pragma once
 
@@ -36,12 +36,12 @@ class Loop;
 
 namespace keel::db::postgres::internal {
 
-// What all loops of a database have in common. Nothing of it changes.
+// The settings that all loops of a database share. They never change.
 struct Settings {
   DatabaseOptions options;
   ConnectOptions server;
   std::string passwords;                  // The text of the file of passwords.
-  std::optional<tls::ClientContext> tls;  // None: sslmode=disable.
+  std::optional<tls::ClientContext> tls;  // Absent: sslmode=disable.
   Executor* lookups = nullptr;
   Function<void()> on_outage;  // Set before the first pool.
 };
@@ -66,14 +66,14 @@ class Pool {
 
   // Connects.
   void begin();
-  // Any thread: what waits is completed, then the connections end.
+  // Any thread: fails the waiting calls and ends the connections.
   void close() noexcept;
-  // Any thread. Nothing waits or runs.
+  // Any thread. Whether no call waits or runs.
   bool is_idle() const noexcept { return calls_.get() == 0; }
-  // Any thread: close() has come to its end, or nothing was begun.
+  // Any thread. Whether close() is complete, or nothing was begun.
   bool has_ended() const noexcept { return has_ended_.load(std::memory_order_acquire); }
 
-  // One that is closed with the pool, and ends before it.
+  // Registers a listening connection, which is closed with the pool and destroyed before it.
   void add(Listening& listening) noexcept { listenings_.push_back(listening); }
 
   void submit(Call& call) noexcept;
@@ -87,9 +87,9 @@ class Pool {
   void disconnected(const Error* why) noexcept;
   void is_free_again() noexcept { schedule(); }
   void ended(Connection& connection) noexcept;
-  // Calls that were sent and not executed, in their order: they are the first to be sent again.
+  // Takes calls that were sent but not executed, in their order: they are sent before all others.
   void send_again(Call& call) noexcept;
-  // Why a transaction is over that neither committed nor was let go.
+  // Why a transaction ended that was neither committed nor dropped.
   enum class Early : std::uint8_t { Expired, Lost };
   void ended_early(std::uint64_t transaction, Early why) noexcept;
   void call_over() noexcept { calls_.subtract(); }
@@ -100,7 +100,7 @@ class Pool {
     explicit Posted(Pool& p, Run r) noexcept : Job(r), pool(p) {}
     Pool& pool;
   };
-  // The last transactions of a connection that ended so: their tasks may ask for more of them.
+  // The last transactions of a connection that ended early: their tasks may still send statements for them.
   struct EndedEarly {
     struct One {
       std::uint64_t transaction = 0;
@@ -122,7 +122,7 @@ class Pool {
 
   const Settings& settings_;
   io::Loop& loop_;
-  std::atomic<std::uint64_t>& numbers_;  // Of transactions.
+  std::atomic<std::uint64_t>& numbers_;  // The last number that was given to a transaction.
   Resolver resolver_;
   PoolCounters counters_;
   SingleWriterCounter calls_;
@@ -133,7 +133,7 @@ class Pool {
   std::size_t waiting_count_ = 0;
   std::vector<Call*> group_;
   std::unordered_map<const char*, TextFacts> facts_;
-  std::optional<Error> unreachable_;     // Why nobody is connected, once an attempt has failed.
+  std::optional<Error> unreachable_;     // Why no connection is open, after an attempt has failed.
   std::vector<EndedEarly> ended_early_;  // By connection.
   bool is_scheduled_ = false;
   bool is_closing_ = false;

@@ -1,4 +1,5 @@
-// keel/db/postgres/internal/saslprep.h — passwords as SASLprep has them (RFC 4013), as far as scram.h says.
+// keel/db/postgres/internal/saslprep.h — normalises passwords by SASLprep (RFC 4013), to the extent that scram.h
+// states.
 
 #pragma once
 

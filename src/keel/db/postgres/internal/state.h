@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/state.h — what a Database has: its settings, and a pool for each loop.
+// keel/db/postgres/internal/state.h — the state of a Database: its settings, and a pool for each loop.
 
 #pragma once
 
@@ -35,19 +35,19 @@ struct Database::State {
     std::unique_ptr<internal::Pool> pool;
   };
 
-  // Of the calling thread's loop, made at its first use.
+  // The pool of the calling thread's loop, created at its first use.
   Result<internal::Pool*> pool() {
     io::Loop* const loop = io::Loop::current();
     if (internal::recent_pool.database == number && internal::recent_pool.loop == loop && loop != nullptr) [[likely]]
       return internal::recent_pool.pool;
     if (loop == nullptr) {
       return fail(Code::FailedPrecondition,
-                  "PostgreSQL is asked by tasks on a loop; this one is elsewhere: resume_on its worker first");
+                  "only a task on a worker can query PostgreSQL: return to the worker with resume_on() first");
     }
     return pool_of(*loop);
   }
   Result<internal::Pool*> pool_of(io::Loop& loop);
-  // Null: it has none.
+  // Null: the loop has no pool.
   internal::Pool* known(const io::Loop* loop) {
     std::lock_guard lock(mutex);
     for (const Owned& owned : pools) {

@@ -31,15 +31,15 @@ bool is_one_of(std::string_view word, const std::array<std::string_view, N>& wor
 }
 
 constexpr std::array<std::string_view, 5> reading = {"select", "values", "table", "show", "with"};
-// "share" and "update" lock rows, "into" makes a table; nextval and the others are the server's own that change
-// something. So may all that begin with pg_ and lo_.
+// "share" and "update" lock rows, and "into" creates a table; nextval and the others are built-in functions that change
+// data. All functions that begin with pg_ and lo_ may do so as well.
 constexpr std::array<std::string_view, 15> changing = {"insert", "update",     "delete", "merge", "into",
                                                        "share",  "nextval",    "setval", "call",  "dblink",
                                                        "notify", "set_config", "listen", "copy",  "dblink_exec"};
 constexpr std::array<std::string_view, 8> control = {"begin",    "start", "commit",    "end",
                                                      "rollback", "abort", "savepoint", "release"};
 
-// Goes over a text and tells its words, comments and semicolons.
+// Splits a text into its words, comments and semicolons.
 class Scan {
  public:
   enum class What : unsigned char { End, Word, Comment, Semicolon, Other };
@@ -63,7 +63,7 @@ class Scan {
       } else if (c == '$' && skip_dollar_quoted()) {
       } else if (is_word_start(c)) {
         while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-        // The letter of e'…' is a part of the literal.
+        // The letter of e'…' belongs to the literal.
         if (at_ - begin == 1 && at_ < text_.size() && text_[at_] == '\'') continue;
         found = text_.substr(begin, at_ - begin);
         return What::Word;
@@ -81,7 +81,7 @@ class Scan {
   }
 
   std::string_view found;
-  std::size_t offset() const noexcept { return at_; }  // Behind what was found.
+  std::size_t offset() const noexcept { return at_; }  // The offset after the last item.
 
  private:
   bool has(char c, std::size_t after) const noexcept { return at_ + after < text_.size() && text_[at_ + after] == c; }
@@ -89,10 +89,10 @@ class Scan {
     for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
       if (escapes && text_[at_] == '\\') ++at_;
     }
-    ++at_;  // A doubled quote begins another literal, which comes to the same.
+    ++at_;  // A doubled quote counts as the start of another literal, which has the same effect.
     if (at_ > text_.size()) at_ = text_.size();
   }
-  void skip_comment() noexcept {  // They nest.
+  void skip_comment() noexcept {  // Comments nest.
     int depth = 0;
     while (at_ < text_.size()) {
       if (text_[at_] == '/' && has('*', 1)) {

@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/statement_text.h — what a client can tell from a statement's text alone.
+// keel/db/postgres/internal/statement_text.h — facts that a client can learn from a statement's text alone.
 
 #pragma once
 
@@ -9,30 +9,30 @@
 namespace keel::db::postgres::internal {
 
 struct TextFacts {
-  // It surely changes nothing: it may share a Sync with others, and be sent again when its answer was lost. A function
-  // that it calls may change something nevertheless: `-- volatile` in the text says that.
+  // The statement changes no data: it may share a Sync with others, and be sent again if its response was lost. If it
+  // calls a function that changes data, its text has to contain `-- volatile`.
   bool is_read = false;
-  // `-- group`: a write that may share a transaction with others.
+  // The text contains `-- group`: a write that may share a transaction with others.
   bool is_group = false;
 };
 
-// One pass over the text; literals, quoted names and comments are left alone, but for the two marks.
+// One pass over the text. Ignores literals, quoted names and comments, except for the two marks.
 TextFacts facts_of(std::string_view text) noexcept;
 
-// The text with parameters as $1, $2, …, in the order in which their names come first.
+// The text with its named parameters replaced by $1, $2, …, in the order of their first occurrence.
 std::string with_numbers(std::string_view text);
 
 // The word that begins or ends a transaction ("commit") in a script of several statements; empty: there is none.
 std::string_view find_transaction_control(std::string_view script) noexcept;
 
-// The statements of a script, each from its first byte, without blanks and comments before it and the semicolon behind.
+// The statements of a script, without the blanks and comments before each of them and the semicolon after it.
 std::vector<std::string_view> statements_of(std::string_view script);
 
-// What a statement is that PostgreSQL does not take in a transaction.
+// Facts about a statement that PostgreSQL does not allow in a transaction.
 struct AloneFacts {
   bool is_alone = false;      // create index concurrently, vacuum, create database, …
-  bool is_repeatable = true;  // When it has run already, or half: false of one without `if [not] exists`.
-  std::string_view index;     // That is created concurrently, where its name is in no quotes.
+  bool is_repeatable = true;  // Whether it can run again after it ran wholly or partly: needs `if [not] exists`.
+  std::string_view index;     // The index that is created concurrently, if its name is not quoted.
 };
 AloneFacts alone_facts_of(std::string_view statement) noexcept;
 

@@ -1,9 +1,9 @@
 // keel/db/postgres/internal/statements.h — the statements that one connection has prepared, at most `max` of them.
 //
-// The one that was used longest ago makes room, and is closed at the server with what is sent next. A statement is
-// named by a hash of its text, so that it has one name on every connection, as a pooler that keeps statements wants it.
+// The least recently used statement is evicted, and closed at the server with the next message. A statement is named by
+// a hash of its text, so that it has the same name on every connection, as a pooler that keeps statements requires.
 //
-// Lifetime: a Statement that somebody uses (users != 0) stays.
+// Lifetime: a Statement that is in use (users != 0) is not evicted.
 // Cost:     find(): a hash of the text.
 
 #pragma once
@@ -24,13 +24,13 @@
 namespace keel::db::postgres::internal {
 
 struct Statement : Link {
-  std::string_view text;  // The Sql's.
-  std::string numbered;   // What the server is sent in its place; empty: the text.
+  std::string_view text;  // The text of the Sql.
+  std::string numbered;   // The text with numbered parameters, if that is sent instead; else empty.
   std::string name;
   std::vector<Oid> parameters;
   Columns columns;
   bool is_described = false;
-  bool is_asked_for = false;  // Its description is on its way.
+  bool is_asked_for = false;  // Its description was requested.
   int users = 0;
 
   std::string_view sent() const noexcept { return numbered.empty() ? text : numbered; }
@@ -43,14 +43,13 @@ class Statements {
   Statements(const Statements&) = delete;
   Statements& operator=(const Statements&) = delete;
 
-  // The statement of `sql`, new or not. std::bad_alloc.
+  // The statement of `sql`, which is added if it is new. Throws std::bad_alloc.
   Statement& find(const Sql& sql);
-  // The server does not have it as it was described: it is prepared again under another name.
+  // Called if the server's statement no longer matches its description: it is prepared again under another name.
   void renew(Statement& statement);
-  // Of those that had to make room, or were renewed: the names that are to be closed at the server. The caller clears
-  // it.
+  // The names of evicted or renewed statements, which are to be closed at the server. The caller clears the list.
   std::vector<std::string>& to_close() noexcept { return to_close_; }
-  // Of a connection that has ended; nobody uses one.
+  // Forgets all statements after the connection has ended; none is in use.
   void forget() noexcept;
 
   std::size_t size() const noexcept { return by_text_.size(); }
@@ -58,7 +57,7 @@ class Statements {
  private:
   const std::size_t max_;
   std::unordered_map<std::string_view, std::unique_ptr<Statement>> by_text_;
-  List<Statement> by_use_;  // The one that was used last is the last.
+  List<Statement> by_use_;  // The most recently used statement is the last.
   std::vector<std::string> to_close_;
   std::uint64_t renewed_ = 0;
 };

@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/wire.h — numbers and texts as PostgreSQL's protocol has them: big-endian, ended by a zero.
+// keel/db/postgres/internal/wire.h — numbers (big-endian) and texts (ended by a zero byte) of PostgreSQL's protocol.
 
 #pragma once
 
@@ -54,7 +54,7 @@ inline char* store_text(char* to, std::string_view text) noexcept {
 
 inline Error broken(std::string_view text) { return Error::text(Code::Protocol, text).from_environment(); }
 
-// Takes from the front of a body. What is not there makes it broken, and gives zeros and empty texts from then on.
+// Reads from the front of a body. Reading past its end marks the cursor broken, and then returns zeros and empty texts.
 class Cursor {
  public:
   explicit Cursor(std::string_view bytes) noexcept : rest_(bytes) {}
@@ -78,7 +78,7 @@ class Cursor {
     rest_.remove_prefix(size);
     return bytes;
   }
-  // Up to its zero byte, which goes as well.
+  // Takes a text and its zero byte.
   std::string_view take_text() noexcept {
     const void* end = rest_.empty() ? nullptr : std::memchr(rest_.data(), 0, rest_.size());
     if (end == nullptr) [[unlikely]] {
@@ -92,7 +92,7 @@ class Cursor {
 
   std::string_view rest() const noexcept { return rest_; }
   bool is_broken() const noexcept { return is_broken_; }
-  // All was there, and nothing more.
+  // Whether the body was read exactly to its end.
   bool is_whole() const noexcept { return !is_broken_ && rest_.empty(); }
 
  private:
