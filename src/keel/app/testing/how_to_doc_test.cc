@@ -1,11 +1,14 @@
-// docs/streaming.md, docs/slow_route.md, compiled and run
+// docs/streaming.md, docs/slow_route.md, docs/paging.md, compiled and run
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "keel/app/app.h"
 #include "keel/app/testing/test_app.h"
@@ -31,6 +34,26 @@ struct Account {
   std::int64_t cents = 0;
 };
 
+struct PageQuery {
+  std::int64_t after = 0;
+  int limit = 20;
+
+  static constexpr bool optional_fields = true;
+  void rules(Check& check) const { check(limit).range(1, 100); }
+};
+
+struct AccountPage {
+  std::vector<Account> accounts;
+  std::optional<std::int64_t> next;
+};
+
+struct RichestQuery {
+  std::int64_t cents = std::numeric_limits<std::int64_t>::max();
+  std::int64_t id = std::numeric_limits<std::int64_t>::max();
+
+  static constexpr bool optional_fields = true;
+};
+
 // What takes long, and waits for nothing.
 std::uint64_t slow_digest(std::int64_t id) {
   std::uint64_t digest = 1'469'598'103'934'665'603u;
@@ -48,6 +71,7 @@ class Accounts {
     router_.get("/accounts.csv", *this, &Accounts::dump_some).get("/events", *this, &Accounts::events);
     router_.get("/summary", *this, &Accounts::summary).get("/digests/{id}", *this, &Accounts::digest);
     router_.get("/broken", *this, &Accounts::broken);
+    router_.get("/accounts", *this, &Accounts::list).get("/accounts/richest", *this, &Accounts::richest);
     app.serve(router_);
   }
 
@@ -57,6 +81,8 @@ class Accounts {
     co_await database_.execute("insert into accounts (owner, cents) values ($owner, $cents)", wanted);
     co_return http::Response(http::Status::Created);
   }
+  Task<http::Response> list(http::Request& request);
+  Task<http::Response> richest(http::Request& request);
   http::Response dump(http::Request& request);
   http::Response dump_some(http::Request& request);
   Task<> write_all(http::BodyWriter& out);
@@ -132,6 +158,27 @@ Task<http::Response> Accounts::digest(http::Request& request) {
   co_return http::Response::text(http::Status::Ok, std::to_string(digest));
 }
 
+Task<http::Response> Accounts::list(http::Request& request) {
+  auto query = co_await request.query<PageQuery>();
+  const auto limit = static_cast<std::size_t>(query.limit++);  // one more row shows whether there is a next page
+  AccountPage page;
+  page.accounts = co_await database_.query_many<Account>(
+      "select id, owner, cents from accounts where id > $after order by id limit $limit", query);
+  if (page.accounts.size() > limit) {
+    page.accounts.resize(limit);
+    page.next = page.accounts.back().id;
+  }
+  co_return http::Response::json(page);
+}
+
+Task<http::Response> Accounts::richest(http::Request& request) {
+  const auto last = co_await request.query<RichestQuery>();
+  co_return http::Response::json(
+      co_await database_.query_many<Account>("select id, owner, cents from accounts where (cents, id) < ($cents, $id) "
+                                             "order by cents desc, id desc limit 20",
+                                             last));
+}
+
 using TestAccounts = app::TestApp<Accounts>;
 
 app::TestAppOptions with_accounts() {
@@ -193,6 +240,27 @@ TEST(SlowRouteDoc, shows_the_stages_of_each_route_and_the_histogram_of_a_part) {
 TEST(SlowRouteDoc, computes_on_a_pool) {
   TestAccounts app(with_accounts());
   EXPECT_EQ(app.get("/digests/7").body(), std::to_string(slow_digest(7)));
+}
+
+TEST(PagingDoc, gives_each_account_once_and_no_next_on_the_last_page) {
+  TestAccounts app(with_accounts());
+  for (const char* owner : {"ada", "bob", "cyd"}) {
+    app.post("/accounts", R"({"owner":")" + std::string(owner) + R"(","cents":1})");
+  }
+
+  EXPECT_EQ(app.get("/accounts?limit=2").body(),
+            R"({"accounts":[{"id":1,"owner":"ada","cents":1},{"id":2,"owner":"bob","cents":1}],"next":2})");
+  EXPECT_EQ(app.get("/accounts?limit=2&after=2").body(), R"({"accounts":[{"id":3,"owner":"cyd","cents":1}]})");
+  EXPECT_EQ(app.get("/accounts?limit=101").status(), 400);
+}
+
+TEST(PagingDoc, continues_after_the_last_row_of_an_order_with_equal_values) {
+  TestAccounts app(with_accounts());
+  for (const char* owner : {"ada", "bob", "cyd"}) {
+    app.post("/accounts", R"({"owner":")" + std::string(owner) + R"(","cents":1})");
+  }
+
+  EXPECT_EQ(app.get("/accounts/richest?cents=1&id=2").body(), R"([{"id":1,"owner":"ada","cents":1}])");
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ TEST(Columns, reject_rows_that_are_not_as_described) {
     return std::string(result.error().message());
   };
   const std::string good = row_of({{"id", oid::int8}, {"name", oid::text}}, {"7", "ada"});
-  EXPECT_EQ(error(row_of({{"id", oid::int8}}, {"7"})), "the server sent a row of 1 columns, and described 2");
+  EXPECT_EQ(error(row_of({{"id", oid::int8}}, {"7"})), "the server sent a row of 1 columns, but described 2");
   EXPECT_EQ(error(row_of({{"id", oid::int4}, {"name", oid::text}}, {"7", "ada"})),
             "column 'id': the server sent bytes that are not a valid bigint");
   for (std::size_t size = 0; size < good.size(); ++size) error(good.substr(0, size));

@@ -3,9 +3,10 @@
 //   if (auto session = http::find_cookie(request, "session")) …
 //   KEEL_TRY_VOID(http::set_cookie(response, {.name = "session", .value = token, .max_age = 24_h}));
 //
-// Reading is lenient where RFC 6255 §5 A pair without '=', or without a token before it, is skipped. A name that comes
-// twice has its first value (the more specific path, §5.4). Writing is strict: a cookie that a browser would silently
-// drop is an error here.
+// Reading follows RFC 6265 §5, by which browsers return cookies unchanged. Pairs are separated at every ';', also
+// inside quotes; quotes are part of the value; nothing is decoded. A pair without '=', or without a token before it, is
+// skipped. A name that comes twice has its first value (the more specific path, §5.4). Writing is strict: a cookie that
+// a browser would silently drop is an error here.
 //
 // Lifetime: names and values are views into the head of the request.
 // Cost:     O(bytes) of the Cookie fields, for each search; no allocation and no hash table to be flooded.
