@@ -242,7 +242,7 @@ TEST(SlowRouteDoc, computes_on_a_pool) {
   EXPECT_EQ(app.get("/digests/7").body(), std::to_string(slow_digest(7)));
 }
 
-TEST(PagingDoc, gives_each_account_once_and_no_next_on_the_last_page) {
+TEST(PagingDoc, gives_each_account_once_and_null_as_next_on_the_last_page) {
   TestAccounts app(with_accounts());
   for (const char* owner : {"ada", "bob", "cyd"}) {
     app.post("/accounts", R"({"owner":")" + std::string(owner) + R"(","cents":1})");
@@ -250,7 +250,8 @@ TEST(PagingDoc, gives_each_account_once_and_no_next_on_the_last_page) {
 
   EXPECT_EQ(app.get("/accounts?limit=2").body(),
             R"({"accounts":[{"id":1,"owner":"ada","cents":1},{"id":2,"owner":"bob","cents":1}],"next":2})");
-  EXPECT_EQ(app.get("/accounts?limit=2&after=2").body(), R"({"accounts":[{"id":3,"owner":"cyd","cents":1}]})");
+  EXPECT_EQ(app.get("/accounts?limit=2&after=2").body(),
+            R"({"accounts":[{"id":3,"owner":"cyd","cents":1}],"next":null})");
   EXPECT_EQ(app.get("/accounts?limit=101").status(), 400);
 }
 
