@@ -23,6 +23,10 @@ function(keel_language target)
   target_compile_features(${target} PUBLIC cxx_std_23)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+  # GCC 13 and 14 take any reference that a function returns for one to a temporary argument of that function.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
+    target_compile_options(${target} PRIVATE -Wno-dangling-reference)
+  endif()
   # The libraries are static: nobody replaces their functions, which may therefore be inlined within a file, and their
   # thread-local variables lie in the program's own block, which saves a call at each access.
   target_compile_options(${target} PRIVATE -fno-semantic-interposition -ftls-model=initial-exec)
