@@ -57,7 +57,7 @@ TEST_F(Mistakes, a_file_that_is_named_must_exist) {
 }
 
 TEST_F(Mistakes, on_the_command_line_are_named) {
-  expect_refused(2, "--frobnicate: needs a value: --frobnicate=VALUE", {"--frobnicate"});
+  expect_refused(2, "--frobnicate: unknown option: --help lists all", {"--frobnicate"});
   expect_refused(2, "command line: unexpected argument \"serve\"", {"serve"});
   expect_refused(2, "--network.http.prot: unknown key; did you mean --network.http.port?", {"--network.http.prot=1"});
 }
@@ -73,7 +73,7 @@ TEST_F(Mistakes, in_the_environment_are_named) {
 
 TEST_F(Mistakes, all_are_told_at_once_a_line_each) {
   expect_refused(2,
-                 "--frob: needs a value: --frob=VALUE\n"
+                 "--frob: unknown option: --help lists all\n"
                  "fullstack: --network.http.prot: unknown key; did you mean --network.http.port?",
                  {"--frob", "--network.http.prot=1"});
 }

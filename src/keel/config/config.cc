@@ -211,7 +211,10 @@ class Loader {
         // It may be a secret, so it is not shown.
         problem("command line", {}, fmt::format("unexpected argument after {}", before));
       } else {
-        problem("command line", {}, fmt::format("unexpected argument \"{}\"", shown(arg)));
+        const bool is_file = arg.ends_with(".yaml") || arg.ends_with(".yml");
+        problem("command line", {},
+                fmt::format("unexpected argument \"{}\"{}", shown(arg),
+                            is_file ? "; a file is given as --config FILE" : ""));
       }
     }
     return settings;
@@ -223,11 +226,23 @@ class Loader {
     const std::string path(text.substr(0, equals));
     const std::string where = flag + shown(path);
     if (equals == std::string_view::npos) {
-      problem(where, {}, fmt::format("needs a value: {}=VALUE", where));
+      problem(where, {}, without_value_text(path, flag, where));
       return where;
     }
     settings.push_back({path, std::string(text.substr(equals + 1)), where});
     return equals + 1 == text.size() ? where : std::string();
+  }
+
+  // A word without dot and value that begins no key was meant as an option: --confg, --version.
+  std::string without_value_text(const std::string& path, std::string_view flag, const std::string& where) const {
+    const auto begins = [&path](const Field& f) { return path.substr(0, path.find('.')) == f.key; };
+    if (flag != "--" || path.find('.') != std::string::npos || std::ranges::any_of(subject_.schema.fields(), begins)) {
+      return fmt::format("needs a value: {}=VALUE", where);
+    }
+    for (const char* const option : {"config", "set", "print-config", "check-config", "help"}) {
+      if (distance(path, option) <= 2) return fmt::format("unknown option; did you mean --{}?", option);
+    }
+    return "unknown option: --help lists all";
   }
 
   std::vector<Setting> environment() const {

@@ -372,6 +372,17 @@ TEST_F(Config, wrong_variables_and_flags_are_named) {
             "--tags.x: \"x\" is not a place in the list: expected 0 to 0");
 }
 
+TEST_F(Config, an_option_that_is_none_is_not_taken_for_a_key) {
+  EXPECT_EQ(error("name: x", {"--version"}), "--version: unknown option: --help lists all");
+  EXPECT_EQ(error("name: x", {"--confg", "orders.yaml"}),
+            "--confg: unknown option; did you mean --config?\n"
+            "command line: unexpected argument after --confg");
+  EXPECT_EQ(error("name: x", {"--check-confg"}), "--check-confg: unknown option; did you mean --check-config?");
+  EXPECT_EQ(error("name: x", {"--network.http"}), "--network.http: needs a value: --network.http=VALUE");
+  EXPECT_EQ(error("name: x", {"orders.yaml"}),
+            "command line: unexpected argument \"orders.yaml\"; a file is given as --config FILE");
+}
+
 // Who forgets the equals sign, or writes a blank behind it, must not find the secret in a log.
 TEST_F(Config, a_word_that_may_be_the_value_of_a_flag_is_not_shown) {
   EXPECT_EQ(error("name: x", {"--password", "hunter2", "--set", "password", "hunter2", "--password=", "hunter2"}),
