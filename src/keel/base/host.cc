@@ -10,6 +10,7 @@
 #include <cstring>
 #include <latch>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -46,7 +47,7 @@ class SystemThread final : public Thread {
     // Only the main thread takes signals; a thread begins with all of them blocked, and unblocks those that its own
     // faults raise and the one that asks for its stack.
     std::optional<SignalsBlocked> blocked(std::in_place);
-    thread_ = std::thread([body = std::move(body), &has_begun] {
+    auto run = [body = std::move(body), &has_begun]() mutable {
       const SignalStack signal_stack;
       pool_trim();
       sigset_t own;
@@ -55,7 +56,12 @@ class SystemThread final : public Thread {
       pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
       has_begun.count_down();
       body();
-    });
+    };
+    try {
+      thread_ = std::thread(std::move(run));
+    } catch (const std::system_error& error) {  // What the library throws does not say that it is about a thread.
+      throw std::system_error(error.code(), "starting a thread: memory, or the limit of tasks (TasksMax=, ulimit -u)");
+    }
     blocked.reset();
     has_begun.wait();
     char shown[16] = {};  // The system rejects longer names.
