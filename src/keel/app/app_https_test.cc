@@ -165,6 +165,8 @@ TEST_F(HttpsApps, refuse_settings_that_make_no_sense) {
          "monitoring.metrics.export_address: expected an IP address");
   expect({certificate, "--monitoring.probes.https=true"}, "monitoring.probes.https: has no effect");
   expect({"--network.https.ocsp_response=x"}, "network.https.ocsp_response: has no effect");
+  expect({"--network.https.port=18443"}, "network.https.port: has no effect");
+  expect({"--network.https.address=::"}, "network.https.address: has no effect");
   expect({"--network.https.hsts_sec=5"}, "network.https.hsts_sec: has no effect");
   expect({"--network.clients.payments.key=x"}, "network.clients.payments.key: has no effect");
 }

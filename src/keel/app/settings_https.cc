@@ -99,6 +99,8 @@ void HttpsSettings::check(config::Checks& checks) const {
     const auto needs_certificate = [&](bool is_set, const char* name) {
       if (is_set) checks.refuse(path + name, "has no effect: there is no https without network.https.certificate");
     };
+    needs_certificate(port != HttpsSettings().port, "port");
+    needs_certificate(!address.empty(), "address");
     needs_certificate(hsts != Duration(), "hsts_sec");
     needs_certificate(!client_roots.empty(), "client_roots");
     needs_certificate(!client_revoked.empty(), "client_revoked");
