@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -410,7 +411,13 @@ StopReport Lifecycle::stop(Duration deadline, FunctionRef<void()> while_waiting)
       stop_all();
       lock.lock();
     } else {
-      stopper_ = host_.start_thread("stop", [this] { stop_all(); });
+      try {
+        stopper_ = host_.start_thread("stop", [this] { stop_all(); });
+      } catch (const std::system_error&) {  // Too few tasks or too little memory, as a start may have failed for.
+        lock.unlock();
+        stop_all();
+        lock.lock();
+      }
     }
   }
   while (!stopped_ && host_.now() < end) {

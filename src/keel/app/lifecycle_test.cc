@@ -1,6 +1,7 @@
 #include "keel/app/lifecycle.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <atomic>
@@ -404,6 +405,28 @@ TEST_F(Modules, whose_stop_throws_are_reported_and_the_others_are_stopped) {
   ASSERT_EQ(report.parts.size(), 2u);
   EXPECT_EQ(report.parts[0].problem, "exception: thrown");
   EXPECT_TRUE(events.has("-store"));
+}
+
+// A stack that does not fit into the address space: no thread can be started.
+TEST_F(Modules, are_stopped_when_no_thread_can_be_started) {
+  lifecycle.add(module("store"));
+  ASSERT_TRUE(lifecycle.start());
+  pthread_attr_t before;
+  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
+  pthread_attr_t huge;
+  ASSERT_EQ(pthread_attr_init(&huge), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&huge, std::size_t{1} << 48), 0);
+  ASSERT_EQ(pthread_setattr_default_np(&huge), 0);
+
+  const StopReport report = lifecycle.stop(long_enough);
+
+  ASSERT_EQ(pthread_setattr_default_np(&before), 0);
+  pthread_attr_destroy(&huge);
+  pthread_attr_destroy(&before);
+  EXPECT_TRUE(report.left.empty());
+  ASSERT_EQ(report.parts.size(), 1U);
+  EXPECT_EQ(report.parts[0].problem, "");
+  EXPECT_FALSE(lifecycle.runs("store"));
 }
 
 TEST_F(Modules, do_not_start_once_stopping_has_begun) {
