@@ -15,6 +15,7 @@
 
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <source_location>
@@ -43,12 +44,21 @@ class Response {
   // No body.
   explicit Response(Status status) noexcept : status_(status) {}
 
-  // `content_type` outlives the response: a literal. If it cannot be the value of a field, the response becomes a 500,
-  // as in header(). The text is copied.
+  // `content_type` outlives the response: a literal, or a view into the request; a std::string is copied (below). If it
+  // cannot be the value of a field, the response becomes a 500, as in header(). The text is copied.
   static Response text(Status status, std::string_view text,
                        std::string_view content_type = "text/plain; charset=utf-8");
   // The buffer becomes the body.
   static Response body(Status status, Buffer&& bytes, std::string_view content_type);
+  // A type that is made at run time, such as that of a stored picture, is copied.
+  template <std::same_as<std::string> Type>
+  static Response text(Status status, std::string_view text, const Type& content_type) {
+    return std::move(Response::text(status, text, std::string_view()).header("Content-Type", content_type));
+  }
+  template <std::same_as<std::string> Type>
+  static Response body(Status status, Buffer&& bytes, const Type& content_type) {
+    return std::move(body(status, std::move(bytes), std::string_view()).header("Content-Type", content_type));
+  }
   // `write` is called after the head was queued; its task writes the body (body_writer.h). Unless length() is called,
   // the body is sent in chunks, or, to an HTTP/1.0 client, until the connection ends. Not called for HEAD and where the
   // status has no content. `write` is a function, or a lambda without captures: Task<>(BodyWriter&, …). Its parameters
@@ -61,6 +71,11 @@ class Response {
   static Response stream(Status status, std::string_view content_type, F write, Args&&... args) {
     return make_stream(status, content_type,
                        internal::keep_call<BodyWriter&>(std::move(write), std::forward<Args>(args)...));
+  }
+  template <std::same_as<std::string> Type, class... Rest>
+  static Response stream(Status status, const Type& content_type, Rest&&... rest) {
+    return std::move(
+        stream(status, std::string_view(), std::forward<Rest>(rest)...).header("Content-Type", content_type));
   }
   // The same with a member function of `object`, which outlives the server: stream(status, type, table, &Table::write).
   template <class O, class Call, class... Args>

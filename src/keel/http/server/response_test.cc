@@ -36,6 +36,22 @@ TEST(Response, of_text_copies_it_and_says_what_it_is) {
   EXPECT_EQ(Response(Status::NoContent).content(), "");
 }
 
+Task<> write_nothing(BodyWriter&) { co_return; }
+
+TEST(Response, copies_a_content_type_that_is_made_at_run_time) {
+  std::string type = "application/vnd.example.picture+png";
+  const Response text = Response::text(Status::Ok, "bytes", type);
+  const Response body = Response::body(Status::Ok, Buffer(), type);
+  const Response stream = Response::stream(Status::Ok, type, &write_nothing);
+  Response bad = Response::text(Status::Ok, "bytes", std::string("a\r\nX-Other: 1"));
+  type.assign(type.size(), '?');
+  for (const Response* each : {&text, &body, &stream}) {
+    EXPECT_EQ(each->content_type(), "application/vnd.example.picture+png");
+  }
+  EXPECT_TRUE(stream.is_streamed());
+  EXPECT_EQ(bad.content_type(), "");
+}
+
 TEST(Response, of_json_is_written_by_its_type) {
   const Response response = Response::json(Status::Ok, Pair{1, "x\"y"});
   EXPECT_EQ(response.content(), R"({"a":1,"b":"x\"y"})");
