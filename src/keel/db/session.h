@@ -146,7 +146,8 @@ class Queries {
   // Calls `on_row`, void(const Row&), with each row, and returns the number of rows.
   template <class F, class... A>
   Task<std::size_t> query(SqlOf<A...> sql, F&& on_row, const A&... arguments);
-  // The first row, converted by read_as<T> (row.h). NotFound when there is none: a client gets "not found", 404.
+  // The first row, converted by read_as<T> (row.h). NotFound when there is none: a client gets "not found", 404, and
+  // the line of the log names the statement and its place.
   template <class T, class... A>
   Task<T> query_one(SqlOf<A...> sql, const A&... arguments);
   template <class T, class... A>
@@ -384,7 +385,7 @@ Task<T> Queries::one(Sql sql, Arguments arguments) {
     if (!found) found.emplace(read_as<T>(row));
   };
   co_await session_->query_rows(sql, std::move(arguments), keep, transaction_);
-  if (!found) co_return fail(Code::NotFound, "not found");
+  if (!found) co_return Error(Code::NotFound, "not found").during(sql.text(), sql.place());
   co_return *std::move(found);
 }
 template <class T>

@@ -184,6 +184,8 @@ TEST_F(SqliteDatabase, a_row_that_is_not_there_is_no_error_of_the_environment) {
   EXPECT_EQ(result.error().code(), Code::NotFound);
   EXPECT_FALSE(result.error().is_from_environment());
   EXPECT_EQ(result.error().message(), "not found");
+  EXPECT_EQ(result.error().statement(), "select id from users where id = 1");
+  EXPECT_NE(result.error().place().line(), 0u);
 }
 
 TEST_F(SqliteDatabase, what_a_body_fails_with_is_its_own) {
