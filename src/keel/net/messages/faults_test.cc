@@ -36,6 +36,11 @@ struct Answer {
   std::int64_t number = 0;
   std::string padding;
 };
+// Sent by the server while it handles an Ask, and answered by the client.
+struct AskBack {
+  static constexpr std::uint16_t message_type = 4;
+  std::int64_t number = 0;
+};
 struct Count {
   static constexpr std::uint16_t message_type = 2;
   std::int64_t from = 0;
@@ -73,7 +78,13 @@ struct Run {
       look(peer);
       ++handled[ask.number];
       if (ask.waits) co_await sleep_for(20_ms);
-      co_return Answer{ask.number, std::string(static_cast<std::size_t>(ask.number % 7) * 1500, 'x')};
+      if (ask.number % 2 == 0) co_await ask_back(peer, ask.number);
+      co_return Answer{ask.number, padding(ask.number)};
+    });
+    client_handlers.on<AskBack>([this](Peer& peer, AskBack ask) {
+      look(peer);
+      ++handled_back[ask.number];
+      return Answer{ask.number, padding(ask.number)};
     });
     handlers.on<Told>([this](Peer& peer, Told told) {
       EXPECT_GT(told.number, last_told[&peer]) << "one-way messages come once, and in order";
@@ -86,6 +97,18 @@ struct Run {
         look(peer);
       }
     });
+  }
+  Task<> ask_back(Peer& peer, std::int64_t number) {
+    const AskBack message{number};
+    const Answer answer = co_await peer.request<Answer>(message);
+    ++answered_back;
+    EXPECT_EQ(answer.number, number);
+    EXPECT_EQ(answer.padding, padding(number));
+    EXPECT_EQ(handled_back[number], 1);
+  }
+  // The answers to what may be asked at a time are more than high_bytes, in both directions.
+  static std::string padding(std::int64_t number) {
+    return std::string(static_cast<std::size_t>(number % 7) * 1500, 'x');
   }
   void look(const Peer& peer) { queued_most = std::max(queued_most, peer.queued_bytes()); }
 
@@ -106,7 +129,7 @@ struct Run {
     if (!answer) co_return;
     ++answered;
     EXPECT_EQ(answer->number, number);
-    EXPECT_EQ(answer->padding.size(), static_cast<std::size_t>(number % 7) * 1500);
+    EXPECT_EQ(answer->padding, padding(number));
     EXPECT_EQ(handled[number], 1);
   }
   Task<> count(Peer& peer, std::int64_t from) {
@@ -143,20 +166,24 @@ struct Run {
     }
     has_asked_all = true;
   }
-  static Task<Client> connect() {
+  Task<Client> connect() {
     ClientOptions all;
+    all.handlers = &client_handlers;
     all.peer = options();
     co_return co_await Client::connect(*Address::parse("10.0.0.1:7000"), all);
   }
 
   sim::Simulation simulation;
   Handlers handlers;
+  Handlers client_handlers;
   Event stopping;
   std::map<std::int64_t, int> handled;
+  std::map<std::int64_t, int> handled_back;
   std::map<const Peer*, std::int64_t> last_told;
   std::size_t queued_most = 0;
   int ended = 0;
   int answered = 0;
+  int answered_back = 0;
   int streams = 0;
   int failed_connects = 0;
   bool has_asked_all = false;
@@ -164,6 +191,7 @@ struct Run {
 
 struct Sums {
   int answered = 0;
+  int answered_back = 0;
   int streams = 0;
   std::uint64_t resets = 0;
   std::uint64_t vanished = 0;
@@ -187,13 +215,16 @@ void run_seed(std::uint64_t seed, Sums& sums) {
   if (run.has_asked_all) {
     EXPECT_EQ(run.ended, requests) << run.simulation.replay();
   }
-  for (const auto& [number, times] : run.handled) EXPECT_EQ(times, 1) << number << ' ' << run.simulation.replay();
+  for (const auto* const handled : {&run.handled, &run.handled_back}) {
+    for (const auto& [number, times] : *handled) EXPECT_EQ(times, 1) << number << ' ' << run.simulation.replay();
+  }
   EXPECT_LE(run.queued_most, queued_bytes_max) << run.simulation.replay();
   in(there, [&] { run.stopping.set(); });
   ASSERT_TRUE(run.simulation.run_until([&] { return serving.has_ended(); }, 1_h)) << run.simulation.replay();
   static_cast<void>(serving.take());
   run.simulation.run_until([] { return false; }, 5_s);
   sums.answered += run.answered;
+  sums.answered_back += run.answered_back;
   sums.streams += run.streams;
   sums.resets += run.simulation.faults().resets;
   sums.vanished += run.simulation.faults().vanished;
@@ -208,10 +239,12 @@ TEST(MessagesInFaults, are_answered_once_or_fail_and_nothing_hangs) {
     run_seed(static_cast<std::uint64_t>(i), sums);
     if (HasFailure()) return;
   }
-  std::printf("%d seeds: %d requests answered, %d streams whole, %llu resets, %llu vanished\n", seeds, sums.answered,
-              sums.streams, static_cast<unsigned long long>(sums.resets),
-              static_cast<unsigned long long>(sums.vanished));
+  std::printf(
+      "%d seeds: %d requests of clients and %d of servers answered, %d streams whole, %llu resets, %llu vanished\n",
+      seeds, sums.answered, sums.answered_back, sums.streams, static_cast<unsigned long long>(sums.resets),
+      static_cast<unsigned long long>(sums.vanished));
   EXPECT_GT(sums.answered, seeds * 10);
+  EXPECT_GT(sums.answered_back, seeds * 5);
   EXPECT_GT(sums.resets, static_cast<std::uint64_t>(seeds) / 2);
 }
 

@@ -102,7 +102,9 @@ void StreamState::finish(const Error* error) noexcept {
   out_ended_ = true;
   Buffer payload;
   if (error != nullptr) put_error(payload, *error);
-  put(FrameKind::End, payload.view());
+  if (connection_ == nullptr) return;
+  const Frame end{.kind = FrameKind::End, .from_opener = is_opener_, .id = id_, .payload = payload.view()};
+  return is_opener_ ? connection_->queue(end) : connection_->queue_answer(end);
 }
 
 void StreamState::abandon() noexcept {

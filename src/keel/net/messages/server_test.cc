@@ -391,6 +391,85 @@ TEST_P(Held, pings_of_a_peer_that_does_not_read_are_not_answered) {
   EXPECT_LE(peer_->queued_bytes(), before);
 }
 
+TEST_P(Held, requests_are_handled_after_drain) {
+  begin(4 << 20);
+  send_until_full();
+  const int handled = handled_;
+  send(request(200));
+  settle();
+  peer_->drain();
+  send(request(201));
+  settle();
+  EXPECT_EQ(handled_, handled);
+  EXPECT_TRUE(closed_.empty());
+
+  std::map<std::uint32_t, Code> failed;
+  std::vector<std::uint32_t> answered;
+  ASSERT_TRUE(run(receive(*client_end_, 202, failed, answered)));
+  EXPECT_EQ(failed, (std::map<std::uint32_t, Code>{{201, Code::Unavailable}}));
+  EXPECT_EQ(answered.size(), 201u);
+  EXPECT_EQ(answered.back(), 200u);
+  EXPECT_EQ(handled_, 201);
+}
+
+// A peer that opens and ends streams, and never reads how they ended here.
+class Ends : public MessagesTest {
+ protected:
+  struct Quiet {
+    static constexpr std::uint16_t message_type = 30;
+    int value = 0;
+  };
+
+  void begin(std::size_t queued_bytes_max, std::string first) {
+    handlers_.on_stream<Quiet>([](Peer&, Quiet, MessageStream in) -> Task<> {
+      while (co_await in.receive<Quiet>()) continue;
+    });
+    server_options_.peer.stall_timeout = 200_ms;
+    server_options_.peer.close_timeout = 50_ms;
+    server_options_.peer.high_bytes = 100'000;
+    server_options_.peer.queued_bytes_max = queued_bytes_max;
+    serve();
+    auto [client, server] = pair();
+    server_->add(std::move(server));
+    client_end_.emplace(std::move(client));
+    std::string all = hello() + std::move(first);
+    for (std::uint32_t i = 0; i < 100'000; ++i) {
+      const std::uint32_t id = (i & 0xffff) << 16 | 1;
+      all += frame({.kind = FrameKind::Open, .type = 999, .id = id});
+      all += frame({.kind = FrameKind::End, .from_opener = true, .id = id});
+    }
+    writing_.begin(write(*client_end_, std::move(all)), ignore);
+    ASSERT_TRUE(until([&] {
+      if (peer_ != nullptr) most_ = std::max(most_, peer_->queued_bytes());
+      return closed_.size() == 1;
+    }));
+    client_end_->shutdown();
+    ASSERT_TRUE(until([&] { return writing_.has_ended() || !writing_.is_running(); }));
+    static_cast<void>(writing_.take());
+  }
+  static Task<> write(Stream& stream, std::string bytes) { co_await stream.write(bytes); }
+
+  std::optional<Stream> client_end_;
+  Start<void> writing_;
+  std::size_t most_ = 0;
+};
+INSTANTIATE_TEST_SUITE_P(, Ends, keel::internal::every_kind(), keel::internal::name_of_engine);
+
+TEST_P(Ends, of_streams_do_not_pile_up) {
+  begin(4 << 20, "");
+  EXPECT_EQ(closed_[0].code(), Code::Unavailable);
+  EXPECT_LE(most_, 100'000u + 30'000u) << "an Abandon, which does not count, is sent with each end";
+}
+
+// With a stream open, the server continues to read, because the peer may be about to.
+TEST_P(Ends, of_streams_are_bounded_while_another_is_open) {
+  Buffer quiet;
+  encode(quiet, Quiet{});
+  begin(300'000, frame({.kind = FrameKind::Open, .type = Quiet::message_type, .id = 0, .payload = quiet.view()}));
+  EXPECT_EQ(closed_[0].code(), Code::ResourceExhausted);
+  EXPECT_LE(most_, 300'000u + 20'000u);
+}
+
 TEST_P(Servers, close_a_peer_whose_answers_exceed_what_may_be_queued) {
   connect({.peer = {.queued_bytes_max = 10'000}});
   handlers_.on_raw(20, [](Peer&, std::string_view) { return std::string(20'000, 'x'); });

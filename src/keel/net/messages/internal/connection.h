@@ -99,6 +99,11 @@ class Connection final : public Peer, public Link {
 
   // For streams: the amount that they send is limited by credit, not here.
   void queue(const Frame& frame);
+  // One that the peer waits for.
+  void queue_answer(const Frame& frame) {
+    answer_bytes_ += frame.payload.size() + Frame::head_bytes;
+    queue(frame);
+  }
   std::size_t payload_max() const noexcept { return theirs_.frame_bytes_max - Frame::overhead_bytes_max; }
   bool is_above_high() const noexcept { return queued_bytes() > options().high_bytes; }
   void release(StreamState& stream) noexcept;  // Both directions have ended.
@@ -128,9 +133,10 @@ class Connection final : public Peer, public Link {
 
   void received() noexcept;
   void read_on();
-  // Only answers count, because reading causes them. If other frames counted too, two sides that both have much to send
-  // would stop reading forever. For the same reason a side that waits for answers itself continues to read, and holds
-  // the requests that it reads: the side whose answers are queued here waits for answers, and so it reads as well.
+  // Only answers and the ends of the peer's streams count, because reading causes them. If other frames counted too,
+  // two sides that both have much to send would stop reading forever. For the same reason a side that waits for answers
+  // itself continues to read, and holds the requests that it reads: the side whose answers are queued here waits for
+  // answers, and so it reads as well.
   bool has_many_answers() const noexcept { return answer_bytes_ > options().high_bytes; }
   bool is_to_pause() const noexcept {
     const bool awaits = outstanding_ != 0 || open_streams_ != 0;

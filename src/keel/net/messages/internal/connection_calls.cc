@@ -343,8 +343,7 @@ void Connection::fail(std::uint32_t id, const Error& error) {
   }
   Buffer payload;
   put_error(payload, error);
-  answer_bytes_ += payload.size() + Frame::head_bytes;
-  queue({.kind = FrameKind::Failure, .id = id, .payload = payload.view()});
+  queue_answer({.kind = FrameKind::Failure, .id = id, .payload = payload.view()});
 }
 
 // --- streams --------------------------------------------------------------------------------------------------------
@@ -378,6 +377,9 @@ void Connection::handle_open(const Frame& frame) {
   if (number >= options().streams_max) return protocol_error("the peer has more streams than it may");
   StreamState*& at = place(accepted_, number);
   if (at != nullptr) return protocol_error("the peer has given two streams one id");
+  if (queued_bytes() > options().queued_bytes_max) {
+    return close(Error(Code::ResourceExhausted, "the peer does not read the ends of its streams (queued_bytes_max)"));
+  }
   StreamState* const stream = at = new StreamState(*this, frame.id, false, theirs_.stream_bytes);
   ++open_streams_;
   stream->is_handled_ = true;
