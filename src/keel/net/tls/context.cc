@@ -341,9 +341,6 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
   if (options.tickets) {
     context->ticket_keys.emplace(options.ticket_keys ? *options.ticket_keys : TicketKeys());
     internal::TicketSealer::attach(ssl, *context->ticket_keys);
-    // OpenSSL would send two after each full handshake. A resumed one gives another, so a client that keeps to one
-    // connection at a time always has one.
-    SSL_CTX_set_num_tickets(ssl, 1);
   } else {
     SSL_CTX_set_options(ssl, SSL_OP_NO_TICKET);
     SSL_CTX_set_num_tickets(ssl, 0);

@@ -95,7 +95,7 @@ struct ServerOptions {
   Trust clients = {};
   Version version_min = Version::Tls12;
   Version version_max = Version::Tls13;
-  // Clients may resume a session with a ticket, for 2 h. A client of TLS 1.3 gets one with each handshake.
+  // Clients may resume a session with a ticket, for 2 h.
   bool tickets = true;
   // The lifetime of tickets. None: the context uses its own, so that a context which replaces it cannot resume its
   // sessions.
