@@ -471,7 +471,7 @@ TEST_F(AppDeathTest, load_or_exit_ends_with_2_and_a_line_for_each_mistake) {
               "^test: --network.http.prot: unknown key; did you mean --network.http.port\\?\n"
               "test: --thread.pool_size: \"many\" is not an integer: [^\n]*\n$");
   EXPECT_EXIT(load({"--check-config", "--frob"}), ::testing::ExitedWithCode(2),
-              "^test: --frob: needs a value[^\n]*\n$");
+              "^test: --frob: unknown option: --help lists all\n$");
 }
 
 TEST_F(AppDeathTest, what_prevents_the_start_is_one_line_and_1) {

@@ -68,6 +68,19 @@ TEST(Shapes, a_product_is_read_and_written) {
   EXPECT_EQ(read<shapes::Product>(json::write(value)), value);
 }
 
+TEST(Shapes, lists_with_the_same_rule_check_their_own_elements) {
+  goes_round<shapes::Codes>(
+      R"({"codes":["1"],"few":["ab"],"few_or_null":[["cat"],null],"few_words":["cat"],"limits":{"a":5},)"
+      R"("sizes":{"a":6},"words":["cat"]})");
+  EXPECT_EQ(
+      wrong_with<shapes::Codes>(R"({"codes":["cat"],"few":["cat"],"few_or_null":[["a","a"]],"few_words":["a","b","c"],)"
+                                R"("limits":{"a":6},"sizes":{"a":1,"b":2,"c":3},"words":["a","a"]})"),
+      (Lines{"/codes/0 must match ^[0-9]+$", "/few/0 must have at most 2 characters",
+             "/few_or_null/0 must not have two equal elements", "/few_words must have at most 2 elements",
+             "/limits/a must be at most 5", "/sizes must have at most 2 elements",
+             "/words must not have two equal elements"}));
+}
+
 TEST(Shapes, every_violation_of_a_product_is_told) {
   EXPECT_EQ(
       wrong_with<shapes::Product>(

@@ -96,22 +96,22 @@ class Maker {
   const Made* scalar(const Facets& facets, Shape shape, std::string spelling, std::string word, const Node* ahead,
                      const Made* element = nullptr, std::string_view read = {}, std::string_view write = {}) {
     const Check check = ahead != nullptr ? Check() : check_of(facets, shape, spelling, word);
-    std::string plain_read = std::string(library) + "read_value<" + spelling + '>';
-    if (!read.empty()) plain_read = read;
+    const std::string plain_read(read.empty() ? std::string(library) + "read_value<" + spelling + '>' : read);
     const std::string suffix = ahead != nullptr     ? word + '_' + hash_of(file_name(*ahead) + pointer_of(*ahead))
                                : check.name.empty() ? std::string()
                                                     : check.name.substr(6);
     const std::string form = suffix + ' ' + word + ' ' + plain_read;
-    const auto known = state_.by_form.find(form);
-    if (known != state_.by_form.end()) return known->second;
+    if (const auto known = state_.by_form.find(form); known != state_.by_form.end()) return known->second;
     Made& type = add(shape, spelling, std::move(word));
     type.element = element;
     type.read = plain_read;
     type.write = write.empty() ? std::string(library) + "write_value<" + spelling + '>' : std::string(write);
     if (!suffix.empty()) {
       const bool is_container = shape == Shape::List || shape == Shape::Map;
-      type.read = "internal::read_" + suffix;
-      const std::string name = "read_" + suffix;
+      // The word of an element does not say how it is checked.
+      const bool is_element_checked = ahead == nullptr && plain_read.find(" internal::read_") != plain_read.npos;
+      const std::string name = "read_" + suffix + (is_element_checked ? '_' + hash_of(plain_read) : "");
+      type.read = "internal::" + name;
       const std::array<std::string, 3> parameters = {"keel::json::Reader& in", spelling + "& value",
                                                      "keel::Violations& wrong"};
       std::string body;

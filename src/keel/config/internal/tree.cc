@@ -249,7 +249,7 @@ std::pair<int, char> unclosed_bracket(const std::vector<std::string_view>& lines
   return open.empty() ? std::pair(0, ' ') : open.back();
 }
 
-// The parser reports the place at which it could not go on; a person looks for the place of the mistake.
+// The parser reports the place at which it stopped; a person looks for the place of the mistake.
 ParseProblem explain(std::string_view text, int line, const std::string& message) {
   const std::vector<std::string_view> lines = lines_of(text);
   if (message.ends_with("flow not found")) {

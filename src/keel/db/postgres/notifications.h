@@ -21,8 +21,7 @@
 // Threads:   the loop where listen() was awaited. One call at a time.
 // Lifetime:  ends before its database, and before its loop.
 // Cost:      a session of the server. Notifications that next() does not take wait in the socket and then at the
-// server,
-//            which cannot clean up its queue until they are taken: keep calling next().
+//            server, which cannot clean up its queue until they are taken: keep calling next().
 
 #pragma once
 

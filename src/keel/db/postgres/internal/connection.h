@@ -10,8 +10,7 @@
 //                    a statement that fails leaves the transaction unchanged, as on every other database (session.h).
 //
 // Cancel: a CancelRequest is sent on a connection of its own. The session is not used for anything else until the
-// server
-//         has taken the request; if no response comes within `cancel_grace`, the session's connection is closed.
+//         server has taken the request; if no response comes within `cancel_grace`, the session's connection is closed.
 
 #pragma once
 
