@@ -85,7 +85,7 @@ TEST_F(Reload, of_a_bad_file_changes_nothing_and_says_why_with_file_and_line) {
        ":5: ", "network.http.max_body: 10 has no unit"},
       {"common:\n  log_level: loud\n",
        ":2: ", "common.log_level: \\\"loud\\\" is not known: expected one of trace, debug"},
-      {"common:\n  log_level: [error\n", ":3: ", "is not valid YAML"},
+      {"common:\n  log_level: [error\n", ":2: ", "is not valid YAML: [ is not closed"},
   };
   for (const auto& row : rows) {
     reload(row.yaml);
