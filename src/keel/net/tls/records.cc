@@ -105,6 +105,18 @@ bool is_address(const std::string& host) {
   return address != nullptr;
 }
 
+// Wipes a key that was made for one handshake. OpenSSL would keep it as long as the connection, though what is
+// encrypted now has keys of its own; the empty object stays.
+void forget(EVP_PKEY* key) noexcept { EVP_PKEY_set_type(key, EVP_PKEY_X25519); }
+
+void forget_handshake_keys(SSL* ssl) noexcept {
+  EVP_PKEY* key = nullptr;
+  if (SSL_get_tmp_key(ssl, &key) == 1) forget(internal::Owner<EVP_PKEY, EVP_PKEY_free>(key).get());
+  key = nullptr;
+  if (SSL_get_peer_tmp_key(ssl, &key) == 1) forget(internal::Owner<EVP_PKEY, EVP_PKEY_free>(key).get());
+  ERR_clear_error();
+}
+
 }  // namespace
 
 struct Records::State {
@@ -215,6 +227,7 @@ struct Records::State {
       return failure->clone();
     }
     is_established = true;
+    forget_handshake_keys(ssl.get());
     if (context->is_server) {
       if (X509* const certificate = SSL_get0_peer_certificate(ssl.get()); certificate != nullptr) {
         identity = internal::identity_of(certificate);
