@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <malloc.h>
+#include <openssl/opensslv.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -134,7 +135,7 @@ Task<> connect_into(ClientContext context, Address to, std::vector<Stream>& stre
 }
 
 // Both ends of each connection, OpenSSL's share included: everything that malloc has given to pools and others.
-TEST_P(TlsStreams, an_idle_connection_takes_at_most_20_kib) {
+TEST_P(TlsStreams, an_idle_connection_takes_little_memory) {
   if (KEEL_SANITIZED) GTEST_SKIP() << "a sanitizer replaces malloc";
   if (is_sim()) GTEST_SKIP() << "the simulation allocates freely";
   constexpr std::size_t count = 300;  // More than the 128 sessions that the client keeps.
@@ -150,7 +151,8 @@ TEST_P(TlsStreams, an_idle_connection_takes_at_most_20_kib) {
   const std::size_t each = (mallinfo2().uordblks - before) / (2 * count);
   std::printf("%zu bytes per idle connection with TLS\n", each);
   RecordProperty("bytes_per_idle_connection", static_cast<int>(each));
-  EXPECT_LE(each, 20u * 1024);
+  // OpenSSL 3.5 has larger objects, and its clients keep a second key share.
+  EXPECT_LE(each, OPENSSL_VERSION_PREREQ(3, 5) ? 24u * 1024 : 16u * 1024);
   EXPECT_GT(each, 4u * 1024) << "is OpenSSL's memory counted?";
 }
 
