@@ -23,7 +23,7 @@ function(keel_language target)
   target_compile_features(${target} PUBLIC cxx_std_23)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF POSITION_INDEPENDENT_CODE ON)
   target_compile_options(${target} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
-  # GCC 13 and 14 take any reference that a function returns for one to a temporary argument of that function.
+  # GCC 13 and 14 often mistake a reference that a function returns for one to a temporary argument of that function.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     target_compile_options(${target} PRIVATE -Wno-dangling-reference)
   endif()

@@ -258,7 +258,7 @@ void Connection::dispatch(const Frame& frame) {
     case FrameKind::Abandon:
       return handle_in_stream(frame);
     case FrameKind::Ping:
-      // What is queued shows the peer as well that this side is alive; a peer that never reads gets no further pongs.
+      // Frames that are queued already prove to the peer that this side is alive, so no pong is added to many of them.
       if (!is_above_high()) queue({.kind = FrameKind::Pong});
       return;
     case FrameKind::Pong:
