@@ -154,7 +154,7 @@ TEST_F(Clients, that_need_a_base_url_prevent_the_start_without_one) {
 TEST_F(Clients, that_need_a_base_url_take_that_of_the_configuration) {
   prepare = [&](App& app) { payments = &app.client({.name = "payments", .needs_base_url = true}); };
 
-  EXPECT_EQ(run({"--network.clients.payments.base_url=http://127.0.0.1:1"}, {}), 0);
+  EXPECT_EQ(run({"--network.clients.payments.base_url=http://127.0.0.1:1"}, [] {}), 0);
 }
 
 TEST_F(Clients, of_one_name_are_made_once) {

@@ -29,10 +29,10 @@ const Token* behind_brackets(const Token* at, const Token* end, std::string_view
   return end;
 }
 
-// The comma or the bracket after the argument at `at`.
+// The comma, the bracket or the end of the directive after the argument at `at`.
 const Token* end_of_argument(const Token* at, const Token* end) {
   int depth = 0;
-  for (; at != end; ++at) {
+  for (; at != end && at->kind != Kind::EndOfLine; ++at) {
     if (at->is("(") || at->is("[") || at->is("{")) ++depth;
     if (at->is(")") || at->is("]") || at->is("}")) {
       if (depth == 0) return at;
@@ -40,7 +40,7 @@ const Token* end_of_argument(const Token* at, const Token* end) {
     }
     if (at->is(",") && depth == 0) return at;
   }
-  return end;
+  return at;
 }
 
 // session.query, session->template query_one.

@@ -139,10 +139,18 @@ TEST(Statements, know_where_each_byte_stands) {
   EXPECT_EQ(place(1, 3), "b.cc:2:16");
 }
 
+TEST(Statements, in_directives_end_with_them) {
+  const Find find("#define FIND(s) s.query(\"a\"\n#define NONE(s) s.query(\n#define OTHER(s) s.query((sql, b\n c);");
+
+  EXPECT_EQ(find.texts(), Texts{"a"});
+  EXPECT_EQ(find.unknown(), Texts{"a.cc:3:26 (sql, b"});
+}
+
 TEST(Statements, of_what_is_not_whole_are_none) {
-  for (const char* source : {"s.execute(", "s.execute", "s.query_one<", "s.query_one<a", "s.query_one<a>",
-                             "s.query_one<a>(", ".execute(\"", "execute", "s.execute(,", "constexpr char a[",
-                             "char a[] = ", "char a = {", "#define", "#define A", "s.execute(a::", "s.execute(a::b"}) {
+  for (const char* source :
+       {"s.execute(", "s.execute", "s.query_one<", "s.query_one<a", "s.query_one<a>", "s.query_one<a>(", ".execute(\"",
+        "execute", "s.execute(,", "constexpr char a[", "char a[] = ", "char a = {", "#define", "#define A",
+        "s.execute(a::", "s.execute(a::b", "#.query\v("}) {
     EXPECT_EQ(Find(source).texts().size(), std::string_view(source) == ".execute(\"" ? 1u : 0u) << source;
   }
 }
