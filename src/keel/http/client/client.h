@@ -77,7 +77,6 @@
 
 #pragma once
 
-#include <concepts>
 #include <memory>
 #include <optional>
 #include <string>
@@ -89,6 +88,7 @@
 #include "keel/base/time.h"
 #include "keel/data/json_parse.h"
 #include "keel/data/json_write.h"
+#include "keel/http/client/client_calls.h"
 #include "keel/http/client/client_exchange.h"
 #include "keel/http/client/client_pool.h"
 #include "keel/http/client/client_request.h"
@@ -215,46 +215,15 @@ class ClientStream {
   ClientResponse response_;  // Has its body only for send().
 };
 
-class Client {
+class Client : public ClientCalls<Client, ClientResponse> {
  public:
   explicit Client(Resolver& resolver, ClientOptions options = {});
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  // The response and its body.
+  // get(), post() and the like are there as well (client_calls.h). The response and its body:
   Task<ClientResponse> send(ClientRequest request);
-  Task<ClientResponse> get(std::string_view url) { return send(ClientRequest(Method::Get, url)); }
-  Task<ClientResponse> head(std::string_view url) { return send(ClientRequest(Method::Head, url)); }
-  Task<ClientResponse> del(std::string_view url) { return send(ClientRequest(Method::Delete, url)); }
-  Task<ClientResponse> post(std::string_view url, std::string_view body, std::string_view content_type) {
-    return send(ClientRequest(Method::Post, url).body(body, content_type));
-  }
-  // `value` as JSON.
-  template <class T>
-    requires(!std::convertible_to<const std::remove_reference_t<T>&, std::string_view>)
-  Task<ClientResponse> post(std::string_view url, T&& value) {
-    internal::refuse_made_in_call<T>();
-    return send(ClientRequest(Method::Post, url).json(value));
-  }
-  Task<ClientResponse> put(std::string_view url, std::string_view body, std::string_view content_type) {
-    return send(ClientRequest(Method::Put, url).body(body, content_type));
-  }
-  template <class T>
-    requires(!std::convertible_to<const std::remove_reference_t<T>&, std::string_view>)
-  Task<ClientResponse> put(std::string_view url, T&& value) {
-    internal::refuse_made_in_call<T>();
-    return send(ClientRequest(Method::Put, url).json(value));
-  }
-  Task<ClientResponse> patch(std::string_view url, std::string_view body, std::string_view content_type) {
-    return send(ClientRequest(Method::Patch, url).body(body, content_type));
-  }
-  template <class T>
-    requires(!std::convertible_to<const std::remove_reference_t<T>&, std::string_view>)
-  Task<ClientResponse> patch(std::string_view url, T&& value) {
-    internal::refuse_made_in_call<T>();
-    return send(ClientRequest(Method::Patch, url).json(value));
-  }
   // Completes with the response's head; the caller reads the body at its own pace, for any status. The timeout ends
   // with the head.
   Task<ClientStream> open(ClientRequest request);

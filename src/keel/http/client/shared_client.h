@@ -19,16 +19,14 @@
 #pragma once
 
 #include <memory>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "keel/http/client/client.h"
+#include "keel/http/client/client_calls.h"
 
 namespace keel::http {
 
-class SharedClient {
+class SharedClient : public ClientCalls<SharedClient, ClientResponse> {
  public:
   SharedClient(int workers, ClientOptions options);
   ~SharedClient();
@@ -39,38 +37,8 @@ class SharedClient {
   void attach(Resolver& resolver);
   void detach();
 
+  // As those of Client (client.h, client_calls.h).
   Task<ClientResponse> send(ClientRequest request);
-  Task<ClientResponse> get(std::string_view url) { return send(ClientRequest(Method::Get, url)); }
-  Task<ClientResponse> head(std::string_view url) { return send(ClientRequest(Method::Head, url)); }
-  Task<ClientResponse> del(std::string_view url) { return send(ClientRequest(Method::Delete, url)); }
-  Task<ClientResponse> post(std::string_view url, std::string_view body, std::string_view content_type) {
-    return send(ClientRequest(Method::Post, url).body(body, content_type));
-  }
-  // `value` as JSON.
-  template <class T>
-    requires(!std::convertible_to<const std::remove_reference_t<T>&, std::string_view>)
-  Task<ClientResponse> post(std::string_view url, T&& value) {
-    internal::refuse_made_in_call<T>();
-    return send(ClientRequest(Method::Post, url).json(value));
-  }
-  Task<ClientResponse> put(std::string_view url, std::string_view body, std::string_view content_type) {
-    return send(ClientRequest(Method::Put, url).body(body, content_type));
-  }
-  template <class T>
-    requires(!std::convertible_to<const std::remove_reference_t<T>&, std::string_view>)
-  Task<ClientResponse> put(std::string_view url, T&& value) {
-    internal::refuse_made_in_call<T>();
-    return send(ClientRequest(Method::Put, url).json(value));
-  }
-  Task<ClientResponse> patch(std::string_view url, std::string_view body, std::string_view content_type) {
-    return send(ClientRequest(Method::Patch, url).body(body, content_type));
-  }
-  template <class T>
-    requires(!std::convertible_to<const std::remove_reference_t<T>&, std::string_view>)
-  Task<ClientResponse> patch(std::string_view url, T&& value) {
-    internal::refuse_made_in_call<T>();
-    return send(ClientRequest(Method::Patch, url).json(value));
-  }
   Task<ClientStream> open(ClientRequest request);
 
   // The Client of the worker that calls; null where it is not attached.

@@ -49,10 +49,6 @@ struct TestClientOptions {
   std::string address = {};  // The IPv4 address that it connects from; empty: 10.0.0.1.
 };
 
-// A type that is sent as JSON: anything but text.
-template <class T>
-concept IsNoText = !std::convertible_to<const T&, std::string_view>;
-
 // A response, with everything copied out of it. A value.
 class TestResponse {
  public:
