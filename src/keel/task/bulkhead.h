@@ -1,8 +1,8 @@
 // keel/task/bulkhead.h — keeps one slow dependency from using up everything: a bounded number of concurrent calls, a
 // bounded number that wait, and a bounded wait.
 //
-//   Bulkhead reports({.running_max = 4, .waiting_max = 16, .wait_max = 500_ms});    // one for each dependency and
-//   worker const Report report = co_await reports.run([&] { return render(id); });
+//   Bulkhead reports({.running_max = 4, .waiting_max = 16, .wait_max = 500_ms});   // for each worker
+//   const Report report = co_await reports.run([&] { return render(id); });
 //
 //   Bulkhead::Place place = co_await reports.enter();        // held until it is destroyed, for several steps
 //

@@ -1,9 +1,10 @@
-// docs/streaming.md, docs/slow_route.md, docs/paging.md, compiled and run
+// docs/streaming.md, docs/server_sent_events.md, docs/slow_route.md, docs/paging.md, compiled and run
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "keel/app/testing/test_app.h"
 #include "keel/data/json.h"
 #include "keel/http.h"
+#include "keel/http/client/event_reader.h"
 #include "keel/task/completion.h"
 #include "keel/task/group.h"
 #include "keel/task/timing.h"
@@ -71,6 +73,7 @@ class Accounts {
     router_.get("/accounts.csv", *this, &Accounts::dump_some).get("/events", *this, &Accounts::events);
     router_.get("/summary", *this, &Accounts::summary).get("/digests/{id}", *this, &Accounts::digest);
     router_.get("/broken", *this, &Accounts::broken);
+    router_.get("/accounts/events", *this, &Accounts::added);
     router_.get("/accounts", *this, &Accounts::list).get("/accounts/richest", *this, &Accounts::richest);
     app.serve(router_);
   }
@@ -87,10 +90,10 @@ class Accounts {
   http::Response dump_some(http::Request& request);
   Task<> write_all(http::BodyWriter& out);
   Task<> write_some(http::BodyWriter& out, std::string query) { co_await out.write("of " + query + "\n"); }
-  http::Response events(http::Request&) {
-    return http::Response::stream(http::Status::Ok, "text/event-stream", *this, &Accounts::write_events);
-  }
-  Task<> write_events(http::BodyWriter& out);
+  http::Response events(http::Request& request);
+  Task<> follow(http::EventWriter& events);
+  http::Response added(http::Request& request);
+  Task<> follow_added(http::EventWriter& events, std::int64_t after);
   http::Response broken(http::Request& request) {
     const bool waits = request.query() == "late";
     return http::Response::stream(http::Status::Ok, "text/plain", *this, &Accounts::fail_half_way, waits);
@@ -138,11 +141,30 @@ Task<> Accounts::write_all(http::BodyWriter& out) {
   }
 }
 
-Task<> Accounts::write_events(http::BodyWriter& out) {
+http::Response Accounts::events(http::Request&) { return http::Response::events(*this, &Accounts::follow); }
+
+Task<> Accounts::follow(http::EventWriter& events) {
   while (true) {
     const auto count = co_await database_.query_one<std::int64_t>("select count(*) from accounts");
-    co_await out.write("data: " + std::to_string(count) + "\n\n");
+    co_await events.send(std::to_string(count), "count");
     co_await sleep_for(1_s);
+  }
+}
+
+http::Response Accounts::added(http::Request& request) {
+  const std::string last_id(request.header("Last-Event-ID").value_or("0"));
+  return http::Response::events(*this, &Accounts::follow_added, std::atoll(last_id.c_str()));
+}
+
+Task<> Accounts::follow_added(http::EventWriter& events, std::int64_t after) {
+  while (true) {
+    const auto added = co_await database_.query_many<Account>(
+        "select id, owner, cents from accounts where id > $1 order by id limit 100", after);
+    for (const Account& account : added) {
+      co_await events.send(json::write(account), "account", std::to_string(account.id));
+      after = account.id;
+    }
+    if (added.empty()) co_await sleep_for(1_s);
   }
 }
 
@@ -177,6 +199,47 @@ Task<http::Response> Accounts::richest(http::Request& request) {
       co_await database_.query_many<Account>("select id, owner, cents from accounts where (cents, id) < ($cents, $id) "
                                              "order by cents desc, id desc limit 20",
                                              last));
+}
+
+// A service that follows the accounts of another one.
+class Mirror {
+ public:
+  explicit Mirror(app::App& app)
+      : accounts_(app.client({.name = "accounts", .base_url = "http://accounts.example:8080"})) {
+    app.background("mirror", [this] { return follow(); });
+    app.serve(router_);
+  }
+  std::vector<Account> seen;
+
+ private:
+  Task<> follow();
+
+  http::SharedClient& accounts_;
+  std::string last_id_;
+  http::Router router_;
+};
+
+Task<> Mirror::follow() {
+  while (true) {
+    http::ClientRequest request(http::Method::Get, "/accounts/events");
+    request.header("Accept", "text/event-stream");
+    if (!last_id_.empty()) request.header("Last-Event-ID", last_id_);
+    http::ClientStream response = co_await accounts_.open(std::move(request));
+    http::EventReader events(response);
+    while (const auto event = co_await events.next()) {
+      if (event->type == "account") seen.push_back(*json::parse<Account>(event->data));
+      last_id_ = event->id;
+    }
+    co_await sleep_for(events.retry().value_or(3_s));
+  }
+}
+
+// Two accounts that the client has not seen; then the response ends.
+Task<> send_two(http::EventWriter& events, std::int64_t after) {
+  for (std::int64_t id = after + 1; id <= after + 2; ++id) {
+    const Account account{id, "ada", 1};
+    co_await events.send(json::write(account), "account", std::to_string(id));
+  }
 }
 
 using TestAccounts = app::TestApp<Accounts>;
@@ -219,12 +282,42 @@ TEST(StreamingDoc, has_an_error_of_the_beginning_as_a_response_and_a_later_one_a
   EXPECT_NE(app.log().find("/broken"), std::string::npos);
 }
 
-TEST(StreamingDoc, ends_streams_of_events_when_the_service_drains) {
+TEST(ServerSentEventsDoc, end_when_the_service_drains) {
   TestAccounts app(with_accounts());
-  const http::TestCall events = app.begin(http::ClientRequest(http::Method::Get, "/events"));
-  app.advance(3_s);
+  http::TestCall events = app.begin(http::ClientRequest(http::Method::Get, "/events"));
+  app.advance(2500_ms);
+
   app.restart();
-  EXPECT_EQ(app.get("/accounts.ndjson").status(), 200);
+
+  EXPECT_EQ(events.response().body(), "event: count\ndata: 0\n\nevent: count\ndata: 0\n\nevent: count\ndata: 0\n\n");
+}
+
+TEST(ServerSentEventsDoc, continue_after_the_last_one) {
+  TestAccounts app(with_accounts());
+  for (const char* owner : {"ada", "bob"}) app.post("/accounts", NewAccount{.owner = owner, .cents = 1});
+  http::ClientRequest request(http::Method::Get, "/accounts/events");
+  request.header("Last-Event-ID", "1");
+  http::TestCall events = app.begin(std::move(request));
+  app.advance(2_s);
+
+  app.restart();
+
+  EXPECT_EQ(events.response().body(), "event: account\nid: 2\ndata: {\"id\":2,\"owner\":\"bob\",\"cents\":1}\n\n");
+}
+
+TEST(ServerSentEventsDoc, are_followed_across_connections) {
+  http::Router accounts;
+  accounts.get("/accounts/events", [](http::Request& request) {
+    const std::string last_id(request.header("Last-Event-ID").value_or("0"));
+    return http::Response::events(&send_two, std::atoll(last_id.c_str()));
+  });
+  app::TestApp<Mirror> app;
+  app.peer("accounts.example:8080", accounts);
+
+  app.advance(4_s);
+
+  ASSERT_EQ(app.service().seen.size(), 4u);
+  EXPECT_EQ(app.service().seen.back().id, 4);
 }
 
 // Of the pages that it names, those of the last requests and of live tasks need the system: app_pages_test.cc.

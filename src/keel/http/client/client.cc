@@ -30,15 +30,6 @@ bool is_about_content(std::string_view name) noexcept {
          equals_ignore_case(name, "digest") || equals_ignore_case(name, "last-modified");
 }
 
-std::string told(std::string_view url) {
-  std::string text(url.substr(0, url.find_first_of("?#")));
-  const std::size_t scheme = text.find("//");
-  const std::size_t from = scheme == std::string::npos ? 0 : scheme + 2;
-  const std::size_t at = std::string_view(text).substr(0, text.find('/', from)).rfind('@');
-  if (at != std::string::npos && at >= from) text.erase(from, at + 1 - from);
-  return text;
-}
-
 void drop_fields_about_content(Buffer& fields) {
   Buffer kept;
   std::string_view rest = fields.view();
@@ -178,12 +169,12 @@ Result<> ClientResponse::read_json(ReadJson read, void* value) const {
     const std::string_view phrase = reason(status_);
     std::string text = "answered " + std::to_string(status);
     if (!phrase.empty()) text += ' ' + std::string(phrase);
-    return Error::text(Code::Upstream, text).because(told(url_)).from_environment();
+    return Error::text(Code::Upstream, text).because(loggable_url(url_)).from_environment();
   }
   Arena arena;
   Violations wrong;
   if (read(value, body(), arena, wrong)) return {};
-  return wrong.error().as(Code::Upstream).because("the body is not as expected").because(told(url_)).from_environment();
+  return wrong.error().as(Code::Upstream).because("the body is not as expected").because(loggable_url(url_)).from_environment();
 }
 
 Task<Chunk> ClientStream::read() {
@@ -213,7 +204,7 @@ Task<ClientStream> Client::open(ClientRequest request) { return measured(std::mo
 
 Task<ClientStream> Client::measured(ClientRequest request, bool whole) {
   if (request.url_.starts_with('/')) request.url_.insert(0, options_.base_url);
-  Call call{request.method_, told(request.url_)};
+  Call call{request.method_, loggable_url(request.url_)};
   const Instant began = now();
   const Duration limit = request.timeout_.value_or(options_.timeout);
   Result<ClientStream> result = co_await attempt(with_timeout(limit, follow(request, whole, call)));

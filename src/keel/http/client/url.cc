@@ -202,4 +202,13 @@ Result<Url> Url::resolve(std::string_view reference) const {
   return parse(whole);
 }
 
+std::string loggable_url(std::string_view url) {
+  std::string text(url.substr(0, url.find_first_of("?#")));
+  const std::size_t scheme = text.find("//");
+  const std::size_t from = scheme == std::string::npos ? 0 : scheme + 2;
+  const std::size_t at = std::string_view(text).substr(0, text.find('/', from)).rfind('@');
+  if (at != std::string::npos && at >= from) text.erase(from, at + 1 - from);
+  return text;
+}
+
 }  // namespace keel::http

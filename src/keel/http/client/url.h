@@ -69,4 +69,8 @@ class Url {
   std::uint16_t port_ = 0;
 };
 
+// Any text that is meant as a URL, without its query, fragment and user: for messages and logs, which should not
+// contain them.
+std::string loggable_url(std::string_view url);
+
 }  // namespace keel::http

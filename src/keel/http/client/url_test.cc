@@ -228,5 +228,12 @@ TEST(Url, resolves_references_as_the_standard_shows) {
   }
 }
 
+TEST(Urls, that_are_logged_show_neither_user_nor_query) {
+  EXPECT_EQ(loggable_url("http://user:secret@a.test:81/b@c?token=secret#d"), "http://a.test:81/b@c");
+  EXPECT_EQ(loggable_url("/b?c@d"), "/b");
+  EXPECT_EQ(loggable_url("no url"), "no url");
+  EXPECT_EQ(loggable_url(""), "");
+}
+
 }  // namespace
 }  // namespace keel::http::url_test

@@ -37,6 +37,8 @@ BodyTransform* StreamedBody::transforms() const noexcept { return made_->transfo
 
 BodyRead BodyWriter::read_body() noexcept { return exchange_->request().read_body(); }
 
+Event::Wait BodyWriter::until_drain() noexcept { return exchange_->until_drain(); }
+
 bool BodyWriter::transform(std::string_view piece, bool is_last) noexcept {
   if (failure_) return false;
   if (tail().empty()) {

@@ -40,6 +40,7 @@
 #include "keel/base/function.h"
 #include "keel/base/result.h"
 #include "keel/http/message/trailers.h"
+#include "keel/task/event.h"
 #include "keel/task/leaf.h"
 #include "keel/task/task.h"
 
@@ -62,6 +63,8 @@ class BodyWriter {
   // The next piece of the request's body, as Request::read_body(): for a response that reads while it writes. This
   // works for every route and handler.
   [[nodiscard]] BodyRead read_body() noexcept;
+  // Completes when the server begins to drain (server.h), for a body that has no end of its own: a drain waits for it.
+  [[nodiscard]] Event::Wait until_drain() noexcept;
   // A field after the body (trailers.h), sent when the task has ended. Use it for optional values that are known only
   // then, such as a checksum or a duration: it is dropped if the body is not chunked (a length was set, or HTTP/1.0),
   // and intermediaries may drop it. A response announces it by header("Trailer", name). InvalidArgument, OutOfRange: as

@@ -54,6 +54,14 @@ Response Response::make_stream(Status status, std::string_view content_type, Str
   return response;
 }
 
+Response Response::make_events(EventWriter::Callable follow) {
+  Response response = make_stream(
+      Status::Ok, "text/event-stream",
+      [follow = std::move(follow)](BodyWriter& out) mutable { return EventWriter::write_body(out, follow); });
+  response.header("Cache-Control", "no-store").header("X-Accel-Buffering", "no");
+  return response;
+}
+
 Response& Response::length(std::uint64_t bytes, std::source_location place) & {
   KEEL_EXPECT_AT(is_streamed(), "Response::length() is for a stream(): the length of another body is known", place);
   streamed_.set_length(bytes);

@@ -28,6 +28,7 @@
 #include "keel/data/json.h"
 #include "keel/http/message/status.h"
 #include "keel/http/server/body_writer.h"
+#include "keel/http/server/event_writer.h"
 #include "keel/http/server/internal/kept_call.h"
 #include "keel/http/server/recording.h"
 #include "keel/http/server/stage.h"
@@ -83,6 +84,17 @@ class Response {
   static Response stream(Status status, std::string_view content_type, O& object, Call write, Args&&... args) {
     return make_stream(status, content_type,
                        internal::keep_member_call<BodyWriter&>(object, write, std::forward<Args>(args)...));
+  }
+  // Server-sent events: `follow` is as `write` above, but takes an EventWriter& first (event_writer.h).
+  template <class F, class... Args>
+    requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
+  static Response events(F follow, Args&&... args) {
+    return make_events(internal::keep_call<EventWriter&>(std::move(follow), std::forward<Args>(args)...));
+  }
+  template <class O, class Call, class... Args>
+    requires std::is_member_function_pointer_v<Call>
+  static Response events(O& object, Call follow, Args&&... args) {
+    return make_events(internal::keep_member_call<EventWriter&>(object, follow, std::forward<Args>(args)...));
   }
   // 101: the connection continues with `protocol`, a literal, and `talk` has it: Task<>(Stream, …), `args` are kept as
   // for stream(); requests that do not ask for that protocol get 426. upgrade.h has the details.
@@ -190,6 +202,7 @@ class Response {
     content_type_ = {};
   }
   static Response make_stream(Status status, std::string_view content_type, StreamedBody::Callable write);
+  static Response make_events(EventWriter::Callable follow);
   static Response make_upgrade(std::string_view protocol, Upgrade::Callable talk);
 
   Buffer body_;

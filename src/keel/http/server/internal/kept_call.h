@@ -94,10 +94,12 @@ consteval bool check_call() {
                 "an argument that is kept does not belong to the request, which is gone by then: copy it, as in "
                 "std::string(request.path()), and read its body by BodyWriter::read_body()");
   constexpr bool fits = (is_borrowed<std::decay_t<Args>> || ...) || takes<First, Call, Types<std::decay_t<Args>...>>;
-  static_assert(fits,
-                "a function that continues after its handler takes http::BodyWriter& to write a body, or a Stream by "
-                "value to continue with a connection; then the arguments that are kept for it, by value, by const "
-                "reference or as what std::ref refers to; it returns Task<>");
+  static_assert(
+      fits,
+      "a function that continues after its handler takes http::BodyWriter& to write a body, http::EventWriter& to "
+      "send events, or a Stream by value to continue with a connection; then the arguments that are kept for it, by "
+      "value, by const "
+      "reference or as what std::ref refers to; it returns Task<>");
   return fits && !(is_borrowed<std::decay_t<Args>> || ...);
 }
 

@@ -101,6 +101,8 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   // The rest of a streamed body at its end, for which there is always room, and the trailers after it.
   std::string_view tail() const noexcept { return writer_->tail(); }
   std::string_view trailers() const noexcept { return writer_->trailers_.lines(); }
+  // Completes when the server begins to drain.
+  Event::Wait until_drain() noexcept { return worker_.draining().wait(); }
   // The object that takes over the connection after an upgrade was sent.
   Upgraded* release_upgrade() noexcept { return upgrade_.release(); }
   // Used by BodyWriter.

@@ -90,8 +90,8 @@ void ServerWorker::share(const Shares& shares) noexcept {
 }
 
 void ServerWorker::begin_drain(Duration grace, Listening listening) {
-  if (draining_) return;
-  draining_ = true;
+  if (is_draining()) return;
+  draining_.set();
   grace_ = grace;
   out_of_memory_.stop();
   overload_.stop();
@@ -211,7 +211,7 @@ void ServerWorker::ended() {
 }
 
 void ServerWorker::check_drained() {
-  if (closed_ || !draining_ || !acceptor_.is_closed() || !connections_.empty() || !upgraded_.empty()) return;
+  if (closed_ || !is_draining() || !acceptor_.is_closed() || !connections_.empty() || !upgraded_.empty()) return;
   closed_ = true;
   held_.end();
   scratch_.release();

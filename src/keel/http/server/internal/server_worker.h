@@ -31,6 +31,7 @@
 #include "keel/io/loop.h"
 #include "keel/net/transport.h"
 #include "keel/observe/log.h"
+#include "keel/task/event.h"
 
 namespace keel::http {
 
@@ -105,7 +106,8 @@ class ServerWorker {
   // The value of Strict-Transport-Security; empty: the field is not sent.
   std::string_view strict_transport() const noexcept { return strict_transport_; }
 
-  bool is_draining() const noexcept { return draining_; }
+  bool is_draining() const noexcept { return draining_.is_set(); }
+  Event& draining() noexcept { return draining_; }
   // The time that an idle connection gets once the server drains.
   Duration drain_grace() const noexcept { return grace_; }
 
@@ -183,7 +185,7 @@ class ServerWorker {
   HeldMemory held_;
   std::optional<ClientTable> clients_;  // Present once there is a client to which a limit applies.
   Duration grace_ = Duration::forever();
-  bool draining_ = false;
+  Event draining_;
   bool closed_ = false;
   List<Connection> connections_;
   List<Upgraded> upgraded_;

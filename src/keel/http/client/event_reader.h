@@ -1,0 +1,55 @@
+// keel/http/client/event_reader.h — the server-sent events of a response (text/event-stream).
+//
+//   http::ClientRequest request(http::Method::Get, "/prices");
+//   request.header("Accept", "text/event-stream");
+//   if (!last_id.empty()) request.header("Last-Event-ID", last_id);
+//   http::ClientStream response = co_await client.open(std::move(request));
+//   http::EventReader events(response);
+//   while (const auto event = co_await events.next()) use(event->type, event->data);
+//   last_id = events.last_id();
+//
+// It does not connect again by itself: call it in a loop that waits for retry() (docs/server_sent_events.md). Between
+// two events, and comments, of a server may pass ClientOptions::read_timeout.
+//
+// Errors:   Upstream: the status is not 200, the content is not text/event-stream, or an event is longer than
+//           `event_bytes_max`. Otherwise those of ClientStream::read().
+// Lifetime: the response outlives it; an event is valid until the next call of next().
+// Threads:  the worker of the client. One task calls next() at a time.
+// Cancel:   a cancelled next() has lost nothing that was read; but the connection is closed, as after a cancelled read.
+// Cost:     EventParser (message/event_parser.h); a frame for each call.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/time.h"
+#include "keel/http/client/client.h"
+#include "keel/http/message/event_parser.h"
+#include "keel/task/task.h"
+
+namespace keel::http {
+
+class EventReader {
+ public:
+  explicit EventReader(ClientStream& response, std::size_t event_bytes_max = std::size_t{1} << 20) noexcept
+      : response_(response), parser_(event_bytes_max) {}
+  EventReader(const EventReader&) = delete;
+  EventReader& operator=(const EventReader&) = delete;
+
+  // The next event; nullopt: the server has ended the response.
+  Task<std::optional<ServerEvent>> next();
+  // As of EventParser.
+  std::string_view last_id() const noexcept { return parser_.last_id(); }
+  std::optional<Duration> retry() const noexcept { return parser_.retry(); }
+
+ private:
+  Result<> check_head() const;
+
+  ClientStream& response_;
+  EventParser parser_;
+  std::string_view rest_;  // Of the last chunk.
+};
+
+}  // namespace keel::http

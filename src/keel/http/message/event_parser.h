@@ -1,0 +1,66 @@
+// keel/http/message/event_parser.h — reads server-sent events (text/event-stream, HTML Living Standard §9.2.6).
+//
+//   EventParser parser;
+//   std::string_view rest = chunk;
+//   while (true) {
+//     const Result<std::optional<ServerEvent>> event = parser.next(rest);    // takes bytes from the front of rest
+//     if (!event || !*event) break;                                          // an error; or rest is empty
+//     use((*event)->data);
+//   }
+//
+// No input or output: http::EventReader (client/event_reader.h) reads the events of a response. However the bytes are
+// cut into chunks, the events are the same. A stream that ends within an event has lost that event.
+//
+// Errors:   OutOfRange: an event, or a line of one, is longer than `event_bytes_max`; the parser is of no more use.
+// Lifetime: an event is valid until the next call.
+// Threads:  a value.
+// Cost:     linear; each byte is copied once or twice. It keeps the room of its largest event.
+
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+
+namespace keel::http {
+
+struct ServerEvent {
+  std::string_view data;              // Its lines, separated by "\n".
+  std::string_view type = "message";  // What the server gave as `event`.
+  std::string_view id = {};           // The last `id` of the stream, of this event or an earlier one; may be empty.
+};
+
+class EventParser {
+ public:
+  explicit EventParser(std::size_t event_bytes_max = std::size_t{1} << 20) noexcept
+      : event_bytes_max_(event_bytes_max) {}
+
+  // Takes bytes from the front of `bytes` up to the end of the next event. nullopt: all bytes were taken, and the event
+  // that they may have begun is not complete.
+  Result<std::optional<ServerEvent>> next(std::string_view& bytes);
+  // The last `id` so far: the Last-Event-ID of the next request.
+  std::string_view last_id() const noexcept { return id_.view(); }
+  // How long the server asks a client to wait before it connects again; at most a day. nullopt: it has not said so.
+  std::optional<Duration> retry() const noexcept { return retry_; }
+
+ private:
+  // The line in line_ is complete. True: it ends an event.
+  bool end_line();
+  void set_field(std::string_view name, std::string_view value);
+
+  std::size_t event_bytes_max_;
+  Buffer line_;
+  Buffer data_;  // Each line with its "\n".
+  Buffer type_;
+  Buffer id_;
+  std::optional<Duration> retry_;
+  bool is_first_line_ = true;
+  bool after_return_ = false;  // The last byte was "\r": a "\n" after it belongs to the same line end.
+  bool was_given_ = false;     // The event in data_ and type_ was returned.
+};
+
+}  // namespace keel::http

@@ -1,0 +1,65 @@
+// keel/http/server/event_writer.h — a response of server-sent events (text/event-stream, HTML Living Standard §9.2).
+//
+//   Task<> Prices::follow(http::EventWriter& events, std::string last_id) {
+//     for (Price price = co_await after(last_id);; price = co_await next()) {
+//       co_await events.send(json::write(price), "price", price.id);
+//     }
+//   }
+//   http::Response Prices::events(http::Request& request) {
+//     return http::Response::events(*this, &Prices::follow, std::string(request.header("Last-Event-ID").value_or("")));
+//   }
+//
+// Response::events() takes a function and its arguments as Response::stream() does (response.h), and adds
+// `Cache-Control: no-store` and `X-Accel-Buffering: no`, so that neither caches nor nginx hold events back. While the
+// function waits, a comment is sent every 15 seconds: proxies keep the connection, and a client that is gone is
+// noticed. When the function returns, the response ends, and a browser connects again.
+//
+// Errors:    send: InvalidArgument for a type or an id with a line break, and for an id with a NUL; nothing is sent
+//            then. Otherwise as BodyWriter::write(). The error of the function ends the response as that of a
+//            stream().
+// Cancel:    as a BodyWriter (body_writer.h): when the client is gone, takes nothing, or the server drains. After a
+//            cancelled send it is unknown how much of the event is queued.
+// Threads:   the worker. Several tasks may send; one waits for the other.
+// Cost:      an event is copied twice; no heap in steady state. A timer, and a task that sends the comments.
+
+#pragma once
+
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/base/function.h"
+#include "keel/base/time.h"
+#include "keel/http/server/body_writer.h"
+#include "keel/task/mutex.h"
+#include "keel/task/task.h"
+
+namespace keel::http {
+
+class EventWriter {
+ public:
+  using Callable = Function<Task<>(EventWriter&)>;
+
+  EventWriter(const EventWriter&) = delete;
+  EventWriter& operator=(const EventWriter&) = delete;
+
+  // Sends one event. `data` is any text, each line of which becomes a line of the event; clients see the type "message"
+  // where `type` is empty; a client that connects again sends the last `id` that was not empty as Last-Event-ID. The
+  // texts must be valid until then.
+  Task<> send(std::string_view data, std::string_view type = {}, std::string_view id = {});
+  // Asks the client to wait this long before it connects again, when this response has ended: whole milliseconds, 0 or
+  // more.
+  Task<> retry(Duration wait);
+
+  // The body of Response::events(): runs `follow` to its end.
+  static Task<> write_body(BodyWriter& out, Callable& follow);
+
+ private:
+  explicit EventWriter(BodyWriter& out) noexcept : out_(out) {}
+  Task<> keep_alive();
+
+  BodyWriter& out_;
+  Mutex sending_;
+  Buffer text_;  // What is being sent.
+};
+
+}  // namespace keel::http
