@@ -84,7 +84,7 @@ void Connection::send(std::span<Call* const> calls) {
   advance();
 }
 
-// Sends what comes next of the group. When nothing is left to be sent, the group is over.
+// Sends the next part of the group, or ends the group when nothing is left to send.
 void Connection::advance() {
   Call* const first = slots_.front().call;
   const bool has_sql = first == nullptr || first->has_statement();
@@ -115,7 +115,7 @@ bool Connection::ask_for_statements() {
   for (Slot& slot : slots_) {
     if (slot.call == nullptr) continue;
     if (slot.statement == nullptr) {
-      // Those of a group are often one statement.
+      // The calls of a group often run the same statement.
       const bool is_same = last != nullptr && last->text.data() == slot.call->sql.text().data() &&
                            last->text.size() == slot.call->sql.text().size();
       slot.statement = is_same ? last : &statements_.find(slot.call->sql);
@@ -168,7 +168,7 @@ bool Connection::encode(Slot& slot) {
         Error::text(Code::Internal, fmt::format("the statement has {} parameters for the server, and {} arguments",
                                                 statement.parameters.size(), call.values.size()));
   }
-  // A Query ends the unnamed portal.
+  // A Query destroys the unnamed portal, so Fetch uses a named one.
   const std::string_view portal = call.kind() == Call::Kind::Fetch ? "keel" : "";
   if (call.binds()) {
     if (encoded && !is_named) encoded = encoder.parse({}, statement.sent(), statement.parameters);
@@ -201,7 +201,7 @@ void Connection::execute_slots() {
   }();
   const bool is_simple = call != nullptr && call->is_simple();
   const bool binds = call == nullptr || call->binds();
-  // The savepoint before the first part of a portal stands for all of them.
+  // The savepoint before the first part of a portal covers its later parts too.
   if (transaction_.number != 0 && (call == nullptr || call->kind() != Call::Kind::Commit) && binds) {
     send_prologue(take_prologue());
   }
@@ -256,7 +256,7 @@ Result<> Connection::receive(const Message& message) {
   if (message.type == MessageType::ErrorResponse) {
     KEEL_TRY(const ErrorResponse response, ErrorResponse::read(message.body));
     Error error = error_of(response);
-    if (response.is_fatal()) {  // It ended the session, and whatever was not committed.
+    if (response.is_fatal()) {  // The session has ended, and its transaction is rolled back.
       farewell_ = std::move(error);
       return {};
     }
@@ -300,7 +300,7 @@ Result<> Connection::receive_slot(const Message& message) {
   Call* const call = slot->call;
   switch (message.type) {
     case MessageType::DataRow: {
-      // Of one that is cancelled as well: when the server completes it nevertheless, that is its result.
+      // Rows of a cancelled call are kept too: if the server completes the call nevertheless, they are its result.
       if (call == nullptr || call->is_too_large || slot->statement == nullptr) return {};
       if (call->kind() == Call::Kind::Execute && call->rows.count() != 0) return {};
       KEEL_TRY_VOID(slot->statement->columns.append(message.body, call->rows));
@@ -317,7 +317,7 @@ Result<> Connection::receive_slot(const Message& message) {
       if (copy_ != nullptr) copy_->count = complete.changes;
       if (call != nullptr) {
         call->written.changes = complete.changes;
-        if (call->kind() == Call::Kind::Commit) {  // The last tag counts: "rollback to" may precede "commit".
+        if (call->kind() == Call::Kind::Commit) {  // The last tag decides: "rollback to" may precede "commit".
           group_error_.reset();
           if (complete.tag == "ROLLBACK") {
             group_error_ =
@@ -345,7 +345,7 @@ Result<> Connection::receive_slot(const Message& message) {
   }
 }
 
-// Executed. Readers may continue; a write is committed by the Sync.
+// The statement was executed. A read is complete now; a write is complete when the Sync has committed it.
 void Connection::finish_slot(Slot& slot) {
   slot.is_done = true;
   do {
@@ -374,7 +374,7 @@ void Connection::fail_slot(Slot& slot, Error&& error) {
   Call* const call = slot.call;
   slot.is_done = true;
   if (syncs_ != 0) {
-    // What failed before it is why it fails.
+    // An earlier failure in the group is the reason for this one.
     if (group_error_) {
       error = group_error_->clone();
     } else {
@@ -382,19 +382,19 @@ void Connection::fail_slot(Slot& slot, Error&& error) {
     }
   }
   if (call == nullptr) return;
-  // The server does not have it as it was prepared: it has done nothing.
+  // The server no longer has the statement as it was prepared, so it has executed nothing.
   if (slot.statement != nullptr && (is_unknown_statement(error) || is_stale_statement(error)) && !call->was_renewed) {
     if (slot.statement->is_described) statements_.renew(*slot.statement);
     call->was_renewed = slot.repeats = true;
     return;
   }
-  // Cancelled for another one's sake.
+  // The cancellation was meant for another call.
   if (error.code() == Code::Cancelled && !call->is_cancelled && !call->is_too_large && !call->was_lost) {
     call->was_lost = slot.repeats = true;
     return;
   }
-  if (call->is_group && slots_.size() > 1) return;  // Again, by itself.
-  // The transaction continues from where the server is by then.
+  if (call->is_group && slots_.size() > 1) return;  // It runs again alone.
+  // Within a transaction the call completes after the remaining Syncs, so that the state of the server is known.
   if (transaction_.number != 0 && syncs_ != 0) return;
   slot.call = nullptr;
   pool_.counters().failures.add();
@@ -426,14 +426,14 @@ Result<> Connection::receive_sync(const Message& message) {
 void Connection::phase_over() {
   if (phase_ == Phase::Ending) return group_over();
   if (phase_ == Phase::Executing) return finish_group();
-  // What could not be prepared, fails.
+  // Calls whose statement could not be prepared fail.
   for (Asked& asked : asked_) {
     if (!asked.error) continue;
     for (Slot& slot : slots_) {
       if (slot.statement != asked.statement || slot.call == nullptr) continue;
       Call* const call = std::exchange(slot.call, nullptr);
       slot.is_done = true;
-      if (asked.error->code() == Code::Cancelled && !call->was_lost) {  // For another one's sake.
+      if (asked.error->code() == Code::Cancelled && !call->was_lost) {  // Meant for another call.
         call->was_lost = true;
         repeat(*call);
         continue;
@@ -447,7 +447,7 @@ void Connection::phase_over() {
   advance();
 }
 
-// Skipped, or undone with one that failed.
+// Runs a call again that the server skipped, or undid together with a failed one.
 void Connection::repeat(Call& call) {
   call.is_alone = true;
   call.connection = nullptr;
@@ -460,7 +460,7 @@ void Connection::repeat(Call& call) {
   }
 }
 
-// Each answer is there.
+// All responses of the group have arrived.
 void Connection::finish_group() {
   const bool failed = group_error_.has_value();
   if (failed && transaction_.number != 0) transaction_.mark = Mark::Failed;
@@ -486,7 +486,7 @@ void Connection::finish_group() {
     pool_.call_over();
   }
   if (copy_ != nullptr) end_copy(failed ? Result<>(group_error_->clone()) : Result<>());
-  // A COMMIT ends the transaction, whatever came of it.
+  // A COMMIT ends the transaction, whether it succeeded or failed.
   if (is_commit || is_committing_) transaction_over();
   group_over();
 }
@@ -510,14 +510,14 @@ void Connection::group_over() {
   next();
 }
 
-// The session is gone.
+// The session has ended.
 void Connection::lose(const Error& reason) noexcept {
   const bool was_executing = phase_ == Phase::Executing;
   phase_ = Phase::Down;
   syncs_ = 0;
   cancels_ = 0;
   release_statements();
-  if (copy_ != nullptr && copy_->columns != nullptr) {  // They are of a statement.
+  if (copy_ != nullptr && copy_->columns != nullptr) {  // The rows get the column names of their statement.
     std::exchange(copy_->columns, nullptr)->name(copy_->rows);
   }
   statements_.forget();
@@ -539,7 +539,7 @@ void Connection::lose(const Error& reason) noexcept {
   for (Slot& slot : slots) {
     Call* const call = slot.call;
     if (call == nullptr) continue;
-    if (call->is_too_large) {  // The server has not stopped to send it.
+    if (call->is_too_large) {  // The server was still sending the result.
       call->finish(Error(Code::ResourceExhausted, "the result is larger than rows_bytes_max"));
       pool_.call_over();
       continue;
@@ -579,8 +579,8 @@ void Connection::cancel(Call& call) noexcept {
     if (slot.call != &call) continue;
     cancels_ = groups_;
     wants_cancel_.set();
-    // Nothing that it asked for has begun, or a group that only reads continues without it. Else the server says what
-    // came of it.
+    // The call ends immediately if nothing of it has begun, or if its group only reads and can continue without it.
+    // Otherwise the response of the server decides.
     if (phase_ != Phase::Preparing && !(slot.is_read && transaction_.number == 0)) return;
     slot.call = nullptr;
     call.finish(fail(Code::Cancelled, "the statement was cancelled"));

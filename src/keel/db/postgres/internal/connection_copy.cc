@@ -1,4 +1,4 @@
-// A COPY: its data goes and comes between the first answer of the server and the last.
+// COPY: the data is sent or received between the first and the last response of the server.
 
 #include <string>
 #include <utility>
@@ -11,8 +11,8 @@
 namespace keel::db::postgres::internal {
 namespace {
 
-constexpr std::size_t waiting_bytes_max = 256 * 1024;  // Of a COPY into a table: sent no faster than it is taken.
-constexpr std::size_t rows_bytes_kept = 64 * 1024;     // Of a COPY out of one: no more is read until they are taken.
+constexpr std::size_t waiting_bytes_max = 256 * 1024;  // A COPY into a table: unsent bytes above which its task waits.
+constexpr std::size_t rows_bytes_kept = 64 * 1024;     // A COPY from a table: rows above which reading pauses.
 
 }  // namespace
 

@@ -36,7 +36,7 @@ void Connection::end() noexcept {
   flush();
 }
 
-// Connects, serves, and connects again.
+// Connects, serves until the connection ends, and reconnects.
 Task<> Connection::keep() {
   const DatabaseOptions& options = pool_.settings().options;
   Duration pause = options.reconnect_min;
@@ -58,7 +58,7 @@ Task<> Connection::keep() {
     }
     if (is_ending_ || (is_retiring_ && pool_.is_closing())) co_return;
     if (std::exchange(is_retiring_, false)) continue;
-    // Decorrelated jitter: clients that lost the same server do not come back together.
+    // Decorrelated jitter: clients that lost the same server do not reconnect at the same time.
     const auto span =
         static_cast<std::uint64_t>(std::max<std::int64_t>(pause.count_ns() * 3 - options.reconnect_min.count_ns(), 1));
     pause = std::min(
@@ -80,7 +80,7 @@ Task<> Connection::live() {
   phase_ = Phase::Idle;
   is_old_ = is_retiring_ = false;
   if (const Duration age = pool_.settings().options.max_age; age > Duration()) {
-    // Those that were made together do not end together.
+    // Connections that were made at the same time are not replaced at the same time.
     const auto jitter = static_cast<std::uint64_t>(age.count_ns() / 5 + 1);
     const auto less = Duration::nanoseconds(static_cast<std::int64_t>(Host::current().random() % jitter));
     pool_.loop().start_timer(age_, pool_.loop().now() + age - less);
@@ -104,7 +104,7 @@ void Connection::watch() noexcept {
 void Connection::is_silent() noexcept {
   if (phase_ == Phase::Idle || stream_ == nullptr) return;
   const DatabaseOptions& options = pool_.settings().options;
-  if (is_copy_) heard_ = pool_.loop().now();  // It may wait for us.
+  if (is_copy_) heard_ = pool_.loop().now();  // The server may be waiting for our data.
   const Instant end = heard_ + options.statement_timeout + options.cancel_grace;
   if (pool_.loop().now() < end) return pool_.loop().start_timer(silence_, end);
   farewell_ = Error(Code::Unavailable, "the server has said nothing for longer than a statement may take");
@@ -148,7 +148,7 @@ Task<> Connection::write_all(Stream& stream) {
       copy_->has_moved.set();
     }
     if (sending_.capacity() > sent_bytes_kept) sending_.release();
-    // The reader then ends with what was still to be read, which may say why.
+    // The reader then still reads what the server has sent, which may contain the reason.
     if (!written) co_return;
     if ((is_ending_ || is_retiring_) && out_.empty()) stream.shutdown();
   }
@@ -179,7 +179,7 @@ Task<> Connection::cancel_all(Stream& stream) {
   }
 }
 
-// On a connection of its own, which the server closes once it has passed it on.
+// Uses a separate connection, which the server closes when it has forwarded the request.
 Task<> Connection::send_cancel() {
   if (key_.process == 0) co_return;
   Stream stream = co_await dial(pool_, server_);

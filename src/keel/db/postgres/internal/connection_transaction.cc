@@ -31,7 +31,7 @@ void Connection::begin_transaction(std::uint64_t number, const Call& begin) {
   pool_.loop().start_timer(hold_, pool_.loop().now() + pool_.settings().options.hold_max);
 }
 
-// Ends the savepoint of the statement before, and what that had done when it failed.
+// Ends the savepoint of the previous statement, and undoes that statement if it failed.
 void Connection::leave_mark() {
   std::string& text = transaction_.pending;
   if (transaction_.mark == Mark::Failed) text += ";rollback to savepoint keel";
@@ -39,7 +39,7 @@ void Connection::leave_mark() {
   transaction_.mark = Mark::None;
 }
 
-// What is to be sent before the next statement.
+// Returns the SQL that has to be sent before the next statement.
 std::string Connection::take_prologue() {
   if (std::exchange(is_marked_, true)) return {};
   leave_mark();
@@ -57,7 +57,7 @@ void Connection::submit(Call& call) noexcept {
   if (phase_ == Phase::Idle && !is_held_by_cancel()) next();
 }
 
-// What is done next on a connection that has nothing to do.
+// Begins the next work of an idle connection.
 void Connection::next() noexcept {
   if (transaction_.number == 0) return is_free_again();
   if (transaction_.wants_roll_back) return send_roll_back();
@@ -65,7 +65,7 @@ void Connection::next() noexcept {
     Call* call = own_.pop_front();
     if (call == nullptr) return;
     if (call->kind() == Call::Kind::Commit) {
-      if (!transaction_.has_begun) {  // Nothing was asked of it.
+      if (!transaction_.has_begun) {  // It has run no statement.
         transaction_over();
         call->finish({});
         pool_.call_over();
@@ -142,7 +142,7 @@ void Connection::roll_back_to(std::uint64_t savepoint) noexcept {
   const auto found = std::find(all.begin(), all.end(), savepoint);
   if (found == all.end()) return;
   all.erase(found, all.end());
-  transaction_.mark = Mark::None;  // It was set later, and goes with it.
+  transaction_.mark = Mark::None;  // It was set after the savepoint, and is removed with it.
   const std::string name = std::to_string(savepoint);
   transaction_.pending += ";rollback to savepoint s" + name + ";release savepoint s" + name;
 }
@@ -165,7 +165,7 @@ void Connection::is_aged() noexcept {
   if (was_free) retire();
 }
 
-// Nothing is under way: says goodbye, and keep() connects again.
+// The connection is idle: ends the session, and keep() reconnects.
 void Connection::retire() noexcept {
   if (is_retiring_ || is_ending_) return;
   is_retiring_ = true;
@@ -174,7 +174,7 @@ void Connection::retire() noexcept {
   flush();
 }
 
-// The transaction has had its time.
+// The transaction has lasted for hold_max.
 void Connection::hold_expired() noexcept {
   transaction_.is_expired = true;
   transaction_.wants_roll_back = true;
@@ -183,7 +183,7 @@ void Connection::hold_expired() noexcept {
                          log::field("begun_at", text_of(transaction_.place)));
   if (copy_ != nullptr) return leave_copy();
   if (phase_ == Phase::Idle && !is_held_by_cancel()) return next();
-  // A statement is under way.
+  // A statement is running: it is cancelled.
   cancels_ = groups_;
   wants_cancel_.set();
 }

@@ -1,7 +1,7 @@
-// keel/db/postgres/internal/copy.h — a COPY that has begun: between the task that waits for it, and its connection.
+// keel/db/postgres/internal/copy.h — the state that the task of a COPY shares with its connection.
 //
-// The task owns it. The connection points at it from the server's CopyInResponse or CopyOutResponse on, until the COPY
-// is over or left (Connection::leave_copy).
+// Ownership: the task's. The connection has a pointer to it from the server's CopyInResponse or CopyOutResponse until
+// the COPY has ended or is abandoned (Connection::leave_copy).
 
 #pragma once
 
@@ -18,14 +18,14 @@ namespace keel::db::postgres::internal {
 class Connection;
 
 struct Copy {
-  Connection* connection = nullptr;  // Null: it has not begun, or it is over.
+  Connection* connection = nullptr;  // Null before the COPY has begun, and after its end.
   bool is_over = false;
-  Result<> result;         // When it is over.
-  std::int64_t count = 0;  // Rows, as the server counts them.
-  Event has_moved;         // Bytes were sent, rows have come, or it is over.
-  // Of what comes:
+  Result<> result;         // Valid if `is_over`.
+  std::int64_t count = 0;  // The number of rows, from the server.
+  Event has_moved;         // Set when bytes were sent, rows have arrived, or the COPY has ended.
+  // For a COPY that receives rows:
   CopyReader reader;
-  const Columns* columns = nullptr;  // Until it is over; then the rows have their names.
+  const Columns* columns = nullptr;  // Null after the end, when the rows have the column names.
   Rows rows;
   void take(Rows& into) {
     if (columns != nullptr) columns->name(rows);

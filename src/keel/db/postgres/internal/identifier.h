@@ -1,4 +1,4 @@
-// keel/db/postgres/internal/identifier.h — a name in SQL text, whatever signs it has.
+// keel/db/postgres/internal/identifier.h — writes any name into SQL text.
 
 #pragma once
 
@@ -7,7 +7,8 @@
 
 namespace keel::db::postgres::internal {
 
-// In quotes, so that it is nothing but a name. The name has no zero byte (Encoder::query() rejects one).
+// Appends the name in quotes, so that none of its characters ends it. The name must not contain a zero byte
+// (Encoder::query() rejects one).
 inline void append_identifier(std::string& to, std::string_view name) {
   to += '"';
   for (const char c : name) {

@@ -16,8 +16,8 @@
 namespace keel::db::postgres::internal {
 namespace {
 
-constexpr Duration connect_max = 10_s;        // A server that does not answer keeps nobody's end waiting for longer.
-constexpr std::size_t received_max = 10'000;  // While something else is waited for.
+constexpr Duration connect_max = 10_s;        // Time limit of an attempt to connect.
+constexpr std::size_t received_max = 10'000;  // Notifications kept while a command runs.
 
 bool is_of_the_task(const Error& error) {
   return error.code() == Code::Cancelled || error.code() == Code::DeadlineExceeded;
@@ -39,7 +39,7 @@ std::string command(std::string_view word, std::string_view channel) {
 
 }  // namespace
 
-// Somebody waits.
+// Counts a task that uses the connection.
 struct Listening::Use {
   explicit Use(Listening& l) noexcept : listening(l) { ++listening.users_; }
   ~Use() {
@@ -68,11 +68,11 @@ void Listening::disconnect(const Error& reason) noexcept {
 }
 
 Task<> Listening::connect() {
-  // A failure before the end leaves no connection.
+  // If a step fails, there is no connection afterwards.
   Result<Connected> connected = co_await attempt(with_timeout(connect_max, internal::connect(pool_, reader_)));
   if (!connected) {
-    co_await checkpoint();  // The task's own end is its error.
-    const std::string why = connected.error().code() == Code::DeadlineExceeded ? std::string("no answer within 10 s")
+    co_await checkpoint();  // A task that was stopped ends with that reason.
+    const std::string why = connected.error().code() == Code::DeadlineExceeded ? std::string("no response within 10 s")
                                                                                : connected.error().describe();
     co_await Error::text(Code::Unavailable, "the database cannot be reached: " + why).from_environment();
   }
@@ -88,7 +88,7 @@ Task<> Listening::connect() {
   }
 }
 
-// As often as it takes.
+// Repeats until it has connected.
 Task<> Listening::connect_again() {
   const DatabaseOptions& options = pool_.settings().options;
   Duration pause = options.reconnect_min;
@@ -204,7 +204,7 @@ Task<> Listening::add(std::string channel) {
     co_await std::move(connected);
   } else if (stream_) {
     Result<> listens = co_await attempt(run(command("listen ", channel)));
-    // Half of an exchange is of no use; next() makes the connection again.
+    // After an incomplete exchange the connection is unusable; next() reconnects.
     if (!listens) disconnect(listens.error());
     if (!listens && is_of_the_task(listens.error())) co_await std::move(listens);
   }

@@ -1,4 +1,5 @@
-// keel/db/postgres/internal/listening.h — the connection of Notifications. It is served by whoever awaits it.
+// keel/db/postgres/internal/listening.h — the connection of Notifications. Its messages are read by the task that
+// awaits it.
 
 #pragma once
 
@@ -31,7 +32,7 @@ class Listening : public Link {
   Task<> add(std::string channel);
   Task<> remove(std::string channel);
 
-  // For the pool, whose loop ends: somebody who waits is told, and the connection ends.
+  // For the pool, whose loop ends: closes the connection, and a waiting task fails.
   void close() noexcept;
   bool is_used() const noexcept { return users_ != 0; }
 
@@ -39,9 +40,9 @@ class Listening : public Link {
   struct Use;
   Task<> connect();
   Task<> connect_again();
-  // Sends `sql`, a Query, and takes what comes up to its end.
+  // Sends `sql` as a Query, and reads messages up to its ReadyForQuery.
   Task<> run(std::string sql);
-  // Takes messages from the chunk; true: a ReadyForQuery was among them, and what follows it stays.
+  // Consumes messages of the chunk, up to a ReadyForQuery; true: there was one.
   Result<bool> take();
   void disconnect(const Error& reason) noexcept;
 
@@ -49,9 +50,9 @@ class Listening : public Link {
   std::vector<std::string> channels_;
   std::optional<Stream> stream_;
   Reader reader_;
-  Chunk chunk_;  // What was received and not yet read.
+  Chunk chunk_;  // Received bytes that were not read yet.
   std::deque<Notification> received_;
-  std::optional<Error> failed_;  // What the server said of the last Query.
+  std::optional<Error> failed_;  // The server's error for the last Query.
   Event is_closing_;
   int users_ = 0;
 };

@@ -1,4 +1,4 @@
-// keel/db/postgres/testing/fake_client.h — a client without I/O, in front of a FakeServer: for tests of both.
+// keel/db/postgres/testing/fake_client.h — a client that calls a FakeServer directly, without I/O: for tests of both.
 //
 //   FakeClient client(server);
 //   EXPECT_TRUE(client.log_in({.user = "app", .password = "pw"}).is_ok());
@@ -23,15 +23,15 @@ namespace keel::db::postgres::testing {
 
 class FakeClient {
  public:
-  // What goes either way is cut into pieces of `piece` bytes; 0: it is not cut.
+  // Bytes are passed in pieces of `piece` bytes, both ways; 0: as they come.
   explicit FakeClient(FakeServer& server, std::size_t piece = 0) : server_(server), piece_(piece) {}
 
   Encoder encoder() { return Encoder(out_); }
   Buffer& out() noexcept { return out_; }
 
-  // Sends what the encoder has, and takes what the server answers.
+  // Sends the bytes of the encoder, and receives the server's responses.
   Result<> exchange();
-  // The login, up to its ReadyForQuery. A nonce is given where the options have none.
+  // Logs in, up to the ReadyForQuery. Options without a nonce get one.
   Result<> log_in(LoginOptions options);
   Login& login() noexcept { return *login_; }
 
@@ -39,9 +39,10 @@ class FakeClient {
     MessageType type;
     std::string body;
   };
-  // exchange(), and the messages that have come.
+  // Calls exchange(), and returns the received messages.
   Result<std::vector<Received>> received();
-  // The same as their types with blanks between them; an error's is followed by its SQLSTATE: "1 E26000 Z".
+  // The same as text: the types of the messages, separated by blanks; that of an error is followed by its SQLSTATE:
+  // "1 E26000 Z".
   std::string answers();
 
  private:

@@ -20,7 +20,7 @@ namespace keel::db::postgres::testing {
 
 class FakeListener {
  public:
-  // Port 0: one that is free.
+  // Port 0: the system chooses one.
   explicit FakeListener(FakeDatabase& database, FakeOptions options = {}, std::uint16_t port = 0)
       : database_(database),
         options_(std::move(options)),
@@ -31,11 +31,12 @@ class FakeListener {
   std::string url() const {
     return "postgres://app:secret@" + listener_.address().to_string() + "/shop?sslmode=disable";
   }
-  // The connection ends after this many bytes to the client, on average; 0: never. By the loop's random numbers.
+  // Each connection is closed after a random number of bytes to the client, on average this many; 0: never. The loop is
+  // the source of randomness.
   void cut_after(std::uint64_t bytes) noexcept { cut_after_ = bytes; }
   std::uint64_t cuts() const noexcept { return cuts_; }
 
-  // Until it is stopped.
+  // Accepts connections until it is stopped.
   Task<> serve() {
     Scope connections;
     while (true) {
@@ -62,7 +63,7 @@ class FakeListener {
       const Result<Chunk> chunk = co_await attempt(stream.receive());
       if (!chunk || chunk->empty()) break;
       server.receive(std::string_view(*chunk).substr(0, left_in));
-      if (chunk->size() > left_in) {  // What that makes of it happens, and nobody hears of it.
+      if (chunk->size() > left_in) {  // The server has processed it, but the client gets no response.
         ++cuts_;
         break;
       }
@@ -74,7 +75,7 @@ class FakeListener {
     server.set_on_output({});
   }
 
-  // What the server says, also when nothing has come: a notification.
+  // Sends the server's output, also without a request, as for a notification.
   Task<> write_all(FakeServer& server, Stream& stream, Event& has_output, std::uint64_t left) {
     while (true) {
       co_await has_output.wait();

@@ -17,7 +17,7 @@ constexpr std::uint32_t ssl_request = 1234 << 16 | 5679;
 constexpr std::uint32_t gss_request = 1234 << 16 | 5680;
 constexpr std::uint32_t cancel_request = 1234 << 16 | 5678;
 
-// The words at the front of a statement, in lower case where they are not quoted.
+// The first words of a statement; those without quotes in lower case.
 std::string first_words(std::string_view sql) {
   std::string words;
   bool was_blank = true;
@@ -34,7 +34,7 @@ std::string first_words(std::string_view sql) {
   return words;
 }
 
-// The word behind `prefix`, with the letters and without the quotes that it has.
+// The word after `prefix`, with its letters unchanged and without its quotes.
 std::string word_after(std::string_view words, std::string_view prefix) {
   std::string_view rest = words.substr(std::min(prefix.size(), words.size()));
   while (rest.starts_with(' ')) rest.remove_prefix(1);
@@ -107,7 +107,7 @@ FakeServer::State::State(FakeDatabase& the_database, FakeOptions the_options, st
     : database(the_database), options(std::move(the_options)), session(number), random(options.seed * 977 + number) {
   process = static_cast<std::uint32_t>(1000 + number);
   secret = static_cast<std::uint32_t>(next_random());
-  // Of the seed alone: what a real server keeps of a password does not change from login to login.
+  // Depends only on the seed, because a real server stores the same salt and keys for every login.
   random = options.seed;
   for (int i = 0; i < 16; ++i) salt.push_back(static_cast<char>(next_random() >> 24));
   random = options.seed * 977 + number;
@@ -158,7 +158,7 @@ void FakeServer::State::take_messages() {
     at += size;
     if (is_startup) {
       start(body);
-      // What has come with the request for TLS is in cleartext, and is thrown away.
+      // Bytes that arrived with the request for TLS are cleartext, and are discarded.
       if (is_starting_tls && phase == FakePhase::Startup && body.size() == 4) {
         input.clear();
         return;
@@ -294,7 +294,7 @@ void FakeServer::State::scram_final(std::string_view message) {
   let_in();
 }
 
-// ---- What is sent.
+// ---- Messages of the server.
 
 void FakeServer::State::authentication(std::uint32_t kind, std::string_view data) {
   FakeMessage message(output, 'R');
@@ -341,7 +341,7 @@ void FakeServer::State::fatal(const char* sqlstate, const std::string& text) {
 
 void FakeServer::State::notify(std::string_view channel, std::string_view payload, std::uint32_t from) {
   if (phase != FakePhase::Ready || std::ranges::find(channels, channel) == channels.end()) return;
-  // Within a transaction a server waits for its end.
+  // Within a transaction, a server sends notifications after its end.
   notifications.push_back({std::string(channel), std::string(payload), from});
   if (status == 'I' && !held && !is_changed) {
     send_notifications();
@@ -358,7 +358,7 @@ void FakeServer::State::send_notifications() {
   }
 }
 
-// ---- The statements that the server answers itself.
+// ---- The statements that the server executes without the FakeDatabase.
 
 std::optional<FakeResult> FakeServer::State::own_statement(std::string_view sql) {
   const std::string words = first_words(sql);

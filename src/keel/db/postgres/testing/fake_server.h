@@ -9,21 +9,22 @@
 //     }
 //   };
 //   FakeServer server(users);                        // one for each connection
-//   server.receive(bytes);                           // from the client, cut anywhere
+//   server.receive(bytes);                           // from the client, divided anywhere
 //   send(server.output().view()); server.output().clear();
-//   if (server.is_closed()) …                        // after what is to be sent
+//   if (server.is_closed()) …                        // after the output was sent
 //
-// It does what a server of version 15 does: SSLRequest and CancelRequest; SCRAM-SHA-256 and -PLUS, md5, cleartext; both
-// protocols with prepared statements, portals and row limits; after an error it skips up to the Sync; implicit
+// It implements, like a server of version 15: SSLRequest and CancelRequest; SCRAM-SHA-256 and -PLUS, md5, cleartext;
+// both protocols with prepared statements, portals and row limits; after an error it skips up to the Sync; implicit
 // transactions, begin, commit, rollback, savepoints; LISTEN, NOTIFY; COPY in both directions; discard all and
-// deallocate. What tables hold is the FakeDatabase's: it answers the texts of statements.
+// deallocate. It has no tables: the FakeDatabase of the test returns the result of each statement.
 //
-// What the server answers itself, by the first words of the statement: begin, start transaction, commit, end, rollback,
-// abort, savepoint, release, rollback to, set, reset, discard, deallocate, listen, unlisten, notify.
+// These statements are executed by the server itself, recognised by their first words: begin, start transaction,
+// commit, end, rollback, abort, savepoint, release, rollback to, set, reset, discard, deallocate, listen, unlisten,
+// notify.
 //
-// Errors:    of the client's: an ErrorResponse, and where a real server would end the connection, is_closed().
+// Errors:    a mistake of the client gets an ErrorResponse, and where a real server ends the connection, is_closed().
 // Threads:   one, for all servers of a database.
-// Random:    all that it makes (nonces, secrets) comes from the seed in its options.
+// Random:    nonces and secrets come from the seed in its options.
 
 #pragma once
 
@@ -43,7 +44,7 @@
 
 namespace keel::db::postgres::testing {
 
-// A value as text, in the form that types.h says; or NULL.
+// A value as text, in the form described in types.h; or NULL.
 using FakeValue = std::optional<std::string>;
 using FakeRow = std::vector<FakeValue>;
 
@@ -62,10 +63,10 @@ struct FakeError {
   std::string severity = "ERROR";  // FATAL: the connection ends.
 };
 
-// What a statement takes and gives.
+// The description of a statement: the types of its parameters, and its columns.
 struct FakeStatement {
   std::vector<Oid> parameters = {};
-  std::vector<FakeColumn> columns = {};  // None: it gives no rows.
+  std::vector<FakeColumn> columns = {};  // Empty: it returns no rows.
   std::optional<FakeError> error = std::nullopt;
 };
 
@@ -76,23 +77,24 @@ struct FakeResult {
   std::optional<FakeError> error = std::nullopt;
   enum class Copy : std::uint8_t { None, In, Out };
   Copy copy = Copy::None;                 // Out: the rows' values are sent as the rows of a COPY.
-  std::vector<Oid> copy_types = {};       // With types of columns it is in the binary format, else in text.
-  bool is_held = false;                   // Nothing is answered before FakeServer::release(), or a cancel.
+  std::vector<Oid> copy_types = {};       // The types of the columns, for the binary format; empty: text.
+  bool is_held = false;                   // The response waits for FakeServer::release() or a cancel.
   std::vector<std::string> notices = {};  // Sent before it.
 };
 
 class FakeServer;
 
-// What all sessions of a server share. Outlives its FakeServers.
+// The data that all sessions of a server share. Outlives its FakeServers.
 class FakeDatabase {
  public:
   virtual ~FakeDatabase();
 
-  // Of a statement that is not empty and not the server's own.
+  // Describes a statement. Not called for empty ones and those that the server executes itself.
   virtual FakeStatement prepare(std::string_view sql) = 0;
-  // Within a transaction of the session, always: after a success outside of begin, commit() follows at the Sync.
+  // Executes a statement, always within a transaction of the session: unless the client has begun one, commit() is
+  // called at the Sync after a success.
   virtual FakeResult execute(std::uint64_t session, std::string_view sql, std::span<const FakeValue> arguments) = 0;
-  // What execute() got from a client for a COPY ... FROM STDIN, whole; an error instead of the count of rows.
+  // Receives all data of a COPY ... FROM STDIN; returns the number of rows in its tag, or an error.
   virtual FakeResult copied(std::uint64_t session, std::string_view sql, std::string_view data);
 
   virtual void commit(std::uint64_t session);
@@ -101,7 +103,7 @@ class FakeDatabase {
   virtual void release(std::uint64_t session, std::string_view name);
   virtual void roll_back_to(std::uint64_t session, std::string_view name);
 
-  // Sends a notification to each session that listens, as from process 0.
+  // Sends a notification to each listening session; `process` is the sender that it names.
   void notify(std::string_view channel, std::string_view payload, std::uint32_t process = 0);
   std::size_t sessions() const noexcept { return servers_.size(); }
 
@@ -112,47 +114,47 @@ class FakeDatabase {
   std::uint64_t next_session_ = 1;
 };
 
-// What a malicious or broken server does.
+// The misbehaviour of a malicious or broken server.
 enum class Fault : std::uint8_t {
   None,
   // In the login.
   AnswersTlsTwice,  // Bytes follow the 'S' that answers an SSLRequest.
-  BadSignature,     // The SCRAM signature is another one.
+  BadSignature,     // The SCRAM signature is wrong.
   BadNonce,         // The nonce does not begin with the client's.
   HugeIterations,   // 2^31 - 1 iterations.
   NoIterations,
-  SkipsProof,  // Says that all is well before it has proven anything.
-  HidesPlus,   // Does not offer the -PLUS that it has: somebody in between has taken it out.
+  SkipsProof,  // Accepts the login without a proof of its own.
+  HidesPlus,   // Does not offer -PLUS, as if an attacker had removed it.
   AsksForCleartext,
   AsksForMd5,
-  // In an answer to Execute.
+  // In a response to Execute.
   LengthBelowFour,
   LengthOfGigabytes,
   CellBeyondMessage,
   NegativeCell,
-  MoreColumns,  // Than were described.
+  MoreColumns,  // More than were described.
   TrailingBytes,
-  EndlessRows,        // Rows, as long as the output is taken.
+  EndlessRows,        // Sends rows without end.
   UnexpectedMessage,  // A ReadyForQuery before its Sync.
-  UnknownMessage,     // A type that there is not.
-  BadValue,           // Bytes that are no value of the column's type.
+  UnknownMessage,     // A message of an unknown type.
+  BadValue,           // Bytes that are not a value of the column's type.
   ClosesMidway,       // The connection ends within a DataRow.
 };
 
 // How the server behaves at the login and after it.
 struct FakeOptions {
-  // By user; none: each is let in without one (trust).
+  // By user. A user who is not listed needs no password (trust).
   std::map<std::string, std::string> passwords = {};
   bool offers_tls = false;
-  // The data of tls-server-end-point, where TLS is spoken: then SCRAM-SHA-256-PLUS is offered.
+  // The data of tls-server-end-point. Over TLS, SCRAM-SHA-256-PLUS is then offered.
   std::string channel_binding = {};
   std::uint32_t iterations = 4096;
   std::uint64_t seed = 1;
   Fault fault = Fault::None;
   std::string server_version = "15.14";
   bool is_read_only = false;  // default_transaction_read_only and in_hot_standby are on.
-  // Knows no prepared statements beyond a transaction, and gives no key: as a pooler that changes servers between
-  // transactions. Every statement of a name is unknown (26000) after the Sync outside of a transaction.
+  // Behaves like a pooler that changes servers between transactions: it sends no cancel key, and after a Sync outside
+  // of a transaction every named statement is unknown (26000).
   bool is_pooler = false;
 };
 
@@ -164,17 +166,17 @@ class FakeServer {
   ~FakeServer();
 
   void receive(std::string_view bytes);
-  // What is to be sent. The caller takes from it, and calls refill() then: endless rows continue.
+  // The bytes to send. The caller removes them and then calls refill(), which continues endless rows.
   Buffer& output() noexcept;
   void refill();
-  // Called when output() got something outside of receive(): a notification, the answer of a statement that was held.
+  // Called when output() has grown outside of receive(): by a notification, or by the response to a held statement.
   void set_on_output(std::function<void()> on_output);
-  // No more bytes are taken, and the connection is to be closed after output() has been sent.
+  // It accepts no more bytes; the caller closes the connection after sending output().
   bool is_closed() const noexcept;
-  // The 'S' was given: what comes now is TLS, and what receive() gets next was in it.
+  // The 'S' was sent: the client begins TLS, and receive() gets the decrypted bytes.
   bool is_starting_tls() const noexcept;
 
-  // Answers the statement that is held.
+  // Sends the response to the held statement.
   void release();
   bool is_holding() const noexcept;
   // Ends the session as an administrator does (57P01).
@@ -184,7 +186,7 @@ class FakeServer {
   std::uint32_t process() const noexcept;
   char transaction_status() const noexcept;  // 'I', 'T', 'E'
   std::size_t prepared_statements() const noexcept;
-  // How many of each were received.
+  // The numbers of received Parse and Execute messages.
   std::size_t parses() const noexcept;
   std::size_t executes() const noexcept;
   std::size_t syncs() const noexcept;

@@ -1,4 +1,4 @@
-// What a FakeServer does once its client is let in: both protocols, portals, COPY, and the faults of an answer.
+// A FakeServer after the login: both protocols, portals, COPY, and faults in responses.
 
 #include <algorithm>
 #include <charconv>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t endless_output_bytes = 64 * 1024;
 
-// A cell or an argument as text: what decode() reads of it.
+// A cell or an argument as text, as decode() reads it.
 FakeValue text_of_argument(Oid type, Format format, std::string_view bytes, bool& is_good) {
   Buffer scratch;
   if (format == Format::Text) return std::string(bytes);
@@ -34,7 +34,7 @@ FakeValue text_of_argument(Oid type, Format format, std::string_view bytes, bool
   }
 }
 
-// Where the statement ends that begins at the front: behind its ';', or at the end. Quotes are left alone.
+// The end of the first statement: after its ';', or the end of the text. A ';' within quotes does not end it.
 std::size_t end_of_statement(std::string_view sql) {
   char quote = '\0';
   for (std::size_t i = 0; i < sql.size(); ++i) {
@@ -66,7 +66,7 @@ void FakeServer::State::handle(char type, std::string_view body) {
   }
   if (type == 'X') return close();
   if (copying && type != 'd' && type != 'c' && type != 'f') {
-    if (type == 'S' || type == 'H') return;  // As the server does.
+    if (type == 'S' || type == 'H') return;  // A real server ignores them too.
     return fatal("08P01", "unexpected message type during COPY from stdin");
   }
   if (is_skipping && type != 'S') return;
@@ -126,7 +126,7 @@ void FakeServer::State::protocol_error(const char* text) { failed({.sqlstate = "
 
 FakeStatement FakeServer::State::prepare(std::string_view sql) {
   if (is_blank_statement(sql)) return {};
-  // What the server answers itself is not tried: it would be done.
+  // Statements that the server executes itself are not described by executing them.
   for (const char* own : {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set",
                           "reset", "discard", "deallocate", "listen", "unlisten", "notify"}) {
     std::string_view text = sql.substr(sql.find_first_not_of(" \n\t\r"));
@@ -266,7 +266,7 @@ void FakeServer::State::execute(std::string_view body) {
     return failed({.sqlstate = "34000", .message = "portal \"" + name + "\" does not exist"});
   }
   const std::uint32_t rows_max = read_u32(rest.data());
-  FakePortal running = std::move(known->second);  // The end of a transaction ends all portals.
+  FakePortal running = std::move(known->second);  // Moved out, because the end of a transaction destroys all portals.
   if (!running.result) {
     running.result = run_statement(running);
     if (running.result->is_held) {
@@ -279,7 +279,7 @@ void FakeServer::State::execute(std::string_view body) {
   keep(name, std::move(running));
 }
 
-// Unless it has ended.
+// Stores the portal again, unless it was destroyed.
 void FakeServer::State::keep(const std::string& name, FakePortal portal) {
   if (const auto known = portals.find(name); known != portals.end()) known->second = std::move(portal);
 }
@@ -290,7 +290,7 @@ FakeResult FakeServer::State::run_statement(const FakePortal& portal) {
   return database.execute(session, portal.sql, portal.arguments);
 }
 
-// The result of a portal, or what is left of it.
+// Sends the result of a portal, or the rest of it.
 void FakeServer::State::run_portal(FakePortal& portal, std::uint32_t rows_max) {
   FakeResult& result = *portal.result;
   for (const std::string& notice : std::exchange(result.notices, {})) {
@@ -362,7 +362,7 @@ bool FakeServer::State::send_row(const FakeRow& row, const FakePortal& portal) {
   return send_row('D', row, types, portal.formats);
 }
 
-// False: a value is none of its column's type, which is told.
+// False: a value does not have the type of its column; the client gets an error.
 bool FakeServer::State::send_row(char message_type, const FakeRow& row, const std::vector<Oid>& types,
                                  const std::vector<Format>& formats) {
   Buffer cells;
@@ -395,7 +395,7 @@ bool FakeServer::State::send_row(char message_type, const FakeRow& row, const st
   return true;
 }
 
-// The faults of an answer to Execute. True: that was the answer.
+// Sends the faulty response to Execute that the options ask for; true: the response is complete.
 bool FakeServer::State::misbehave(const FakePortal& portal) {
   const std::size_t columns = portal.described.columns.size();
   switch (options.fault) {
@@ -522,7 +522,7 @@ void FakeServer::State::run_queries() {
       const FakeError error = *portal.described.error;
       return failed(error);
     }
-    FakePortal running = portal;  // A commit ends all portals.
+    FakePortal running = portal;  // A copy, because a commit destroys all portals.
     running.result = run_statement(running);
     if (running.result->is_held) {
       portals[""] = std::move(running);

@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// "/usr/lib/postgresql/15/bin"; empty: there is none.
+// The folder of PostgreSQL's programs, "/usr/lib/postgresql/15/bin"; empty: it is not installed.
 std::string find_programs() {
   std::vector<std::string> found;
   std::error_code none;
@@ -162,7 +162,7 @@ void RealServer::kill() {
   fs::remove(folder_ / "data/postmaster.pid", none);
 }
 
-// All of its sessions as well, each of which is a process.
+// Signals the server and all its sessions, each of which is a process.
 void RealServer::signal_all(int signal) const {
   const std::string id = std::to_string(process_);
   std::istringstream children(read_all("/proc/" + id + "/task/" + id + "/children"));

@@ -3,12 +3,12 @@
 //   if (!RealServer::is_installed()) GTEST_SKIP() << RealServer::missing;
 //   RealServer server;                                   // initdb, then the server
 //   auto database = Database::make({.url = server.url()});
-//   server.kill();                                       // as a crash of the machine does, but for its disk
+//   server.kill();                                       // like a crash of the machine that keeps the disk
 //   server.start();
 //
-// It listens on a Unix socket in its folder, and on TCP at 127.0.0.1 where the options say so. The user `keel` may do
-// everything and needs no password there. It runs as another user than root, without fsync, and ends with the process
-// that made it. What it says is in log().
+// It listens on a Unix socket in its folder, and with `has_tcp` on TCP at 127.0.0.1. The user `keel` may do
+// everything and needs no password there. It runs as a user other than root, without fsync, and ends with the process
+// that made it. log() returns its log.
 //
 // Threads: one at a time.  Cost: initdb takes about a second.
 
@@ -26,14 +26,14 @@ namespace keel::db::postgres::testing {
 
 // The settings of the server that is started.
 struct RealServerOptions {
-  // Of postgresql.conf: "max_connections=20".
+  // Lines of postgresql.conf, "max_connections=20".
   std::vector<std::string> settings = {};
-  // Of pg_hba.conf, before "local all keel trust": "host all all 127.0.0.1/32 scram-sha-256".
+  // Lines of pg_hba.conf, before "local all keel trust": "host all all 127.0.0.1/32 scram-sha-256".
   std::vector<std::string> access = {};
   bool has_tcp = false;
-  // It recovers for good, from what initdb has made: it is read as a standby is, and never follows another server.
+  // It stays in recovery from the files of initdb: it is read-only like a standby, but follows no other server.
   bool is_standby = false;
-  // In PEM; with them it speaks TLS.
+  // Certificate and key in PEM; with them the server supports TLS.
   std::string certificate = {};
   std::string key = {};
 };
@@ -50,15 +50,15 @@ class RealServer {
 
   // After stop() or kill(): waits until it takes connections.
   void start();
-  // Ends sessions and transactions, and writes everything down.
+  // Shuts the server down: ends sessions and transactions, and writes all data to the disk.
   void stop();
-  // Ends it without any of that.
+  // Ends the server immediately, as a crash does.
   void kill();
-  // It does not run until resume(): a server that is there and does not answer.
+  // Pauses the processes of the server until resume(): a server that accepts connections but does not respond.
   void suspend();
   void resume();
 
-  // The user `keel` by the Unix socket.
+  // The URL for the user `keel` at the Unix socket.
   std::string url() const;
   // The same with `rest` at the end: "&sslmode=disable".
   std::string url(const std::string& rest) const { return url() + rest; }

@@ -1,4 +1,4 @@
-// keel/db/postgres/testing/internal/fake_session.h — what a FakeServer remembers of its client, and how it writes
+// keel/db/postgres/testing/internal/fake_session.h — the state of a FakeServer's session, and the writer of its
 // messages.
 
 #pragma once
@@ -30,7 +30,7 @@ inline std::uint16_t read_u16(const char* at) {
   std::memcpy(&value, at, sizeof value);
   return __builtin_bswap16(value);
 }
-// Up to its zero byte, or all there is.
+// Removes the text up to a zero byte, or all of it.
 inline std::string take_text(std::string_view& rest) {
   const std::size_t end = std::min(rest.find('\0'), rest.size());
   std::string text(rest.substr(0, end));
@@ -38,7 +38,7 @@ inline std::string take_text(std::string_view& rest) {
   return text;
 }
 
-// A message whose length is written when it ends.
+// Writes a message; its length is filled in at the end.
 class FakeMessage {
  public:
   FakeMessage(Buffer& out, char type) : out_(out), start_(out.size()) {
@@ -66,7 +66,7 @@ class FakeMessage {
     out_.push_back('\0');
   }
   void bytes(std::string_view value) { out_.append(value); }
-  // Lies about its length.
+  // Announces a wrong length.
   void set_length(std::uint32_t length) { length_ = length; }
 
  private:
@@ -87,7 +87,7 @@ struct FakePortal {
   FakeStatement described;
   std::vector<FakeValue> arguments;
   std::vector<Format> formats;       // Of the columns.
-  std::optional<FakeResult> result;  // Once it was executed.
+  std::optional<FakeResult> result;  // Set when it was executed.
   std::size_t next_row = 0;
 };
 
@@ -178,7 +178,7 @@ struct FakeServer::State {
   std::string nonce;
 
   char status = 'I';
-  bool is_changed = false;   // Something was executed in the implicit transaction.
+  bool is_changed = false;   // Whether the implicit transaction has executed something.
   bool is_skipping = false;  // Up to the Sync.
   bool is_simple = false;    // Within a Query.
   std::map<std::string, FakePrepared> statements;
@@ -199,7 +199,7 @@ struct FakeServer::State {
     std::string data;
   };
   std::optional<Copy> copying;
-  std::optional<FakePortal> endless;  // Whose rows never end.
+  std::optional<FakePortal> endless;  // The portal with endless rows.
 
   std::size_t parses = 0;
   std::size_t executes = 0;
