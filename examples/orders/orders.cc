@@ -58,7 +58,7 @@ Task<api::PayOrderResponse> Orders::pay_order(http::Request&, const api::PayOrde
   co_await queries::begin_payment(database_, request.id);
   const Result<> settled = co_await attempt(settle(request.id));
   if (!settled) {
-    log_.info("payment goes on", log::field("order", request.id), log::field("error", settled.error()));
+    log_.info("payment continues", log::field("order", request.id), log::field("error", settled.error()));
   }
   const auto order = co_await read(request.id);
   if (order.state == api::State::Paid) co_return api::PayOrderResponse::ok(order);

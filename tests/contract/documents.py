@@ -42,7 +42,7 @@ def compile_all(build, root):
             if "3.2-tags-example" in name:
                 # What is new in 3.2 is refused, and it says what that is.
                 rejected += 1
-                if code != 1 or "'kind' is no field of a tag" not in errors:
+                if code != 1 or "'kind' is not a field of a tag" not in errors:
                     wrong.append(f"{name}: is not rejected by name")
                 continue
             count += 1

@@ -208,7 +208,7 @@ TEST(Mistakes, in_migrations_name_the_place_and_the_cure) {
        "0001_a.sql and 0001_b.sql have the same number", "give the later one the next free number"},
       {"wrong SQL", migrate({{"0001_a.sql", "-- a\ncreate tabel a (b);\n"}}), "0001_a.sql:2: ", "near \"tabel\""},
       {"a transaction of one's own", migrate({{"0001_a.sql", "begin;\nselect 1;\ncommit;\n"}}),
-       "0001_a.sql:1: ", "a statement here does not change transactions, settings or files"},
+       "0001_a.sql:1: ", "a statement here must not change transactions, settings or files"},
   });
 }
 
@@ -357,7 +357,8 @@ TEST(Mistakes, in_sql_that_runs_name_the_place_and_the_cure) {
       {"a table that is not there", served.get("/sql/table"), "run_time_test.cc:", "no such table: poeple"},
       {"a column that is not there", served.get("/sql/column"), "run_time_test.cc:", "no such column: nmae"},
       {"bad syntax", served.get("/sql/syntax"), "run_time_test.cc:", "syntax error"},
-      {"two statements in one text", served.get("/sql/two"), "run_time_test.cc:", "SQL text holds one statement only"},
+      {"two statements in one text", served.get("/sql/two"),
+       "run_time_test.cc:", "SQL text must contain only one statement"},
       {"a text in a column of integers", served.get("/sql/type"),
        "run_time_test.cc:", "cannot store TEXT value in INTEGER column people.age"},
       {"a row without what it needs", served.get("/sql/null"),
@@ -371,7 +372,7 @@ TEST(Mistakes, in_sql_that_runs_name_the_place_and_the_cure) {
       {"a number that its type cannot hold", served.get("/sql/read-large"),
        "run_time_test.cc:", "column 'level': 300 does not fit"},
       {"a column beyond the last", served.get("/sql/beyond"),
-       "run_time_test.cc:", "column 2 is read of a row with 2 columns (id, name), counted from 0"},
+       "run_time_test.cc:", "column 2 is read from a row with 2 columns (id, name), counted from 0"},
       {"a transaction by statement", served.get("/sql/begin"),
        "run_time_test.cc:", "a transaction begins with begin() of the database"},
       {"a savepoint by statement", served.get("/sql/savepoint"),
@@ -380,7 +381,7 @@ TEST(Mistakes, in_sql_that_runs_name_the_place_and_the_cure) {
        "run_time_test.cc:", "settings and files of the database are set in its options"},
       {"a write beside one's own transaction", served.get("/sql/itself"),
        "run_time_test.cc:", "run it on the transaction instead of the database"},
-      {"a statement after the commit", served.get("/sql/over"), "run_time_test.cc:", "the transaction is over"},
+      {"a statement after the commit", served.get("/sql/over"), "run_time_test.cc:", "the transaction has ended"},
   });
 }
 

@@ -31,7 +31,7 @@ int version(const std::vector<std::string>& arguments);
 constexpr Command commands[] = {
     {"new", "writes a service that builds, serves and passes its tests", &keel::create::run_command},
     {"dev", "builds and serves the service of this folder, again whenever a file is saved", &keel::dev::run_command},
-    {"load", "loads an HTTP server: closed loop, open loop, checks of every answer", &keel::load::run_command},
+    {"load", "loads an HTTP server: closed loop, open loop, checks of every response", &keel::load::run_command},
     {"cert", "makes a certificate for development", &keel::cert::run_command},
     {"migrate", "applies the migrations of a database, undoes them, and says what is applied",
      &keel::migrate::run_command},

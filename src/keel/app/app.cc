@@ -89,7 +89,7 @@ void App::module(Module module) {
 }
 
 void App::services(const Services& services) {
-  KEEL_CHECK(systems_->services == nullptr, "an App is given its services once");
+  KEEL_CHECK(systems_->services == nullptr, "App::services() can be called only once");
   systems_->services = &services;
   services.add_to(systems_->lifecycle);
 }

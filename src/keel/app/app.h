@@ -126,7 +126,8 @@ class App {
   // The same with the application's own sections, of the type that the configuration was loaded as; another is a bug.
   template <class S>
   const S& settings() const noexcept {
-    KEEL_CHECK(type_ == &internal::type_of_settings<S>, "an App's settings are of the type that was loaded");
+    KEEL_CHECK(type_ == &internal::type_of_settings<S>,
+               "App::settings() needs the type that the configuration was loaded as");
     return *static_cast<const S*>(config_.value());
   }
   io::Runtime& runtime();

@@ -238,7 +238,7 @@ TEST_F(HttpsApps, give_clients_that_ask_the_ocsp_response_of_a_file) {
     EXPECT_EQ(believing("root.pem", "/who"), "https ''");
     EXPECT_TRUE(waits_for([&] {
       ready = curl("-w '%{http_code}' " + url(admin_, "http") + "/readyz");
-      return ready.find("it is no OCSP response in DER") != std::string::npos;
+      return ready.find("it is not an OCSP response in DER") != std::string::npos;
     })) << ready;
     write("shop.der", root_.ocsp_response(pair));
     ::kill(::getpid(), SIGHUP);

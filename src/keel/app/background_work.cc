@@ -127,8 +127,8 @@ BackgroundWork::~BackgroundWork() {
 // --- Registration.
 
 BackgroundWork::Piece& BackgroundWork::add(WorkStatus::Kind kind, std::string name, Work work) {
-  KEEL_CHECK(!has_started_, "background work is added before it starts: before App::run()");
-  KEEL_CHECK(!name.empty(), "background work has a name, for logs and metrics");
+  KEEL_CHECK(!has_started_, "background work must be added before App::run() starts it");
+  KEEL_CHECK(!name.empty(), "background work needs a name, for logs and metrics");
   for (const auto& piece : pieces_) {
     if (piece->status.name != name) continue;
     const std::string text = "two pieces of background work have the name \"" + name + '"';
@@ -161,7 +161,7 @@ void BackgroundWork::background(std::string name, Work work, BackgroundOptions o
 // --- From start() to stop().
 
 Task<> BackgroundWork::start() {
-  KEEL_CHECK(!has_started_, "background work starts once");
+  KEEL_CHECK(!has_started_, "background work can be started only once");
   has_started_ = true;
   for (const auto& piece : pieces_) {
     if (piece->status.kind != Kind::AtStart) continue;

@@ -514,7 +514,7 @@ TEST(BackgroundWorkDeathTest, names_the_mistake) {
   BackgroundWork work;
   work.at_start("warm", nothing);
   EXPECT_DEATH(work.background("warm", nothing), "two pieces of background work have the name \"warm\"");
-  EXPECT_DEATH(work.at_start("", nothing), "has a name");
+  EXPECT_DEATH(work.at_start("", nothing), "needs a name");
   EXPECT_DEATH(work.every(Duration(), "a", nothing), "a period above zero");
   EXPECT_DEATH(work.every(1_s, "a", nothing, {.jitter = 2_s}), "the jitter of repeated work");
 }

@@ -476,7 +476,7 @@ std::string CrashHandler::build_id() {
 }
 
 Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& options) {
-  KEEL_CHECK(!installed.is_installed.exchange(true), "a process has one crash handler");
+  KEEL_CHECK(!installed.is_installed.exchange(true), "a process can have only one crash handler");
   if (!options.file.empty()) {
     Result<int> opened = telemetry::open_append_file(options.file);
     if (!opened) {

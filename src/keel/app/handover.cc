@@ -256,7 +256,7 @@ Result<std::unique_ptr<Handover>> Handover::make(std::string path, std::string s
 
 Result<> Handover::publish(Listeners listeners, Function<std::string()> secret) {
   Server& server = *server_;
-  KEEL_CHECK(!server.published && !server.ended, "a hand-over is published once");
+  KEEL_CHECK(!server.published && !server.ended, "a hand-over can be published only once");
   server.listeners = std::move(listeners);
   server.secret = std::move(secret);
   if (::rename(server.prepared.c_str(), server.path.c_str()) != 0) {

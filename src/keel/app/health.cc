@@ -106,7 +106,7 @@ Health::Health(metrics::Registry* registry) : registry_(registry), log_("health"
 Health::~Health() {
   {
     const std::lock_guard lock(mutex_);
-    KEEL_CHECK(entries_.empty(), "a Health outlives its checks");
+    KEEL_CHECK(entries_.empty(), "a Health must outlive its checks");
     stopping_ = true;
     wake_.notify_all();
     rounds_.reset();
@@ -135,9 +135,9 @@ Health::Check Health::add_entry(std::unique_ptr<Entry> entry) {
         registry_->gauge("health_check_duration_seconds", "Duration of the last run of the check", {{"check", name}});
   }
   const std::lock_guard lock(mutex_);
-  KEEL_CHECK(name != "start" && name != "drain" && find(name) == nullptr, "a health check's name is used once");
+  KEEL_CHECK(name != "start" && name != "drain" && find(name) == nullptr, "each health check needs a name of its own");
   for (const std::string& need : entry->options.needs) {
-    KEEL_CHECK(find(need) != nullptr, "the checks that a health check needs are added before it");
+    KEEL_CHECK(find(need) != nullptr, "a health check can need only checks that were added before it");
   }
   entry->id = ++last_id_;
   entries_.push_back(std::move(entry));
@@ -162,7 +162,7 @@ void Health::remove(std::uint64_t id) noexcept {
 
 void Health::start(Duration interval) {
   const std::lock_guard lock(mutex_);
-  KEEL_CHECK(!running_, "health checks are started once");
+  KEEL_CHECK(!running_, "health checks can be started only once");
   running_ = true;
   interval_ = interval;
   add_thread();
@@ -170,7 +170,7 @@ void Health::start(Duration interval) {
 
 void Health::start(io::Runtime& simulated, Duration interval) {
   const std::lock_guard lock(mutex_);
-  KEEL_CHECK(!running_, "health checks are started once");
+  KEEL_CHECK(!running_, "health checks can be started only once");
   running_ = true;
   interval_ = interval;
   rounds_ = std::make_unique<Rounds>(*this, simulated);

@@ -411,9 +411,9 @@ TEST(HealthDeathTest, refuses_a_name_twice_and_a_need_that_is_not_there) {
   Health health;
   const auto check = health.add({.name = "database", .kind = Kind::Liveness}, fine);
 
-  EXPECT_DEATH((void)health.add({.name = "database"}, fine), "used once");
-  EXPECT_DEATH((void)health.add({.name = "drain"}, fine), "used once");
-  EXPECT_DEATH((void)health.add({.name = "x", .needs = {"y"}}, fine), "added before it");
+  EXPECT_DEATH((void)health.add({.name = "database"}, fine), "a name of its own");
+  EXPECT_DEATH((void)health.add({.name = "drain"}, fine), "a name of its own");
+  EXPECT_DEATH((void)health.add({.name = "x", .needs = {"y"}}, fine), "only checks that were added before it");
 }
 
 }  // namespace

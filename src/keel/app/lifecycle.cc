@@ -107,7 +107,7 @@ Lifecycle::~Lifecycle() { stop(Duration::forever()); }
 
 void Lifecycle::add(Module module) {
   const std::lock_guard lock(mutex_);
-  KEEL_CHECK(find(module.name) == nullptr, "a module's name is used once");
+  KEEL_CHECK(find(module.name) == nullptr, "each module needs a name of its own");
   entries_.push_back(std::make_unique<Entry>());
   entries_.back()->module = std::move(module);
 }

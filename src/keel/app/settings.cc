@@ -359,7 +359,8 @@ Result<Address> HttpSettings::listen_address() const { return address_of(address
 
 Result<std::uint32_t> internal::socket_mode_of(const std::string& address, const std::string& socket_mode) {
   if (socket_mode.empty()) return 0u;
-  if (!address.starts_with("unix:")) return fail(Code::InvalidArgument, "has no effect: the address is no Unix socket");
+  if (!address.starts_with("unix:"))
+    return fail(Code::InvalidArgument, "has no effect: the address is not a Unix socket");
   std::uint32_t mode = 0;
   const auto [end, error] = std::from_chars(socket_mode.data(), socket_mode.data() + socket_mode.size(), mode, 8);
   if (error != std::errc() || end != socket_mode.data() + socket_mode.size() || mode == 0 || mode > 0777) {

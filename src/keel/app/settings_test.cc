@@ -746,7 +746,7 @@ TEST(Settings, refuse_a_socket_mode_that_is_none_or_has_no_socket_and_sites_that
         << mode;
   }
   EXPECT_EQ(problem({"--network.http.socket_mode=0660"}),
-            "--network.http.socket_mode: has no effect: the address is no Unix socket");
+            "--network.http.socket_mode: has no effect: the address is not a Unix socket");
   EXPECT_EQ(problem({"--network.http.upgrade_origins=['*', https://a.example, 'https://[::1]:8443']"}), "");
   for (const char* site : {"a.example", "https://", "https://a.example/", "https://u@a.example", "https://a:b"}) {
     EXPECT_EQ(problem({("--network.http.upgrade_origins=['" + std::string(site) + "']").c_str()}),

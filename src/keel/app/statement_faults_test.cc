@@ -124,7 +124,7 @@ TEST_F(StatementFaults, of_text_or_null_in_a_column_that_is_read_as_a_number_nam
 TEST_F(StatementFaults, of_a_column_beyond_the_last_are_bugs_with_a_stack) {
   const std::string line = fault("/beyond");
 
-  EXPECT_NE(line.find("error=column 4 is read of a row with 2 columns (id, age), counted from 0"), std::string::npos);
+  EXPECT_NE(line.find("error=column 4 is read from a row with 2 columns (id, age), counted from 0"), std::string::npos);
   EXPECT_NE(line.find("stack="), std::string::npos) << line;
   EXPECT_EQ(server_->server().stats().bugs, 1u);
   EXPECT_EQ(server_->get("/age/1").status(), 200);

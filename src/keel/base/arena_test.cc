@@ -192,9 +192,9 @@ TEST(ArenaDeathTest, aborts_when_told_to_go_back_to_a_mark_that_is_not_its_own_o
   arena.allocate(8);
   const Arena::Mark late = arena.mark();
 
-  EXPECT_DEATH(arena.rewind(other.mark()), "rewinds only to a mark of its own");
+  EXPECT_DEATH(arena.rewind(other.mark()), "can rewind only to its own marks");
   arena.rewind(early);
-  EXPECT_DEATH(arena.rewind(late), "rewinds only to a mark of its own");
+  EXPECT_DEATH(arena.rewind(late), "can rewind only to its own marks");
 }
 
 TEST(Arena, moves_what_it_holds) {

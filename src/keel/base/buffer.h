@@ -65,12 +65,12 @@ class Buffer {
   }
   void commit(std::size_t bytes) noexcept { resize(size_ + bytes); }
   void resize(std::size_t size) noexcept {
-    KEEL_DCHECK(size <= capacity_, "a buffer is not larger than its capacity");
+    KEEL_DCHECK(size <= capacity_, "a buffer cannot be larger than its capacity");
     size_ = size;
   }
   // Drops the first `bytes`; the rest moves to the front.
   void consume(std::size_t bytes) noexcept {
-    KEEL_DCHECK(bytes <= size_, "no more bytes are consumed than the buffer holds");
+    KEEL_DCHECK(bytes <= size_, "consume() cannot remove more bytes than the buffer holds");
     size_ -= bytes;
     if (size_ != 0) std::memmove(data_, data_ + bytes, size_);
   }

@@ -195,7 +195,7 @@ template <class T>
   requires(!std::is_convertible_v<const T&, const char*> && std::is_convertible_v<const T&, std::string_view>)
 std::unexpected<Error> fail(Code code, const T& message) noexcept {
   static_assert(std::is_convertible_v<const T&, const char*>,
-                "a message that is made at run time is copied: Error::text(code, message) instead of fail()");
+                "a message that is made at run time must be copied: use Error::text(code, message) instead of fail()");
   return std::unexpected<Error>(Error::text(code, message));
 }
 

@@ -100,9 +100,9 @@ class SystemHost final : public Host {
       if (got > 0) out = out.subspan(static_cast<std::size_t>(got));
     }
   }
-  void start_timer(Timer&, Instant) noexcept override { KEEL_CHECK(false, "timers are started on a worker"); }
+  void start_timer(Timer&, Instant) noexcept override { KEEL_CHECK(false, "timers can be started only on a worker"); }
   void stop_timer(Timer& timer) noexcept override {
-    KEEL_CHECK(!timer.is_running(), "a running timer is stopped on its own worker");
+    KEEL_CHECK(!timer.is_running(), "a running timer must be stopped on its own worker");
   }
   void sleep(Duration duration) noexcept override {
     timespec left{duration.count_ns() / 1'000'000'000, duration.count_ns() % 1'000'000'000};

@@ -159,7 +159,7 @@ TEST(Host, leaves_the_starters_signals_alone_when_a_thread_does_not_start) {
 
 TEST(HostDeathTest, has_no_timers_on_the_plain_system) {
   Timer timer;
-  EXPECT_DEATH(Host::system().start_timer(timer, Instant::never()), "timers are started on a worker");
+  EXPECT_DEATH(Host::system().start_timer(timer, Instant::never()), "timers can be started only on a worker");
 }
 
 }  // namespace

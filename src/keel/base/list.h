@@ -18,7 +18,7 @@ struct Link {
   Link() = default;
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
-  ~Link() { KEEL_DCHECK(!linked(), "an element leaves its list before it is destroyed"); }
+  ~Link() { KEEL_DCHECK(!linked(), "an element must leave its list before it is destroyed"); }
 
   bool linked() const noexcept { return next != nullptr; }
   void unlink() noexcept {
@@ -34,7 +34,7 @@ class List {
  public:
   List() { head_.prev = head_.next = &head_; }
   ~List() {
-    KEEL_DCHECK(empty(), "a list is empty when it is destroyed");
+    KEEL_DCHECK(empty(), "a list must be empty when it is destroyed");
     head_.prev = head_.next = nullptr;
   }
 
@@ -65,7 +65,7 @@ class List {
 
  private:
   static void insert(Link& after, Link& element) noexcept {
-    KEEL_DCHECK(!element.linked(), "an element is in one list at a time");
+    KEEL_DCHECK(!element.linked(), "an element can be in only one list at a time");
     element.prev = &after;
     element.next = after.next;
     after.next->prev = &element;

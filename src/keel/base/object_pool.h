@@ -58,7 +58,7 @@ class ObjectPool {
   ObjectPool(const ObjectPool&) = delete;
   ObjectPool& operator=(const ObjectPool&) = delete;
   ~ObjectPool() {
-    KEEL_CHECK(live_ == 0, "every object is released before its pool ends");
+    KEEL_CHECK(live_ == 0, "every object must be released before its pool is destroyed");
     while (blocks_ != nullptr) {
       Block* const gone = std::exchange(blocks_, blocks_->next);
       unpoison(gone, block_bytes);
@@ -79,7 +79,7 @@ class ObjectPool {
   void release(T& object) noexcept {
     Slot& slot =
         *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(__builtin_addressof(object)) - offsetof(Slot, object));
-    KEEL_CHECK(slot.link == this, "an object is released once, to the pool that made it");
+    KEEL_CHECK(slot.link == this, "an object must be released exactly once, to the pool that made it");
     object.~T();
     give_back(slot);
   }

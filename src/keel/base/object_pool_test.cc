@@ -141,7 +141,7 @@ TEST(ObjectPoolDeathTest, aborts_when_an_object_is_released_twice) {
   Order& order = pool.make(1, "once");
   pool.release(order);
 
-  EXPECT_DEATH(pool.release(order), "an object is released once, to the pool that made it");
+  EXPECT_DEATH(pool.release(order), "an object must be released exactly once, to the pool that made it");
 }
 
 TEST(ObjectPoolDeathTest, aborts_when_an_object_is_released_to_another_pool) {
@@ -149,7 +149,7 @@ TEST(ObjectPoolDeathTest, aborts_when_an_object_is_released_to_another_pool) {
   ObjectPool<Order> other;
   Order& order = pool.make(1, "here");
 
-  EXPECT_DEATH(other.release(order), "an object is released once, to the pool that made it");
+  EXPECT_DEATH(other.release(order), "an object must be released exactly once, to the pool that made it");
   pool.release(order);
 }
 
@@ -159,7 +159,7 @@ TEST(ObjectPoolDeathTest, aborts_when_it_ends_before_its_objects) {
         ObjectPool<Order> pool;
         pool.make(1, "left");
       },
-      "every object is released before its pool ends");
+      "every object must be released before its pool is destroyed");
 }
 
 TEST(ObjectPoolDeathTest, lets_AddressSanitizer_find_an_object_that_is_used_after_its_release) {

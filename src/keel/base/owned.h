@@ -28,7 +28,7 @@ class Owned {
   Owned(const Owned&) = delete;
   Owned& operator=(const Owned&) = delete;
   ~Owned() {
-    static_assert(sizeof(T) > 0, "an owner is destroyed where the type of its object is complete");
+    static_assert(sizeof(T) > 0, "the type of an Owned object must be complete where its owner is destroyed");
     delete object_;
   }
 

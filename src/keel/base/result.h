@@ -66,7 +66,7 @@ inline constexpr bool is_result = std::is_same_v<ResultOf<T>, std::remove_cvref_
 
 template <class T>
 class [[nodiscard(
-    "an error is not lost silently: handle the Result, or pass it on by KEEL_TRY_VOID or co_await")]] Result
+    "an error must not be lost silently: handle the Result, or pass it on by KEEL_TRY_VOID or co_await")]] Result
     : public internal::Expected<T>::Type {
   using Base = typename internal::Expected<T>::Type;
 

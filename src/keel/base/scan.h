@@ -1,15 +1,15 @@
-// keel/base/scan.h — find the next interesting byte, sixteen or more at a time.
+// keel/base/scan.h — searches text for the next byte of a set, 16 bytes or more at a time.
 //
 // Each find_… returns the first byte of [at, end) that belongs to its set, or end. `begin` is the start of the readable
-// memory (begin <= at): the last bytes are then read in one load that overlaps bytes already seen, and nothing outside
-// [begin, end) is ever touched, so sanitizers and page ends are safe.
+// memory (begin <= at). The last bytes are read with one load that may overlap bytes already searched; no byte outside
+// of [begin, end) is read, so text may end at a page boundary.
 //
-// SSE2 is part of x86-64 and is what find uses: it searches names and values of requests, which are too short for wider
-// vectors to pay for choosing them. find_long is for texts that may be long, and chooses the widest vectors. Other
-// machines use a table of the same set.
+// find uses SSE2, which every x86-64 processor has. It is for names and values of requests, which are so short that
+// selecting wider vectors would cost more than it saves. find_long is for texts that may be long, and selects the
+// widest vectors of the processor. Other processors search byte by byte with a table of the set.
 //
 // Threads: any.
-// Cost:    5 to 12 instructions for 16 bytes. Inline because callers' loops are a few dozen instructions long.
+// Cost:    5 to 12 instructions for 16 bytes. Inline, because a call would cost as much as a short search.
 // Source: the wide forms look up both halves of a byte in tables: G. Langdale and D. Lemire, "Parsing Gigabytes of
 //          JSON per Second" (2019).
 

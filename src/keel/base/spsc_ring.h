@@ -94,7 +94,7 @@ class SpscRing {
     requires(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>)
   {
     const std::size_t head = head_.load(std::memory_order_relaxed);
-    KEEL_CHECK(count <= capacity() - (head - tail_seen_), "no more elements are published than there was room for");
+    KEEL_CHECK(count <= capacity() - (head - tail_seen_), "publish() cannot add more elements than there was room for");
     head_.store(head + count, std::memory_order_release);  // A thread that sees the new head sees the written elements.
   }
 
@@ -133,7 +133,7 @@ class SpscRing {
   }
   void pop(std::size_t count) noexcept {
     const std::size_t tail = tail_.load(std::memory_order_relaxed);
-    KEEL_CHECK(count <= head_seen_ - tail, "no more elements are popped than front() returned");
+    KEEL_CHECK(count <= head_seen_ - tail, "pop() cannot remove more elements than front() returned");
     for (std::size_t i = 0; i < count; ++i) slots_[(tail + i) & mask_].~T();
     tail_.store(tail + count, std::memory_order_release);  // They have been read before the producer writes there.
   }

@@ -88,7 +88,7 @@ Versions::Versions(const Type& type, void* value, Origins origins) : type_(type)
 }
 
 Versions::~Versions() {
-  KEEL_CHECK(entries_.empty(), "appliers are destroyed before the configuration that they apply");
+  KEEL_CHECK(entries_.empty(), "appliers must be destroyed before their configuration");
   for (const auto& version : versions_) type_.destroy(version->value);
 }
 
@@ -119,7 +119,7 @@ std::string Versions::describe() const {
 
 std::uint64_t Versions::add(std::string_view path, Apply apply) {
   KEEL_CHECK(has_path(schema_of(versions_.front()->value).fields(), path),
-             "the path of an applier is a key or a section");
+             "the path of an applier must be a key or a section");
   entries_.push_back({++last_id_, std::string(path), std::move(apply)});
   return last_id_;
 }

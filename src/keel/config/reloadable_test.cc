@@ -410,8 +410,8 @@ TEST(ReloadableDeathTest, refuses_a_path_that_does_not_exist) {
   Reloadable<Shop> config{Shop()};
   const auto apply = [](const Shop&, const Shop&) { return Result<>(); };
 
-  EXPECT_DEATH((void)config.on_reload("store.limt", apply), "the path of an applier is a key or a section");
-  EXPECT_DEATH((void)config.on_reload("stor", apply), "the path of an applier is a key or a section");
+  EXPECT_DEATH((void)config.on_reload("store.limt", apply), "the path of an applier must be a key or a section");
+  EXPECT_DEATH((void)config.on_reload("stor", apply), "the path of an applier must be a key or a section");
 }
 
 }  // namespace

@@ -201,10 +201,10 @@ struct ValueOfCall {
 // expression (task/compiler_test.cc).
 template <class T>
 void refuse_made_in_call() noexcept {
-  static_assert(
-      std::is_trivially_destructible_v<T>,
-      "a request that has texts needs a name on the line before: const api::ListProductsRequest request{...}; "
-      "co_await client.list_products(request)");
+  static_assert(std::is_trivially_destructible_v<T>,
+                "pass a request that has texts as a named variable, not a temporary: const api::ListProductsRequest "
+                "request{...}; "
+                "co_await client.list_products(request)");
 }
 
 // A security scheme of the contract, by its name.

@@ -476,7 +476,7 @@ TEST(Cbor, finds_one_value_without_reading_the_rest) {
   for (const char* missing : {"/lines/2", "/lines/01", "/lines/x", "/nothing", "/state/x"}) {
     EXPECT_EQ(cbor::find(bytes, missing).error().code(), Code::NotFound) << missing;
   }
-  EXPECT_EQ(cbor::find(bytes, "lines").error().message(), "\"lines\" is no JSON Pointer");
+  EXPECT_EQ(cbor::find(bytes, "lines").error().message(), "\"lines\" is not a JSON Pointer");
   EXPECT_EQ(cbor::find(bytes, "/a~2").error().code(), Code::InvalidArgument);
   EXPECT_EQ(cbor::find(unhex("a26161ff61620"
                              "1"),

@@ -82,7 +82,7 @@ struct PlainFields {
   static constexpr std::size_t count = member_count<T>;
   static_assert(
       count <= members_max,
-      "at most 40 fields of a struct are found by themselves: group some of them in a struct, or list them in "
+      "at most 40 fields of a struct are found automatically: group some of them in a struct, or list them in "
       "static constexpr auto fields = keel::fields(\"name\", &T::name);");
   static_assert(count != 0 || std::is_empty_v<T>,
                 "the fields of this struct cannot be found: it has a base class or a reference; make them members and "

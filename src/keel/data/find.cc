@@ -62,7 +62,7 @@ Result<std::string_view> find_value(std::string_view bytes, std::string_view poi
   std::string token;
   while (!pointer.empty()) {
     if (!next_token(pointer, token)) {
-      return Error::text(Code::InvalidArgument, "\"" + std::string(asked) + "\" is no JSON Pointer");
+      return Error::text(Code::InvalidArgument, "\"" + std::string(asked) + "\" is not a JSON Pointer");
     }
     const bool is_there = enter(in, token);
     if (in.failed()) return in.error();

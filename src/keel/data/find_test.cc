@@ -30,7 +30,7 @@ TEST(Find, tells_what_is_missing_from_what_is_wrong) {
   EXPECT_EQ(json::find(text, "/lines/2").error().code(), Code::NotFound);
   EXPECT_EQ(json::find(text, "/lines/01").error().code(), Code::NotFound);
   EXPECT_EQ(json::find(text, "/id/x").error().message(), "/id/x is missing");
-  EXPECT_EQ(json::find(text, "id").error().message(), "\"id\" is no JSON Pointer");
+  EXPECT_EQ(json::find(text, "id").error().message(), "\"id\" is not a JSON Pointer");
   EXPECT_EQ(json::find("{\"a\" 1}", "/b").error().code(), Code::InvalidArgument);
   EXPECT_EQ(*json::find("{\"a\": 1, nonsense", "/a"), "1");  // What is behind it is not looked at.
 }

@@ -60,7 +60,8 @@ class Value {
     } else if constexpr (std::floating_point<T>) {
       set(Type::Real, static_cast<double>(value));
     } else {
-      static_assert(std::integral<T> && !std::same_as<T, char>, "a single character is no JSON value: write a string");
+      static_assert(std::integral<T> && !std::same_as<T, char>,
+                    "a single character is not a JSON value: write a string");
       if constexpr (std::is_signed_v<T>) {
         set(Type::Signed, std::int64_t{value});
       } else if (value <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {

@@ -60,7 +60,7 @@ const RE2* find_equal(std::string_view text) noexcept {
     auto made = std::make_unique<RE2>(std::string(pattern.text()), options);
     if (!made->ok()) {
       throw_bug("the pattern \"" + std::string(pattern.text()) + "\" at " + pattern.file() + ":" +
-                    std::to_string(pattern.line()) + " is no regular expression: " + made->error(),
+                    std::to_string(pattern.line()) + " is not a regular expression: " + made->error(),
                 std::source_location::current());
     }
     expression = made.release();

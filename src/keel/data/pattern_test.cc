@@ -48,7 +48,7 @@ TEST(Pattern, is_a_Bug_that_names_it_and_its_place_when_it_is_no_regular_express
     } catch (const Bug& bug) {
       const std::string said = bug.what();
       EXPECT_NE(said.find("the pattern \"[A-\" at "), std::string::npos) << said;
-      EXPECT_NE(said.find("pattern_test.cc:" + std::to_string(line) + " is no regular expression: missing ]"),
+      EXPECT_NE(said.find("pattern_test.cc:" + std::to_string(line) + " is not a regular expression: missing ]"),
                 std::string::npos)
           << said;
     }

@@ -263,7 +263,7 @@ class Record::Input {
   template <class T>
     requires std::is_arithmetic_v<T>
   Input(T value) noexcept {
-    static_assert(!std::same_as<T, char>, "a single character is no value of a Record: set a string or a number");
+    static_assert(!std::same_as<T, char>, "a single character is not a value of a Record: set a string or a number");
     if constexpr (std::same_as<T, bool>) {
       scalar_.set(Kind::Boolean, std::uint64_t{value});
     } else if constexpr (std::floating_point<T>) {

@@ -168,7 +168,7 @@ TEST(Rules, match_a_pattern) {
   EXPECT_EQ(said(Patch<std::string>::of("x"),
                  [](Check& check, const auto& f) { check(f).matches("y+", "must be a SKU such as AB-1"); }),
             "f: must be a SKU such as AB-1;");
-  // What is no regular expression is found also where nothing has been sent.
+  // What is not a regular expression is found also where nothing has been sent.
   EXPECT_THROW(said(std::optional<std::string>(), [](Check& check, const auto& f) { check(f).matches("(a"); }), Bug);
 }
 

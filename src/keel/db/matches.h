@@ -3,7 +3,7 @@
 // For the code that `keel gen sql` writes: a struct that the program declares, such as one of a contract, is compared
 // with the columns and parameters that the database reported when the code was generated.
 //
-//   static_assert(db::has_columns<User>("id, name"), "a field of User is no column of the statement");
+//   static_assert(db::has_columns<User>("id, name"), "a field of User is not a column of the statement");
 //   static_assert(db::reads_column<User, std::string, true>("name"), "User::name is no std::optional<std::string>");
 //
 // The types of columns and parameters are std::int64_t, double, bool, std::string, std::vector<std::byte>, or a type of

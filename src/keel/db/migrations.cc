@@ -194,7 +194,7 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
                                                 : versions.other;
     if (of == found.end()) {
       return refuse(Code::InvalidArgument,
-                    "migrations: {} undoes {}.sql, which is not there: name it like the file that it undoes", name,
+                    "migrations: {} undoes {}.sql, which does not exist: name it like the file that it undoes", name,
                     stem);
     }
     if (!versions.own && !versions.common) continue;
@@ -215,15 +215,14 @@ Error missing_file(std::string_view name, int version, const std::vector<Migrati
   if (version < 1 || static_cast<std::size_t>(version) > migrations.size()) {
     return refuse(Code::FailedPrecondition,
                   "migrations: {} was applied to this database and its file is missing: run a program that has it, or "
-                  "bring it back, as with git checkout",
+                  "restore it, as with git checkout",
                   name);
   }
   const std::string& other = migrations[static_cast<std::size_t>(version) - 1].name;
-  return refuse(
-      Code::FailedPrecondition,
-      "migrations: {} was applied to this database and its file is missing: {} has its number. If that is new, "
-      "bring the other back and give it the next number: mv {} {}",
-      name, other, other, renumbered(other, migrations.back().version + 1));
+  return refuse(Code::FailedPrecondition,
+                "migrations: {} was applied to this database and its file is missing: {} has its number. If that one "
+                "is new, restore the missing file and give the new one the next number: mv {} {}",
+                name, other, other, renumbered(other, migrations.back().version + 1));
 }
 
 // Checks that the applied rows agree with the files; returns the version reached. Rows with an old kind of checksum get
@@ -250,7 +249,7 @@ Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>&
       changed =
           refuse(Code::FailedPrecondition,
                  "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file with "
-                 "keel migrate new, and bring this one back, as with git checkout{}",
+                 "keel migrate new, and restore this one, as with git checkout{}",
                  file.name, expected, checksum,
                  file.down_name.empty() ? "" : "; or apply it again with keel migrate redo, if it is the last");
     }
@@ -370,7 +369,7 @@ auto prepared(MigrationTarget& target, F work) -> decltype(work()) {
 MigrationTarget::~MigrationTarget() = default;
 std::string_view MigrationTarget::database() const { return {}; }
 Result<> MigrationTarget::forget(const Migration&) {
-  return fail(Code::Unsupported, "this database does not undo migrations");
+  return fail(Code::Unsupported, "this database cannot undo migrations");
 }
 Result<std::int64_t> MigrationTarget::applied_at(const Migration&) { return 0; }
 Result<bool> MigrationTarget::run_step(const Migration&, int&) {
@@ -460,7 +459,8 @@ Result<int> count_migrations(const std::string& folder) {
 Result<std::string> new_migration(const std::string& folder, std::string_view name, bool has_down) {
   const auto is_of_name = [](char c) { return ascii::is_lower(c) || ascii::is_digit(c) || c == '_'; };
   if (name.empty() || !std::ranges::all_of(name, is_of_name)) {
-    return refuse(Code::InvalidArgument, "migrations: {}: a name is of a-z, 0-9 and '_', such as add_orders", name);
+    return refuse(Code::InvalidArgument, "migrations: {}: a name consists of a-z, 0-9 and '_', such as add_orders",
+                  name);
   }
   std::error_code error;
   fs::create_directories(folder, error);

@@ -103,15 +103,14 @@ TEST_F(MigrationTargets, that_have_other_files_than_the_folder_are_refused) {
   target.applied[0].checksum = "another";
   EXPECT_NE(error().find("0001_users.sql has changed since it was applied"), std::string::npos) << error();
   target.applied[0].name = "0001_people.sql";
-  EXPECT_EQ(
-      error(),
-      "migrations: 0001_people.sql was applied to this database and its file is missing: 0001_users.sql has its "
-      "number. If that is new, bring the other back and give it the next number: mv 0001_users.sql 0003_users.sql");
+  EXPECT_EQ(error(),
+            "migrations: 0001_people.sql was applied to this database and its file is missing: 0001_users.sql has its "
+            "number. If that one is new, restore the missing file and give the new one the next number: mv "
+            "0001_users.sql 0003_users.sql");
   target.applied = {{3, "0003_later.sql", ""}};
-  EXPECT_EQ(
-      error(),
-      "migrations: 0003_later.sql was applied to this database and its file is missing: run a program that has it, "
-      "or bring it back, as with git checkout");
+  EXPECT_EQ(error(),
+            "migrations: 0003_later.sql was applied to this database and its file is missing: run a program that has "
+            "it, or restore it, as with git checkout");
   EXPECT_EQ(target.notes.back(), "finish");
 }
 
@@ -172,7 +171,7 @@ TEST(NewMigration, is_the_next_file) {
   EXPECT_TRUE(std::filesystem::exists(folder / "db/migrations/0002_orders_2.down.sql"));
   EXPECT_EQ(count_migrations(folder / "db/migrations").value(), 2);
   EXPECT_EQ(new_migration(folder / "db/migrations", "a/b", false).error().message(),
-            "migrations: a/b: a name is of a-z, 0-9 and '_', such as add_orders");
+            "migrations: a/b: a name consists of a-z, 0-9 and '_', such as add_orders");
 }
 
 // Those of an earlier version: FNV-1a, in 16 digits.

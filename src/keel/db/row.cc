@@ -51,7 +51,7 @@ std::string Row::names() const {
 }
 
 void Row::is_beyond(int column, Place place) const {
-  throw_bug("column " + std::to_string(column) + " is read of a row with " + std::to_string(columns_) +
+  throw_bug("column " + std::to_string(column) + " is read from a row with " + std::to_string(columns_) +
                 (columns_ == 1 ? " column (" : " columns (") + names() + "), counted from 0",
             place);
 }

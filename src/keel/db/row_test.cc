@@ -437,7 +437,7 @@ TEST(Row, has_no_column_beyond_its_last_and_says_who_asked) {
       FAIL() << column;
     } catch (const Bug& bug) {
       EXPECT_EQ(bug.what(),
-                "column " + std::to_string(column) + " is read of a row with 2 columns (a, b), counted from 0");
+                "column " + std::to_string(column) + " is read from a row with 2 columns (a, b), counted from 0");
       EXPECT_EQ(bug.place().line(), line);
       EXPECT_TRUE(std::string(bug.place().file_name()).ends_with("row_test.cc"));
     }

@@ -54,9 +54,9 @@
 //            key in one line.
 // Bugs:      a statement of a Transaction that was moved from (base/bug.h).
 // Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes. A
-//            callback that captures by value what has a destructor, and a struct of arguments that has one, is named
-//            on the line before: inside the awaiting expression GCC 12 destroys it twice (task/compiler_test.cc), so it
-//            does not compile there.
+//            callback whose captures have destructors, and a struct of arguments that has one, must be a named
+//            variable: as a temporary in the awaiting expression it does not compile, because GCC 12 would destroy it
+//            twice (task/compiler_test.cc).
 // Lifetime:  a session outlives its tasks and transactions.
 // Threads:   any thread; tasks on executors.
 // Cancel:    stop token and deadline are the awaiting task's. A write that waits is taken back and did not happen; one
@@ -91,7 +91,7 @@ concept MadeInCall =
 template <class T>
 [[noreturn]] void refuse_made_in_call() {
   static_assert(!MadeInCall<T>,
-                "a struct whose fields are arguments needs a name on the line before: const Line line{...}; "
+                "pass the struct of the arguments as a named variable, not a temporary: const Line line{...}; "
                 "co_await session.execute(sql, line)");
   __builtin_unreachable();
 }
@@ -100,9 +100,10 @@ template <class T>
 // For the compiler's message, in the functions that keel gen sql writes.
 template <class T>
 void refuse_made_in_call() noexcept {
-  static_assert(std::is_trivially_destructible_v<T>,
-                "the parameters of a query need a name on the line before: const queries::AddOrderParams order{...}; "
-                "co_await queries::add_order(session, order)");
+  static_assert(
+      std::is_trivially_destructible_v<T>,
+      "pass the parameters of a query as a named variable, not a temporary: const queries::AddOrderParams order{...}; "
+      "co_await queries::add_order(session, order)");
 }
 
 // The result of execute(): the number of changed rows, and the last inserted id.
@@ -213,7 +214,7 @@ class Queries {
 
 // A transaction that is destroyed without commit() is rolled back. Its statements run one at a time, and it must not be
 // moved while one of them is awaited. A failing statement has no effect, and the transaction continues. Errors besides
-// those of statements: Conflict when the transaction is over, or when an error in it has ended it; DeadlineExceeded
+// those of statements: Conflict when the transaction has ended, or when an error in it has ended it; DeadlineExceeded
 // when the back end has rolled it back because it took too long.
 //
 // Between begin() and the end, the task that called begin() writes through the transaction. In a back end with one
@@ -231,7 +232,7 @@ class [[nodiscard]] Transaction : public Queries {
   // Success: the changes are as durable as the database promises. The transaction is over afterwards, whatever the
   // result, unless commit() was cancelled before it began.
   Task<> commit(std::source_location place = std::source_location::current());
-  // Undoes the changes. Returns immediately. Does nothing when the transaction is over, or was moved from.
+  // Undoes the changes. Returns immediately. Does nothing when the transaction has ended, or was moved from.
   void roll_back() noexcept;
 
   // Marks the current state of the transaction, so that everything after it can be undone. Savepoints can be nested.
@@ -257,7 +258,7 @@ class [[nodiscard]] Savepoint {
   // its transaction is over. Cancelled before it began: the savepoint stays open.
   Task<> release();
   // Undoes what was done since, before the next statement of the transaction, and ends the savepoint. Returns
-  // immediately. Does nothing when the savepoint is over.
+  // immediately. Does nothing when the savepoint has ended.
   void roll_back() noexcept;
 
  private:
@@ -349,13 +350,14 @@ inline void Savepoint::roll_back() noexcept { session_->roll_back_to(transaction
 template <class F, class... A>
 Task<std::size_t> Queries::query(SqlOf<A...> sql, F&& on_row, const A&... arguments) {
   static_assert(std::is_invocable_r_v<void, F&, const Row&>,
-                "query() calls its second argument with each row, as void(const db::Row&)");
+                "the second argument of query() must be callable with each row, as void(const db::Row&)");
   static_assert(
       !requires { typename std::invoke_result_t<F&, const Row&>::promise_type; },
-      "a row callback is not awaited: it keeps what it needs of the row, and the task continues after query()");
-  static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                "a row callback that captures by value needs a name on the line before: auto on_row = [...] { ... }; "
-                "co_await session.query(sql, on_row)");
+      "a row callback cannot be a task: copy what you need of the row, and await after query()");
+  static_assert(
+      std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
+      "pass a row callback that captures by value as a named variable, not a temporary: auto on_row = [...] { ... }; "
+      "co_await session.query(sql, on_row)");
   return session(sql.place()).query_rows(sql, pack(sql, arguments...), on_row, transaction_);
 }
 template <class T, class... A>
@@ -424,11 +426,13 @@ Task<> pass_on(Rows& rows, std::vector<T>& batch, FunctionRef<Task<>(std::span<c
 
 template <class T, class F, class... A>
 Task<std::size_t> Session::stream(SqlOf<A...> sql, F&& on_rows, const A&... arguments) {
-  static_assert(std::is_invocable_v<F&, std::span<const T>>,
-                "stream<T>() awaits its second argument with some of the rows, as Task<>(std::span<const T>)");
-  static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                "a callback that captures by value needs a name on the line before: auto on_rows = [...] { ... }; "
-                "co_await session.stream<T>(sql, on_rows)");
+  static_assert(
+      std::is_invocable_v<F&, std::span<const T>>,
+      "the second argument of stream<T>() must be callable with some of the rows, as Task<>(std::span<const T>)");
+  static_assert(
+      std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
+      "pass a callback that captures by value as a named variable, not a temporary: auto on_rows = [...] { ... }; "
+      "co_await session.stream<T>(sql, on_rows)");
   return stream_as<T>(sql, pack(sql, arguments...), on_rows);
 }
 template <class T>
@@ -445,9 +449,9 @@ std::invoke_result_t<F&, Transaction&> Session::transact(TransactionOptions opti
                                                          std::source_location place) {
   static_assert(
       requires { typename std::invoke_result_t<F&, Transaction&>::promise_type; },
-      "transact() awaits its body, as Task<T>(db::Transaction&)");
+      "the body of transact() must be callable as Task<T>(db::Transaction&)");
   static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
-                "a body that captures by value needs a name on the line before: auto body = [...] { ... }; "
+                "pass a body that captures by value as a named variable, not a temporary: auto body = [...] { ... }; "
                 "co_await session.transact(options, body)");
   return transact_as<typename std::invoke_result_t<F&, Transaction&>::Value>(options, body, retry, place);
 }

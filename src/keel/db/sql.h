@@ -187,10 +187,9 @@ struct AreArguments<keel::internal::TypeList<Field...>> {
 
 template <class T>
 struct NotLiteral {
-  static_assert(
-      std::is_array_v<T>,
-      "SQL is a string literal, or a constexpr array of char outside of functions: values go in as $1, $2, ... "
-      "and become arguments");
+  static_assert(std::is_array_v<T>,
+                "SQL must be a string literal, or a constexpr array of char outside of functions: write $1, $2, ... "
+                "for values, and pass these as arguments");
   static constexpr bool is_allowed = true;
 };
 template <class T>

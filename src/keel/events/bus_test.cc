@@ -522,7 +522,7 @@ TEST(BusDeathTest, outlives_its_subscriptions) {
         Bus bus;
         subscription = bus.subscribe<Placed>([](const Placed&) {});
       },
-      "a Bus outlives its subscriptions");
+      "a Bus must outlive its subscriptions");
 }
 
 TEST(BusDeathTest, gives_an_executor_only_what_can_be_copied) {
@@ -533,7 +533,7 @@ TEST(BusDeathTest, gives_an_executor_only_what_can_be_copied) {
         const auto ignore = [](const std::unique_ptr<int>&) {};
         const Subscription subscription = bus.subscribe<std::unique_ptr<int>>(ignore, {.executor = &loop});
       },
-      "an event that an executor delivers is copyable");
+      "an event that an executor delivers must be copyable");
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ class Topic {
   template <class P, class F>
     requires(!std::same_as<F, SubscribeOptions> && !std::is_member_function_pointer_v<F>)
   Subscription subscribe(P filter, F handler, const SubscribeOptions& options = {}) const {
-    static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter takes const E& and returns bool");
+    static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter must take const E& and return bool");
     return add(std::move(filter), std::move(handler), options);
   }
   // `object` must outlive the subscription.
@@ -75,7 +75,7 @@ class Topic {
   template <class P, class C, class M>
     requires std::is_member_function_pointer_v<M>
   Subscription subscribe(P filter, C& object, M method, const SubscribeOptions& options = {}) const {
-    static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter takes const E& and returns bool");
+    static_assert(std::is_invocable_r_v<bool, P&, const E&>, "a filter must take const E& and return bool");
     return add(std::move(filter), internal::Method<C, M>{object, method}, options);
   }
 
@@ -93,7 +93,7 @@ class Topic {
   // or on its executor, and then later events, each exactly once. Call it once, before anybody subscribes; else it is a
   // Bug (base/bug.h).
   void keep(std::size_t last = 1) const {
-    static_assert(std::is_copy_constructible_v<E>, "an event that is kept is copyable");
+    static_assert(std::is_copy_constructible_v<E>, "an event that is kept must be copyable");
     core_->keep(last);
   }
 
@@ -105,7 +105,7 @@ class Topic {
 
   template <class P, class F>
   Subscription add(P filter, F handler, const SubscribeOptions& options) const {
-    static_assert(internal::Handler<F, E>, "a handler takes const E& and returns nothing, Result<> or Task<>");
+    static_assert(internal::Handler<F, E>, "a handler must take const E& and return nothing, Result<> or Task<>");
     if constexpr (internal::GivesTask<F, E> && !internal::is_method<F>) {
       static_assert(std::is_convertible_v<F, Task<> (*)(const E&)>,
                     "a handler that returns a Task is a function or a member function: the captures of a lambda are "

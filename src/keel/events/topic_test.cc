@@ -289,7 +289,7 @@ TEST_F(TopicsDeathTest, do_not_let_a_subscription_end_while_its_task_is_under_wa
         publishing.begin(bus.publish_and_wait(Placed{}), &ignore);
         waits.end();
       },
-      "is ended by co_await finish");
+      "must be ended by co_await finish");
 }
 
 TEST_F(TopicsDeathTest, take_no_executor_for_a_handler_that_gives_a_task) {

@@ -54,7 +54,7 @@ SerialExecutor::SerialExecutor(Executor& below, const SerialExecutorOptions& opt
     : below_(below), options_(options) {}
 
 SerialExecutor::~SerialExecutor() {
-  KEEL_CHECK(current() != this, "a serial executor does not end inside one of its own jobs");
+  KEEL_CHECK(current() != this, "a serial executor must not be destroyed inside one of its own jobs");
   discard_delayed();
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [this] { return !has_turn_; });

@@ -224,7 +224,7 @@ TEST(SerialExecutor, does_not_end_in_its_own_job) {
         auto* serial = new SerialExecutor(here);
         (void)execute(*serial, [serial] { delete serial; });
       },
-      "a serial executor does not end inside one of its own jobs");
+      "a serial executor must not be destroyed inside one of its own jobs");
 }
 
 }  // namespace

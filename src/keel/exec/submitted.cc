@@ -44,7 +44,7 @@ class Parked : public Submission::Listener {
 
 void check_may_wait() noexcept {
   KEEL_CHECK(&Host::current() == &Host::system(),
-             "only plain threads wait for a submitted job; a task awaits completion(handle)");
+             "only plain threads can wait for a submitted job; in a task, await completion(handle)");
 }
 
 }  // namespace

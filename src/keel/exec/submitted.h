@@ -220,9 +220,9 @@ namespace internal {
 template <class R>
 struct SubmittedValue {
   static_assert(!std::is_reference_v<R>,
-                "a submitted callable returns a value: return a pointer to an object that lives elsewhere");
+                "a submitted callable must return a value: return a pointer to an object that lives elsewhere");
   static_assert(std::is_void_v<R> || std::is_move_constructible_v<R>,
-                "a submitted callable returns a movable value; spawn a task into a Scope instead");
+                "a submitted callable must return a movable value; spawn a task into a Scope instead");
   using Type = R;
 };
 template <class T>

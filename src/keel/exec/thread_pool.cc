@@ -45,7 +45,7 @@ bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, 
 
 ThreadPool::ThreadPool(ThreadPoolOptions options) : state_(std::make_unique<State>(std::move(options))) {
   State& s = *state_;
-  KEEL_CHECK(s.options.threads > 0, "a thread pool has at least one thread");
+  KEEL_CHECK(s.options.threads > 0, "a thread pool needs at least one thread");
   if (s.options.executor != nullptr) return;
   s.threads = s.options.threads;
   s.utilisation.note(now(), s.threads, 0);
@@ -93,7 +93,7 @@ void ThreadPool::post(Job& job, Priority priority) noexcept {
   {
     const auto lock = s.enter();
     // While it drains, a running job may still post to its own pool; afterwards no thread would run that job.
-    KEEL_CHECK(!s.is_finished, "a thread pool is stopped after everything that posts to it");
+    KEEL_CHECK(!s.is_finished, "a thread pool must be stopped after everything that posts to it");
     s.push(job, priority);
     called = s.call_searcher();
   }
@@ -111,7 +111,7 @@ void ThreadPool::post_all(Job& first, Job& last) noexcept {
   }
   {
     const auto lock = s.enter();
-    KEEL_CHECK(!s.is_finished, "a thread pool is stopped after everything that posts to it");
+    KEEL_CHECK(!s.is_finished, "a thread pool must be stopped after everything that posts to it");
     s.push_all(first, last, Priority::Normal);
     called = s.call_searcher();
   }
@@ -206,7 +206,7 @@ bool ThreadPool::offer_after(Job& job, Duration delay) noexcept {
 }
 
 bool ThreadPool::drain(Duration limit) noexcept {
-  KEEL_CHECK(current() != this, "a thread pool is not waited for by one of its own jobs");
+  KEEL_CHECK(current() != this, "a job must not wait for its own thread pool");
   State& s = *state_;
   if (s.options.executor != nullptr) return s.queued() == 0;
   auto lock = s.enter();
@@ -214,7 +214,7 @@ bool ThreadPool::drain(Duration limit) noexcept {
 }
 
 std::size_t ThreadPool::stop(Duration limit) noexcept {
-  KEEL_CHECK(current() != this, "a thread pool is not stopped by one of its own jobs");
+  KEEL_CHECK(current() != this, "a job must not stop its own thread pool");
   State& s = *state_;
   if (s.options.executor != nullptr) return stop_errands();
   std::multimap<Instant, Job*> never_due;

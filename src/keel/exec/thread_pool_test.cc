@@ -666,7 +666,7 @@ TEST(ThreadPool, is_not_stopped_by_one_of_its_own_jobs) {
         ThreadPool pool({.threads = 1});
         (void)submit(pool, [&] { pool.stop(); }).get();
       },
-      "a thread pool is not stopped by one of its own jobs");
+      "a job must not stop its own thread pool");
 }
 
 // Runs its jobs when it is told, those with a delay last.

@@ -64,7 +64,7 @@ class EpollEngine final : public SystemEngine {
   const char* name() const noexcept override { return "epoll"; }
 
   bool submit(Op& op) noexcept override {
-    KEEL_DCHECK(!op.pending, "an operation is submitted once at a time");
+    KEEL_DCHECK(!op.pending, "an operation can be submitted again only after it is done");
     op.cancelling = false;
     op.more = false;
     if (op.kind == Kind::Send) return submit_send(static_cast<Send&>(op));
@@ -173,7 +173,8 @@ class EpollEngine final : public SystemEngine {
   }
   void close(int fd) noexcept override {
     Descriptor& at = descriptors_.at(fd);
-    KEEL_CHECK(at.in == nullptr && at.out == nullptr, "a descriptor is closed when no operation is pending on it");
+    KEEL_CHECK(at.in == nullptr && at.out == nullptr,
+               "a descriptor can be closed only when no operation is pending on it");
     // Another process may share the listening socket; then closing it here does not end what epoll watches.
     if (at.listens) remove(fd, at);
     const std::uint32_t generation = at.generation + 1;
@@ -274,7 +275,7 @@ class EpollEngine final : public SystemEngine {
   }
   // Registered only while it waits: its owner may close the descriptor afterwards without telling us.
   void submit_ready(Ready& op, Descriptor& at) noexcept {
-    KEEL_CHECK(at.in == nullptr && !at.registered, "one Ready at a time waits on a descriptor");
+    KEEL_CHECK(at.in == nullptr && !at.registered, "only one Ready at a time can wait on a descriptor");
     op.pending = true;
     at.in = &op;
     epoll_event event{};

@@ -16,7 +16,7 @@ constexpr std::size_t read_step_bytes = 64 * 1024;
 
 io::Engine& engine_of_files() {
   io::Loop* loop = io::Loop::current();
-  KEEL_CHECK(loop != nullptr, "files are used on a worker");
+  KEEL_CHECK(loop != nullptr, "files can be used only on a worker");
   return loop->engine();
 }
 

@@ -89,7 +89,7 @@ int carry_out(FileOp& op) noexcept {
     case Kind::Remove:
       return answer(::unlink(static_cast<Remove&>(op).path));
     default:
-      KEEL_CHECK(false, "only operations of files are carried out by the pool");
+      KEEL_CHECK(false, "only file operations can be executed by the file pool");
       return -EINVAL;
   }
 }
@@ -133,7 +133,7 @@ void read_statx(Status& op) noexcept {
 FilePool::~FilePool() {
   {
     const std::lock_guard lock(mutex_);
-    KEEL_CHECK(waiting_.empty() && ended_.empty(), "an engine ends when no operation is pending");
+    KEEL_CHECK(waiting_.empty() && ended_.empty(), "an engine can be destroyed only when no operation is pending");
     stopping_ = true;
   }
   wake_.notify_all();

@@ -10,7 +10,7 @@ namespace {
 
 io::Engine& engine_that_waits() {
   io::Loop* loop = io::Loop::current();
-  KEEL_CHECK(loop != nullptr, "descriptors are waited for on a worker");
+  KEEL_CHECK(loop != nullptr, "descriptors can be waited for only on a worker");
   return loop->engine();
 }
 

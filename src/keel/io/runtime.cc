@@ -70,7 +70,7 @@ Runtime::~Runtime() { stop(); }
 
 Loop& Runtime::loop(int worker) noexcept {
   Worker& at = *workers_[static_cast<std::size_t>(worker)];
-  KEEL_CHECK(at.loop != nullptr, "a worker's loop is used after start()");
+  KEEL_CHECK(at.loop != nullptr, "a worker's loop can be used only after start()");
   return *at.loop;
 }
 
@@ -135,7 +135,7 @@ void Runtime::each(FunctionRef<void(Loop&)> f) {
   };
   for (auto& worker : workers_) {
     if (worker->loop == nullptr) continue;
-    KEEL_CHECK(worker->thread != nullptr, "each() is called between start() and stop()");
+    KEEL_CHECK(worker->thread != nullptr, "each() must be called between start() and stop()");
     Call call(*worker->loop, f);
     worker->loop->post(call);
     call.finished.wait(false, std::memory_order_acquire);

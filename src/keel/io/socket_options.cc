@@ -111,13 +111,14 @@ bool has_options_of_ip(const SocketOptions& options) noexcept {
 
 Result<> check(const SocketOptions& options, Protocol protocol) {
   if (protocol != Protocol::Tcp && has_options_of_tcp(options)) {
-    return fail(Code::Unsupported, "socket options: no_delay, keep_alive, user_timeout and reset_on_close are of TCP");
+    return fail(Code::Unsupported,
+                "socket options: no_delay, keep_alive, user_timeout and reset_on_close exist only for TCP");
   }
   if (protocol != Protocol::Udp && has_options_of_udp(options)) {
-    return fail(Code::Unsupported, "socket options: broadcast and multicast are of UDP");
+    return fail(Code::Unsupported, "socket options: broadcast and multicast exist only for UDP");
   }
   if (protocol == Protocol::Unix && has_options_of_ip(options)) {
-    return fail(Code::Unsupported, "socket options: hop_limit and traffic_class are of TCP and UDP");
+    return fail(Code::Unsupported, "socket options: hop_limit and traffic_class exist only for TCP and UDP");
   }
   if (options.keep_alive && options.keep_alive->idle != Duration()) {
     const KeepAlive& keep_alive = *options.keep_alive;
@@ -134,7 +135,7 @@ Result<> check(const SocketOptions& options, Protocol protocol) {
     return fail(Code::InvalidArgument, "socket options: user_timeout is 0 to 2,147,483,647 ms");
   }
   if (options.send_buffer_bytes.value_or(1) < 1 || options.receive_buffer_bytes.value_or(1) < 1) {
-    return fail(Code::InvalidArgument, "socket options: a buffer has at least one byte");
+    return fail(Code::InvalidArgument, "socket options: a buffer needs at least one byte");
   }
   const auto is_byte = [](std::optional<int> value) { return value.value_or(0) >= 0 && value.value_or(0) <= 255; };
   if (options.hop_limit == 0 || !is_byte(options.hop_limit)) {

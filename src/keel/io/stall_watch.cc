@@ -139,7 +139,7 @@ struct StallWatch::State {
 };
 
 StallWatch::StallWatch(Runtime& runtime, Duration bound, Function<void(const Stall&)> tell) {
-  KEEL_CHECK(bound > Duration(), "the shortest stall is above zero");
+  KEEL_CHECK(bound > Duration(), "the shortest reported stall must be above zero");
   state_ = std::make_unique<State>(runtime, bound, std::move(tell));
 }
 

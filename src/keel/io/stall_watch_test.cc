@@ -130,7 +130,7 @@ TEST(StallWatchDeathTest, a_bound_is_longer_than_nothing) {
         auto runtime = Runtime::make({.workers = 1, .engine = EngineKind::Epoll}).value();
         if (runtime->start()) StallWatch(*runtime, Duration(), [](const Stall&) {});
       },
-      "the shortest stall is above zero");
+      "the shortest reported stall must be above zero");
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ UringEngine::~UringEngine() {
 }
 
 bool UringEngine::submit(Op& op) noexcept {
-  KEEL_DCHECK(!op.pending, "an operation is submitted once at a time");
+  KEEL_DCHECK(!op.pending, "an operation can be submitted again only after it is done");
   op.pending = true;
   op.cancelling = false;
   op.more = false;

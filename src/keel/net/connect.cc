@@ -94,7 +94,7 @@ Task<> attempt_one(Race& race, Address address, io::ConnectOptions options) {
 
 Task<Stream> Stream::connect(Address address, io::ConnectOptions options) {
   io::Loop* loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "connect() is called away from a worker: resume_on() the loop first");
+  KEEL_EXPECT(loop != nullptr, "connect() can be called only on a worker: resume_on() its loop first");
   io::Engine& engine = loop->engine();
   const int fd = co_await engine.open_stream(address.family(), options);
   Result<> connected = co_await attempt(Connecting(engine, fd, address));

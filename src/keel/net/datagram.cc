@@ -94,7 +94,7 @@ struct DatagramSocket::State {
 
 Result<DatagramSocket> DatagramSocket::open(const io::DatagramOptions& options) {
   io::Loop* loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "a DatagramSocket is made away from a worker: resume_on() the loop first");
+  KEEL_EXPECT(loop != nullptr, "a DatagramSocket can be made only on a worker: resume_on() its loop first");
   KEEL_TRY(const int fd, loop->engine().open_datagram(options));
   return DatagramSocket(*new State(loop->engine(), fd, options));
 }
@@ -110,7 +110,8 @@ Result<DatagramSocket> DatagramSocket::connect(const Address& peer, io::Datagram
 void DatagramSocket::close() noexcept {
   if (state_ == nullptr) return;
   State& state = *std::exchange(state_, nullptr);
-  KEEL_CHECK(state.taker == nullptr && state.output == nullptr, "a socket is closed when nobody waits for it");
+  KEEL_CHECK(state.taker == nullptr && state.output == nullptr,
+             "a socket can be closed only when no task waits for it");
   while (state.count != 0) state.drop();
   state.orphaned = true;
   state.engine.cancel(state.receive);

@@ -78,7 +78,7 @@ struct Listener::State {
 
 Result<Listener> Listener::bind(const Address& address, const io::ListenOptions& options) {
   io::Loop* loop = io::Loop::current();
-  KEEL_CHECK(loop != nullptr, "streams and listeners are used on a worker");
+  KEEL_CHECK(loop != nullptr, "streams and listeners can be used only on a worker");
   KEEL_TRY(int fd, loop->engine().open_listener(address, options));
   auto* const state = new State(*loop, fd);
   state->accept.shared = options.shared;
@@ -89,7 +89,7 @@ void Listener::count_accepted(const metrics::Counter& counter) noexcept { state_
 
 Listener::~Listener() {
   if (state_ == nullptr) return;
-  KEEL_CHECK(state_->taker == nullptr, "a listener is destroyed when nobody waits for it");
+  KEEL_CHECK(state_->taker == nullptr, "a listener can be destroyed only when no task waits for it");
   state_->orphaned = true;
   if (state_->accept.pending) {
     state_->engine.cancel(state_->accept);
@@ -104,7 +104,7 @@ Address Listener::address() const noexcept { return state_->engine.local_address
 
 bool Listener::Accept::start() noexcept {
   if (!state_.waiting.empty() || state_.failed()) return true;
-  KEEL_CHECK(state_.taker == nullptr, "one task at a time accepts from a listener");
+  KEEL_CHECK(state_.taker == nullptr, "only one task at a time can accept from a listener");
   state_.listen();
   if (!state_.waiting.empty()) return true;
   state_.taker = this;

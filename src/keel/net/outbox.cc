@@ -44,7 +44,7 @@ class Outbox::Running {
   Outbox& outbox_;
 };
 
-Outbox::~Outbox() { KEEL_CHECK(!began_ || ended_, "an outbox outlives its run()"); }
+Outbox::~Outbox() { KEEL_CHECK(!began_ || ended_, "an outbox must outlive its run()"); }
 
 Result<> Outbox::admits(std::size_t bytes) const noexcept {
   if (closed_) return fail(Code::FailedPrecondition, "the outbox is closed");
@@ -73,7 +73,7 @@ Outbox::Wait Outbox::below_low() noexcept { return {*this, waiting_low_, options
 Outbox::Wait Outbox::drained() noexcept { return {*this, waiting_drained_, 0}; }
 
 Task<> Outbox::run() {
-  KEEL_CHECK(!began_, "an outbox is run once");
+  KEEL_CHECK(!began_, "an outbox can be run only once");
   began_ = true;
   Running running(*this);
   while (true) {

@@ -202,8 +202,8 @@ Resolver::Resolve Resolver::resolve(std::string_view host, std::uint16_t port) n
 }
 
 bool Resolver::Resolve::start() {
-  KEEL_EXPECT_AT(io::Loop::current() != nullptr, "resolve() is awaited away from a worker: resume_on() the loop first",
-                 place());
+  KEEL_EXPECT_AT(io::Loop::current() != nullptr,
+                 "resolve() can be awaited only on a worker: resume_on() its loop first", place());
   if (Result<Address> literal = Address::ip(host_, 0)) {
     answer_ = std::vector<Address>{*literal};
     return true;

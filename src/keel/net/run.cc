@@ -47,7 +47,7 @@ void on_signal(int) {
 class StopSignals {
  public:
   explicit StopSignals(Sleeper& who) noexcept {
-    KEEL_CHECK(sleeper.exchange(&who) == nullptr, "one run() in a process at a time");
+    KEEL_CHECK(sleeper.exchange(&who) == nullptr, "only one run() can be active in a process");
     is_signalled.store(false);
     struct sigaction action = {};
     action.sa_handler = &on_signal;
@@ -246,7 +246,7 @@ Result<Listener> Worker::listen(const Address& address, const io::ListenOptions&
 }
 
 Result<> run(Task<>&& main, io::EngineKind kind) {
-  KEEL_CHECK(io::Loop::current() == nullptr, "run() is called where no loop runs");
+  KEEL_CHECK(io::Loop::current() == nullptr, "run() must be called on a thread that runs no loop");
   KEEL_TRY(const io::EngineChoice choice, io::choose_engine(kind));
   KEEL_TRY(auto engine, io::make_engine(choice.kind));
   io::Loop loop(std::move(engine), Host::system());
@@ -269,7 +269,7 @@ Result<> run(Task<>&& main, io::EngineKind kind) {
 }
 
 Result<> run(const RunOptions& options, FunctionRef<Task<>(Worker&)> begin) {
-  KEEL_CHECK(io::Loop::current() == nullptr, "run() is called where no loop runs");
+  KEEL_CHECK(io::Loop::current() == nullptr, "run() must be called on a thread that runs no loop");
   MainSleep main_sleep;
   if (!main_sleep.is_there()) return Error::from_errno("eventfd", errno);
   const StopSignals signals(main_sleep);

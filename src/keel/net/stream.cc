@@ -22,7 +22,7 @@ namespace {
 
 io::Loop& loop_here() {
   io::Loop* loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "a Stream is made away from a worker: resume_on() the loop first");
+  KEEL_EXPECT(loop != nullptr, "a Stream can be made only on a worker: resume_on() its loop first");
   return *loop;
 }
 
@@ -172,7 +172,7 @@ Task<> Stream::end_reading() {
 Endpoint Stream::detach() noexcept {
   State& state = *std::exchange(state_, nullptr);
   KEEL_CHECK(state.output == nullptr && !state.is_receiving() && !state.has_left() && !state.ended,
-             "a stream is detached before it is used");
+             "a stream can be detached only before it is used");
   const Endpoint endpoint = state.detach();
   delete &state;
   return endpoint;
@@ -181,7 +181,8 @@ Endpoint Stream::detach() noexcept {
 void Stream::close() noexcept {
   if (state_ == nullptr) return;
   State& state = *std::exchange(state_, nullptr);
-  KEEL_CHECK(state.input == nullptr && state.output == nullptr, "a stream is closed when nobody waits for it");
+  KEEL_CHECK(state.input == nullptr && state.output == nullptr,
+             "a stream can be closed only when no task waits for it");
   state.let_go();
   state.orphaned = true;
   state.cancel_receive();
@@ -322,7 +323,7 @@ bool Stream::ReadExact::fill() noexcept {
 
 // What was taken for a whole that did not come is there for the next read.
 void Stream::ReadExact::give_back() noexcept {
-  KEEL_CHECK(!state_.has_left(), "the remaining bytes follow those that were taken");
+  KEEL_CHECK(!state_.has_left(), "bytes can be returned only when no later ones are left");
   State::Kept& kept = state_.keeping();
   kept.append({into_.data(), filled_});
   kept.left = kept.size();

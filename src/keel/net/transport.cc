@@ -11,7 +11,7 @@ namespace keel {
 void Endpoint::close() const noexcept { layer != nullptr ? layer->close() : engine->close(fd); }
 
 void Transport::open(const Endpoint& endpoint) noexcept {
-  KEEL_DCHECK(fd < 0 && endpoint.fd >= 0, "a transport has one endpoint at a time");
+  KEEL_DCHECK(fd < 0 && endpoint.fd >= 0, "a transport can have only one endpoint at a time");
   static_assert(alignof(io::Engine) > layered && alignof(TransportLayer) > layered);
   fd = endpoint.fd;
   if (endpoint.layer == nullptr) {
@@ -24,7 +24,7 @@ void Transport::open(const Endpoint& endpoint) noexcept {
 }
 
 Endpoint Transport::detach() noexcept {
-  KEEL_CHECK(!pending && !holds(), "a transport is detached when nothing is received or held");
+  KEEL_CHECK(!pending && !holds(), "a transport can be detached only when nothing is received or held");
   const Endpoint endpoint{&engine(), std::exchange(fd, -1), layer()};
   if (is_layered()) {
     over().transport_ = nullptr;
@@ -88,7 +88,7 @@ bool TransportLayer::is_wanted() const noexcept {
 }
 
 void TransportLayer::deliver(std::string_view bytes) noexcept {
-  KEEL_DCHECK(is_wanted() && !bytes.empty(), "a layer delivers bytes only when some are wanted");
+  KEEL_DCHECK(is_wanted() && !bytes.empty(), "a layer must deliver bytes only when they are wanted");
   Transport& to = *transport_;
   to.data = const_cast<char*>(bytes.data());
   to.result = static_cast<std::int32_t>(bytes.size());
@@ -97,7 +97,7 @@ void TransportLayer::deliver(std::string_view bytes) noexcept {
 }
 
 void TransportLayer::finish(std::int32_t outcome) noexcept {
-  KEEL_DCHECK(transport_ != nullptr && transport_->pending, "the receiving ends once");
+  KEEL_DCHECK(transport_ != nullptr && transport_->pending, "the end of receiving can be reported only once");
   Transport& to = *transport_;
   to.pending = false;
   to.paused = false;

@@ -71,7 +71,7 @@ class Transport : protected io::Receive {
   explicit Transport(Done arrived) noexcept : io::Receive(arrived) {}
   Transport(const Transport&) = delete;
   Transport& operator=(const Transport&) = delete;
-  ~Transport() { KEEL_DCHECK(fd < 0, "a transport is closed or detached before it ends"); }
+  ~Transport() { KEEL_DCHECK(fd < 0, "a transport must be closed or detached before it is destroyed"); }
 
   // Takes over `endpoint`. A closed or detached transport may be opened again.
   void open(const Endpoint& endpoint) noexcept;
@@ -251,7 +251,7 @@ inline io::Engine& Transport::engine() const noexcept {
 }
 
 inline void Transport::receive() noexcept {
-  KEEL_DCHECK(!holds(), "held bytes are released before more may arrive");
+  KEEL_DCHECK(!holds(), "held bytes must be released before more may arrive");
   if (is_layered()) [[unlikely]] {
     pending = true;
     paused = false;
@@ -261,7 +261,7 @@ inline void Transport::receive() noexcept {
 }
 
 inline void Transport::resume() noexcept {
-  KEEL_DCHECK(!holds(), "held bytes are released before more may arrive");
+  KEEL_DCHECK(!holds(), "held bytes must be released before more may arrive");
   if (is_layered()) [[unlikely]] {
     paused = false;
     return over().resume();
@@ -282,7 +282,7 @@ inline void Transport::cancel_receive() noexcept {
 }
 
 inline std::string_view Transport::hold() noexcept {
-  KEEL_DCHECK(!holds(), "one arrival is held at a time");
+  KEEL_DCHECK(!holds(), "only one arrival can be held at a time");
   if (is_layered()) [[unlikely]]
     return hold_copy();
   const io::Held kept = plain().hold(*this);

@@ -12,7 +12,7 @@ constinit std::atomic<FlightRecorder*> recorders[FlightRecorder::recorders_max] 
 }  // namespace
 
 FlightRecorder::FlightRecorder(int worker) noexcept : worker_(worker) {
-  KEEL_CHECK(flight::internal::current_recorder == nullptr, "a thread has one flight recorder");
+  KEEL_CHECK(flight::internal::current_recorder == nullptr, "a thread can have only one flight recorder");
   for (auto& place : recorders) {
     FlightRecorder* nobody = nullptr;
     if (!place.compare_exchange_strong(nobody, this, std::memory_order_release)) continue;

@@ -86,7 +86,7 @@ class Name {
   consteval Name(const char (&text)[N]) : text_(text), size_(N - 1) {
     if (N < 2 || N > 64) throw "a name has 1 to 63 characters";
     if (!internal::has_name_characters({text, N - 1})) throw "a name consists of letters, digits, '_', '.' and '-'";
-    if (internal::is_taken({text, N - 1})) throw "every line has this field already";
+    if (internal::is_taken({text, N - 1})) throw "every line has this field already: choose another name";
   }
   constexpr const char* data() const { return text_; }
   constexpr std::uint32_t size() const { return size_; }

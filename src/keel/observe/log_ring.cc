@@ -279,7 +279,7 @@ void run_commit_hook(const RingBody& ring) noexcept {
 }  // namespace internal
 
 Ring::Ring(const RingOptions& options) {
-  KEEL_CHECK(internal::current_ring == nullptr, "a thread has one log ring");
+  KEEL_CHECK(internal::current_ring == nullptr, "a thread can have only one log ring");
   auto body = std::make_unique<RingBody>(options);
   body_ = body.get();
   body_->runs_commit_hook = true;
@@ -289,7 +289,7 @@ Ring::Ring(const RingOptions& options) {
 }
 
 Ring::~Ring() {
-  KEEL_CHECK(internal::current_ring == body_, "a log ring is destroyed on the thread that made it");
+  KEEL_CHECK(internal::current_ring == body_, "a log ring must be destroyed on the thread that made it");
   internal::current_ring = nullptr;
   State& s = state();
   std::lock_guard lock(s.mutex);
@@ -305,7 +305,7 @@ Ring::~Ring() {
 Reader::Reader(bool background) : seen_(state().wake_signal.load(std::memory_order_acquire)) {
   State& s = state();
   std::lock_guard lock(s.mutex);
-  KEEL_CHECK(!s.has_reader.load(std::memory_order_relaxed), "there is one reader of the log");
+  KEEL_CHECK(!s.has_reader.load(std::memory_order_relaxed), "the log can have only one reader");
   s.has_reader.store(true, std::memory_order_relaxed);
   s.reader_in_background.store(background, std::memory_order_release);
 }

@@ -31,7 +31,7 @@ bool is_name(std::string_view text, bool colons) {
 
 void check_bounds(std::string_view name, const Bounds& bounds) {
   const std::span<const std::uint64_t> edges = bounds.edges();
-  if (edges.empty()) refuse(name, "a histogram has bounds");
+  if (edges.empty()) refuse(name, "a histogram needs bounds");
   if (bounds.size() > Bounds::max) refuse(name, "a histogram has at most 32 bounds");
   static_assert(Bounds::max == 32, "the sentence above says so");
   for (std::size_t i = 0; i < edges.size(); ++i) {
@@ -42,17 +42,19 @@ void check_bounds(std::string_view name, const Bounds& bounds) {
 
 void check_names(Kind kind, std::string_view name, std::string_view help, Labels labels) {
   if (!is_name(name, true)) refuse(name, "a name matches [a-zA-Z_:][a-zA-Z0-9_:]*");
-  if (help.empty()) refuse(name, "a metric has a help sentence");
-  if ((kind == Kind::Counter) != name.ends_with("_total")) refuse(name, "counters, and only they, end in _total");
+  if (help.empty()) refuse(name, "a metric needs a help sentence");
+  if ((kind == Kind::Counter) != name.ends_with("_total"))
+    refuse(name, "names of counters, and only these, must end in _total");
   const std::span<const Label> list = labels.view();
   for (std::size_t i = 0; i < list.size(); ++i) {
     const std::string_view label = list[i].name;
     if (!is_name(label, false) || label.starts_with("__")) {
       refuse(name, "a label name matches [a-zA-Z_][a-zA-Z0-9_]* and does not begin with __");
     }
-    if (kind == Kind::Histogram && label == "le") refuse(name, "the label le belongs to the buckets");
+    if (kind == Kind::Histogram && label == "le")
+      refuse(name, "a histogram cannot have the label le, which names the bounds of its buckets");
     for (std::size_t j = 0; j < i; ++j) {
-      if (list[j].name == label) refuse(name, "a label is given once");
+      if (list[j].name == label) refuse(name, "a label can be given only once");
     }
   }
 }
@@ -170,7 +172,8 @@ struct Registry::State {
     const auto [at, is_new] = series_by_key.try_emplace(key_of(name, labels), in.series.size());
     if (!is_new) {
       Series& found = in.series[at->second];
-      if (found.has_function != has_function) refuse(name, "this series is registered already, in another way");
+      if (found.has_function != has_function)
+        refuse(name, "this series is registered already, as a function instead of a value or the other way round");
       return {&found, false};
     }
     Series& made = in.series.emplace_back();
@@ -189,12 +192,12 @@ struct Registry::State {
 };
 
 Registry::Registry(RegistryOptions options) : state_(Owned<State>::make()) {
-  KEEL_CHECK(options.sample_rate > 0 && options.sample_rate <= 1, "a sample rate is above 0 and at most 1");
+  KEEL_CHECK(options.sample_rate > 0 && options.sample_rate <= 1, "a sample rate must be above 0 and at most 1");
   every_ = static_cast<std::uint32_t>(std::lround(std::min(1 / options.sample_rate, 1e6)));
 }
 
 Registry::~Registry() {
-  KEEL_CHECK(state_->functions.empty(), "a registry outlives its functions");
+  KEEL_CHECK(state_->functions.empty(), "a registry must outlive its functions");
   for (const std::uint32_t chunk : state_->chunks) internal::free_chunk(chunk);
 }
 

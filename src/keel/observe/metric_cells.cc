@@ -87,7 +87,7 @@ std::uint64_t read_cell(std::uint32_t index) noexcept {
 }  // namespace internal
 
 ThreadCells::ThreadCells() : cells_(new CellSet) {
-  KEEL_CHECK(internal::current_cells == nullptr, "a thread has one set of metric cells");
+  KEEL_CHECK(internal::current_cells == nullptr, "a thread can have only one set of metric cells");
   Store& s = store();
   std::lock_guard lock(s.mutex);
   for (std::uint32_t chunk = 0; chunk < s.chunks; ++chunk) add_chunk(*cells_, chunk);
@@ -96,7 +96,7 @@ ThreadCells::ThreadCells() : cells_(new CellSet) {
 }
 
 ThreadCells::~ThreadCells() {
-  KEEL_CHECK(internal::current_cells == cells_, "metric cells are destroyed on the thread that made them");
+  KEEL_CHECK(internal::current_cells == cells_, "metric cells must be destroyed on the thread that made them");
   internal::current_cells = nullptr;
   Store& s = store();
   std::lock_guard lock(s.mutex);

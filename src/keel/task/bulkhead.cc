@@ -14,7 +14,7 @@ struct Bulkhead::Exposed {
 };
 
 Bulkhead::Bulkhead(const BulkheadOptions& options) : options_(options), places_(options.running_max) {
-  KEEL_CHECK(options.running_max > 0, "a bulkhead allows at least one call");
+  KEEL_CHECK(options.running_max > 0, "a bulkhead must allow at least one call");
 }
 Bulkhead::~Bulkhead() = default;
 

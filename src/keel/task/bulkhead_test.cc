@@ -149,7 +149,7 @@ TEST_F(BulkheadTest, shows_itself_in_metrics) {
 }
 
 TEST(BulkheadDeathTest, has_a_place) {
-  EXPECT_DEATH(Bulkhead({.running_max = 0}), "a bulkhead allows at least one call");
+  EXPECT_DEATH(Bulkhead({.running_max = 0}), "a bulkhead must allow at least one call");
 }
 
 }  // namespace

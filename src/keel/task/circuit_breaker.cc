@@ -25,7 +25,7 @@ struct CircuitBreaker::Exposed {
 };
 
 CircuitBreaker::CircuitBreaker(const CircuitBreakerOptions& options) noexcept : options_(options) {}
-CircuitBreaker::~CircuitBreaker() { KEEL_CHECK(calls_ == 0, "a circuit breaker outlives its calls"); }
+CircuitBreaker::~CircuitBreaker() { KEEL_CHECK(calls_ == 0, "a circuit breaker must outlive its calls"); }
 
 void CircuitBreaker::expose(metrics::Registry& registry, std::string_view name) {
   const auto count = [&](std::string_view label, State counted) {

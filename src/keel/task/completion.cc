@@ -8,7 +8,8 @@ bool CompletionCore::begin(Submission& submission) {
   if (submission.is_done()) return true;
   home_ = Executor::current();
   KEEL_EXPECT_AT(home_ != nullptr && home_->is_serial(),
-                 "a submitted job is awaited on a thread pool: get() of its handle waits there, a loop awaits",
+                 "a submitted job can be awaited only on a serial executor, such as a loop: on a thread pool call "
+                 "get() of its handle",
                  place());
   submission_ = &submission;
   return !submission.listen(*this);

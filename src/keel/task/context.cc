@@ -23,7 +23,8 @@ void Context::open(Context* parent, Instant deadline) noexcept {
   if (parent != nullptr) {
     // A StopSource made before the loop ran belongs to the loop of its first task.
     if (parent->home_ == nullptr) parent->home_ = home_;
-    KEEL_CHECK(parent->home_ == home_, "a nested scope, timeout or group is opened on the loop where its task began");
+    KEEL_CHECK(parent->home_ == home_,
+               "a nested scope, timeout or group must be opened on the loop where its task began");
     if (parent->is_source_) {
       is_below_source_ = true;
       parent->note_waiting();
@@ -38,8 +39,7 @@ void Context::open(Context* parent, Instant deadline) noexcept {
 
 void Context::is_away(std::source_location place) {
   throw_bug(
-      "a Scope, a time limit or a group of tasks is begun away from the loop where its task began: resume_on() that "
-      "one "
+      "a Scope, a time limit or a group of tasks must begin on the loop where its task began: resume_on() that loop "
       "first",
       place);
 }
@@ -65,7 +65,7 @@ void Context::close() noexcept {
 }
 
 void Context::stop(Code reason) noexcept {
-  KEEL_DCHECK(below_.empty() || home_ == Executor::current(), "a context is stopped on its home executor");
+  KEEL_DCHECK(below_.empty() || home_ == Executor::current(), "a context must be stopped on its home executor");
   Trampoline::Deferring deferring;
   stop_below(reason);
 }

@@ -56,7 +56,7 @@ class Gate {
   };
 
   Gate() = default;
-  ~Gate() { KEEL_CHECK(inside_ == 0, "a gate outlives its passes: co_await gate.close()"); }
+  ~Gate() { KEEL_CHECK(inside_ == 0, "a gate must outlive its passes: co_await gate.close()"); }
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 

@@ -81,7 +81,7 @@ TEST(GateDeathTest, ending_before_a_pass_is_a_bug) {
         Gate gate;
         pass = gate.enter();
       },
-      "outlives its passes");
+      "must outlive its passes");
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ class GeneratorPromise final : public PromiseCore {
  public:
   GeneratorPromise() noexcept {
     static_assert(alignof(GeneratorPromise) <= 2 * sizeof(void*),
-                  "a generator yields values with at most the alignment of malloc");
+                  "a generator can yield only values with at most the alignment of malloc");
   }
   Generator<T> get_return_object() noexcept { return Generator<T>(*this); }
   void return_void() noexcept {
@@ -53,7 +53,7 @@ class GeneratorPromise final : public PromiseCore {
   }
   // To the caller this looks like the end of a task; pull() resumes it.
   Final yield_value(T value) {
-    KEEL_CHECK(!has_scopes(), "a Scope of a generator is joined before co_yield");
+    KEEL_CHECK(!has_scopes(), "a Scope of a generator must be joined before co_yield");
     value_.emplace(std::move(value));
     set_value();
     return {};
@@ -89,7 +89,8 @@ Task<std::optional<T>> as_task(GeneratorNext<T> next) {
 
 template <class T>
 class [[nodiscard]] Generator {
-  static_assert(std::is_object_v<T> && std::is_nothrow_move_constructible_v<T>, "a generator yields values that move");
+  static_assert(std::is_object_v<T> && std::is_nothrow_move_constructible_v<T>,
+                "a generator must yield values that can be moved");
 
  public:
   using promise_type = GeneratorPromise<T>;

@@ -28,12 +28,12 @@ void Leaf::wait() noexcept {
 }
 
 void Leaf::wake() noexcept {
-  KEEL_DCHECK(frame_ != nullptr, "a leaf wakes its task after start() has returned false");
+  KEEL_DCHECK(frame_ != nullptr, "a leaf must not wake its task before start() has returned false");
   if (registered_) frame_->context().leaf_ = nullptr;
   registered_ = false;
   if (Trampoline::queue(*this)) return;
   Executor* executor = Executor::current();
-  KEEL_CHECK(executor != nullptr, "a task that is woken inside another one lives on an executor");
+  KEEL_CHECK(executor != nullptr, "a task that is woken inside another one must be on an executor");
   executor->post(job());
 }
 

@@ -39,7 +39,7 @@ Result<> ResumeOn::take() noexcept {
 
 bool Checkpoint::suspended() noexcept {
   Executor* executor = Executor::current();
-  KEEL_CHECK(executor != nullptr, "a checkpoint is made by a task that lives on an executor");
+  KEEL_CHECK(executor != nullptr, "only a task on an executor can await checkpoint()");
   wake_on(*executor);
   return true;
 }

@@ -15,8 +15,7 @@ constexpr int children_named_max = 3;
 
 Frame& declaring_frame(std::source_location place) {
   Frame* frame = Trampoline::current();
-  KEEL_EXPECT_AT(frame != nullptr,
-                 "a Scope is declared outside of a task: only a coroutine that returns a Task has one", place);
+  KEEL_EXPECT_AT(frame != nullptr, "a Scope can be declared only in a coroutine that returns a Task", place);
   frame->context().expect_home(place);
   return *frame;
 }
@@ -32,9 +31,9 @@ Scope::Scope(std::source_location place) : frame_(declaring_frame(place)), outer
 Scope::~Scope() {
   if (running_ != 0) [[unlikely]]
     destroyed_with_children();
-  KEEL_CHECK(frame_.scopes_ == this, "scopes of a task end in the reverse order of their declaration");
+  KEEL_CHECK(frame_.scopes_ == this, "scopes of a task must end in the reverse order of their declaration");
   KEEL_CHECK(!linked() || Executor::current() == home(),
-             "a Scope ends on the loop where it was declared: come home before its coroutine returns");
+             "a Scope must end on the loop where it was declared: resume_on() that loop before its coroutine returns");
   frame_.scopes_ = outer_;
   if (first_error_) [[unlikely]]
     ignore(*first_error_);
@@ -45,8 +44,8 @@ void Scope::destroyed_with_children() noexcept {
       std::uncaught_exceptions() != 0
           ? "an exception leaves a coroutine while children of its Scope run: put code that may throw into a Task of "
             "its own, whose exception arrives as an error, or join before"
-          : "a Scope is joined before its coroutine returns: co_await scope.join() before every co_return, after "
-            "scope.stop() where the children are to end";
+          : "a Scope must be joined before its coroutine returns: co_await scope.join() before every co_return, after "
+            "scope.stop() if the children should end";
   sentence += "; " + std::to_string(running_) + (running_ == 1 ? " child runs" : " children run");
   int named = 0;
   each_live_task(*this, [&](const LiveTask& child) {

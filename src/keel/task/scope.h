@@ -78,7 +78,7 @@ class Scope : private Context {  // The context of its tasks.
       spawn(Task<typename X::Value>(std::forward<X>(made)), on_error);
     } else {
       static_assert(internal::is_never<X>,
-                    "a Scope runs a Task: one that has a name as std::move(task), an operation as what a Task awaits");
+                    "a Scope spawns a Task: pass a named one as std::move(task), and await an operation inside a Task");
     }
   }
 

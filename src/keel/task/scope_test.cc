@@ -314,7 +314,7 @@ Task<> throws_over_children(std::string& t) {
 TEST_F(ScopeDeathTest, a_scope_is_not_destroyed_by_a_return_while_children_run) {
   EXPECT_DEATH(
       (void)loop.run(returns_early(trace)),
-      "scope_test.cc:[0-9]+: .*a Scope is joined before its coroutine returns: co_await scope.join\\(\\) before "
+      "scope_test.cc:[0-9]+: .*a Scope must be joined before its coroutine returns: co_await scope.join\\(\\) before "
       "every co_return.*1 child runs: .*child.* waits for Sleep");
 }
 TEST_F(ScopeDeathTest, a_scope_is_not_destroyed_by_an_exception_while_children_run) {

@@ -62,7 +62,7 @@ class Semaphore {
   };
 
   explicit Semaphore(std::size_t permits) noexcept : permits_(permits), available_(permits) {}
-  ~Semaphore() { KEEL_CHECK(available_ == permits_, "a semaphore outlives its permits"); }
+  ~Semaphore() { KEEL_CHECK(available_ == permits_, "a semaphore must outlive its permits"); }
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
 

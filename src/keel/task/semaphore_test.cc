@@ -167,7 +167,7 @@ TEST(SemaphoreDeathTest, ending_before_a_permit_is_a_bug) {
         Semaphore one(1);
         permit = *one.try_acquire();
       },
-      "outlives its permits");
+      "must outlive its permits");
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 namespace keel {
 
 void StartCore::hold(Frame& frame) noexcept {
-  KEEL_CHECK(!is_running(), "a Start begins one task at a time");
+  KEEL_CHECK(!is_running(), "a Start can run only one task at a time");
   reset();
   frame_ = &frame;
 }
@@ -13,7 +13,7 @@ bool StartCore::begin_held(Context* parent, const StartOptions& options, Done do
   context_.open(parent, options.deadline);
   if (options.span != nullptr) context_.set_span(options.span);
   KEEL_CHECK(home() == nullptr || home()->is_serial(),
-             "a task is begun on a loop; to run on a pool, it awaits resume_on()");
+             "a task must be started on a loop; to run on a pool, it awaits resume_on()");
   context_.is_running_ = true;
   context_.set_code(frame_->code());
   if (!frame_->start_for(*this, context_)) {
@@ -32,7 +32,7 @@ void StartCore::ended() noexcept {
 }
 
 void StartCore::reset() noexcept {
-  KEEL_CHECK(!is_running(), "a Start is destroyed after its task has ended: stop it and wait for done");
+  KEEL_CHECK(!is_running(), "a Start must not be destroyed before its task has ended: stop it and wait for done");
   if (frame_ != nullptr) std::exchange(frame_, nullptr)->destroy();
 }
 

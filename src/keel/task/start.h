@@ -98,7 +98,7 @@ class Start : public StartCore {
 
   // Returns the result, once, after the end; frees the frame.
   Result<T> take() noexcept {
-    KEEL_CHECK(has_ended(), "a result is taken once, after its task has ended");
+    KEEL_CHECK(has_ended(), "a result can be taken only once, after its task has ended");
     Result<T> result = static_cast<Promise<T>*>(frame())->take_result();
     reset();
     return result;

@@ -132,12 +132,11 @@ struct NotAwaited {
 template <class T>
 struct NamedTask {
   static_assert(is_never<T>,
-                "a Task is awaited in the expression that made it; one that has a name is awaited once, as "
-                "std::move(task)");
+                "a Task must be awaited in the expression that made it; await a named one once, as std::move(task)");
 };
 template <class T>
 struct NamedResult {
-  static_assert(is_never<T>, "a Result that has a name is awaited as std::move(result)");
+  static_assert(is_never<T>, "await a named Result as std::move(result)");
 };
 
 }  // namespace internal
@@ -158,7 +157,7 @@ auto attempt(Task<T>& task) noexcept {
 }
 template <class T>
 auto attempt(Result<T>&&) noexcept {
-  static_assert(internal::is_never<T>, "attempt() is for what is awaited: a Result needs no attempt()");
+  static_assert(internal::is_never<T>, "attempt() takes a task or an operation: a Result needs no attempt()");
   return internal::NotAwaited();
 }
 
@@ -577,7 +576,7 @@ struct std::coroutine_traits<keel::Result<T>, A...> {
 template <class T>
 class std::allocator<keel::Task<T>> {
   static_assert(keel::internal::is_never<T>,
-                "a Task stays where it was made, and in no container: spawn many into a Scope, or await all(...)");
+                "a Task cannot be moved or stored in a container: spawn many into a Scope, or await all(...)");
 };
 
 namespace keel {

@@ -52,7 +52,7 @@ class WaitList {
  public:
   WaitList() = default;
   // No task may be waiting at this point.
-  ~WaitList() { KEEL_CHECK(list_.empty(), "an object outlives the tasks that wait for it"); }
+  ~WaitList() { KEEL_CHECK(list_.empty(), "an object must outlive the tasks that wait for it"); }
 
   bool empty() const noexcept { return size_ == 0; }
   std::size_t size() const noexcept { return size_; }

@@ -84,7 +84,7 @@ TEST(AdminPages, for_probes_are_those_that_are_not_below_admin) {
 TEST(AdminPages, of_one_path_are_a_bug) {
   AdminPages pages;
   pages.add(stages("/a"));
-  EXPECT_DEATH(pages.add(stages("/a")), "an admin page has a path of its own");
+  EXPECT_DEATH(pages.add(stages("/a")), "each admin page needs a path of its own");
 }
 
 }  // namespace

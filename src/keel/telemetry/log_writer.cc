@@ -75,10 +75,10 @@ class LogWriter::Output {
         descriptor_ = STDOUT_FILENO;
         break;
       case LogSink::To::Function:
-        if (!sink_.write) return fail(Code::InvalidArgument, "a log sink to a function has a function");
+        if (!sink_.write) return fail(Code::InvalidArgument, "a log sink to a function needs a function");
         return lost;
       case LogSink::To::File:
-        if (sink_.path.empty()) return fail(Code::InvalidArgument, "a log sink to a file has a path");
+        if (sink_.path.empty()) return fail(Code::InvalidArgument, "a log sink to a file needs a path");
         KEEL_TRY(const int opened, open_append_file(sink_.path).because("log file " + sink_.path));
         if (!is_same_file(opened, descriptor_)) lost = begin_file();
         close();
@@ -363,7 +363,7 @@ LogWriter::Counts LogWriter::counts() const noexcept {
 }
 
 void LogWriter::expose(metrics::Registry& registry) {
-  KEEL_CHECK(state_->exposed.empty(), "a log writer is exposed once");
+  KEEL_CHECK(state_->exposed.empty(), "a log writer can be exposed only once");
   state_->exposed.push_back(registry.counter("log_records_total", "Log records read from the threads' buffers", {},
                                              [this] { return static_cast<double>(counts().records); }));
   for (std::size_t i = 0; i < log::level_count; ++i) {

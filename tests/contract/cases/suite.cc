@@ -86,7 +86,7 @@ bool is_published(const std::string& why) {
       "'dependencies' is not supported",
       "the dialect 'http://localhost:1234/",
       "' is remote: nothing is read from a network",  // Without $dynamicRef there.
-      "' is no keyword of a schema",
+      "' is not a keyword of a schema",
       "the character U+0000 is not supported",
       "the default does not fit its schema",
       "'enum' is empty",

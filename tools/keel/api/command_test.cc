@@ -59,15 +59,15 @@ TEST_F(ApiCommand, mistakes_of_all_documents_end_with_1) {
   const Ran ran = keel("lint a.yaml b.yaml");
 
   EXPECT_EQ(ran.code, 1);
-  EXPECT_EQ(
-      ran.out,
-      "a.yaml:8:23: error: 'in' is \"qurey\": expected path, query, header or cookie "
-      "(#/paths/~1pets/get/parameters/0/in)\n"
-      "a.yaml:8:58: warning: 'minLength' has no effect: the type is \"integer\", not string "
-      "(#/paths/~1pets/get/parameters/0/schema/minLength)\n"
-      "b.yaml:8:43: error: \"strng\" is no type: expected array, boolean, integer, null, number, object or string; did "
-      "you mean 'string'? (#/paths/~1pets/get/parameters/0/schema/type)\n"
-      "keel api: 2 documents checked: 2 errors, 1 warning\n");
+  EXPECT_EQ(ran.out,
+            "a.yaml:8:23: error: 'in' is \"qurey\": expected path, query, header or cookie "
+            "(#/paths/~1pets/get/parameters/0/in)\n"
+            "a.yaml:8:58: warning: 'minLength' has no effect: the type is \"integer\", not string "
+            "(#/paths/~1pets/get/parameters/0/schema/minLength)\n"
+            "b.yaml:8:43: error: \"strng\" is not a type: expected array, boolean, integer, null, number, object or "
+            "string; did "
+            "you mean 'string'? (#/paths/~1pets/get/parameters/0/schema/type)\n"
+            "keel api: 2 documents checked: 2 errors, 1 warning\n");
 }
 
 TEST_F(ApiCommand, warnings_alone_end_with_0_and_can_be_left_out) {

@@ -53,7 +53,7 @@ Result<> merge(const Record& record, Operations& operations, Components& compone
   const Value* const list = document ? document->find("operations") : nullptr;
   const Value* const types = document ? document->find("components") : nullptr;
   if (list == nullptr || types == nullptr) {
-    return Error::text(Code::InvalidArgument, record.file + ": is no record of a test" +
+    return Error::text(Code::InvalidArgument, record.file + ": is not a record of a test" +
                                                   (document ? std::string() : ": " + document.error().describe()));
   }
   for (const Value& one : list->elements()) {

@@ -108,8 +108,8 @@ TEST(Init, what_openapi_cannot_say_is_a_comment) {
 }
 
 TEST(Init, what_is_no_record_is_an_error) {
-  EXPECT_EQ(contract({"{}"}), "record: is no record of a test");
-  EXPECT_TRUE(contract({"{"}).starts_with("record: is no record of a test: "));
+  EXPECT_EQ(contract({"{}"}), "record: is not a record of a test");
+  EXPECT_TRUE(contract({"{"}).starts_with("record: is not a record of a test: "));
   EXPECT_TRUE(contract({record("")}).starts_with("no operation was recorded"));
 }
 

@@ -109,7 +109,8 @@ class Command {
       KEEL_TRY(const bool goes_on, add(mix, closed, std::nullopt, interrupts));
       if (!goes_on) return {};
       capacity = report_.parts.back().measurement.achieved;
-      if (capacity <= 0) return fail(Code::Unavailable, "the capacity is not known: nothing was answered");
+      if (capacity <= 0)
+        return fail(Code::Unavailable, "the capacity could not be measured: no request got a response");
     }
     report_.capacity = capacity;
     for (const double step : options_.steps) {

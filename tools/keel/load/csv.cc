@@ -35,7 +35,7 @@ Line take_line(std::string_view& rest, std::size_t& lines) {
       }
       ++at;
       if (at < rest.size() && rest[at] != ',' && rest[at] != '\n' && rest[at] != '\r') {
-        line.problem = "a quoted field is followed by neither a comma nor the end of the line";
+        line.problem = "a quoted field must be followed by a comma or the end of the line";
         return line;
       }
     } else {

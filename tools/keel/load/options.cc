@@ -234,8 +234,7 @@ class Parser {
     Plan& plan = options_.plan;
     const bool has_list = !options_.requests.empty() || !mixed_.empty();
     if (has_list && options_.url.target != "/") {
-      return fail(Code::InvalidArgument,
-                  "the URL has a path, and there is a --request or --mix: one of them says what to ask");
+      return fail(Code::InvalidArgument, "the URL has a path, and there is a --request or --mix: use only one of them");
     }
     std::move(mixed_.begin(), mixed_.end(), std::back_inserter(options_.requests));
     if (!has_list) {
@@ -257,7 +256,7 @@ class Parser {
     }
     if (plan.connections.from < plan.threads) {
       return fail(Code::InvalidArgument,
-                  "--threads: each needs a connection at least; there are more threads than --connections");
+                  "--threads: each thread needs a connection, and there are more threads than --connections");
     }
     if (rate_ || !options_.steps.empty()) {
       plan.open = Schedule::Options{

@@ -139,7 +139,7 @@ TEST(Options, mistakes_name_the_option_and_what_it_may_be) {
       {{"http://a/", "--duration=10"}, "--duration: a time with its unit"},
       {{"http://a/", "--duration=0s"}, "--duration: a time with its unit"},
       {{"http://a/", "--threads=0"}, "--threads: a number from 1 to 256 is expected, not '0'"},
-      {{"http://a/", "--threads=8", "--connections=4"}, "--threads: each needs a connection"},
+      {{"http://a/", "--threads=8", "--connections=4"}, "--threads: each thread needs a connection"},
       {{"http://a/", "--connections=9..4 over 1s"}, "--connections: "},
       {{"http://a/", "--connections=4..9"}, "--connections: "},
       {{"http://a/", "--connections=1.5"}, "--connections: "},

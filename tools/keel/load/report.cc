@@ -214,7 +214,7 @@ std::string text(const Measurement& measurement) {
   line("answers", format_count(tally.answers) + classes);
   line("errors", errors_text(tally));
   if (tally.latency.count() == 0) {
-    line("latency", "no request was measured: none was sent in that time, or the server answered none");
+    line("latency", "no request was measured: none was sent in that time, or none got a response");
   } else {
     line("latency", percentiles_text(tally.latency) + (measurement.is_open ? "   from when due" : "   from sending"));
     if (measurement.is_open) line("service", percentiles_text(tally.service) + "   from sending");

@@ -102,7 +102,7 @@ TEST_F(MigrateCommand, makes_the_next_file) {
          "{\"version\":0,\"applied\":null,\"undone\":null,\"pending\":null,\"file\":\"db/migrations/0004_more.sql\","
          "\"migrations\":null,\"error\":null}\n");
   EXPECT_TRUE(std::filesystem::exists(folder_ / "db/migrations/0004_more.down.sql"));
-  expect("new 'a b'", 1, "keel migrate: migrations: a b: a name is of a-z, 0-9 and '_', such as add_orders\n");
+  expect("new 'a b'", 1, "keel migrate: migrations: a b: a name consists of a-z, 0-9 and '_', such as add_orders\n");
   EXPECT_EQ(keel("up").code, 0) << "empty files are applied";
 }
 

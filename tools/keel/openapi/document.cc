@@ -76,7 +76,7 @@ Result<std::string> read_regular_file(const std::string& path) {
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path, error);
   if (error) return Error::from_errno("open", error.value());
-  if (!std::filesystem::is_regular_file(status)) return fail(Code::InvalidArgument, "is no regular file");
+  if (!std::filesystem::is_regular_file(status)) return fail(Code::InvalidArgument, "is not a regular file");
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rbe"), &std::fclose);
   if (file == nullptr) return Error::from_errno("open", errno);
   std::string text;
@@ -95,7 +95,7 @@ std::unique_ptr<Document> Document::load(const std::string& path, const ReadFile
   if (document->root_ == nullptr) return nullptr;
   const Node& root = *document->root_;
   if (!root.is(Kind::Map)) {
-    problems.error(root, "is no OpenAPI document: expected an object");
+    problems.error(root, "is not an OpenAPI document: expected an object");
     return nullptr;
   }
   const Node* const version = root.find("openapi");
@@ -103,7 +103,7 @@ std::unique_ptr<Document> Document::load(const std::string& path, const ReadFile
     const bool is_swagger = root.find("swagger") != nullptr;
     problems.error(is_swagger ? *root.find("swagger") : root,
                    is_swagger ? "is Swagger 2.0: Keel reads OpenAPI 3.0 and 3.1; convert it first"
-                              : "is no OpenAPI document: 'openapi' is missing");
+                              : "is not an OpenAPI document: 'openapi' is missing");
     return nullptr;
   }
   const std::string_view text = version->text;

@@ -119,7 +119,7 @@ TEST(Document, a_long_chain_of_schemas_takes_no_stack) {
 }
 
 TEST(Document, only_regular_files_are_read) {
-  EXPECT_EQ(read_regular_file("/dev/zero").error().describe(), "is no regular file");
+  EXPECT_EQ(read_regular_file("/dev/zero").error().describe(), "is not a regular file");
   EXPECT_EQ(read_regular_file("/no/such/file").error().code(), Code::NotFound);
 }
 
@@ -128,7 +128,8 @@ TEST(Document, a_file_that_is_missing_is_an_error) {
 }
 
 TEST(Document, a_document_says_its_version) {
-  EXPECT_EQ(lint_of("info: {}\n"), (Lines{"api.yaml:1:1: error: is no OpenAPI document: 'openapi' is missing (#)"}));
+  EXPECT_EQ(lint_of("info: {}\n"),
+            (Lines{"api.yaml:1:1: error: is not an OpenAPI document: 'openapi' is missing (#)"}));
 }
 
 TEST(Document, swagger_2_is_rejected_by_name) {
@@ -148,7 +149,7 @@ TEST(Document, another_version_is_an_error) {
 }
 
 TEST(Document, a_list_is_no_document) {
-  EXPECT_EQ(lint_of("- openapi\n"), (Lines{"api.yaml:1:1: error: is no OpenAPI document: expected an object (#)"}));
+  EXPECT_EQ(lint_of("- openapi\n"), (Lines{"api.yaml:1:1: error: is not an OpenAPI document: expected an object (#)"}));
 }
 
 TEST(Document, a_reference_that_leads_nowhere_is_an_error) {
@@ -168,15 +169,16 @@ TEST(Document, a_reference_to_a_file_that_is_missing_is_an_error) {
 }
 
 TEST(Document, a_mistake_in_another_file_is_placed_there) {
-  EXPECT_EQ(lint_of(Files{{"api.yaml",
-                           "openapi: 3.1.0\n"
-                           "info: {title: Shop, version: '1'}\n"
-                           "components: {schemas: {A: {$ref: 'pets.yaml#/Pet'}}}\n"},
-                          {"pets.yaml",
-                           "Pet:\n"
-                           "  type: strng\n"}}),
-            (Lines{"pets.yaml:2:3: error: \"strng\" is no type: expected array, boolean, integer, null, number, object "
-                   "or string; did you mean 'string'? (#/Pet/type)"}));
+  EXPECT_EQ(
+      lint_of(Files{{"api.yaml",
+                     "openapi: 3.1.0\n"
+                     "info: {title: Shop, version: '1'}\n"
+                     "components: {schemas: {A: {$ref: 'pets.yaml#/Pet'}}}\n"},
+                    {"pets.yaml",
+                     "Pet:\n"
+                     "  type: strng\n"}}),
+      (Lines{"pets.yaml:2:3: error: \"strng\" is not a type: expected array, boolean, integer, null, number, object "
+             "or string; did you mean 'string'? (#/Pet/type)"}));
 }
 
 TEST(Document, another_file_that_is_no_yaml_is_placed_there) {

@@ -420,7 +420,7 @@ Regex::Regex(std::string_view pattern) {
   problem_ = translated.has_look_around ? "uses look-around, which needs more than linear time: RE2 does not have it"
              : compiled.error_code() == RE2::ErrorBadEscape
                  ? "uses " + compiled.error_arg() + ", which RE2 does not have"
-                 : "is no regular expression of RE2: " + compiled.error();
+                 : "is not a regular expression of RE2: " + compiled.error();
 }
 
 bool is_of_type(const Node& type, const Node& value) noexcept {

@@ -71,7 +71,7 @@ class ContentCheck {
                       "the path parameter " + quoted(name) + " needs required: true: a path always has it");
     }
     if (in->text == "header") {
-      if (!is_token(name)) problems_.error(*node.find("name"), quoted(name) + " is no name of a header");
+      if (!is_token(name)) problems_.error(*node.find("name"), quoted(name) + " is not the name of a header");
       const std::string small = lower(name);
       if (small == "accept" || small == "content-type" || small == "authorization") {
         problems_.warning(node, "the header parameter " + quoted(name) + " is ignored: " +
@@ -91,7 +91,7 @@ class ContentCheck {
     const Node* const map = node.parent;
     if (map == nullptr || map->key != "headers") return;
     if (map->parent != nullptr && map->parent->key == "components") return;
-    if (!is_token(node.key)) problems_.error(node, quoted(node.key) + " is no name of a header");
+    if (!is_token(node.key)) problems_.error(node, quoted(node.key) + " is not the name of a header");
     if (lower(node.key) == "content-type") {
       problems_.warning(node, "the header 'Content-Type' is ignored: the media types of the content describe it");
     }
@@ -106,7 +106,7 @@ class ContentCheck {
       if (one->key.starts_with("x-")) continue;
       const std::string essence = essence_of(one->key);
       if (essence.empty()) {
-        problems_.error(*one, quoted(one->key) + " is no media type: expected one such as application/json");
+        problems_.error(*one, quoted(one->key) + " is not a media type: expected one such as application/json");
         continue;
       }
       const Node* const encoding = one->find("encoding");

@@ -75,10 +75,10 @@ TEST(LintContent, headers_that_something_else_describes_are_a_warning) {
           "      responses: {'200': {description: fine, headers: {Content-Type: {schema: {}}, 'a:': {schema: {}}}}}\n"),
       (Lines{"api.yaml:7:20: warning: the header parameter 'Authorization' is ignored: security schemes describe it "
              "(#/paths/~1pets/get/parameters/0)",
-             "api.yaml:7:68: error: 'a b' is no name of a header (#/paths/~1pets/get/parameters/1/name)",
+             "api.yaml:7:68: error: 'a b' is not the name of a header (#/paths/~1pets/get/parameters/1/name)",
              "api.yaml:8:56: warning: the header 'Content-Type' is ignored: the media types of the content describe it "
              "(#/paths/~1pets/get/responses/200/headers/Content-Type)",
-             "api.yaml:8:84: error: 'a:' is no name of a header (#/paths/~1pets/get/responses/200/headers/a:)"}));
+             "api.yaml:8:84: error: 'a:' is not the name of a header (#/paths/~1pets/get/responses/200/headers/a:)"}));
 }
 
 TEST(LintContent, a_media_type_is_one) {
@@ -90,7 +90,7 @@ TEST(LintContent, a_media_type_is_one) {
                     "      operationId: list\n"
                     "      responses: {'200': {description: fine, content: {json: {}, 'text/plain; charset=utf-8': {}, "
                     "'image/*': {}}}}\n"),
-            (Lines{"api.yaml:7:56: error: 'json' is no media type: expected one such as application/json "
+            (Lines{"api.yaml:7:56: error: 'json' is not a media type: expected one such as application/json "
                    "(#/paths/~1pets/get/responses/200/content/json)"}));
 }
 

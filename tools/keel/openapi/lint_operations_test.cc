@@ -94,7 +94,7 @@ TEST(LintOperations, a_path_that_cannot_be_routed_is_an_error) {
                    "api.yaml:8:3: error: the path '/{a}/{a}' has the parameter 'a' twice (#/paths/~1{a}~1{a})",
                    "api.yaml:9:3: error: the path '/pets?x=1' has a '?' or '#': parameters of the query are declared "
                    "with in: query (#/paths/~1pets?x=1)",
-                   "api.yaml:10:3: error: 'pets' is no path: expected '/' at its beginning (#/paths/pets)"}));
+                   "api.yaml:10:3: error: 'pets' is not a path: expected '/' at its beginning (#/paths/pets)"}));
 }
 
 TEST(LintOperations, a_parameter_that_is_declared_twice_is_an_error) {

@@ -186,7 +186,8 @@ class SchemaCheck {
       if (parts == nullptr || property == nullptr) continue;
       for (const Node* const part : parts->children) {
         if (!has_property(*part, property->text, 0)) {
-          problems_.error(*part, "the discriminator " + quoted(property->text) + " is no property of this alternative");
+          problems_.error(*part,
+                          "the discriminator " + quoted(property->text) + " is not a property of this alternative");
         }
         if (part->find("$ref") == nullptr) {
           problems_.error(*part, "an alternative beside a discriminator has to be a $ref: it has no name otherwise");

@@ -52,7 +52,7 @@ TEST(LintSchemas, a_pattern_that_is_malformed_is_an_error) {
                     "  schemas:\n"
                     "    Pet:\n"
                     "      {type: object, patternProperties: {'[a': {}}}\n"),
-            (Lines{"api.yaml:6:42: error: the pattern '[a' is no regular expression of RE2: missing ]: [a "
+            (Lines{"api.yaml:6:42: error: the pattern '[a' is not a regular expression of RE2: missing ]: [a "
                    "(#/components/schemas/Pet/patternProperties/[a)"}));
 }
 
@@ -203,7 +203,7 @@ TEST(LintSchemas, a_discriminator_is_a_property_of_each_alternative) {
           "    Dog: {type: object, properties: {kind: {type: string}}}\n"),
       (Lines{"api.yaml:6:51: error: an alternative beside a discriminator has to be a $ref: it has no name otherwise "
              "(#/components/schemas/Pet/oneOf/1)",
-             "api.yaml:6:51: error: the discriminator 'kind' is no property of this alternative "
+             "api.yaml:6:51: error: the discriminator 'kind' is not a property of this alternative "
              "(#/components/schemas/Pet/oneOf/1)",
              "api.yaml:7:63: error: the mapping of 'cat': '#/components/schemas/Cat' leads nowhere: 'Cat' is not in "
              "#/components/schemas (#/components/schemas/Pet/discriminator/mapping/cat)",

@@ -74,7 +74,7 @@ void check_scheme(const Document& document, const Node& scheme, Problems& proble
   } else if (type->text == "openIdConnect") {
     need("openIdConnectUrl");
   } else if (type->text != "mutualTLS" || !is_31) {
-    problems.error(*type, shown(*type) + " is no type of a security scheme: expected apiKey, http, " +
+    problems.error(*type, shown(*type) + " is not a type of security scheme: expected apiKey, http, " +
                               (is_31 ? "mutualTLS, " : "") + "oauth2 or openIdConnect");
   }
 }

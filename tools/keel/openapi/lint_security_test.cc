@@ -65,7 +65,7 @@ TEST(LintSecurity, a_security_scheme_has_what_its_type_needs) {
                    "(#/components/securitySchemes/c/flows/implicit)",
                    "api.yaml:8:5: error: 'openIdConnectUrl' is required in a security scheme of the type "
                    "'openIdConnect' (#/components/securitySchemes/d)",
-                   "api.yaml:9:9: error: \"basic\" is no type of a security scheme: expected apiKey, http, mutualTLS, "
+                   "api.yaml:9:9: error: \"basic\" is not a type of security scheme: expected apiKey, http, mutualTLS, "
                    "oauth2 or openIdConnect (#/components/securitySchemes/e/type)",
                    "api.yaml:10:32: error: 'in' is \"body\": expected query, header or cookie "
                    "(#/components/securitySchemes/f/in)"}));

@@ -283,7 +283,7 @@ class YamlBuilder : public YAML::EventHandler {
     const std::string_view unsigned_value =
         std::string_view(value).substr(value.starts_with('-') || value.starts_with('+') ? 1 : 0);
     if (unsigned_value == ".inf" || unsigned_value == ".nan" || unsigned_value == ".NaN" || unsigned_value == ".Inf") {
-      throw refused(mark, value + " is no number of JSON");
+      throw refused(mark, value + " is not a JSON number");
     }
     return Kind::String;
   }
@@ -418,7 +418,7 @@ Node* parse_source(Store& store, const std::string& name, std::string text, Prob
   if (text.size() > file_bytes_max) return refuse(0, 0, "is too large: at most 32 MiB are read");
   std::string_view kept = store.keep(std::move(text));
   if (kept.starts_with("\xef\xbb\xbf")) kept.remove_prefix(3);
-  if (!utf8::is_valid(kept)) return refuse(0, 0, "is no text in UTF-8");
+  if (!utf8::is_valid(kept)) return refuse(0, 0, "is not text in UTF-8");
   const std::size_t begin = kept.find_first_not_of(" \t\r\n");
   if (begin == kept.npos) return refuse(0, 0, "is empty");
   try {

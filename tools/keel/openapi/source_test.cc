@@ -206,7 +206,7 @@ TEST(Source, a_number_that_json_lacks_is_an_error) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"
                     "x-a: .inf\n"),
-            (Lines{"api.yaml:3:6: error: .inf is no number of JSON"}));
+            (Lines{"api.yaml:3:6: error: .inf is not a JSON number"}));
 }
 
 TEST(Source, an_unquoted_True_is_an_error) {
@@ -219,7 +219,7 @@ TEST(Source, an_unquoted_True_is_an_error) {
 TEST(Source, an_empty_file_is_an_error) { EXPECT_EQ(lint_of(" \n"), (Lines{"api.yaml: error: is empty"})); }
 
 TEST(Source, text_that_is_not_utf8_is_an_error) {
-  EXPECT_EQ(lint_of("openapi: \xff\n"), (Lines{"api.yaml: error: is no text in UTF-8"}));
+  EXPECT_EQ(lint_of("openapi: \xff\n"), (Lines{"api.yaml: error: is not text in UTF-8"}));
 }
 
 }  // namespace

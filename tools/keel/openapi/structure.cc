@@ -110,7 +110,7 @@ class Walk {
       std::vector<std::string_view> names;
       for (const Field& other : fields_of(role)) names.push_back(other.name);
       const bool is_schema = role == Role::Schema;
-      problems_.error(child, quoted(child.key) + (is_schema ? " is no keyword of " : " is no field of ") +
+      problems_.error(child, quoted(child.key) + (is_schema ? " is not a keyword of " : " is not a field of ") +
                                  std::string(to_string(role)) + " in " + in_version() +
                                  (document_.is_32() ? "; of OpenAPI 3.2 only what 3.1 has is supported" : "") +
                                  suggestion(child.key, names));
@@ -212,8 +212,8 @@ class Walk {
         return ascii::is_alphanumeric(c) || c == '.' || c == '-' || c == '_';
       });
       if (!is_name) {
-        problems_.error(*one,
-                        quoted(one->key) + " is no name of a component: expected letters, digits, '.', '-' and '_'");
+        problems_.error(
+            *one, quoted(one->key) + " is not the name of a component: expected letters, digits, '.', '-' and '_'");
       }
     }
   }
@@ -267,7 +267,7 @@ class Walk {
     for (Node* const child : node.children) {
       if (child->key.starts_with("x-")) continue;
       if (!child->key.starts_with('/'))
-        problems_.error(*child, quoted(child->key) + " is no path: expected '/' at its beginning");
+        problems_.error(*child, quoted(child->key) + " is not a path: expected '/' at its beginning");
       visit(*child, Role::PathItem);
     }
   }
@@ -280,7 +280,7 @@ class Walk {
       const bool is_code = key.size() == 3 && key[0] >= '1' && key[0] <= '5' &&
                            (key.substr(1) == "XX" || (key.find_first_not_of("0123456789") == key.npos));
       if (key != "default" && !is_code) {
-        problems_.error(*child, quoted(key) + " is no status: expected 100 to 599, 1XX to 5XX, or default");
+        problems_.error(*child, quoted(key) + " is not a status: expected 100 to 599, 1XX to 5XX, or default");
       }
       visit(*child, Role::Response);
     }

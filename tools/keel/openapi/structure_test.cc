@@ -54,7 +54,7 @@ TEST(Structure, a_field_that_is_unknown_is_an_error_with_the_nearest_one) {
                     "info: {title: Shop, version: '1'}\n"
                     "paths: {}\n"
                     "severs: []\n"),
-            (Lines{"api.yaml:4:1: error: 'severs' is no field of an OpenAPI document in OpenAPI 3.1; did you mean "
+            (Lines{"api.yaml:4:1: error: 'severs' is not a field of an OpenAPI document in OpenAPI 3.1; did you mean "
                    "'servers'? (#/severs)"}));
 }
 
@@ -143,29 +143,31 @@ TEST(Structure, a_keyword_that_is_unknown_is_an_error) {
                     "  schemas:\n"
                     "    Pet:\n"
                     "      {type: string, maxLenght: 3}\n"),
-            (Lines{"api.yaml:6:22: error: 'maxLenght' is no keyword of a schema in OpenAPI 3.1; did you mean "
+            (Lines{"api.yaml:6:22: error: 'maxLenght' is not a keyword of a schema in OpenAPI 3.1; did you mean "
                    "'maxLength'? (#/components/schemas/Pet/maxLenght)"}));
 }
 
 TEST(Structure, what_is_new_in_3_2_is_rejected_by_its_name) {
-  EXPECT_EQ(lint_of("openapi: 3.2.0\n"
-                    "info: {title: Shop, version: '1'}\n"
-                    "paths:\n"
-                    "  /pets:\n"
-                    "    query: {}\n"),
-            (Lines{"api.yaml:5:5: error: 'query' is no field of a path item in OpenAPI 3.1; of OpenAPI 3.2 only what "
-                   "3.1 has is supported (#/paths/~1pets/query)"}));
+  EXPECT_EQ(
+      lint_of("openapi: 3.2.0\n"
+              "info: {title: Shop, version: '1'}\n"
+              "paths:\n"
+              "  /pets:\n"
+              "    query: {}\n"),
+      (Lines{"api.yaml:5:5: error: 'query' is not a field of a path item in OpenAPI 3.1; of OpenAPI 3.2 only what "
+             "3.1 has is supported (#/paths/~1pets/query)"}));
 }
 
 TEST(Structure, a_type_that_does_not_exist_is_an_error) {
-  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
-                    "info: {title: Shop, version: '1'}\n"
-                    "components:\n"
-                    "  schemas:\n"
-                    "    Pet:\n"
-                    "      {type: strng}\n"),
-            (Lines{"api.yaml:6:8: error: \"strng\" is no type: expected array, boolean, integer, null, number, object "
-                   "or string; did you mean 'string'? (#/components/schemas/Pet/type)"}));
+  EXPECT_EQ(
+      lint_of("openapi: 3.1.0\n"
+              "info: {title: Shop, version: '1'}\n"
+              "components:\n"
+              "  schemas:\n"
+              "    Pet:\n"
+              "      {type: strng}\n"),
+      (Lines{"api.yaml:6:8: error: \"strng\" is not a type: expected array, boolean, integer, null, number, object "
+             "or string; did you mean 'string'? (#/components/schemas/Pet/type)"}));
 }
 
 TEST(Structure, a_type_null_without_quotes_is_an_error) {
@@ -226,9 +228,9 @@ TEST(Structure, a_status_is_a_code_a_class_or_default) {
                     "      operationId: list\n"
                     "      responses: {'20': {description: a}, 2XX: {description: b}, '600': {description: c}, "
                     "default: {description: d}}\n"),
-            (Lines{"api.yaml:7:19: error: '20' is no status: expected 100 to 599, 1XX to 5XX, or default "
+            (Lines{"api.yaml:7:19: error: '20' is not a status: expected 100 to 599, 1XX to 5XX, or default "
                    "(#/paths/~1pets/get/responses/20)",
-                   "api.yaml:7:66: error: '600' is no status: expected 100 to 599, 1XX to 5XX, or default "
+                   "api.yaml:7:66: error: '600' is not a status: expected 100 to 599, 1XX to 5XX, or default "
                    "(#/paths/~1pets/get/responses/600)"}));
 }
 
@@ -244,15 +246,16 @@ TEST(Structure, responses_have_at_least_one) {
 }
 
 TEST(Structure, a_name_of_a_component_has_no_blank) {
-  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
-                    "info: {title: Shop, version: '1'}\n"
-                    "components:\n"
-                    "  schemas:\n"
-                    "    Pet:\n"
-                    "      {}\n"
-                    "    A B: {}\n"),
-            (Lines{"api.yaml:7:5: error: 'A B' is no name of a component: expected letters, digits, '.', '-' and '_' "
-                   "(#/components/schemas/A B)"}));
+  EXPECT_EQ(
+      lint_of("openapi: 3.1.0\n"
+              "info: {title: Shop, version: '1'}\n"
+              "components:\n"
+              "  schemas:\n"
+              "    Pet:\n"
+              "      {}\n"
+              "    A B: {}\n"),
+      (Lines{"api.yaml:7:5: error: 'A B' is not the name of a component: expected letters, digits, '.', '-' and '_' "
+             "(#/components/schemas/A B)"}));
 }
 
 TEST(Structure, a_reference_to_another_kind_of_object_is_an_error) {
@@ -289,7 +292,7 @@ TEST(Structure, what_stands_beside_a_reference_of_3_1_counts_in_a_schema) {
                     "    Pet:\n"
                     "      {$ref: '#/components/schemas/Id', maxLenght: 1}\n"
                     "    Id: {type: string}\n"),
-            (Lines{"api.yaml:6:41: error: 'maxLenght' is no keyword of a schema in OpenAPI 3.1; did you mean "
+            (Lines{"api.yaml:6:41: error: 'maxLenght' is not a keyword of a schema in OpenAPI 3.1; did you mean "
                    "'maxLength'? (#/components/schemas/Pet/maxLenght)"}));
 }
 

@@ -148,7 +148,7 @@ class QueryReading {
         auto key = std::ranges::find(keys_, placeholder.name, &Key::name);
         if (key == keys_.end()) {
           if (!is_number(placeholder.name) && !is_identifier(placeholder.name)) {
-            error(place, '$' + std::string(placeholder.name) + " is no name of C++: letters, digits and '_'");
+            error(place, '$' + std::string(placeholder.name) + " is not a C++ name: letters, digits and '_'");
           }
           key = keys_.insert(keys_.end(), Key{std::string(placeholder.name), place, {}});
         }
@@ -351,7 +351,7 @@ class QueryReading {
     }
   }
   static std::string no_type(std::string_view type) {
-    return std::string(type) + " is no type: expected " + std::string(types_listed);
+    return std::string(type) + " is not a type: expected " + std::string(types_listed);
   }
 
   void check_kind() {
@@ -359,9 +359,9 @@ class QueryReading {
     const std::string kind = ':' + std::string(word_of(query_.kind));
     const bool has_rows = !described_.columns.empty();
     if (reads_rows && !has_rows) {
-      error(query_.place, kind + " reads rows and the statement gives none: use :exec, or add `returning …` to it");
+      error(query_.place, kind + " reads rows, and the statement returns none: use :exec, or add `returning …` to it");
     } else if (!reads_rows && has_rows) {
-      error(query_.place, kind + " drops rows and the statement gives some: " +
+      error(query_.place, kind + " discards rows, and the statement returns some: " +
                               (described_.is_readonly ? "use :one, :optional, :many or :stream"
                                                       : "leave `returning` out, or use :one, :optional or :many"));
     }
@@ -370,7 +370,7 @@ class QueryReading {
     }
     if (query_.kind == Query::Kind::Batch && (keys_.empty() || !filters_.empty())) {
       error(query_.place, keys_.empty() ? ":batch runs the statement for each of several parameters, and it has none"
-                                        : ":batch and optional blocks do not go together");
+                                        : ":batch cannot be combined with optional blocks");
     }
     if (!query_.row.empty() && !reads_rows)
       error(query_.row_place, kind + " returns no rows, and needs no type for them");
@@ -535,7 +535,7 @@ Catalog make_catalog(const std::vector<std::size_t>& sources, Checker& checker, 
                      one.name + " is " + known->second.type + " at " + problems.describe(known->second.place));
       }
       if (cpp_type_of(one.type).empty()) {
-        problems.add(one.place, one.type + " is no type: expected " + std::string(types_listed));
+        problems.add(one.place, one.type + " is not a type: expected " + std::string(types_listed));
       }
       const std::size_t dot = one.name.find('.');
       if (const auto mistake = checker.set_type(one.name.substr(0, dot), one.name.substr(dot + 1), one.type)) {
@@ -563,7 +563,7 @@ Catalog make_catalog(const std::vector<std::size_t>& sources, Checker& checker, 
     for (const Query& query : file.queries.queries) {
       const auto [known, is_new] = names.emplace(query.name, query.place);
       if (!is_new) {
-        problems.add(query.place, query.name + " is there already, at " + problems.describe(known->second));
+        problems.add(query.place, query.name + " exists already, at " + problems.describe(known->second));
         continue;
       }
       if (!checker.choose(query.database)) {

@@ -169,24 +169,24 @@ TEST_F(QueriesOf, a_file_that_is_wrong_says_how_it_is_written) {
   EXPECT_EQ(said("-- name: f\nselect 1"),
             "a.sql:1:10: error: f has no kind: after the name comes :one, :optional, :many, :stream, :exec or :batch");
   EXPECT_EQ(said("-- name: f :all\nselect 1"),
-            "a.sql:1:12: error: :all is no kind: expected :one, :optional, :many, :stream, :exec or :batch");
+            "a.sql:1:12: error: :all is not a kind: expected :one, :optional, :many, :stream, :exec or :batch");
   EXPECT_EQ(said("-- name: f-g :one\nselect 1"),
             "a.sql:1:10: error: expected a name and a kind: -- name: find_user :one");
   EXPECT_EQ(said("-- name: delete :exec\ndelete from users"),
             "a.sql:1:10: error: delete is a keyword of C++: choose another name");
-  EXPECT_EQ(said("-- name: f :one\n"), "a.sql:1:10: error: f has no statement behind its name");
+  EXPECT_EQ(said("-- name: f :one\n"), "a.sql:1:10: error: f has no statement after its name");
   EXPECT_EQ(said("-- name: f :exec\ndelete from users; delete from orders;"),
             "a.sql:2:20: error: a second statement for f: each has a line -- name: … of its own");
   EXPECT_EQ(said("-- name: f :exec\ndelete from users;\n-- name: f :exec\ndelete from orders"),
-            "a.sql:3:10: error: f is there already, at a.sql:1:10");
+            "a.sql:3:10: error: f exists already, at a.sql:1:10");
   EXPECT_EQ(said_of_all({"-- name: f :exec\ndelete from users", "-- name: f :exec\ndelete from users"}),
-            "b.sql:1:10: error: f is there already, at a.sql:1:10");
+            "b.sql:1:10: error: f exists already, at a.sql:1:10");
   EXPECT_EQ(said("-- name: f :one User User\nselect id, name from users"),
             "a.sql:1:17: error: after the kind comes the type of the rows, and nothing else");
   EXPECT_EQ(said("-- name: f :one\n-- parm: id int64\nselect id from users where id = $id"),
             "a.sql:2:1: error: -- parm: is not known; did you mean -- param:?");
   EXPECT_EQ(said("-- param: id int64\n-- name: f :exec\ndelete from users"),
-            "a.sql:1:1: error: -- param: belongs to a query: put it behind the line -- name: …");
+            "a.sql:1:1: error: -- param: belongs to a query: put it after the line -- name: …");
   EXPECT_EQ(said("-- include: api/types.h\n-- name: f :exec\ndelete from users"),
             "a.sql:1:13: error: expected a header in quotes: -- include: \"api/types.h\"");
   EXPECT_EQ(said(std::string("-- name: f :exec\ndelete from users\0", 35)),
@@ -219,13 +219,16 @@ TEST_F(QueriesOf, blocks_that_are_wrong_say_how_they_are_written) {
 }
 
 TEST_F(QueriesOf, a_kind_that_does_not_fit_says_which_does) {
-  EXPECT_EQ(said("-- name: f :one\ndelete from users"),
-            "a.sql:1:10: error: :one reads rows and the statement gives none: use :exec, or add `returning …` to it");
-  EXPECT_EQ(said("-- name: f :exec\nselect id from users"),
-            "a.sql:1:10: error: :exec drops rows and the statement gives some: use :one, :optional, :many or :stream");
-  EXPECT_EQ(said("-- name: f :exec\ndelete from users returning id"),
-            "a.sql:1:10: error: :exec drops rows and the statement gives some: leave `returning` out, or use :one, "
-            ":optional or :many");
+  EXPECT_EQ(
+      said("-- name: f :one\ndelete from users"),
+      "a.sql:1:10: error: :one reads rows, and the statement returns none: use :exec, or add `returning …` to it");
+  EXPECT_EQ(
+      said("-- name: f :exec\nselect id from users"),
+      "a.sql:1:10: error: :exec discards rows, and the statement returns some: use :one, :optional, :many or :stream");
+  EXPECT_EQ(
+      said("-- name: f :exec\ndelete from users returning id"),
+      "a.sql:1:10: error: :exec discards rows, and the statement returns some: leave `returning` out, or use :one, "
+      ":optional or :many");
   EXPECT_EQ(said("-- name: f :stream\ndelete from users returning id"),
             "a.sql:1:10: error: :stream reads, and the statement writes: use :many");
   EXPECT_EQ(said("-- name: f :batch\ndelete from users"),
@@ -249,7 +252,7 @@ TEST_F(QueriesOf, parameters_that_are_wrong_say_what_is_missing) {
             "a.sql:2:33: error: $x is used as int64 and as text: say which it is: -- param: x int64");
   EXPECT_EQ(
       said("-- name: f :one\n-- param: x number\nselect id from users where id = $x"),
-      "a.sql:2:11: error: number is no type: expected int64, int32, bool, real, text, blob, timestamp, uuid, or a "
+      "a.sql:2:11: error: number is not a type: expected int64, int32, bool, real, text, blob, timestamp, uuid, or a "
       "type of C++ with its namespace");
   for (const char* number : {"$0", "$100", "$99999999999999999999", "$1a"}) {
     EXPECT_EQ(said("-- name: f :one\nselect id from users where id = " + std::string(number)),

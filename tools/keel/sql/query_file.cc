@@ -175,14 +175,14 @@ class Reader {
     }
     if (key == "param" || key == "sort" || key == "params" || key == "database") {
       if (!is_open_) {
-        error(offset, "-- " + std::string(key) + ": belongs to a query: put it behind the line -- name: …");
+        error(offset, "-- " + std::string(key) + ": belongs to a query: put it after the line -- name: …");
       } else if (key == "param") {
         typed(value, at, query().parameter_types, "-- param: limit int32", false);
       } else if (key == "params") {
         if (!is_type(value)) {
           error(at, "expected the name of a struct: -- params: NewUser");
         } else if (!query().parameters.empty()) {
-          error(at, "-- params: is there twice");
+          error(at, "-- params: occurs twice");
         }
         query().parameters = value;
         query().parameters_place = {source_, at};
@@ -271,7 +271,7 @@ class Reader {
       const auto kind = std::ranges::find(kinds, word, &std::pair<std::string_view, Query::Kind>::first);
       if (kind == std::end(kinds)) {
         error(static_cast<std::size_t>(words[1].data() - text_.data()),
-              std::string(words[1]) + " is no kind: expected " + std::string(kinds_listed));
+              std::string(words[1]) + " is not a kind: expected " + std::string(kinds_listed));
       } else {
         made.kind = kind->second;
       }
@@ -345,7 +345,7 @@ class Reader {
     if (mark == '!' || mark == '?') name.pop_back();
     if (name == value) return std::string(lexeme.text);
     if (!is_identifier(name) || (value.find(':') != value.npos && !is_type(type))) {
-      error(lexeme.offset, "expected a name, with ! or ? behind it, and with : the type: as \"total!: int64\"");
+      error(lexeme.offset, "expected a name, then ! or ? if needed, then : and a type if needed: as \"total!: int64\"");
       return std::string(lexeme.text);
     }
     if (mark == '!' || mark == '?') query().nullable.emplace_back(name, mark == '?');
@@ -358,7 +358,7 @@ class Reader {
     filter_.clear();
     is_alias_ = false;
     if (is_open_ && query().pieces.empty()) {
-      error(query().place.offset, query().name + " has no statement behind its name");
+      error(query().place.offset, query().name + " has no statement after its name");
     }
   }
 

@@ -363,8 +363,8 @@ class QueryWriter {
     const std::size_t before = text.size();
     if (checks_row(function)) {
       add_check(text, query, said, "keel::db::has_columns<" + function.row + ">(" + columns_name(function) + ')',
-                "a field of " + function.row + " is no column of the statement, which gives " + column_list(function) +
-                    at_place(contract_.find(function.row)));
+                "a field of " + function.row + " is not a column of the statement, which gives " +
+                    column_list(function) + at_place(contract_.find(function.row)));
       for (const Field& field : function.columns) {
         add_check(text, query, said,
                   "keel::db::reads_column<" + function.row + ", " + field.type +

@@ -72,13 +72,13 @@ class SqliteChecker final : public Checker {
     const int columns = prepared->columns();
     if (columns == 0 && statement.call != "execute") {
       return Mistake{std::string(statement.call) +
-                         "() reads rows and the statement gives none: use execute(), or add "
+                         "() reads rows, and the statement returns none: use execute(), or add "
                          "`returning …` to it",
                      std::nullopt};
     }
     if (columns != 1 && statement.call != "execute" && is_plain(statement.read_as)) {
       return Mistake{std::string(statement.call) + '<' + statement.read_as +
-                         "> reads one column and the statement gives " + std::to_string(columns) +
+                         "> reads one column, and the statement returns " + std::to_string(columns) +
                          ": select one, or read a struct",
                      std::nullopt};
     }

@@ -49,9 +49,9 @@ TEST_F(SqliteCheckerTest, takes_parameters_with_names) {
   EXPECT_EQ(say("select id, nmae from users where name = $name"),
             "no such column: nmae; did you mean name?:nmae from users where name = $name");
   EXPECT_TRUE(say("select id from users where id = $1 and name = $name")
-                  .starts_with("placeholders are $1, $2, … without gaps, or all are names"));
+                  .starts_with("placeholders must be $1, $2, … without gaps, or all be names"));
   EXPECT_TRUE(say("select id from users where name = :name and id = $id")
-                  .starts_with("placeholders are $1, $2, … or names, and no others"));
+                  .starts_with("placeholders must be $1, $2, … or names"));
 }
 
 TEST_F(SqliteCheckerTest, names_the_column_that_was_meant) {
@@ -87,10 +87,11 @@ TEST_F(SqliteCheckerTest, wants_a_value_for_each_column_that_needs_one) {
 
 TEST_F(SqliteCheckerTest, wants_rows_where_rows_are_read) {
   EXPECT_EQ(say("delete from users", "query_many", "User"),
-            "query_many() reads rows and the statement gives none: use execute(), or add `returning …` to it");
-  EXPECT_EQ(say("select id, name from users", "query_many", "std::optional<std::string>"),
-            "query_many<std::optional<std::string>> reads one column and the statement gives 2: select one, or read a "
-            "struct");
+            "query_many() reads rows, and the statement returns none: use execute(), or add `returning …` to it");
+  EXPECT_EQ(
+      say("select id, name from users", "query_many", "std::optional<std::string>"),
+      "query_many<std::optional<std::string>> reads one column, and the statement returns 2: select one, or read a "
+      "struct");
   EXPECT_EQ(say("select id, name from users", "query_many", "User"), "good");
 }
 
@@ -98,18 +99,17 @@ TEST_F(SqliteCheckerTest, refuses_what_the_service_would_refuse) {
   EXPECT_TRUE(say("begin immediate", "execute").starts_with("a transaction begins with begin() of ")) << say("begin");
   EXPECT_TRUE(
       say("pragma foreign_keys = off", "execute").starts_with("settings and files of the database are set in "));
-  EXPECT_EQ(say("delete from users; delete from orders", "execute"), "SQL text holds one statement only");
-  EXPECT_EQ(say("", "execute"), "SQL text holds a statement");
-  EXPECT_EQ(say("-- nothing", "execute"), "SQL text holds a statement");
-  EXPECT_TRUE(
-      say("select id from users where id = ?1").starts_with("placeholders are $1, $2, … or names, and no others"));
+  EXPECT_EQ(say("delete from users; delete from orders", "execute"), "SQL text must contain only one statement");
+  EXPECT_EQ(say("", "execute"), "SQL text must contain a statement");
+  EXPECT_EQ(say("-- nothing", "execute"), "SQL text must contain a statement");
+  EXPECT_TRUE(say("select id from users where id = ?1").starts_with("placeholders must be $1, $2, … or names"));
   EXPECT_EQ(say(std::string("select 1\0 x", 11)),
             "the statement has a NUL byte, after which SQLite does not read:" + std::string("\0 x", 3));
 }
 
 TEST_F(SqliteCheckerTest, does_not_take_an_earlier_mistake_for_the_present_one) {
   EXPECT_EQ(say("select nmae from users"), "no such column: nmae; did you mean name?:nmae from users");
-  EXPECT_EQ(say("delete from users; delete from orders", "execute"), "SQL text holds one statement only");
+  EXPECT_EQ(say("delete from users; delete from orders", "execute"), "SQL text must contain only one statement");
 }
 
 TEST(MakeSqliteChecker, says_what_is_wrong_with_the_migrations) {

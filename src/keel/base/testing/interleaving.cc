@@ -137,8 +137,8 @@ class Checker {
  public:
   Checker(Subject& subject, int threads, const Options& options)
       : subject_(subject), threads_(threads), options_(options) {
-    KEEL_CHECK(current == nullptr, "one exploration runs at a time");
-    KEEL_CHECK(threads > 0 && threads <= threads_max, "an exploration has one to four threads");
+    KEEL_CHECK(current == nullptr, "only one exploration can run at a time");
+    KEEL_CHECK(threads > 0 && threads <= threads_max, "an exploration needs one to four threads");
     current = this;
     for (int i = 0; i < threads; ++i) {
       stacks_.push_back(std::make_unique<char[]>(stack_bytes));
@@ -186,7 +186,7 @@ class Checker {
   }
 
   int make_atomic(std::uint64_t value) {
-    KEEL_CHECK(who_ == maker, "atomics are made with the Run, not by its threads");
+    KEEL_CHECK(who_ == maker, "atomics must be made with the Run, not by its threads");
     KEEL_CHECK(atomics_ < atomics_max, "a Run has at most 16 atomics");
     auto& writes = writes_[static_cast<std::size_t>(atomics_)];
     writes.clear();
@@ -197,7 +197,7 @@ class Checker {
 
   void end_atomic(int atomic) {
     ended_ |= bit(atomic);
-    if (!are_known(used_[index(atomic)])) fail("an atomic ends while another thread uses it");
+    if (!are_known(used_[index(atomic)])) fail("an atomic is destroyed while another thread uses it");
   }
 
   std::uint64_t load(int atomic, std::memory_order order) {
@@ -348,7 +348,7 @@ class Checker {
       }
       return maker;
     }
-    KEEL_CHECK(steps_.size() < steps_max, "the threads of a Run end by themselves in every schedule");
+    KEEL_CHECK(steps_.size() < steps_max, "the threads of a Run must end by themselves in every schedule");
     // A run that can only repeat what was already tried still runs to its end, so that everything it has made ends.
     if (redundant_) return lowest(alive_);
     if (depth_ == path_.size()) {
@@ -372,7 +372,7 @@ class Checker {
   std::size_t choose(std::size_t choices) {
     if (who_ == maker || redundant_) return 0;
     Decision& decision = path_[depth_ - 1];
-    KEEL_CHECK(decision.choices == 0 || decision.choices == choices, "a Run depends on nothing but its schedule");
+    KEEL_CHECK(decision.choices == 0 || decision.choices == choices, "a Run must depend on nothing but its schedule");
     decision.choices = choices;
     return decision.choice;
   }
@@ -383,7 +383,7 @@ class Checker {
       next_[index(who_)] = operation;
       switch_to(decide());
     }
-    if ((ended_ & bit(operation.atomic)) != 0) fail("an atomic is used after its end");
+    if ((ended_ & bit(operation.atomic)) != 0) fail("an atomic is used after it was destroyed");
     used_[index(operation.atomic)][index(who_)] = knowledge().clock[index(who_)];
   }
 

@@ -323,9 +323,9 @@ TEST(Interleaving, knows_when_an_atomic_ends) {
   EXPECT_EQ(explore<Ordered>({&Ordered::look_and_let_go, &Ordered::look_and_let_go}).failure, "");
 
   const auto early = explore<Relaxed>({&Relaxed::look_and_let_go, &Relaxed::look_and_let_go});
-  EXPECT_TRUE(early.failure.starts_with("an atomic ends while another thread uses it")) << early.failure;
+  EXPECT_TRUE(early.failure.starts_with("an atomic is destroyed while another thread uses it")) << early.failure;
   const auto late = explore<Ordered>({&Ordered::let_go, &Ordered::let_go_and_look});
-  EXPECT_TRUE(late.failure.starts_with("an atomic is used after its end")) << late.failure;
+  EXPECT_TRUE(late.failure.starts_with("an atomic is used after it was destroyed")) << late.failure;
 }
 
 struct Sleeping {

@@ -264,7 +264,7 @@ template <class Format, class T, class... Field>
 struct Readers<Format, T, keel::internal::TypeList<Field...>> {
   static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: leave the const out");
   static_assert(keel::internal::are_optional_fields_known<T>(),
-                "optional_fields names what is not a field of its struct");
+                "optional_fields names something that is not a field of its struct");
   static constexpr std::uint64_t may_be_absent = [] {
     std::uint64_t bits = keel::internal::optional_bits<T>();
     std::uint64_t bit = 1;

@@ -89,7 +89,7 @@ class CopyRows {
   void append(const T& row) {
     Fields<T>::visit(row, [&](const auto&... field) {
       static_assert((StatementArgument<std::remove_cvref_t<decltype(field)>> && ...),
-                    "each field of a row is something that a column holds (db/sql.h)");
+                    "each field of a row must have a type that a column can hold (db/sql.h)");
       with_values([&](std::span<const Value> values) { sink_.append(values); }, field...);
     });
   }

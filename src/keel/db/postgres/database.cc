@@ -122,7 +122,7 @@ Result<std::unique_ptr<Database>> Database::make(DatabaseOptions options) {
 }
 
 Result<std::unique_ptr<Database>> Database::open(DatabaseOptions options) {
-  KEEL_EXPECT(io::Loop::current() == nullptr, "Database::open() waits, so it is called where no loop runs");
+  KEEL_EXPECT(io::Loop::current() == nullptr, "Database::open() blocks: call it on a thread that runs no loop");
   DatabaseOptions once;
   once.url = options.url;
   once.uses_environment = options.uses_environment;
@@ -277,7 +277,7 @@ Task<> Database::release(std::uint64_t transaction, std::uint64_t savepoint) {
   Pool* const pool = co_await state_->pool();
   internal::Connection* const connection = pool->find(transaction);
   if (connection == nullptr) co_await pool->why_over(transaction);
-  if (!connection->release(savepoint)) co_await fail(Code::Conflict, "the savepoint is over");
+  if (!connection->release(savepoint)) co_await fail(Code::Conflict, "the savepoint has ended");
 }
 
 void Database::roll_back_to(std::uint64_t transaction, std::uint64_t savepoint) noexcept {
@@ -294,7 +294,7 @@ Task<> Database::run_script(Transaction& transaction, std::string script) {
 
 Task<> Database::script(std::string script, std::uint64_t transaction) {
   if (transaction != 0 && !internal::find_transaction_control(script).empty()) {
-    co_await fail(Code::InvalidArgument, "a script within a transaction does not begin or end one");
+    co_await fail(Code::InvalidArgument, "a script within a transaction must not begin or end one");
   }
   Pool* const pool = co_await state_->pool();
   Call call(*pool, Call::Kind::Script, transaction);
@@ -307,7 +307,7 @@ Task<Notifications> Database::listen(std::string channel) {
   if (options().pooler) {
     co_return fail(
         Code::Unsupported,
-        "a pooler that changes sessions forgets who listens: listen by a Database whose URL is the server's");
+        "a pooler that changes sessions loses notifications: listen with a Database whose URL names the server itself");
   }
   Notifications notifications(std::make_unique<internal::Listening>(*pool));
   co_await notifications.add(std::move(channel));
@@ -333,7 +333,7 @@ PoolStats Database::pool() const {
 
 void Database::watch(Function<void()> on_change) {
   std::lock_guard lock(state_->mutex);
-  KEEL_CHECK(state_->pools.empty(), "a database is watched before a loop is attached");
+  KEEL_CHECK(state_->pools.empty(), "a database must be watched before a loop is attached");
   state_->settings.on_outage = std::move(on_change);
 }
 

@@ -19,19 +19,19 @@ using Stats = DatabaseStats;
 double number(std::uint64_t value) { return static_cast<double>(value); }
 
 constexpr PostgresMeasure postgres_measures[] = {
-    {"db_refused_total", "Statements that failed at once: too many waited, or no server could be reached",
+    {"db_refused_total", "Statements that failed immediately: too many waited, or no server could be reached",
      [](const Stats& s) { return number(s.refused); }},
     {"db_connects_total", "Connections begun", [](const Stats& s) { return number(s.connects); }},
     {"db_connect_failures_total", "Attempts to connect that failed",
      [](const Stats& s) { return number(s.connect_failures); }},
     {"db_connections_lost_total", "Connections that ended while they were in use",
      [](const Stats& s) { return number(s.lost); }},
-    {"db_connections_retired_total", "Connections closed and made again because of their age",
+    {"db_connections_retired_total", "Connections replaced because of their age",
      [](const Stats& s) { return number(s.retired); }},
     {"db_reads_total", "Statements completed that only read", [](const Stats& s) { return number(s.reads); }},
     {"db_writes_total", "Statements completed that may write", [](const Stats& s) { return number(s.writes); }},
     {"db_groups_total", "Groups of statements sent with one Sync", [](const Stats& s) { return number(s.groups); }},
-    {"db_repeated_total", "Statements sent again, which had not happened",
+    {"db_repeated_total", "Statements sent again because the server had not executed them",
      [](const Stats& s) { return number(s.repeated); }},
     {"db_failures_total", "Statements that the server rejected", [](const Stats& s) { return number(s.failures); }},
     {"db_cancels_total", "Statements cancelled at the server", [](const Stats& s) { return number(s.cancels); }},

@@ -158,7 +158,7 @@ Result<> Encoder::parse(std::string_view statement, std::string_view sql, std::s
 Result<> Encoder::bind(std::string_view portal, std::string_view statement, std::span<const Value> values,
                        std::span<const Oid> types, std::span<const Format> results) {
   KEEL_EXPECT(values.size() == types.size() && values.size() <= list_max && results.size() <= list_max,
-              "each value has its type, and a statement at most 65535 of them");
+              "each value needs a type, and a statement has at most 65535 values");
   std::size_t body = portal.size() + 1 + statement.size() + 1 + 6 + 6 * values.size() + 2 * results.size();
   for (const Value& value : values) body += value.kind >= ValueKind::Text ? value.size : 0;
   if (body > message_bytes_max_ - length_size) [[unlikely]]

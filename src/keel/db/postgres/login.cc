@@ -98,9 +98,7 @@ Result<bool> Login::step(const Message& message, Buffer& out) {
 Result<> Login::authenticate(const Authentication& request, Buffer& out) {
   using Kind = Authentication::Kind;
   const auto wants = [&](State state) { return state_ == state; };
-  const auto out_of_turn = [] {
-    return wire::broken("the database server sent an authentication request out of turn");
-  };
+  const auto out_of_turn = [] { return wire::broken("the database server sent an unexpected authentication request"); };
   switch (request.kind) {
     case Kind::Ok:
       if (wants(State::Sasl) || wants(State::SaslFinal)) {

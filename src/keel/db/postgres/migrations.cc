@@ -106,11 +106,10 @@ class Target final : public MigrationTarget {
     auto keep = [&](const Row& row) {
       done = static_cast<int>(row.integer(0));
       if (row.text(1) == migration.checksum) return;
-      agrees =
-          Error::text(Code::FailedPrecondition,
-                      fmt::format("has changed since the first {} of its statements ran: bring it back as it was, as "
-                                  "with git checkout, and continue with keel migrate up",
-                                  done));
+      agrees = Error::text(Code::FailedPrecondition,
+                           fmt::format("has changed since the first {} of its statements ran: restore it as it was, as "
+                                       "with git checkout, and continue with keel migrate up",
+                                       done));
     };
     KEEL_TRY_VOID(loop_.run(transaction_->query("select done, checksum from keel_migration_steps where version = $1",
                                                 keep, migration.version)));

@@ -400,7 +400,7 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment 
   options.ssl_certificate = text_of(Key::SslCertificate);
   options.ssl_key = text_of(Key::SslKey);
   if (options.ssl_certificate.empty() != options.ssl_key.empty()) {
-    return wrong("sslcert and sslkey are set together: the client's certificate, and its key");
+    return wrong("sslcert and sslkey must be set together: the client's certificate, and its key");
   }
   if (const auto& value = value_of(values, Key::ChannelBinding)) {
     KEEL_TRY(options.channel_binding, one_of<ChannelBinding>(Key::ChannelBinding, *value,
@@ -422,7 +422,7 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment 
   }
   if (const auto& value = value_of(values, Key::ClientEncoding);
       value && *value != "UTF8" && *value != "utf8" && *value != "utf-8" && *value != "UTF-8") {
-    return wrong_value(Key::ClientEncoding, *value, "UTF8: texts are UTF-8 here, and nothing else");
+    return wrong_value(Key::ClientEncoding, *value, "UTF8: no other encoding is supported");
   }
   if (const auto& value = value_of(values, Key::RequireAuth)) KEEL_TRY_VOID(read_require_auth(*value, options));
   return options;
@@ -466,7 +466,7 @@ Result<std::string> ConnectOptions::read_password_file() const {
   if (!S_ISREG(status.st_mode)) return std::string();
   if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
     return Error::text(Code::FailedPrecondition, password_file +
-                                                     ": others than its owner may read the passwords in it: "
+                                                     ": users other than its owner may read the passwords in it: "
                                                      "chmod 0600 " +
                                                      password_file)
         .from_environment();

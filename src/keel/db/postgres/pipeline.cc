@@ -42,7 +42,7 @@ Result<Answer> Pipeline::no_answer(MessageType type) {
   if (steps_.empty()) {
     text.append(", although no step waits for a response");
   } else {
-    text.append(", which is no answer to ").append(to_string(steps_.front()));
+    text.append(", which is not a response to ").append(to_string(steps_.front()));
     if (phase_ != Phase::Begin) text.append(" at this point");
   }
   return wire::broken(text);

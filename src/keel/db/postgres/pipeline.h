@@ -17,7 +17,7 @@
 // CommandComplete follows. The server ignores a Sync while it waits for data: after an Execute that copies, add and
 // send the Sync only with copy_done() or copy_fail().
 //
-// Errors:    Protocol, from_environment(): "DataRow is no answer to Parse". Every later call fails as well: the
+// Errors:    Protocol, from_environment(): "DataRow is not a response to Parse". Every later call fails as well: the
 //            connection cannot be used any more. ResourceExhausted: steps_max steps wait for responses.
 // Threads:   one.  Memory: a byte per step.  Cost: some ten instructions per message; no allocation after the first.
 

@@ -128,7 +128,7 @@ TEST(Pipeline, rejects_what_is_no_answer_and_says_so_again) {
   EXPECT_EQ(answers({}, "Z"), "!") << "nothing was asked";
   Pipeline pipeline = of({Step::Parse});
   EXPECT_EQ(pipeline.receive(MessageType::DataRow).error().message(),
-            "the server sent DataRow, which is no answer to Parse");
+            "the server sent DataRow, which is not a response to Parse");
 }
 
 TEST(Pipeline, is_full_at_its_bound) {

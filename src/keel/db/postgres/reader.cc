@@ -175,11 +175,12 @@ Result<std::optional<Message>> Reader::next(std::string_view& bytes) {
 }
 
 Result<bool> Reader::encryption_answer(std::string_view& bytes) {
-  KEEL_EXPECT(!bytes.empty(), "the answer to an SSLRequest is looked at when it has come");
+  KEEL_EXPECT(!bytes.empty(), "the response to an SSLRequest can be read only after it has arrived");
   const char answer = bytes[0];
   if (answer != 'S' && answer != 'N') {
     return wire::broken(
-        "the server answered the request for TLS by neither 'S' nor 'N': it is no PostgreSQL server, or has failed");
+        "the server responded to the request for TLS with neither 'S' nor 'N': it is not a PostgreSQL server, or has "
+        "failed");
   }
   bytes.remove_prefix(1);
   if (answer == 'S' && !bytes.empty()) {

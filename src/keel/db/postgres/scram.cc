@@ -126,7 +126,7 @@ Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& op
 }
 
 Result<> Scram::challenge(std::string_view server_first) {
-  if (state_ != State::Begun) return wire::broken("the database server sent a SCRAM challenge out of turn");
+  if (state_ != State::Begun) return wire::broken("the database server sent an unexpected SCRAM challenge");
   state_ = State::Failed;
   std::string_view rest = server_first;
   std::string_view nonce;
@@ -174,7 +174,7 @@ Result<> Scram::challenge(std::string_view server_first) {
 }
 
 Result<> Scram::finish(std::string_view server_final) {
-  if (state_ != State::Challenged) return wire::broken("the database server ended SCRAM out of turn");
+  if (state_ != State::Challenged) return wire::broken("the database server ended SCRAM too early or twice");
   state_ = State::Failed;
   std::string_view rest = server_final;
   std::string_view value;
@@ -186,8 +186,8 @@ Result<> Scram::finish(std::string_view server_final) {
   const Result<std::string> signature = base64::decode(value, base64::Form::Standard);
   if (!signature || !constant_time_equal(std::as_bytes(std::span(*signature)), server_signature_)) {
     return unauthenticated(
-        "the database server does not know the password: its SCRAM signature is wrong. Somebody else answers in its "
-        "place, or the password that it has was changed in between");
+        "the database server does not know the password: its SCRAM signature is wrong. Another server responds in its "
+        "place, or its password was changed in between");
   }
   state_ = State::Finished;
   return {};

@@ -204,20 +204,19 @@ Result<Statement> Connection::prepare_control(std::string_view text) {
   }
   if (parameters < 0) {
     return Error::text(Code::InvalidArgument,
-                       "placeholders are $1, $2, … without gaps, or all are names: " + std::string(text));
+                       "placeholders must be $1, $2, … without gaps, or all be names: " + std::string(text));
   }
   sqlite3_stmt* prepared = nullptr;
   const char* tail = nullptr;
   const int code = sqlite3_prepare_v3(handle_, numbered.data(), static_cast<int>(numbered.size()),
                                       SQLITE_PREPARE_PERSISTENT, &prepared, &tail);
   if (code != SQLITE_OK) return error_of(handle_, code);
-  if (prepared == nullptr) return fail(Code::InvalidArgument, "SQL text holds a statement");
+  if (prepared == nullptr) return fail(Code::InvalidArgument, "SQL text must contain a statement");
   Statement statement(prepared);
   const std::string_view rest(tail, static_cast<std::size_t>(numbered.data() + numbered.size() - tail));
-  if (skip_blank(rest) != rest.size()) return fail(Code::InvalidArgument, "SQL text holds one statement only");
+  if (skip_blank(rest) != rest.size()) return fail(Code::InvalidArgument, "SQL text must contain only one statement");
   if (statement.parameters() != parameters) {
-    return Error::text(Code::InvalidArgument,
-                       "placeholders are $1, $2, … or names, and no others: " + std::string(text));
+    return Error::text(Code::InvalidArgument, "placeholders must be $1, $2, … or names: " + std::string(text));
   }
   return statement;
 }
@@ -247,7 +246,7 @@ Result<> Connection::run_script(std::string_view text, int* line, Control contro
     const std::size_t start = text.size() - rest.size();
     if (control == Control::Refused && is_control(rest)) {
       if (line != nullptr) *line = line_of(text, start);
-      return fail(Code::InvalidArgument, "a statement here does not change transactions, settings or files");
+      return fail(Code::InvalidArgument, "a statement here must not change transactions, settings or files");
     }
     sqlite3_stmt* prepared = nullptr;
     const char* tail = nullptr;

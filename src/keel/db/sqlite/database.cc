@@ -187,7 +187,7 @@ class DatabaseCall final : public Leaf {
   void go_elsewhere() noexcept {
     if (stages_ != nullptr) asked_ = Host::current().precise_now();
     home_ = Executor::current();
-    KEEL_CHECK(home_ != nullptr, "a call of the database that runs elsewhere is awaited on an executor");
+    KEEL_CHECK(home_ != nullptr, "a call of the database that runs on another thread must be awaited on an executor");
   }
 
   static void run_arrived(::keel::Job& job) noexcept {
@@ -281,7 +281,8 @@ class DatabaseCall final : public Leaf {
     Stream& from = *stream;
     if (from.statement.handle() == nullptr) {
       KEEL_TRY(from.statement, connection.prepare(sql.text()));
-      if (!from.statement.is_readonly()) return fail(Code::InvalidArgument, "stream() takes statements that read");
+      if (!from.statement.is_readonly())
+        return fail(Code::InvalidArgument, "stream() accepts only statements that read");
       KEEL_TRY_VOID(from.statement.begin(values));
     }
     from.rows.clear();
@@ -347,7 +348,7 @@ Database::~Database() {
 
 Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options) {
   if (options.path.empty() || options.path == ":memory:") {
-    return fail(Code::InvalidArgument, "database.path names a file");
+    return fail(Code::InvalidArgument, "database.path must name a file");
   }
   if (options.executor != nullptr && !options.executor->has_clock()) {
     return fail(Code::InvalidArgument,
@@ -372,7 +373,7 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options)
 void Database::close() noexcept {
   State& state = *state_;
   if (state.closed.exchange(true)) return;
-  KEEL_CHECK(state.executor_reads == 0, "a database on an executor is closed when it is idle");
+  KEEL_CHECK(state.executor_reads == 0, "a database on an executor must be idle when it is closed");
   if (state.pool != nullptr) state.pool->stop();
   {
     std::lock_guard lock(state.mutex);
@@ -456,7 +457,7 @@ Result<std::size_t> Database::read_values_now(Sql sql, std::span<const Value> va
   } else if (*outcome == Reader::Outcome::OverBudget) {
     result = fail(Code::Unavailable, "this read is too long for a loop: await query() instead");
   } else if (*outcome == Reader::Outcome::Writes) {
-    result = fail(Code::InvalidArgument, "read_now() takes statements that read");
+    result = fail(Code::InvalidArgument, "read_now() accepts only statements that read");
   } else if (Result<> read = rows.for_each(on_row); !read) {
     result = std::move(read).error();
   }
@@ -500,7 +501,7 @@ Task<Transaction> Database::begin_transaction(TransactionOptions options, std::s
 
 Task<> Database::commit(std::uint64_t transaction) {
   if (ReadTransactions::has(transaction)) {
-    if (!state_->read_transactions.is_open(transaction)) co_await fail(Code::Conflict, "the transaction is over");
+    if (!state_->read_transactions.is_open(transaction)) co_await fail(Code::Conflict, "the transaction has ended");
     roll_back(transaction);
     co_return;
   }
@@ -529,7 +530,7 @@ Task<Savepoint> Database::savepoint(std::uint64_t transaction) {
 Task<> Database::release(std::uint64_t transaction, std::uint64_t savepoint) {
   if (ReadTransactions::has(transaction)) {
     const bool released = state_->read_transactions.release(transaction, savepoint);
-    if (!released) co_await fail(Code::Conflict, "the savepoint is over");
+    if (!released) co_await fail(Code::Conflict, "the savepoint has ended");
     co_return;
   }
   DatabaseCall call(*state_, DatabaseCall::Kind::Release, transaction, savepoint);

@@ -218,7 +218,7 @@ TEST_F(SqliteDatabase, a_bug_in_a_callback_or_with_a_transaction_ends_that_task_
   EXPECT_TRUE(loop.run(add_user(*database, "alice")).has_value());
   const Error beyond = loop.run(read_beyond(*database)).error().clone();
   EXPECT_TRUE(beyond.is_bug());
-  EXPECT_EQ(beyond.message(), "column 4 is read of a row with 2 columns (id, name), counted from 0");
+  EXPECT_EQ(beyond.message(), "column 4 is read from a row with 2 columns (id, name), counted from 0");
 
   const Error moved = loop.run(use_what_was_moved(*database)).error().clone();
   EXPECT_TRUE(moved.is_bug());

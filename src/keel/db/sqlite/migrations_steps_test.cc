@@ -113,8 +113,9 @@ TEST_F(MigrationSteps, that_were_edited_are_applied_anew_if_they_are_the_last) {
 
 TEST_F(MigrationSteps, name_what_undoes_nothing) {
   file("0003_c.down.sql", "drop table c;");
-  EXPECT_EQ(message(migrate(*connection, folder.path())),
-            "migrations: 0003_c.down.sql undoes 0003_c.sql, which is not there: name it like the file that it undoes");
+  EXPECT_EQ(
+      message(migrate(*connection, folder.path())),
+      "migrations: 0003_c.down.sql undoes 0003_c.sql, which does not exist: name it like the file that it undoes");
   std::filesystem::remove(folder / "0003_c.down.sql");
   file("0002_b.down.sql", "-- keel: no transaction\ndrop table b;");
   EXPECT_NE(message(migrate(*connection, folder.path())).find("a file that undoes another one is one transaction"),
@@ -166,7 +167,7 @@ TEST_F(MigrationSteps, without_a_transaction_go_on_where_they_stopped) {
 TEST_F(MigrationSteps, without_a_transaction_take_no_transaction_of_their_own) {
   file("0003_c.sql", "-- keel: no transaction\ncreate table c (id integer);\nbegin;\n");
   EXPECT_EQ(message(migrate(*connection, folder.path())),
-            "migrations: 0003_c.sql:3: a statement here does not change transactions, settings or files");
+            "migrations: 0003_c.sql:3: a statement here must not change transactions, settings or files");
 }
 
 TEST_F(MigrationSteps, wait_for_another_process_no_longer_than_is_said) {

@@ -151,7 +151,7 @@ TEST_F(Migrations, gaps_duplicates_and_other_names_are_refused) {
 TEST_F(Migrations, transaction_control_inside_is_refused) {
   file("0001_a.sql", "create table a (id integer);\ncommit;\ncreate table b (id integer);\n");
 
-  EXPECT_EQ(error(), "migrations: 0001_a.sql:2: a statement here does not change transactions, settings or files");
+  EXPECT_EQ(error(), "migrations: 0001_a.sql:2: a statement here must not change transactions, settings or files");
   EXPECT_EQ(count("a"), -1);
 }
 
@@ -160,7 +160,7 @@ TEST_F(Migrations, transaction_control_behind_any_white_space_is_refused) {
   for (const std::string_view blank : {"\xef\xbb\xbf", " \v", "\f\r\n", "/**/", "-- x\n", "; ;"}) {
     file("0001_a.sql", "create table a (id integer);" + std::string(blank) + "commit;\ncreate table b (id integer);\n");
 
-    EXPECT_NE(error().find("a statement here does not change transactions, settings or files"), std::string::npos)
+    EXPECT_NE(error().find("a statement here must not change transactions, settings or files"), std::string::npos)
         << error();
     EXPECT_EQ(count("a"), -1);
   }

@@ -35,7 +35,7 @@ ReadTransactions::Open* ReadTransactions::find(std::uint64_t transaction) noexce
 Result<std::unique_ptr<Connection>> ReadTransactions::take(std::uint64_t transaction) {
   std::lock_guard lock(mutex_);
   Open* const open = find(transaction);
-  if (open == nullptr || open->connection == nullptr) return fail(Code::Conflict, "the transaction is over");
+  if (open == nullptr || open->connection == nullptr) return fail(Code::Conflict, "the transaction has ended");
   return std::move(open->connection);
 }
 
@@ -78,7 +78,7 @@ bool ReadTransactions::is_open(std::uint64_t transaction) const noexcept {
 Result<std::uint64_t> ReadTransactions::savepoint(std::uint64_t transaction) {
   std::lock_guard lock(mutex_);
   Open* const open = find(transaction);
-  if (open == nullptr) return fail(Code::Conflict, "the transaction is over");
+  if (open == nullptr) return fail(Code::Conflict, "the transaction has ended");
   open->savepoints.push_back(open->next_savepoint);
   return open->next_savepoint++;
 }

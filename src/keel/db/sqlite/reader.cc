@@ -90,7 +90,7 @@ Result<> Reader::begin_snapshot() {
 void Reader::end_snapshot() noexcept {
   if (!std::exchange(open_, false)) return;
   const Result<> ended = commit_.run();
-  KEEL_CHECK(ended.has_value() || connection_->is_autocommit(), "a snapshot without open statements can be ended");
+  KEEL_CHECK(ended.has_value() || connection_->is_autocommit(), "a snapshot must have no open statements when it ends");
 }
 
 void Reader::EndOfTurn::ended(Job& job) noexcept {

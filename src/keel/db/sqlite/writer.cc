@@ -48,7 +48,7 @@ Writer::Writer(std::unique_ptr<Connection> connection, const WriterOptions& opti
 Writer::~Writer() { stop(); }
 
 Result<> Writer::start() {
-  KEEL_CHECK(thread_ == nullptr, "a writer is started once");
+  KEEL_CHECK(thread_ == nullptr, "a writer can be started only once");
   const auto prepare = [this](Statement& statement, const char* text) -> Result<> {
     KEEL_TRY(statement, connection_->prepare_control(text));
     return {};
@@ -71,7 +71,7 @@ void Writer::stop() noexcept {
   {
     std::lock_guard lock(mutex_);
     KEEL_CHECK(executor_ == nullptr || (sleeping_ && queue_.empty() && !holds_ && !timer_.is_running()),
-               "a database on an executor is closed when it is idle");
+               "a database on an executor must be idle when it is closed");
     stopping_ = true;
     wake_.notify_all();
   }
@@ -93,7 +93,7 @@ bool Writer::push(Write& write) noexcept {
   if (write.transaction != 0) {
     if (held_ != write.transaction || dropped_) {
       write.result = write.transaction == expired_ ? fail(Code::DeadlineExceeded, held_too_long)
-                                                   : fail(Code::Conflict, "the transaction is over");
+                                                   : fail(Code::Conflict, "the transaction has ended");
       return false;
     }
     held_queue_.push_back(write);
@@ -534,7 +534,7 @@ void Writer::end_hold() noexcept {
   fail_all(late, Error(Code::DeadlineExceeded, held_too_long));
 }
 
-// False: the transaction is over.
+// False: the transaction has ended.
 bool Writer::serve_held(Write& write, std::uint64_t undo_to) noexcept {
   bool lost = false;
   if (undo_to != 0) {

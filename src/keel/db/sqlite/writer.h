@@ -113,8 +113,8 @@ class Writer {
   bool withdraw(Write& write) noexcept;
   // Rolls back an interactive transaction. Does nothing when it has ended.
   void drop(std::uint64_t transaction) noexcept;
-  // Rolls it back to one of its savepoints, before any other statement of it runs. Does nothing when the savepoint is
-  // over.
+  // Rolls it back to one of its savepoints, before any other statement of it runs. Does nothing when the savepoint has
+  // ended.
   void drop(std::uint64_t transaction, std::uint64_t savepoint) noexcept;
 
   // The number that a task's context records while it holds `transaction` (Context::note_held): its own writes outside

@@ -42,7 +42,7 @@ Result<> Writer::end_savepoints(std::size_t count) noexcept {
 
 Result<> Writer::run_release(Write& write) noexcept {
   const std::size_t count = savepoints_from(write.savepoint);
-  if (count == 0) return fail(Code::Conflict, "the savepoint is over");
+  if (count == 0) return fail(Code::Conflict, "the savepoint has ended");
   return end_savepoints(count);
 }
 

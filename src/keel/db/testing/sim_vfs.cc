@@ -297,7 +297,7 @@ SimVfs::SimVfs(sim::Disk& disk, std::uint64_t seed) : state_(std::make_unique<St
 }
 
 SimVfs::~SimVfs() {
-  KEEL_CHECK(open_files() == 0, "connections are closed before their VFS");
+  KEEL_CHECK(open_files() == 0, "connections must be closed before their VFS");
   sqlite3_test_control(SQLITE_TESTCTRL_PRNG_SEED, 0, nullptr);
 }
 

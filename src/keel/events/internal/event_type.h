@@ -46,7 +46,7 @@ constinit EventType EventTypes<E>::type = {
 template <class E>
 EventType& event_type() noexcept {
   static_assert(std::is_object_v<E> && std::is_same_v<E, std::remove_cvref_t<E>>,
-                "an event is a value: its type is written without const and &");
+                "an event must be a value: write its type without const and &");
   return EventTypes<E>::type;
 }
 

@@ -58,7 +58,7 @@ class Handling final : public Subscriber {
       : Subscriber(topic, event_type<E>(), options, options.executor != nullptr ? &post : &call_here, task()),
         parts_(std::in_place, std::move(filter), std::move(handler)) {
     static_assert(alignof(F) <= alignof(std::max_align_t) && alignof(P) <= alignof(std::max_align_t),
-                  "a handler needs no more alignment than the heap gives");
+                  "a handler must not need more alignment than the heap provides");
     KEEL_CHECK(!has_task || options.executor == nullptr,
                "a handler that returns a Task runs in the publisher's task: to run elsewhere, it awaits resume_on()");
   }

@@ -28,8 +28,8 @@ Mailbox::Mailbox(Subscriber& owner, const EventType& type, const SubscribeOption
       when_full_(options.when_full),
       alignment_(std::max(type.alignment, alignof(Place))),
       event_at_(rounded_up(sizeof(Place), type.alignment)) {
-  KEEL_CHECK(type.copy != nullptr, "an event that an executor delivers is copyable");
-  KEEL_CHECK(queue_max_ > 0, "the queue of a subscription with an executor has room for at least one event");
+  KEEL_CHECK(type.copy != nullptr, "an event that an executor delivers must be copyable");
+  KEEL_CHECK(queue_max_ > 0, "the queue of a subscription with an executor needs room for at least one event");
   // One place more than events may wait: for the handler that runs.
   const std::size_t bytes = rounded_up(event_at_ + type.bytes, alignment_);
   memory_ = static_cast<std::byte*>(::operator new((queue_max_ + 1) * bytes, std::align_val_t(alignment_)));
@@ -111,7 +111,7 @@ void Mailbox::push(const void* event, Receipt* receipt) noexcept {
     return drop(receipt);
   }
   if (is_first) {
-    owner_.retain();  // A share for the job.
+    owner_.retain();  // Keeps the owner alive until the job has run.
     executor_.post(*this);
   }
 }

@@ -119,7 +119,7 @@ Frame& Reader::first_free() {
 
 void pass_barrier() noexcept {
   if (!has_barrier()) return;
-  KEEL_CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0, "membarrier does what it was registered for");
+  KEEL_CHECK(membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0, "membarrier(2) must work after its registration");
 }
 
 bool is_read(const Snapshot& snapshot) noexcept {

@@ -50,7 +50,7 @@ void Subscriber::unpin() noexcept {
 
 bool TasksEnded::start() noexcept {
   home_ = Executor::current();
-  KEEL_CHECK(home_ != nullptr && home_->is_serial(), "finish() of a subscription is awaited on a loop");
+  KEEL_CHECK(home_ != nullptr && home_->is_serial(), "finish() of a subscription must be awaited on a loop");
   subscriber_.awaits_tasks_ = this;
   return !subscriber_.tasks_.wait();
 }

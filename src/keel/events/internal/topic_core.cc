@@ -49,10 +49,10 @@ TopicCore::TopicCore(const EventType& type, Function<void(const Error&)> report)
 TopicCore::~TopicCore() {
   keeping_.end();
   const Snapshot* const last = snapshot_.load(std::memory_order_relaxed);
-  KEEL_CHECK(last->size == 0, "a Bus outlives its subscriptions");
+  KEEL_CHECK(last->size == 0, "a Bus must outlive its subscriptions");
   fence();
   collect();
-  KEEL_CHECK(oldest_ == last && !is_read(*last), "a Bus is destroyed after the last publish() has returned");
+  KEEL_CHECK(oldest_ == last && !is_read(*last), "a Bus must not be destroyed before the last publish() has returned");
   free_all(oldest_, nullptr);
   give_back_topic(id_);
 }
@@ -185,9 +185,9 @@ Subscription TopicCore::add(Subscriber& subscriber) {
 }
 
 void TopicCore::keep(std::size_t last) {
-  KEEL_EXPECT(last > 0, "a topic that keeps events keeps at least one");
+  KEEL_EXPECT(last > 0, "a topic that keeps events must keep at least one");
   KEEL_EXPECT(snapshot_.load(std::memory_order_relaxed)->size == 0,
-              "a topic is set to keep events once, before the first subscription");
+              "a topic can be set to keep events only once, before the first subscription");
   auto* const kept = new Kept(*this, last);
   keeping_ = add(*kept);
   kept_.store(kept, std::memory_order_release);
@@ -264,7 +264,8 @@ void TopicCore::end(Subscriber& subscriber) noexcept {
   const bool is_outside = wait_uncalled(subscriber);
   Mailbox* const mailbox = subscriber.mailbox();
   if (mailbox != nullptr) mailbox->end();
-  KEEL_CHECK(!subscriber.has_tasks(), "a subscription whose handler's Task is under way is ended by co_await finish()");
+  KEEL_CHECK(!subscriber.has_tasks(),
+             "while a Task of its handler runs, a subscription must be ended by co_await finish()");
   if (is_outside && (mailbox == nullptr || !mailbox->is_running_here())) subscriber.forget();
   collect();
   subscriber.release();

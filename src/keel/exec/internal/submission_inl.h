@@ -58,7 +58,7 @@ bool BasicSubmission<Atomics>::cancel() noexcept {
 
 template <class Atomics>
 void BasicSubmission<Atomics>::refuse(Error&& reason) noexcept {
-  KEEL_CHECK(claim(), "a job is rejected only before it has begun");
+  KEEL_CHECK(claim(), "a job can be rejected only before it has begun");
   end_with(std::move(reason));
   release();
 }
@@ -68,7 +68,7 @@ bool BasicSubmission<Atomics>::listen(Listener& listener) noexcept {
   Listener* expected = nullptr;
   if (listener_.compare_exchange_strong(expected, &listener, std::memory_order_acq_rel, std::memory_order_acquire))
     return true;
-  KEEL_CHECK(expected == &nobody, "one caller at a time waits for a submitted job");
+  KEEL_CHECK(expected == &nobody, "only one caller at a time can wait for a submitted job");
   return false;
 }
 

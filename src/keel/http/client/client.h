@@ -152,9 +152,8 @@ class ClientResponse {
   Result<T> json() const {
     static_assert(
         !keel::json::internal::holds_views<T>(),
-        "a type that is read from a response owns its text: replace std::string_view in the struct by std::string");
-    static_assert(std::default_initializable<T>,
-                  "a struct is constructed before it is read into: give it a default constructor");
+        "a type that is read from a response must own its text: replace std::string_view in the struct by std::string");
+    static_assert(std::default_initializable<T>, "a struct that is read needs a default constructor");
     T value{};
     KEEL_TRY_VOID(
         read_json([](void* to, std::string_view text, Arena& arena,

@@ -39,12 +39,12 @@ ClientPool::ClientPool(Resolver& resolver, const ClientPoolOptions& pool, const 
       proxies_(std::move(proxies)),
       places_(bounds(pool.connections_max, pool)) {
   KEEL_CHECK(pool.connections_per_origin_max > 0 && pool.connections_max > 0 && pool.origins_max > 0,
-             "a client may have at least one connection");
+             "a client needs at least one connection");
 }
 
 ClientPool::~ClientPool() {
   close_idle();
-  KEEL_CHECK(open_ == 0, "a client outlives its calls and the streams that it gave");
+  KEEL_CHECK(open_ == 0, "a client must outlive its calls and the streams that it returned");
 }
 
 Result<> ClientPool::speaks(const Url& url, bool has_tls) {
@@ -53,10 +53,9 @@ Result<> ClientPool::speaks(const Url& url, bool has_tls) {
       return {};
     case Url::Scheme::Https:
       if (has_tls) return {};
-      return fail(
-          Code::Unsupported,
-          "https needs TLS, which this client was not given (ClientPoolOptions::https): give it, use http, or a "
-          "proxy on this machine that adds TLS");
+      return fail(Code::Unsupported,
+                  "https needs TLS, which this client does not have: set ClientPoolOptions::https, use http, or use a "
+                  "proxy on this machine that adds TLS");
     case Url::Scheme::Ws:
     case Url::Scheme::Wss:
       break;

@@ -51,7 +51,7 @@ namespace internal {
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(std::is_reference_v<T> || !std::is_aggregate_v<T> || std::is_trivially_destructible_v<T>,
-                "a struct that is sent needs a name on the line before: const Charge charge{...}; "
+                "pass a struct that is sent as a named variable, not a temporary: const Charge charge{...}; "
                 "co_await client.post(url, charge)");
 }
 }  // namespace internal

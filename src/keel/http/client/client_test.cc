@@ -164,7 +164,7 @@ TEST_P(Clients, a_scheme_that_is_not_http_is_rejected_before_anything_is_sent) {
     std::string_view url, says;
   };
   const Vector vectors[] = {
-      {"https://127.0.0.1/secret?token=1", "https needs TLS, which this client was not given"},
+      {"https://127.0.0.1/secret?token=1", "https needs TLS, which this client does not have"},
       {"ws://127.0.0.1/secret?token=1", "ws and wss are WebSocket"},
       {"wss://127.0.0.1/secret?token=1", "ws and wss are WebSocket"},
   };

@@ -24,21 +24,23 @@ SharedClient::SharedClient(int workers, ClientOptions options)
 
 SharedClient::~SharedClient() {
   for (const auto& client : clients_) {
-    KEEL_CHECK(client == nullptr, "a SharedClient ends after it was detached on every worker");
+    KEEL_CHECK(client == nullptr, "a SharedClient must be detached on every worker before it is destroyed");
   }
 }
 
 void SharedClient::attach(Resolver& resolver) {
   const int here = worker();
-  KEEL_CHECK(here >= 0 && here < static_cast<int>(clients_.size()), "a SharedClient is attached on a worker's thread");
+  KEEL_CHECK(here >= 0 && here < static_cast<int>(clients_.size()),
+             "a SharedClient must be attached on a worker's thread");
   auto& client = clients_[static_cast<std::size_t>(here)];
-  KEEL_CHECK(client == nullptr, "a SharedClient is attached to a worker once");
+  KEEL_CHECK(client == nullptr, "a SharedClient can be attached to a worker only once");
   client = std::make_unique<Client>(resolver, options_);
 }
 
 void SharedClient::detach() {
   const int here = worker();
-  KEEL_CHECK(here >= 0 && here < static_cast<int>(clients_.size()), "a SharedClient is detached on a worker's thread");
+  KEEL_CHECK(here >= 0 && here < static_cast<int>(clients_.size()),
+             "a SharedClient must be detached on a worker's thread");
   clients_[static_cast<std::size_t>(here)].reset();
 }
 

@@ -21,7 +21,7 @@ ChunkStep ChunkDecoder::refuse(Status status, const char* reason, std::size_t co
 }
 
 ChunkStep ChunkDecoder::feed(std::string_view received) noexcept {
-  KEEL_CHECK(at_ != At::Refused, "a rejected body is not read any further");
+  KEEL_CHECK(at_ != At::Refused, "a rejected body must not be read any further");
   const bool was_behind_data = is_behind_data();
   const std::uint32_t trailer_bytes = line_bytes_;
   std::size_t i = 0;

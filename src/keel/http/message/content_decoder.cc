@@ -246,7 +246,7 @@ std::string_view ContentDecoder::coding_of(std::string_view name) noexcept {
 Result<> ContentDecoder::begin(std::string_view coding) {
   State& state = *state_;
   state.coding = coding_of(coding);
-  KEEL_CHECK(!state.coding.empty(), "this build supports the content coding");
+  KEEL_CHECK(!state.coding.empty(), "the content coding must be supported by this build");
   state.has_bytes = state.has_output = state.is_whole = false;
   bool has_memory = false;
 #if KEEL_ZSTD
@@ -262,7 +262,7 @@ Result<> ContentDecoder::begin(std::string_view coding) {
 
 Result<std::size_t> ContentDecoder::decode(std::string_view& coded, std::span<char> room) {
   State& state = *state_;
-  KEEL_CHECK(!state.coding.empty() && !room.empty(), "a content is begun before it is decoded, and there is room");
+  KEEL_CHECK(!state.coding.empty() && !room.empty(), "a content must be begun before it is decoded, and needs room");
   if (!coded.empty()) state.has_bytes = true;
 #if KEEL_ZSTD
   if (state.coding == "zstd") return state.decode_zstd(coded, room);
@@ -275,7 +275,7 @@ Result<std::size_t> ContentDecoder::decode(std::string_view& coded, std::span<ch
 
 Result<> ContentDecoder::end() {
   State& state = *state_;
-  KEEL_CHECK(!state.coding.empty(), "a content is begun before it ends");
+  KEEL_CHECK(!state.coding.empty(), "a content must be begun before it ends");
   Result<> result;
   if (state.has_bytes && !state.is_whole) result = state.broken("ends too early");
   state.coding = {};
@@ -294,7 +294,7 @@ void ContentDecoder::release() noexcept {
 
 ContentDecoders::ContentDecoders() { idle_.reserve(idle_decoders_max); }
 
-ContentDecoders::~ContentDecoders() { KEEL_CHECK(lent_ == 0, "a lent decoder is destroyed before its lender"); }
+ContentDecoders::~ContentDecoders() { KEEL_CHECK(lent_ == 0, "a lent decoder must be destroyed before its lender"); }
 
 ContentDecoders::Lease ContentDecoders::lend() {
   Lease lease(nullptr, GiveBack{this});

@@ -85,8 +85,9 @@ Response BasicScheme::reject() const { return unauthorized("the user or the pass
 
 ApiKeyScheme::ApiKeyScheme(const ApiKeyOptions& options)
     : options_(options), challenge_(with_realm("ApiKey", options.realm)) {
-  KEEL_CHECK(!options.header.empty() || !options.query.empty(), "an API key is in a field or in the query");
-  KEEL_CHECK(options.header.empty() || is_token(options.header), "an API key's header is the name of a field");
+  KEEL_CHECK(!options.header.empty() || !options.query.empty(), "an API key needs a field or a query parameter");
+  KEEL_CHECK(options.header.empty() || is_token(options.header),
+             "the header of an API key must be the name of a field");
 }
 
 std::optional<Response> ApiKeyScheme::read(Request& request, Credentials& credentials) const {
@@ -128,7 +129,7 @@ Response insufficient_scope(std::string_view scope) {
 }
 
 KnownKeys::KnownKeys(std::vector<NamedKey> keys) : keys_(std::move(keys)) {
-  for (const NamedKey& key : keys_) KEEL_CHECK(!key.key.empty(), "a known key is not empty");
+  for (const NamedKey& key : keys_) KEEL_CHECK(!key.key.empty(), "a known key must not be empty");
 }
 
 std::optional<KeyOwner> KnownKeys::operator()(std::string_view key) const noexcept {

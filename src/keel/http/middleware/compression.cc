@@ -109,7 +109,7 @@ struct Compression::State {
 
 Compression::Compression(CompressionOptions options) : state_(new State(std::move(options))) {
   const CompressionOptions& given = state_->options;
-  KEEL_CHECK(given.bytes_min <= given.bytes_max, "the smallest size that is compressed is not above the largest");
+  KEEL_CHECK(given.bytes_min <= given.bytes_max, "the smallest compressed size must not be above the largest");
   for (const std::string& type : given.types)
     KEEL_CHECK(is_media_range(type), "a media type that is compressed is \"type/subtype\"");
   const auto there = ContentCoder::codings();

@@ -191,7 +191,7 @@ TEST(Compression, works_on_several_threads_at_once) {
 
 TEST(CompressionDeathTest, refuses_options_out_of_range) {
   EXPECT_DEATH(Compression({.bytes_min = 10, .bytes_max = 9}),
-               "the smallest size that is compressed is not above the largest");
+               "the smallest compressed size must not be above the largest");
   EXPECT_DEATH(Compression({.types = {"json"}}), "type/subtype");
   EXPECT_DEATH(Compression({.codings = {"deflate"}}), "gzip, br or zstd");
   EXPECT_DEATH(Compression({.levels = {.gzip = 10}}), "1 to 9");

@@ -233,7 +233,7 @@ ContentCoder::~ContentCoder() = default;
 std::span<const std::string_view> ContentCoder::codings() noexcept { return ContentDecoder::codings(); }
 
 bool ContentCoder::encode(std::string_view coding, std::string_view content, Buffer& out) {
-  KEEL_CHECK(state_->coding.empty(), "a coder has ended one content before it encodes another");
+  KEEL_CHECK(state_->coding.empty(), "a coder must end one content before it encodes another");
   if (content.size() < 2 || content.size() > content_max) return false;
   const std::span<char> room(out.reserve(content.size() - 1), content.size() - 1);
   std::optional<std::size_t> size;
@@ -251,7 +251,7 @@ bool ContentCoder::encode(std::string_view coding, std::string_view content, Buf
 
 bool ContentCoder::begin(std::string_view coding) {
   const auto known = std::ranges::find(codings(), coding);
-  KEEL_CHECK(known != codings().end(), "this build supports the content coding");
+  KEEL_CHECK(known != codings().end(), "the content coding must be supported by this build");
   state_->coding = *known;
   state_->drop_all_but(coding);
 #if KEEL_ZSTD
@@ -264,7 +264,7 @@ bool ContentCoder::begin(std::string_view coding) {
 }
 
 bool ContentCoder::write(std::string_view piece, Buffer& out) {
-  KEEL_CHECK(!state_->coding.empty(), "a content is begun before it is written");
+  KEEL_CHECK(!state_->coding.empty(), "a content must be begun before it is written");
   for (; piece.size() > content_max; piece.remove_prefix(content_max)) {
     if (!state_->go_on(piece.substr(0, content_max), false, out)) return false;
   }
@@ -272,7 +272,7 @@ bool ContentCoder::write(std::string_view piece, Buffer& out) {
 }
 
 bool ContentCoder::end(Buffer& out) {
-  KEEL_CHECK(!state_->coding.empty(), "a content is begun before it is ended");
+  KEEL_CHECK(!state_->coding.empty(), "a content must be begun before it is ended");
   const bool went_on = state_->go_on({}, true, out);
   state_->coding = {};
   return went_on;

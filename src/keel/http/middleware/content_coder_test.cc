@@ -156,14 +156,14 @@ TEST(ContentCoderDeathTest, wants_its_calls_in_order) {
   Buffer out;
   EXPECT_DEATH(ContentCoder().write("x", out), "begun before");
   EXPECT_DEATH(ContentCoder().end(out), "begun before");
-  EXPECT_DEATH(ContentCoder().begin("deflate"), "this build supports the content coding");
+  EXPECT_DEATH(ContentCoder().begin("deflate"), "the content coding must be supported by this build");
   EXPECT_DEATH(
       {
         ContentCoder coder;
         coder.begin("gzip");
         coder.encode("gzip", "hello", out);
       },
-      "ended one content");
+      "end one content");
 }
 
 TEST(ContentCoderDeathTest, refuses_levels_out_of_range) {

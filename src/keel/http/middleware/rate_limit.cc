@@ -55,7 +55,7 @@ RateLimit::RateLimit(RateLimitOptions options) : state_(new State{std::move(opti
   const RateLimitOptions& o = state_->options;
   KEEL_CHECK(o.requests > 0 && o.per >= Duration::seconds(1),
              "a rate limit allows at least one request, in a period of at least a second");
-  KEEL_CHECK(o.header.empty() || is_token(o.header), "a rate limit's header is the name of a field");
+  KEEL_CHECK(o.header.empty() || is_token(o.header), "the header of a rate limit must be the name of a field");
   KEEL_CHECK(!o.name.empty() && o.name.size() <= 32 &&
                  std::all_of(o.name.begin(), o.name.end(),
                              [](char c) { return ascii::is_alphanumeric(c) || c == '-' || c == '_'; }),

@@ -84,7 +84,8 @@ Handler make_handler(F handler) {
 }
 template <class C, class M>
 Handler make_handler(C&& object, M handler) {
-  static_assert(std::is_lvalue_reference_v<C>, "the object of a handler has a name and outlives the router");
+  static_assert(std::is_lvalue_reference_v<C>,
+                "the object of a handler must be a named variable that outlives the router");
   Handler made;
   if constexpr (std::is_invocable_v<M, C, Request&>) {
     using R = std::invoke_result_t<M, C, Request&>;

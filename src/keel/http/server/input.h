@@ -48,8 +48,7 @@ namespace keel::http::internal {
 
 template <class T>
 struct Input {
-  static_assert(std::default_initializable<T>,
-                "a struct is constructed before it is read into: give it a default constructor");
+  static_assert(std::default_initializable<T>, "a struct that is read needs a default constructor");
 
   static bool read_json(void* value, std::string_view text, Arena& arena, Violations& wrong) {
     return keel::json::read(*static_cast<T*>(value), text, arena, wrong);

@@ -48,7 +48,7 @@ std::uint32_t LiteralTable::find(std::string_view text) const noexcept {
 }
 
 void LiteralTable::add(std::string_view text, std::uint32_t value) {
-  KEEL_CHECK(value != none && find(text) == none, "a literal is added once, and has a value");
+  KEEL_CHECK(value != none && find(text) == none, "a literal can be added only once, and needs a value");
   const Key key{hash_of(salt_, text), static_cast<std::uint32_t>(text_.size()), static_cast<std::uint32_t>(text.size()),
                 value};
   text_.append(text);
@@ -83,7 +83,7 @@ bool LiteralTable::place(std::size_t bucket) {
   return false;
 }
 
-// Twice the room, and another salt: also for two keys with the same hash part.
+// Rebuilds the table with twice as many slots and a new salt, which also separates two keys whose hashes collide.
 void LiteralTable::rebuild() {
   for (bool done = false; !done;) {
     const std::size_t size = slots_.size() * 2;

@@ -66,7 +66,7 @@ TEST(LiteralTable, agrees_with_a_map_while_it_grows) {
 TEST(LiteralTableDeathTest, refuses_a_literal_that_is_there) {
   LiteralTable table;
   table.add("a", 1);
-  EXPECT_DEATH(table.add("a", 2), "added once");
+  EXPECT_DEATH(table.add("a", 2), "added only once");
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ void Router::add_below(std::string_view host, std::string_view pattern, const Li
     refuse_route(at, pattern, "a route has a method of its own");
   }
   if (options.streams_body && !handler.later) {
-    refuse_route(at, pattern, "a handler that reads its body as it arrives returns a Task");
+    refuse_route(at, pattern, "a handler that reads its body as it arrives must return a Task");
   }
   for (const std::vector<std::string>* types : {&options.consumes, &options.produces}) {
     for (const std::string& type : *types) {

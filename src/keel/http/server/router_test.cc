@@ -335,7 +335,7 @@ TEST(RouterDeathTest, refuses_mistakes_with_a_sentence) {
   Router router;
   router.get("/a/{id}", hello);
   EXPECT_DEATH(router.get("no-slash", hello), "router_test.cc:[0-9]+.*no-slash.*begins with '/'");
-  EXPECT_DEATH(router.put("/b", hello, {.streams_body = true}), "returns a Task");
+  EXPECT_DEATH(router.put("/b", hello, {.streams_body = true}), "must return a Task");
   EXPECT_DEATH(router.add(Method::Connect, "/a", Handler{hello, {}}), "a method of its own");
   EXPECT_DEATH(router.get("/b", hello, {.consumes = {"json"}}), "\"json\": a route consumes");
   EXPECT_DEATH(router.get("/b", hello, {.produces = {"text/*"}}), "\"text/\\*\": a route consumes");

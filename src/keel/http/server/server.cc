@@ -84,7 +84,7 @@ Result<> Server::start(io::Runtime& runtime, const std::vector<int>& inherited) 
 }
 
 Result<> Server::start(io::Runtime& runtime, int worker, const std::vector<int>& inherited) {
-  KEEL_CHECK(worker >= 0 && worker < runtime.workers(), "a server listens on an existing worker");
+  KEEL_CHECK(worker >= 0 && worker < runtime.workers(), "a server can listen only on an existing worker");
   router_.seal();
   state_->runtime = &runtime;
   make_metrics();
@@ -173,7 +173,7 @@ void Server::begin_drain(Duration grace, Listening listening) {
 bool Server::drain(Duration deadline, Listening listening) {
   begin_drain(std::min(listening == Listening::GoesOn ? Duration(2_s) : Duration(250_ms), deadline / 4), listening);
   KEEL_CHECK(state_->runtime != nullptr || is_drained(),
-             "on the loop of the calling thread a server is drained with begin_drain(), not with drain()");
+             "a server on the loop of the calling thread must be drained with begin_drain(), not with drain()");
   const bool all = is_drained() || state_->runtime->wait_until([this] { return is_drained(); }, deadline);
   stop();
   return all;
@@ -186,7 +186,7 @@ void Server::stop() {
     // The worker that reported this may not have returned from it yet.
     if (!state_->workers.empty()) on_every_loop([](ServerWorker&) {});
   }
-  KEEL_CHECK(is_drained(), "the loop runs until a server that was asked to stop is drained");
+  KEEL_CHECK(is_drained(), "the loop must run until its server has drained");
   // Metrics may still be requested for another server of this registry: no thread may be inside stats(), and jobs that
   // such a call has posted to the workers must still run.
   state_->metrics.reset();

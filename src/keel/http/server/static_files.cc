@@ -189,8 +189,8 @@ Task<> send_content(BodyWriter& out, File file, const Content& content) {
 }  // namespace
 
 StaticFiles::StaticFiles(StaticFilesOptions options) : options_(std::move(options)) {
-  KEEL_CHECK(!options_.folder.empty(), "static files have a folder");
-  KEEL_CHECK(options_.index.find('/') == std::string::npos, "the index is a name in its folder");
+  KEEL_CHECK(!options_.folder.empty(), "static files need a folder");
+  KEEL_CHECK(options_.index.find('/') == std::string::npos, "the index must be a name without a folder");
   KEEL_CHECK(is_field_value(options_.cache_control), "cache_control can be sent as a field's value");
   KEEL_CHECK(is_field_value(options_.cross_origin_resource_policy),
              "cross_origin_resource_policy can be sent as a field's value");

@@ -43,11 +43,11 @@ TestClient::TestClient(const TestTarget& target, const TestClientOptions& client
     : target_(target), host_(client.host) {
   const Result<Url> origin = Url::parse(origin_of(target, host_));
   KEEL_CHECK(origin && origin->port() == target.port && origin->target() == "/",
-             "a test asks for a host by its name alone");
+             "the host of a test's request must be a name without a port");
   ClientOptions options;
   if (!client.address.empty()) {
     const Result<Address> from = Address::ip(client.address, 0);
-    KEEL_CHECK(from && from->family() == AF_INET, "a test's client connects from an IPv4 address");
+    KEEL_CHECK(from && from->family() == AF_INET, "a test's client must connect from an IPv4 address");
     options.pool.connect.from = *from;
   }
   options.timeout = target.timeout;
@@ -73,7 +73,7 @@ TestClient& TestClient::header(std::string_view name, std::string_view value) & 
 }
 
 TestCall TestClient::begin(ClientRequest request) {
-  KEEL_CHECK(request.url().starts_with('/'), "a test asks for a path, which begins with a slash");
+  KEEL_CHECK(request.url().starts_with('/'), "the path of a test's request must begin with a slash");
   request.url_.insert(0, origin_of(target_, host_));
   for (const auto& [name, value] : fields_) request.header(name, value);
   auto call = std::make_unique<Start<ClientResponse>>();

@@ -47,7 +47,7 @@ TestServer::~TestServer() {
   const io::Loop::Entered entered(*loop_);
   server_->begin_drain(Duration());
   const bool is_drained = simulation_.run_until([this] { return server_->is_drained(); }, Duration::forever());
-  KEEL_CHECK(is_drained, "handlers end when they are stopped");
+  KEEL_CHECK(is_drained, "handlers must end when they are stopped");
   server_.reset();
 }
 
@@ -57,7 +57,7 @@ Instant TestServer::now() noexcept { return simulation_.now(); }
 
 void TestServer::finish(StartCore& task) {
   const bool has_ended = simulation_.run_until([&] { return !task.is_running(); }, Duration::forever());
-  KEEL_CHECK(has_ended, "a call ends before the simulation has no event left");
+  KEEL_CHECK(has_ended, "a call must end before the simulation runs out of events");
 }
 
 }  // namespace keel::http

@@ -77,8 +77,9 @@ class UringEngine final : public SystemEngine {
   bool kernel_has_more() const noexcept {
     return (__atomic_load_n(ring_.sq.kflags, __ATOMIC_RELAXED) & (IORING_SQ_TASKRUN | IORING_SQ_CQ_OVERFLOW)) != 0;
   }
-  // As io_uring_get_sqe, of which this ring needs less: no polling thread, entries of the usual size. Empty: whether
-  // the io_uring_prep_… clear what they do not set is a matter of liburing's version.
+  // Returns the next free submission entry, filled with zeros; like io_uring_get_sqe, but without support for polling
+  // threads and large entries. The zeros are needed because not every version of liburing clears unused fields in its
+  // io_uring_prep_… functions.
   io_uring_sqe* entry() noexcept {
     const io_uring_sq& queue = ring_.sq;
     if (queue.sqe_tail - __atomic_load_n(queue.khead, __ATOMIC_ACQUIRE) >= queue.ring_entries) [[unlikely]]

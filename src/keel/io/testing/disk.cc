@@ -104,7 +104,7 @@ struct Disk::State {
   Node* node_of(int fd) {
     KEEL_CHECK(fd >= 0 && static_cast<std::size_t>(fd) < handles.size() &&
                    handles[static_cast<std::size_t>(fd)].node != nullptr,
-               "a descriptor of the disk is used only while it is open");
+               "a descriptor of the disk can be used only while it is open");
     const Handle& handle = handles[static_cast<std::size_t>(fd)];
     return on && handle.life == life ? handle.node.get() : nullptr;
   }
@@ -425,7 +425,7 @@ void Disk::power_off_after(std::uint64_t changes) noexcept { state_->changes_lef
 
 void Disk::power_on() {
   State& state = *state_;
-  KEEL_CHECK(!state.on, "the power returns after it has failed");
+  KEEL_CHECK(!state.on, "the power can be restored only after it has failed");
   ++state.counts.power_losses;
   // Each power loss has its own probability, so that all and nothing are tried as well.
   constexpr double luck[] = {0, 0.1, 0.5, 0.9, 1};

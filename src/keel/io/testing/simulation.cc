@@ -195,7 +195,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   const char* name() const noexcept override { return "sim"; }
 
   bool submit(io::Op& op) noexcept override {
-    KEEL_CHECK(!op.pending, "an operation is submitted once at a time");
+    KEEL_CHECK(!op.pending, "an operation can be submitted again only after it is done");
     op.cancelling = false;
     op.more = false;
     op.paused = false;
@@ -279,7 +279,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   void release(io::Held held) noexcept override { delete[] held.data; }
 
   bool wait(Instant until) noexcept override {
-    KEEL_CHECK(state_.turning == static_cast<int>(index_), "a simulated loop is run by its simulation");
+    KEEL_CHECK(state_.turning == static_cast<int>(index_), "a simulated loop can be run only by its simulation");
     worker().until = until;
     worker().again = false;
     return true;
@@ -377,7 +377,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   Result<> set_member(int fd, const Address& group, std::uint32_t, bool member) override {
     KEEL_TRY_VOID(io::check_group(group));
     Socket& at = network_.socket(fd);
-    if (protocol_of(at) != io::Protocol::Udp) return fail(Code::Unsupported, "groups are of UDP");
+    if (protocol_of(at) != io::Protocol::Udp) return fail(Code::Unsupported, "multicast groups exist only for UDP");
     return datagrams_.set_member(at, group, member);
   }
 
@@ -389,7 +389,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   void close(int fd) noexcept override {
     const SocketPtr socket = network_.shared(fd);
     KEEL_CHECK(socket->in == nullptr && socket->out == nullptr,
-               "a descriptor is closed when no operation is pending on it");
+               "a descriptor can be closed only when no operation is pending on it");
     world_.trace("close w{} fd={}", index_, fd);
     network_.forget(socket);
     if (socket->is_file) {
@@ -533,7 +533,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   }
 
   bool send_at_once(Socket& at, io::SendDatagrams& op) noexcept {
-    KEEL_CHECK(at.datagrams != nullptr, "datagrams are sent by a socket for datagrams");
+    KEEL_CHECK(at.datagrams != nullptr, "datagrams can be sent only by a socket for datagrams");
     op.sent = 0;
     op.offset = 0;
     if (!world_.random.chance(world_.options.instant_send)) return false;

@@ -101,7 +101,7 @@ Result<> BlockingStream::receive_more(Instant deadline) {
 Result<> BlockingStream::flush(Instant deadline) {
   if (records_->output().empty()) return {};
   const Buffer out = std::exchange(records_->output(), Buffer());
-  if (is_cut_) return Error(Code::Unavailable, "a write before has failed").from_environment();
+  if (is_cut_) return Error(Code::Unavailable, "an earlier write has failed").from_environment();
   Result<> sent = plain_.write(out.view(), until(deadline));
   is_cut_ = !sent;
   return sent;

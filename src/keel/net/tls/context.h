@@ -5,7 +5,7 @@
 //   const ClientOptions defaults;                                 // the system's roots
 //   ClientContext client = co_await ClientContext::make(defaults);
 //
-// In a coroutine, give the options a name on the line before, as here: GCC 12 destroys options twice that are made
+// In a coroutine, store the options in a variable first, as here: GCC 12 destroys options twice that are made
 // within an awaited expression.
 //
 // Both speak TLS 1.2 and 1.3 as in Mozilla's "intermediate" profile: AES-GCM and ChaCha20-Poly1305 with X25519,

@@ -62,7 +62,7 @@ Error error_of(unsigned long code, bool is_established) {
       case SSL_R_HTTPS_PROXY_REQUEST:
         return from_peer(Code::Protocol, "the peer speaks HTTP without TLS");
       case SSL_R_WRONG_VERSION_NUMBER:
-        return from_peer(Code::Protocol, is_established ? "the peer sent what is not a record of TLS"
+        return from_peer(Code::Protocol, is_established ? "the peer sent bytes that are not a TLS record"
                                                         : "the peer does not speak TLS, or no version of it in common");
       case SSL_R_UNSUPPORTED_PROTOCOL:
       case SSL_R_UNKNOWN_SSL_VERSION:
@@ -271,7 +271,7 @@ Records::Records(const ServerContext& context) : state_(std::make_unique<State>(
 
 Records::Records(const ClientContext& context, std::string_view host)
     : state_(std::make_unique<State>(context.context_)) {
-  KEEL_EXPECT(!host.empty(), "TLS is given no host for which the peer's certificate has to be valid");
+  KEEL_EXPECT(!host.empty(), "TLS needs the host that the peer's certificate must be valid for");
   std::string& name = state_->connection.host;
   name = host;
   // The trailing dot belongs to DNS names, not to those of certificates.
@@ -291,7 +291,7 @@ Records::Records(const ClientContext& context, std::string_view host)
   if (!is_set) {
     // Without them any host would do.
     ERR_clear_error();
-    state_->failure.emplace(Error::text(Code::InvalidArgument, "'" + name.substr(0, 100) + "' is no host for TLS"));
+    state_->failure.emplace(Error::text(Code::InvalidArgument, "'" + name.substr(0, 100) + "' is not a host for TLS"));
     return;
   }
   const SessionPointer session = state_->context->sessions.take(name);
@@ -324,7 +324,8 @@ Result<std::size_t> Records::read(std::string_view& wire, std::span<char> into) 
 
 Result<std::size_t> Records::write(std::string_view plain) {
   State& state = *state_;
-  KEEL_EXPECT(state.is_established && !state.has_finished, "TLS is written to between its handshake and finish()");
+  KEEL_EXPECT(state.is_established && !state.has_finished,
+              "TLS can be written to only between its handshake and finish()");
   if (state.failure) return state.failure->clone();
   std::size_t done = 0;
   while (done < plain.size() && state.out.size() < output_bytes_max) {

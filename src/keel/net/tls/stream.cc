@@ -8,7 +8,7 @@
 
 namespace keel::tls {
 Task<Stream> connect(ClientContext context, std::string host, Stream plain) {
-  KEEL_EXPECT(!host.empty(), "connect() of TLS is given no host for which the peer's certificate has to be valid");
+  KEEL_EXPECT(!host.empty(), "connect() of TLS needs the host that the peer's certificate must be valid for");
   Layers layers(std::move(context));
   Stream stream = co_await Stream::layered(layers, host, std::move(plain));
   Result<> established = co_await attempt(stream.establish());

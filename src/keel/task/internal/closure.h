@@ -16,7 +16,7 @@ constexpr void check_closure() noexcept {
   static_assert(
       std::is_lvalue_reference_v<F> || (std::is_trivially_copyable_v<F> && std::is_trivially_destructible_v<F>),
       "a closure inside an awaiting expression captures only references and plain values, because GCC 12 destroys its "
-      "captures twice: the closure needs a name on the line before");
+      "captures twice: pass the closure as a named variable, not a temporary");
 }
 
 }  // namespace keel::internal

@@ -49,7 +49,7 @@ void Call::start_again() noexcept {
 }
 
 void Call::finish(Result<>&& result) noexcept {
-  KEEL_DCHECK(!is_finished_, "a call is finished once");
+  KEEL_DCHECK(!is_finished_, "a call can be finished only once");
   result_ = std::move(result);
   connection = nullptr;
   is_finished_ = true;

@@ -158,8 +158,8 @@ Task<Connected> connect_to_first(Pool& pool, Reader& reader, TargetSession targe
     code = error.code() == Code::DeadlineExceeded ? Code::Unavailable : error.code();
     if (!tried.empty()) tried += "; ";
     tried += name_of_server(server) + ": ";
-    tried +=
-        error.code() == Code::DeadlineExceeded ? std::string("no answer within the connect_timeout") : error.describe();
+    tried += error.code() == Code::DeadlineExceeded ? std::string("no response within the connect_timeout")
+                                                    : error.describe();
   }
   co_return Error::text(code, tried).from_environment();
 }

@@ -38,7 +38,7 @@ Connection::Connection(Pool& pool, int index)
 }
 
 Connection::~Connection() {
-  KEEL_CHECK(has_ended(), "the connections of a database end before their loop does: detach() it");
+  KEEL_CHECK(has_ended(), "the connections of a database must end before their loop: detach() the loop");
 }
 
 // --- what is sent
@@ -57,14 +57,14 @@ void Connection::flush() noexcept {
 void Connection::send_prologue(std::string_view text) {
   if (text.empty()) return;
   const Result<> sent = Encoder(out_).query(text);
-  KEEL_CHECK(sent.has_value(), "what begins a transaction is a short text");
+  KEEL_CHECK(sent.has_value(), "the SQL that begins a transaction must be short");
   add_step(Step::Query);
   is_in_prologue_ = true;
   ++syncs_;
 }
 
 void Connection::send(std::span<Call* const> calls) {
-  KEEL_DCHECK(phase_ == Phase::Idle, "a connection has one group at a time");
+  KEEL_DCHECK(phase_ == Phase::Idle, "a connection can have only one group at a time");
   ++groups_;
   is_answered_.reset();
   at_ = 0;

@@ -18,7 +18,7 @@ constexpr std::size_t rows_bytes_kept = 64 * 1024;     // A COPY from a table: r
 
 Result<> Connection::encode_copy(const Statement& statement) {
   const Columns& columns = statement.columns;
-  if (columns.count() == 0) return fail(Code::InvalidArgument, "copy_out() takes a statement that gives rows");
+  if (columns.count() == 0) return fail(Code::InvalidArgument, "copy_out() needs a statement that returns rows");
   for (int i = 0; i < columns.count(); ++i) {
     if (columns.formats()[static_cast<std::size_t>(i)] == Format::Binary) continue;
     return Error::text(Code::Unsupported, "column '" + std::string(columns.name(i)) +
@@ -33,7 +33,7 @@ Result<> Connection::begin_copy(Slot& slot, const Message& message) {
   const Call::Kind expected = is_in ? Call::Kind::CopyIn : Call::Kind::CopyOut;
   if (call == nullptr || call->kind() != expected) {
     if (call == nullptr && !is_in) return {};  // Left.
-    return Error(Code::Unsupported, "COPY with the client is copy_in() and copy_out(), and no statement");
+    return Error(Code::Unsupported, "a statement cannot COPY from or to the client: use copy_in() or copy_out()");
   }
   if (call->is_cancelled) {
     if (is_in) {
@@ -85,8 +85,8 @@ void Connection::leave_copy() noexcept {
     if (!copy_->is_over) {
       copy_->is_over = true;
       copy_->result = transaction_.is_expired
-                          ? Error(Code::DeadlineExceeded, "the transaction had its connection for hold_max")
-                          : Error(Code::Cancelled, "the COPY was given up");
+                          ? Error(Code::DeadlineExceeded, "the transaction kept its connection for hold_max")
+                          : Error(Code::Cancelled, "the COPY was abandoned");
       copy_->has_moved.set();
     }
     copy_ = nullptr;
@@ -109,7 +109,7 @@ void Connection::end_copy(Result<>&& result) noexcept {
   copy.result = std::move(result);
   if (copy.columns != nullptr) {
     if (copy.result && !copy.reader.is_at_end()) {
-      copy.result = Error(Code::Protocol, "the server ended a COPY in its midst").from_environment();
+      copy.result = Error(Code::Protocol, "the server ended a COPY before its end").from_environment();
     }
     std::exchange(copy.columns, nullptr)->name(copy.rows);
   }

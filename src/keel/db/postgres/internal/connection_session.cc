@@ -107,7 +107,7 @@ void Connection::is_silent() noexcept {
   if (is_copy_) heard_ = pool_.loop().now();  // The server may be waiting for our data.
   const Instant end = heard_ + options.statement_timeout + options.cancel_grace;
   if (pool_.loop().now() < end) return pool_.loop().start_timer(silence_, end);
-  farewell_ = Error(Code::Unavailable, "the server has said nothing for longer than a statement may take");
+  farewell_ = Error(Code::Unavailable, "the server was silent for longer than a statement may take");
   stream_->shutdown();
 }
 
@@ -171,7 +171,7 @@ Task<> Connection::cancel_all(Stream& stream) {
     is_cancelling_ = false;
     cancels_ = 0;
     if (!answered) {
-      farewell_ = Error(Code::DeadlineExceeded, "the server has not answered a statement that was cancelled");
+      farewell_ = Error(Code::DeadlineExceeded, "the server has not responded to the cancellation of a statement");
       stream.shutdown();
       co_return;
     }

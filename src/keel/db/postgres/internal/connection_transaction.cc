@@ -113,7 +113,7 @@ void Connection::send_roll_back() noexcept {
   group_error_.reset();
   phase_ = Phase::Ending;
   const Result<> sent = Encoder(out_).query("rollback");
-  KEEL_CHECK(sent.has_value(), "what ends a transaction is a short text");
+  KEEL_CHECK(sent.has_value(), "the SQL that ends a transaction must be short");
   add_step(Step::Query);
   ++syncs_;
   flush();
@@ -148,7 +148,7 @@ void Connection::roll_back_to(std::uint64_t savepoint) noexcept {
 }
 
 void Connection::held_long() noexcept {
-  log::Logger("db").warn("a transaction is open for longer than held_warning: commit it sooner, or let it go",
+  log::Logger("db").warn("a transaction is open for longer than held_warning: commit it earlier, or destroy it",
                          log::field("begun_at", text_of(transaction_.place)));
 }
 
@@ -179,7 +179,7 @@ void Connection::hold_expired() noexcept {
   transaction_.is_expired = true;
   transaction_.wants_roll_back = true;
   pool_.counters().expired.add();
-  log::Logger("db").warn("a transaction is rolled back, because it had its connection for hold_max",
+  log::Logger("db").warn("a transaction was rolled back, because it kept its connection for hold_max",
                          log::field("begun_at", text_of(transaction_.place)));
   if (copy_ != nullptr) return leave_copy();
   if (phase_ == Phase::Idle && !is_held_by_cancel()) return next();

@@ -28,7 +28,7 @@ Error closed() { return Error(Code::Unavailable, "the database is closed"); }
 Result<> check_channel(std::string_view channel) {
   constexpr std::size_t name_bytes_max = 63;
   if (!channel.empty() && channel.size() <= name_bytes_max && channel.find('\0') == std::string_view::npos) return {};
-  return fail(Code::InvalidArgument, "the name of a channel has 1 to 63 bytes, and no zero byte among them");
+  return fail(Code::InvalidArgument, "the name of a channel must have 1 to 63 bytes, none of them zero");
 }
 
 std::string command(std::string_view word, std::string_view channel) {
@@ -64,7 +64,7 @@ void Listening::close() noexcept {
 void Listening::disconnect(const Error& reason) noexcept {
   if (!std::exchange(stream_, std::nullopt)) return;
   chunk_ = {};
-  if (!pool_.is_closing()) log::Logger("db").warn("the connection that listens has ended", reason);
+  if (!pool_.is_closing()) log::Logger("db").warn("the connection that listens for notifications has ended", reason);
 }
 
 Task<> Listening::connect() {
@@ -97,12 +97,12 @@ Task<> Listening::connect_again() {
     if (pool_.is_closing()) co_await closed();
     const Result<> connected = co_await attempt(connect());
     if (connected) {
-      if (!is_first) log::Logger("db").info("the server of the connection that listens is reached again");
+      if (!is_first) log::Logger("db").info("the server can be reached again to listen for notifications");
       co_return;
     }
     co_await checkpoint();
     if (std::exchange(is_first, false)) {
-      log::Logger("db").warn("the server of the connection that listens cannot be reached; it is tried again",
+      log::Logger("db").warn("the server cannot be reached to listen for notifications; trying again",
                              connected.error());
     }
     const std::int64_t most = std::min(options.reconnect_max, pause * 3).count_ns();
@@ -122,7 +122,7 @@ Result<bool> Listening::take() {
       case MessageType::NotificationResponse: {
         KEEL_TRY(const NotificationResponse what, NotificationResponse::read(message->body));
         if (received_.size() >= received_max) {
-          return Error(Code::ResourceExhausted, "10000 notifications came while a channel was added");
+          return Error(Code::ResourceExhausted, "10000 notifications arrived while a channel was added");
         }
         received_.push_back(
             {.channel = std::string(what.channel), .payload = std::string(what.payload), .process = what.process});

@@ -39,8 +39,8 @@ Pool::Pool(const Settings& settings, io::Loop& loop, std::atomic<std::uint64_t>&
 }
 
 Pool::~Pool() {
-  KEEL_CHECK(listenings_.empty(), "Notifications end before their database");
-  KEEL_CHECK(waiting_.empty() && again_.empty(), "a database outlives its tasks");
+  KEEL_CHECK(listenings_.empty(), "Notifications must be destroyed before their database");
+  KEEL_CHECK(waiting_.empty() && again_.empty(), "a database must outlive its tasks");
 }
 
 void Pool::begin() {
@@ -112,13 +112,13 @@ Error Pool::why_over(std::uint64_t transaction) const noexcept {
     for (const EndedEarly::One& one : ended_early_[index].last) {
       if (one.transaction != transaction) continue;
       if (one.why == Early::Expired) {
-        return Error(Code::DeadlineExceeded, "the transaction had its connection for hold_max, and was rolled back");
+        return Error(Code::DeadlineExceeded, "the transaction kept its connection for hold_max, and was rolled back");
       }
       return Error(Code::Unavailable, "the connection to the database was lost while the transaction was open")
           .from_environment();
     }
   }
-  return Error(Code::Conflict, "the transaction is over");
+  return Error(Code::Conflict, "the transaction has ended");
 }
 
 void Pool::ended_early(std::uint64_t transaction, Early why) noexcept {
@@ -241,7 +241,7 @@ void Pool::fail_waiting(const Error& why) noexcept {
 void Pool::connected(Connection&) noexcept {
   counters_.connects.add();
   const bool is_again = unreachable_.has_value();
-  if (is_again) log::Logger("db").info("the database is reached again");
+  if (is_again) log::Logger("db").info("the database can be reached again");
   unreachable_.reset();
   if (is_again && settings_.on_outage) settings_.on_outage();
   schedule();
@@ -257,7 +257,7 @@ void Pool::disconnected(const Error* why) noexcept {
   unreachable_ =
       Error::text(Code::Unavailable, "the database cannot be reached: " + why->describe()).from_environment();
   // Logged once per outage, on each worker.
-  if (was_reached) log::Logger("db").warn("the database cannot be reached; it is tried again", *why);
+  if (was_reached) log::Logger("db").warn("the database cannot be reached; trying again", *why);
   fail_waiting(*unreachable_);
   if (was_reached && settings_.on_outage) settings_.on_outage();
 }

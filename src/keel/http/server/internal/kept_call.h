@@ -90,16 +90,17 @@ concept CapturesNothing = requires(const F& f) {
 
 template <class First, class Call, class... Args>
 consteval bool check_call() {
-  static_assert(!(is_borrowed<std::decay_t<Args>> || ...),
-                "an argument that is kept does not belong to the request, which is gone by then: copy it, as in "
-                "std::string(request.path()), and read its body by BodyWriter::read_body()");
+  static_assert(
+      !(is_borrowed<std::decay_t<Args>> || ...),
+      "an argument that is kept must not refer to the request, which no longer exists by then: copy it, as in "
+      "std::string(request.path()), and read its body by BodyWriter::read_body()");
   constexpr bool fits = (is_borrowed<std::decay_t<Args>> || ...) || takes<First, Call, Types<std::decay_t<Args>...>>;
   static_assert(
       fits,
-      "a function that continues after its handler takes http::BodyWriter& to write a body, http::EventWriter& to "
-      "send events, or a Stream by value to continue with a connection; then the arguments that are kept for it, by "
-      "value, by const "
-      "reference or as what std::ref refers to; it returns Task<>");
+      "a function that continues after its handler must take http::BodyWriter& to write a body, http::EventWriter& to "
+      "send events, or a Stream by value to continue with a connection; it takes the kept arguments by "
+      "value, by const reference, or as the object "
+      "that std::ref refers to, and returns Task<>");
   return fits && !(is_borrowed<std::decay_t<Args>> || ...);
 }
 
@@ -108,8 +109,8 @@ template <class First, class F, class... Args>
 Function<Task<>(First)> keep_call(F call, Args&&... args) {
   static_assert(
       CapturesNothing<F>,
-      "a function that continues after its handler is a plain function, or a lambda without captures, because captures "
-      "might be gone by then: pass what it needs as further arguments, which are kept, as in "
+      "a function that continues after its handler must be a plain function, or a lambda without captures, because "
+      "captures may no longer exist by then: pass its data as further arguments, which are kept, as in "
       "Response::stream(status, type, &write_rows, std::ref(table))");
   if constexpr (CapturesNothing<F>) {
     if constexpr (check_call<First, decltype(+call), Args...>()) {

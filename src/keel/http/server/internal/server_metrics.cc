@@ -102,7 +102,7 @@ consteval std::size_t figures() {
   for (const Row& row : metrics_table) count += row.kind != Kind::Workers ? 1 : 0;
   return count;
 }
-static_assert(figures() * sizeof(std::uint64_t) == sizeof(Stats), "each figure of a server has its row");
+static_assert(figures() * sizeof(std::uint64_t) == sizeof(Stats), "each counter of a server must have a row");
 
 }  // namespace
 

@@ -67,7 +67,7 @@ ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const ListenerP
 
 ServerWorker::~ServerWorker() {
   KEEL_CHECK(connections_.empty() && upgraded_.empty() && acceptor_.is_closed(),
-             "a server has ended its connections before it is destroyed");
+             "a server must end its connections before it is destroyed");
 }
 
 void ServerWorker::change(const Limits& limits, bool access_log, const Shares& shares) {

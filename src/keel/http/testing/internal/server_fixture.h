@@ -34,7 +34,7 @@ class Peer {
     connect_.address = to;
     if (engine_.submit(connect_)) connected();
   }
-  ~Peer() { EXPECT_TRUE(is_quiet()) << "a peer is closed before it is destroyed"; }
+  ~Peer() { EXPECT_TRUE(is_quiet()) << "a peer must be closed before it is destroyed"; }
 
   void send(std::string text) {
     queue_.push_back(std::move(text));

@@ -72,7 +72,7 @@ Result<Staple> load_staple(const std::string& file, const std::string& der, X509
   const auto* at = reinterpret_cast<const unsigned char*>(staple.der.data());
   const unsigned char* const end = at + staple.der.size();
   const ResponsePointer response(d2i_OCSP_RESPONSE(nullptr, &at, static_cast<long>(staple.der.size())));
-  if (response == nullptr || at != end) return wrong("it is no OCSP response in DER");
+  if (response == nullptr || at != end) return wrong("it is not an OCSP response in DER");
   if (const int status = OCSP_response_status(response.get()); status != OCSP_RESPONSE_STATUS_SUCCESSFUL) {
     return wrong(std::string("it is an error of the responder: ") + OCSP_response_status_str(status));
   }

@@ -131,9 +131,9 @@ TEST_F(OcspResponses, are_left_out_where_their_issuer_has_not_signed_them) {
 TEST_F(OcspResponses, are_left_out_where_they_are_cut_or_longer) {
   const std::string whole = issuer_.ocsp_response(pair_);
   for (std::size_t size = 1; size < whole.size(); ++size) {
-    ASSERT_EQ(problem_of(pair_, whole.substr(0, size)), "the OCSP response: it is no OCSP response in DER") << size;
+    ASSERT_EQ(problem_of(pair_, whole.substr(0, size)), "the OCSP response: it is not an OCSP response in DER") << size;
   }
-  EXPECT_EQ(problem_of(pair_, whole + "x"), "the OCSP response: it is no OCSP response in DER");
+  EXPECT_EQ(problem_of(pair_, whole + "x"), "the OCSP response: it is not an OCSP response in DER");
 }
 
 TEST_F(OcspResponses, with_a_changed_byte_are_not_taken_for_others) {

@@ -17,7 +17,7 @@
 namespace keel::tls::testing {
 namespace {
 
-void check(bool is_done) { KEEL_CHECK(is_done, "OpenSSL makes what a test asks for"); }
+void check(bool is_done) { KEEL_CHECK(is_done, "OpenSSL must create the objects of a test"); }
 
 template <auto free>
 struct Freeing {
