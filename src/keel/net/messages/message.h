@@ -49,8 +49,9 @@ consteval std::uint16_t declared_type() {
 // GCC 12 destroys an aggregate twice that is made within an awaiting expression (task/compiler_test.cc).
 template <class M>
 constexpr void refuse_made_in_call() noexcept {
-  static_assert(std::is_reference_v<M> || !std::is_aggregate_v<M> || std::is_trivially_destructible_v<M>,
-                "a message is named on the line before: const Reading reading{...}; co_await peer.send(reading)");
+  static_assert(
+      std::is_reference_v<M> || !std::is_aggregate_v<M> || std::is_trivially_destructible_v<M>,
+      "pass a message as a named variable, not a temporary: const Reading reading{...}; co_await peer.send(reading)");
 }
 }  // namespace internal
 
