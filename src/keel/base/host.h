@@ -4,7 +4,7 @@
 // a Host, and each thread has a current one; that is what makes a simulated run repeat exactly.
 //
 // Threads: a Host is used on the thread it is current on; start_thread may be called on any.
-// Cost:    now() on a worker is a load (the loop reads the clock once a turn).
+// Cost:    now() on a worker is a load (the loop reads the clock once in each iteration).
 
 #pragma once
 

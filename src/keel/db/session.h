@@ -219,8 +219,8 @@ class Queries {
 //
 // Between begin() and the end, the task that called begin() writes through the transaction. In a back end with one
 // writer at a time (SQLite), a write through the session by that task, by a task that it awaits, or by one in its
-// with_timeout, all or any would wait for itself: it fails immediately with Internal. Tasks of a Scope wait for their
-// turn.
+// with_timeout, all or any would wait for itself: it fails immediately with Internal. Tasks of a Scope wait until the
+// writer is free.
 class [[nodiscard]] Transaction : public Queries {
  public:
   // For back ends: `number` identifies the transaction within `session` and is not 0.

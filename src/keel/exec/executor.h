@@ -72,7 +72,8 @@ class Executor {
   // normally.
   static bool discards() noexcept;
 
-  // The time of its current turn; Instant() for an executor without a clock. Call it on the executor's own thread.
+  // The time of its current event-loop iteration; Instant() for an executor without a clock. Call it on the executor's
+  // own thread.
   Instant turn_time() const noexcept { return turn_time_; }
   // For the task module: operations that plain code began here and that still wait (task/live_task.h). Call it on the
   // executor's own thread.

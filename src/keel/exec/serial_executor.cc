@@ -67,7 +67,7 @@ bool SerialExecutor::push(Job& first, Job& last, std::size_t queue_max) noexcept
     std::lock_guard lock(mutex_);
     if (count > queue_max || queued_ > queue_max - count) return false;
     append(first, last, count);
-    // From here on its turn keeps it alive.
+    // From here on the posted turn_ keeps it alive.
     if (std::exchange(has_turn_, true)) return true;
   }
   below_.post(turn_);

@@ -4,8 +4,8 @@
 //   execute(account, [this] { balance_ += 5; });             // no lock: nothing else of this account runs meanwhile
 //   co_await resume_on(account);                             // the same for a task
 //
-// While one of its jobs runs, it is the current executor. Many of them may share one executor; each takes at most 64
-// turns and then goes to the end of that executor's queue.
+// While one of its jobs runs, it is the current executor. Many of them may share one executor; each runs at most 64
+// jobs and then goes to the end of that executor's queue.
 //
 // A delayed job waits for its due time in the executor below and is then posted here.
 //
@@ -72,7 +72,7 @@ class SerialExecutor final : public Executor {
   Job* first_ = nullptr;
   Job** last_ = &first_;
   std::size_t queued_ = 0;
-  bool has_turn_ = false;  // Whether the turn is posted below, or runs.
+  bool has_turn_ = false;  // Whether turn_ is posted to the executor below, or runs.
   List<Link> delayed_;     // Delayed jobs in the executor below.
   std::size_t delayed_count_ = 0;
   bool is_ending_ = false;

@@ -15,7 +15,7 @@ namespace {
 
 // The time in which a thread expects to finish a batch of jobs.
 constexpr Duration batch_time = 50_us;
-constexpr unsigned timed_every = 16;  // How many turns, when jobs are taken one by one.
+constexpr unsigned timed_every = 16;  // One job in this many is measured while jobs are taken one by one.
 constexpr Duration long_run = 10_us;
 constexpr unsigned follow_short_every = 64;
 

@@ -7,8 +7,8 @@
 //
 // Threads: all calls on the owning thread, except wake(), which any thread may call.
 // Errors:  operations report in Op::result; set-up calls return Result.
-// Cost:    uring: one io_uring_enter per turn for everything submitted and completed in it. epoll: one epoll_wait per
-//          turn, one recv per readable event, one send per Send that does not have to wait.
+// Cost:    uring: one io_uring_enter per event-loop iteration for everything submitted and completed in it. epoll: one
+//          epoll_wait per iteration, one recv per readable event, one send per Send that does not have to wait.
 
 #pragma once
 

@@ -30,9 +30,9 @@ constexpr std::uint32_t copied_bytes_max = 4096;
 constexpr int events_max = 512;
 // How much one stream or listener may take before others get their turn: 128 KiB are thousands of small requests.
 constexpr int reads_per_turn = 2;
-constexpr std::size_t send_bytes_max = turn_share;  // In one system call.
+constexpr std::size_t send_bytes_max = turn_share;  // The most bytes in one system call.
 constexpr int accepts_per_turn = 256;
-constexpr int shared_accepts_per_turn = 8;  // Then the others get their share.
+constexpr int shared_accepts_per_turn = 8;  // Above this, others get their share first.
 
 using Descriptor = EpollDescriptors::Descriptor;
 
@@ -220,7 +220,7 @@ class EpollEngine final : public SystemEngine {
     } else if (at.readable) {
       make_ready(op);
     } else if (op.kind == Kind::Accept) {
-      make_ready(op);  // It may have been left with waiting connections, after EMFILE.
+      make_ready(op);  // Connections may still be waiting, after EMFILE.
     }
     return false;
   }

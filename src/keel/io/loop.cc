@@ -123,7 +123,7 @@ int Loop::run_all(Job* jobs) noexcept {
 
 int Loop::run_posted() noexcept {
   int count = 0;
-  // Checked once: jobs posted during the check must not run with the clock of the previous turn.
+  // Checked once: jobs posted during the check must not run with the clock of the previous iteration.
   Job* const remote = remote_.take_all();
   if (stale_ && (remote != nullptr || !local_.empty())) begin_work();
   count += run_all(remote);
@@ -155,12 +155,12 @@ bool Loop::offer_after(Job& job, Duration delay) noexcept {
   const Instant due = outside_.now() + delay;
   if (current_loop == this) return delayed_.start(job, due);
   const bool is_sent = delayed_.send(job, due);
-  wake_for_posted();  // The job may have been posted by a worker whose turn is long.
+  wake_for_posted();  // The job may have been posted by a worker whose iteration takes long.
   return is_sent;
 }
 
 // Every thread does this, even if the queue was not empty: the wake-up of the first may wait for the end of a worker's
-// turn. The engine wakes only once for everything posted until this loop checks.
+// iteration. The engine wakes only once for everything posted until this loop checks.
 void Loop::wake_for_posted() noexcept {
   if (current_loop != nullptr && current_loop->turning_) {
     current_loop->engine_->wake_other(*engine_);

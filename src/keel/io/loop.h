@@ -1,19 +1,20 @@
 // keel/io/loop.h — the event loop of one worker: an engine, a timer wheel and a queue of jobs.
 //
-// An iteration ("turn") is: run posted jobs, fire due timers, then let the engine submit, wait and call done() for each
-// completion. Deferred jobs run before the engine waits, and again before posted jobs. While a loop runs it is the
-// thread's Host and its Executor: now() is the time at which the completions of this iteration were collected, timers
-// are on its wheel, post() wakes it from any thread.
+// An iteration (turn() runs one) is: run posted jobs, fire due timers, then let the engine submit, wait and call done()
+// for each completion. Deferred jobs run before the engine waits, and again before posted jobs. While a loop runs it is
+// the thread's Host and its Executor: now() is the time at which the completions of this iteration were collected,
+// timers are on its wheel, post() wakes it from any thread.
 //
 // A delayed job (offer_after) waits on the wheel and runs when timers fire. While the loop is stopped the job stays
 // there; the end of the loop discards it (Executor::discards), on the thread that ends the loop.
 //
 // Threads:  post(), offer_after(), stop() and wake-ups from any thread; everything else on the loop's own thread.
 // Lifetime: outlives its operations, timers and jobs.
-// Cost:     one clock read a turn, none in one that finds nothing; post() from the same thread is two stores, from
-//           another two atomic exchanges and, when the loop may be waiting, one wake-up for all jobs posted meanwhile.
-//           From another worker's turn on io_uring that is no system call: it goes to the kernel with what that turn
-//           submits, when it ends. Who posts meanwhile does not wait for that.
+// Cost:     one clock read for each iteration, none for one that finds nothing; post() from the same thread is two
+//           stores, from another two atomic exchanges and, when the loop may be waiting, one wake-up for all jobs
+//           posted meanwhile. Between workers on io_uring, the wake-up needs no system call of its own: it is submitted
+//           with the other operations at the end of the posting worker's iteration. A thread that posts meanwhile wakes
+//           the loop itself.
 
 #pragma once
 
@@ -44,7 +45,8 @@ class Loop final : public Executor, public Host {
   // Runs one iteration that does not wait beyond `until`; returns the number of jobs, timers and completions handled.
   int turn(Instant until);
   // Call it after the last run(): runs iterations until there is nothing more to do, for at most 0.1 s. Descriptors
-  // that were closed in the last turns are closed then, because their pending operations had to be cancelled first.
+  // that were closed in the last iterations are closed then, because their pending operations had to be cancelled
+  // first.
   void finish();
   // Ends run() after the current iteration. Any thread.
   void stop() noexcept;

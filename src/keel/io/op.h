@@ -68,7 +68,7 @@ class EngineRoom {
   alignas(alignment) std::byte bytes_[bytes];
 };
 
-struct Op : Link {  // The link is the engine's: its ready, starved and cancelling lists.
+struct Op : Link {  // The engine uses the link for its ready, starved and cancelling lists.
   using Done = void (*)(Op&) noexcept;
 
   Op(Kind k, Done d) noexcept : done(d), kind(k) {}
@@ -80,9 +80,9 @@ struct Op : Link {  // The link is the engine's: its ready, starved and cancelli
   std::int32_t result = 0;  // Out: the result.
   const Kind kind;
   bool more : 1 = false;        // Out: this multishot operation stays submitted.
-  bool pending : 1 = false;     // The engine's: submitted and not finally done.
-  bool cancelling : 1 = false;  // The engine's: it is being cancelled.
-  bool armed : 1 = false;       // The engine's: the kernel has it.
+  bool pending : 1 = false;     // Used by the engine: submitted, and done() was not yet called for the last time.
+  bool cancelling : 1 = false;  // Used by the engine: it is being cancelled.
+  bool armed : 1 = false;       // Used by the engine: the kernel has it.
   bool paused : 1 = false;      // Receive: see Engine::pause.
 };
 
@@ -90,9 +90,9 @@ struct Op : Link {  // The link is the engine's: its ready, starved and cancelli
 // Engine::hold(). result == 0: the peer finished writing (final). result < 0: final.
 struct Receive : Op {
   explicit Receive(Done d) noexcept : Receive(Kind::Receive, d) {}
-  EngineRoom<14, 2> room;    // Behind the last field of Op, where it costs two bytes less.
+  EngineRoom<14, 2> room;    // Stored in the padding after Op's last field, which saves two bytes.
   char* data = nullptr;      // Out: the received bytes.
-  std::uint32_t buffer = 0;  // Out, the engine's name of the buffer.
+  std::uint32_t buffer = 0;  // Out: the engine's number of the buffer.
   static constexpr std::uint32_t none = 0xffffffff;
 
  protected:
@@ -143,8 +143,8 @@ struct SendDatagrams : Op {
   // In: whether the socket is a Unix socket, for which the kernel ignores segmentation without an error.
   bool is_unix = false;
   bool by_hand = false;    // Set by the engine: the kernel cannot segment on this route.
-  std::uint32_t sent = 0;  // The engine's: the number of datagrams that were sent completely.
-  std::size_t offset = 0;  // The engine's: bytes of the next datagram that were sent, when it is segmented.
+  std::uint32_t sent = 0;  // Used by the engine: the number of datagrams that were sent completely.
+  std::size_t offset = 0;  // Used by the engine: sent bytes of the next datagram, if it is segmented.
   EngineRoom<80> room;
 };
 
@@ -167,7 +167,7 @@ struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   std::uint32_t part_count = 0;  // In: at most 64.
   iovec* parts = nullptr;        // In: must live until done; the engine advances base and length as bytes are sent.
-  std::uint64_t sent = 0;        // The engine's: bytes that were sent.
+  std::uint64_t sent = 0;        // Used by the engine: bytes that were sent.
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
 };
 

@@ -35,7 +35,7 @@ struct Copied {
 
 struct Where {
   Stack stack;
-  Instant turn;  // The turn in which it was.
+  Instant turn;  // The iteration in which it was.
   Copied<32> verb;
   Copied<256> object;
   log::TraceId trace;
@@ -48,9 +48,9 @@ struct StallWatch::State {
   struct Worker {
     Loop* loop = nullptr;
     pid_t thread = 0;
-    Instant turn = {};      // The turn that it was in at the last check; Instant(): none.
-    Duration excused = {};  // How much of that turn's time is excused.
-    Duration next = {};     // When it is next reported.
+    Instant turn = {};      // The start of its iteration at the last check; Instant(): it waited.
+    Duration excused = {};  // The part of that iteration's duration that does not count.
+    Duration next = {};     // The duration at which it is reported next.
     bool is_stalled = false;
   };
 
@@ -88,7 +88,7 @@ struct StallWatch::State {
         tell({.worker = worker.loop->index(), .lasted = now - worker.turn, .is_over = true, .is_first = false});
       }
       worker = {.loop = worker.loop, .thread = worker.thread, .turn = turn, .excused = {}, .next = bound};
-      // Only the part of the delay within this turn.
+      // Only the part of the delay within this iteration.
       if (turn != Instant()) worker.excused = std::min(excused, std::max(now - turn, Duration()));
     } else {
       worker.excused = worker.excused + excused;
@@ -107,7 +107,7 @@ struct StallWatch::State {
     if (!asked) {
       stack = asked.error().message();
     } else if (where.turn != worker.turn) {
-      stack = "it continued in the meantime";  // Whatever it did then is not what stalled it.
+      stack = "it continued in the meantime";  // The stack would not show the cause of the stall.
     } else {
       stack = to_string(where.stack);
       stall.doing = where.doing();

@@ -9,8 +9,9 @@
 //
 // Threads:  made, destroyed and called on a thread that is not a worker. The call is made on the watch's own thread.
 // Lifetime: the runtime outlives it, has started, and is stopped afterwards.
-// Cost:     two stores a turn of each loop, and a wake-up of the watching thread twice in `bound`. A stalled worker is
-//           interrupted for some microseconds by a signal (base/stack.h says what that means for system calls).
+// Cost:     two stores in each iteration of a loop, and a wake-up of the watching thread twice in `bound`. A stalled
+//           worker is interrupted for some microseconds by a signal (base/stack.h says what that means for system
+//           calls).
 
 #pragma once
 
@@ -30,7 +31,7 @@ struct Stall {
   // The duration of the iteration so far, or, when it is over, in total, with a precision of half of `bound`.
   Duration lasted = {};
   bool is_over = false;         // The worker has continued; the other fields are empty.
-  bool is_first = false;        // True for the first report of this turn.
+  bool is_first = false;        // True for the first report of this iteration.
   std::string_view stack = {};  // Its functions, innermost first; or the reason why they are unknown.
   flight::Activity doing = {};  // What the loop is doing (flight::Doing), if it has not suspended since; or empty.
 };

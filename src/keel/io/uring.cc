@@ -1,4 +1,4 @@
-// The ring of the io_uring engine: submission, a turn, and completions; and sends, which are most of them.
+// The ring of the io_uring engine: submitting, waiting, completions, and sends, which are most operations.
 
 #if KEEL_WITH_URING
 
@@ -18,7 +18,7 @@ namespace keel::io {
 namespace {
 
 constexpr std::size_t whole_send_max = 64 * 1024;
-// In one operation of the kernel: it is carried out while we wait, as long as the peer keeps up.
+// The size of one send of the kernel, which continues while we wait, as long as the peer receives.
 constexpr std::size_t ring_send_bytes_max = turn_share;
 constexpr std::uint64_t wake_key = 2;
 constexpr std::uint64_t timeout_key = 3;
@@ -41,7 +41,8 @@ Result<std::unique_ptr<Engine>> UringEngine::make(const UringOptions& options) {
 
 UringEngine::~UringEngine() {
   if (ring_ready_) {
-    // Closes of the last turn are done by hand: a thread other than the one that made the ring may not submit.
+    // Descriptors that were closed in the last iteration are closed by close(2): a thread other than the one that made
+    // the ring may not submit.
     for (unsigned i = ring_.sq.sqe_head; i != ring_.sq.sqe_tail; ++i) {
       io_uring_sqe& entry = ring_.sq.sqes[i & ring_.sq.ring_mask];
       if (entry.opcode != IORING_OP_CLOSE) continue;
@@ -143,7 +144,7 @@ void UringEngine::wake_other(Engine& other) noexcept {
   }
   auto& target = static_cast<UringEngine&>(other);
   for (unsigned i = 0; i < told_count_; ++i) {
-    if (told_[i] == target.wake_up_) return;  // Its message is sent with the turn.
+    if (told_[i] == target.wake_up_) return;  // Its message is sent at the end of this iteration.
   }
   if (!target.wake_up_->later()) return;
   if (told_count_ == told_max) flush();

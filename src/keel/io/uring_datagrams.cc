@@ -1,5 +1,5 @@
 // Datagrams on io_uring: the kernel reads those that fit a buffer, and we read the others in batches; they are sent in
-// batches, or with the rest of the turn.
+// batches, or with the other operations of the iteration.
 
 #if KEEL_WITH_URING
 
@@ -20,7 +20,7 @@ static_assert(sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= told_by
 
 }  // namespace
 
-// Sends many in one system call; a single one leaves with the rest of the turn.
+// Sends many in one system call; a single one leaves with the other operations of the iteration.
 bool UringEngine::submit_datagrams(SendDatagrams& op) noexcept {
   op.sent = 0;
   op.offset = 0;
@@ -91,8 +91,8 @@ int UringEngine::datagrams_sent(SendDatagrams& op, int result) noexcept {
   return 1;
 }
 
-// Whether the kernel reads them into its buffers, or we do when they have arrived: those that are too large for a
-// buffer, and those to be joined.
+// Whether the kernel reads datagrams into its buffers. Otherwise we read them after they have arrived: those that may
+// be too large for a buffer, and those to be joined.
 void UringEngine::choose_how(ReceiveDatagrams& op) noexcept {
   const bool polled = !reads_datagrams_ || op.join || op.bytes_max + told_bytes > buffers_.bytes();
   state_of(op).polled = polled;

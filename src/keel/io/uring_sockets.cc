@@ -13,7 +13,7 @@
 namespace keel::io {
 namespace {
 
-// The most connections that are accepted one by one in a turn.
+// The most connections that are accepted one by one in an iteration.
 constexpr int accepts_by_hand_max = 64;
 
 }  // namespace
@@ -61,7 +61,7 @@ int UringEngine::accepted(Accept& op, int result, std::uint32_t flags) noexcept 
 }
 
 // Accepts the connections that wait after one that was accepted alone (the kernel reports this for TCP since Linux
-// 6.10): a system call for each instead of a turn.
+// 6.10): a system call for each instead of an iteration.
 int UringEngine::accept_by_hand(Accept& op) noexcept {
   int count = 0;
   while (op.one_by_one && !op.shared && !op.cancelling && count < accepts_by_hand_max) {

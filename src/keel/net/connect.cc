@@ -75,7 +75,7 @@ struct Race {
   Event changed;
   std::optional<Stream> winner;
   std::size_t failed = 0;
-  Code code = Code::Unavailable;  // The error of the first failed attempt.
+  Code code = Code::Unavailable;  // The code of the first failed attempt.
   std::string failures;
 };
 

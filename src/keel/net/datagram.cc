@@ -10,7 +10,7 @@
 namespace keel {
 namespace {
 
-// While this many wait, no more are received from the kernel, except the ones that it has read already.
+// While this many datagrams wait, receiving is paused; those that the engine has already read still arrive.
 constexpr std::size_t waiting_few = 16;
 constexpr std::size_t arrivals_max = waiting_few + io::datagrams_read_max;
 
@@ -20,10 +20,10 @@ constexpr std::size_t arrivals_max = waiting_few + io::datagrams_read_max;
 struct DatagramSocket::State {
   struct Arrival {
     io::Held held;
-    std::string_view left;  // Not taken yet: one datagram, or several of `segment_bytes`.
+    std::string_view left;  // Received bytes: one datagram, or several of `segment_bytes`.
     std::uint32_t segment_bytes;
     bool cut;
-    bool is_taken;  // The last of it is lent to the caller.
+    bool is_taken;  // The last datagram of it is lent to the caller.
     Address from;
   };
 
@@ -87,7 +87,7 @@ struct DatagramSocket::State {
   DatagramOutput* output = nullptr;
   std::size_t first = 0;
   std::size_t count = 0;
-  int error = 0;  // Reported once, after everything that came before it.
+  int error = 0;  // The error is reported once, after the datagrams that arrived before it.
   bool orphaned = false;
   Arrival arrivals[arrivals_max] = {};
 };

@@ -8,10 +8,10 @@
 //            transient; when descriptors or memory run out it waits 50 ms and tries again.
 // Ownership: owns its descriptor. Accepted connections that no accept() has returned are closed with it.
 // Memory:    up to 256 connections wait here to be taken; then no more are accepted until none waits, and the others
-//            stay in the kernel's queue, whose length is ListenOptions::backlog. On io_uring the kernel hands over what
-//            has come during one turn of the loop as a whole: a burst may exceed the 256, by the backlog at most.
-// Cost:      io_uring: no system call per connection, but one each while a queue that has grown is worked off, and one
-//            for the first accept. epoll: one each and one for each turn that has some.
+//            stay in the kernel's queue, whose length is ListenOptions::backlog. On io_uring the kernel passes all
+//            connections of one event-loop iteration together: a burst may exceed the 256, at most by the backlog.
+// Cost:      io_uring: no system call per connection, except one each while a long queue is processed, and one for the
+//            first accept. epoll: one per connection, and one for each iteration with connections.
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled accept loses no connection.
 

@@ -155,7 +155,7 @@ struct Resolver::State {
       entry.error = std::move(answer).error();
       entry.fresh_until = now;
     }
-    // A continuing task may ask again, or destroy the resolver: so tasks continue only after all have their answer.
+    // A continuing task may ask again, or destroy the resolver: so tasks continue only after all have their result.
     Trampoline::Deferring deferring;
     while (Waiting* waiting = entry.waiting.pop()) {
       auto& resolve = static_cast<Resolve&>(*waiting);

@@ -6,8 +6,8 @@
 //   Stream stream = co_await Stream::connect(resolver, "example.org", 443);
 //
 // IPv4 and IPv6 literals are resolved immediately. Everything else goes to getaddrinfo(3) on the pool (/etc/hosts, DNS,
-// what nsswitch.conf says), and the answer keeps its order of preference (RFC 6724). A caller that asks for a name
-// which is already being looked up waits for the same answer. getaddrinfo does not return how long an answer is valid:
+// what nsswitch.conf says), and the addresses keep its order of preference (RFC 6724). A caller that asks for a name
+// which is already being looked up waits for the same result. getaddrinfo does not return how long a result is valid:
 // `lifetime` sets it. Where getaddrinfo does not know "localhost" (no /etc/hosts), or a name that ends in ".localhost",
 // the address is 127.0.0.1 (RFC 6761 §6.3).
 //
@@ -15,7 +15,7 @@
 //            remembered, and while the last good one is not older than stale_lifetime, that one is given instead);
 //            InvalidArgument for what is not a name; ResourceExhausted when lookups_max are under way; Cancelled and
 //            DeadlineExceeded.
-// Ownership: the answer is the caller's.
+// Ownership: the caller owns the result.
 // Lifetime:  outlives the tasks that wait (checked). A lookup that is in progress at its end continues and is
 //            forgotten; so the pool ends, and the loop has run what it posted, before the loop does.
 // Threads:   the worker it was made on. The lookup function runs on the pool, several at a time.
@@ -39,11 +39,11 @@
 
 namespace keel {
 
-// How long answers are remembered, and how many names are looked up at a time.
+// How long results are remembered, and how many names are looked up at a time.
 struct ResolverOptions {
-  Duration lifetime = 60_s;          // How long an answer is valid.
+  Duration lifetime = 60_s;          // How long a result is valid.
   Duration negative_lifetime = 5_s;  // The same for "no such host"; how often a name server that fails is tried again.
-  Duration stale_lifetime = 10_min;  // Maximum age of a remembered answer that is used while no name server responds.
+  Duration stale_lifetime = 10_min;  // Maximum age of a remembered result that is used while no name server responds.
   // How many names are remembered; above it the one that has not been asked for the longest is forgotten.
   std::size_t names_max = 1024;
   std::size_t lookups_max = 64;  // How many lookups may run; above it resolve() fails.

@@ -29,7 +29,7 @@
 namespace keel {
 namespace {
 
-// An object that waits for a signal. The signal handler wakes it: with only an atomic store and a write(2).
+// An object that waits for a signal. The signal handler wakes it with an atomic store and a write(2).
 struct Sleeper {
   void (*wake)(Sleeper&) noexcept;
 };
@@ -43,7 +43,7 @@ void on_signal(int) {
   errno = before;
 }
 
-// SIGINT and SIGTERM wake `who`, each once.
+// Wakes `who` at the first SIGINT and the first SIGTERM.
 class StopSignals {
  public:
   explicit StopSignals(Sleeper& who) noexcept {
@@ -89,7 +89,7 @@ struct Main : Start<void> {
 
 // --- Several, on threads of their own.
 
-// What the calling thread sleeps by: woken by signals, and by workers that have ended.
+// The wait of the calling thread, which is ended by signals and by workers that have ended.
 class MainSleep : public Sleeper {
  public:
   MainSleep() noexcept
@@ -106,7 +106,7 @@ class MainSleep : public Sleeper {
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = ::write(fd_, &one, sizeof one);
   }
-  // Until it is woken, or it is `until`; may return early.
+  // Waits until it is woken or `until` has passed; may return early.
   void wait(Instant until) const noexcept {
     pollfd woken{.fd = fd_, .events = POLLIN, .revents = 0};
     const Duration left = until - Host::system().now();
@@ -149,7 +149,7 @@ struct Worker::Crew {
     }
     Address asked;
     int inherited;
-    Address bound;    // With the port that the first one got.
+    Address bound;    // Has the port that the first listener got.
     int socket = -1;  // The shared socket, until all workers have it.
     std::vector<bool> has_listened;
   };
@@ -193,7 +193,7 @@ struct Worker::Crew {
   std::atomic<bool> is_ending{false};
   std::mutex mutex;  // Guards `places` and `errors`.
   std::vector<Place> places;
-  std::vector<std::pair<int, Error>> errors;  // By worker, in the order in which they failed.
+  std::vector<std::pair<int, Error>> errors;  // The worker and its error, in the order in which they failed.
 };
 
 Result<Listener> Worker::Crew::listen(int index, const Address& address, io::ListenOptions options) {
@@ -216,7 +216,7 @@ Result<Listener> Worker::Crew::listen(int index, const Address& address, io::Lis
   KEEL_TRY(Listener listener, Listener::bind(place->bound, options));
   place->bound = listener.address();
   place->has_listened[static_cast<std::size_t>(index)] = true;
-  // Then it ends with the last of them.
+  // The shared socket is closed when the last worker has it.
   const auto& all = place->has_listened;
   if (place->socket >= 0 && std::find(all.begin(), all.end(), false) == all.end()) {
     ::close(std::exchange(place->socket, -1));

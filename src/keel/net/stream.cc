@@ -42,7 +42,7 @@ Task<> drop_input(Stream& stream, std::uint64_t bytes_max) {
 
 }  // namespace
 
-// Lives on after its Stream until its receive has ended; then closes the descriptor.
+// Outlives its Stream until its receive has ended, and then closes the descriptor.
 struct Stream::State final : Transport {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* state, std::size_t bytes) noexcept { pool_free(state, bytes); }
@@ -52,7 +52,7 @@ struct Stream::State final : Transport {
   }
 
   struct Kept : Buffer {
-    std::size_t left = 0;  // Not yet read: the last bytes of it.
+    std::size_t left = 0;  // The number of its last bytes that were not read yet.
     void drop_read() noexcept { consume(size() - left); }
     Chunk rest() const noexcept { return view().substr(size() - left); }
     static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
@@ -66,7 +66,7 @@ struct Stream::State final : Transport {
   void received() noexcept;
   bool has_failed() const noexcept { return ended && outcome() < 0; }
   bool has_left() const noexcept { return left_in_held != 0 || (kept != nullptr && kept->left != 0); }
-  // What has not been read.
+  // The bytes that were not read yet.
   Chunk left() const noexcept {
     if (holds() && !has_fresh) return held().substr(held().size() - left_in_held);
     return kept != nullptr ? kept->rest() : Chunk();
@@ -100,7 +100,7 @@ struct Stream::State final : Transport {
     drop_held();
     kept.reset();
   }
-  // What is held was read or gathered.
+  // The held bytes were read or gathered: receives further ones.
   void receive_on() noexcept { is_receiving() ? resume() : receive(); }
   void free_if_quiet() noexcept {
     if (is_receiving()) return;
@@ -108,13 +108,13 @@ struct Stream::State final : Transport {
     delete this;
   }
 
-  bool has_fresh = false;  // What is held has just come while something was left, in `kept`.
-  bool ended = false;      // outcome() says how.
+  bool has_fresh = false;  // Whether the held bytes are new, and earlier ones are left in `kept`.
+  bool ended = false;      // The receiving has ended; outcome() says how.
   bool orphaned = false;
-  std::uint32_t left_in_held = 0;  // Its last bytes, not yet read.
+  std::uint32_t left_in_held = 0;  // The number of the last held bytes that were not read yet.
   StreamInput* input = nullptr;
-  io::Op* output = nullptr;    // The send that waits.
-  std::unique_ptr<Kept> kept;  // What came in several pieces and is asked for as one.
+  io::Op* output = nullptr;    // The send in progress.
+  std::unique_ptr<Kept> kept;  // Bytes that arrived in several pieces and are returned as one.
 };
 
 Stream::Stream(int fd) : state_(new State({&loop_here().engine(), fd})) {
@@ -155,7 +155,7 @@ Task<> Stream::end_reading() {
   if (state.is_receiving() && !state.has_left()) {
     state.let_go();
     state.end_receive();
-    // What has come until now, or the end of the receiving.
+    // The bytes received so far, or the end of receiving.
     Result<Chunk> last = co_await attempt(receive());
     if (!last && !state.ended) co_await std::move(last).error();
     if (last && !last->empty()) co_await fail(Code::Protocol, "the peer sent more than was expected");
@@ -230,7 +230,7 @@ Stream::SendFile Stream::send_file(File& file, std::uint64_t offset, std::uint64
   return SendFile(*state_, file.descriptor(), offset, bytes);
 }
 
-// Takes what it needs of what has come; true: that is all it waits for.
+// Takes the received bytes that it needs; true: the read is complete.
 inline bool StreamInput::is_content() noexcept {
   if (until_ == Until::AllBytes) return static_cast<Stream::ReadExact&>(*this).fill();
   if (until_ == Until::Delimiter) return static_cast<Stream::ReadUntil&>(*this).search();
@@ -261,10 +261,11 @@ bool StreamInput::start() {
                  place());
   if (!state_.has_left()) [[likely]] {
     state_.let_go();
-    // Where some bytes are waited for there is nothing to look at.
+    // A read of some bytes waits only if there are none.
     if ((until_ != Until::SomeBytes || state_.ended) && is_content()) return true;
   } else {
-    if (state_.holds() && state_.kept != nullptr) state_.kept->clear();  // The line before what is left.
+    // `kept` then has the text that read_until() has returned, which is before the remaining bytes.
+    if (state_.holds() && state_.kept != nullptr) state_.kept->clear();
     if (is_content()) return true;
   }
   state_.input = this;
@@ -321,7 +322,7 @@ bool Stream::ReadExact::fill() noexcept {
   return state_.ended;
 }
 
-// What was taken for a whole that did not come is there for the next read.
+// Returns the bytes of an incomplete read, so that the next read gets them.
 void Stream::ReadExact::give_back() noexcept {
   KEEL_CHECK(!state_.has_left(), "bytes can be returned only when no later ones are left");
   State::Kept& kept = state_.keeping();
@@ -343,7 +344,7 @@ Result<> Stream::ReadExact::take() noexcept {
 bool Stream::ReadUntil::search() noexcept {
   State& state = state_;
   if (state.has_fresh) {
-    // What was left is gathered, and the delimiter is not in it.
+    // The remaining bytes are in `kept`, and do not contain the delimiter.
     const Chunk fresh = state.held();
     const std::size_t end = end_in(fresh);
     if (end != 0 && state.left().size() + end <= max_) {
@@ -369,7 +370,7 @@ bool Stream::ReadUntil::search() noexcept {
   return false;
 }
 
-// Where in what has just come the first delimiter ends, which may begin before; 0: it is not there.
+// The end of the first delimiter in the new bytes; it may begin in earlier ones. 0: there is none.
 std::size_t Stream::ReadUntil::end_in(Chunk fresh) const noexcept {
   const Chunk left = state_.left();
   for (std::size_t before = std::min(delimiter_.size() - 1, left.size()); before != 0; --before) {
@@ -397,7 +398,7 @@ Stream::WriteParts::WriteParts(State& state, std::span<const std::string_view> p
   }
 }
 
-// The operation of a write lives only while that is under way: a stream that waits for its peer has none.
+// The operation of a write exists only while the write is in progress, so that an idle stream does not pay for it.
 struct StreamOutput::Sending final : io::Send {
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
   static void operator delete(void* sending, std::size_t bytes) noexcept { pool_free(sending, bytes); }

@@ -140,8 +140,8 @@ class Stream {
   void watch();
   // After watch(): whether unread bytes, the end or a failure of the connection have arrived.
   bool has_input() const noexcept;
-  // The same, including what the kernel has received and the loop has not seen yet: for use in a long turn. A system
-  // call.
+  // The same, including what the kernel has received and the loop has not seen yet: for use in a long iteration. A
+  // system call.
   bool has_unseen_input() const noexcept;
   // Tells the peer that nothing more will come; reading continues. Call it between writes.
   void shutdown_write() noexcept;

@@ -10,12 +10,12 @@
 //     co_return written.last_insert_id;                   // on disk
 //   }
 //
-// Reads run on the loop that asks, on a connection of its own; reads of one turn share a snapshot, and every read sees
-// all acknowledged writes (reader.h). A read that takes more than `loop_steps_max` steps is interrupted, returns
-// nothing, and runs again on the `database` pool. Writes go to one thread that commits them in groups (writer.h); a
-// write that has completed is on disk. SQLite itself is asked whether a statement reads or writes: `query…` accepts
-// `insert … returning` too. An interactive transaction has the writer for itself until it is over, at most
-// `writer.hold_max`; then its statements fail with DeadlineExceeded. Its statements run on the writer's thread. An
+// Reads run on the loop that asks, on a connection of its own; reads of one event-loop iteration share a snapshot, and
+// every read sees all acknowledged writes (reader.h). A read that takes more than `loop_steps_max` steps is
+// interrupted, returns nothing, and runs again on the `database` pool. Writes go to one thread that commits them in
+// groups (writer.h); a write that has completed is on disk. SQLite itself is asked whether a statement reads or writes:
+// `query…` accepts `insert … returning` too. An interactive transaction has the writer for itself until it is over, at
+// most `writer.hold_max`; then its statements fail with DeadlineExceeded. Its statements run on the writer's thread. An
 // error ends the transaction where SQLite rolls it back (`on conflict rollback`, an I/O error, a full disk).
 //
 // Its isolation is serializable, whatever was asked for. A read-only transaction does not use the writer: its
@@ -33,8 +33,8 @@
 // Threads:   any thread; tasks on executors.
 // Cancel:    a write that waits is taken back and did not happen; one that has begun is completed first. A read on the
 //            pool is interrupted.
-// Cost:      a read on the loop: no heap; the first one of a turn pays for the snapshot as well. A write: its share of
-//            one fsync. sqlite_bench has the figures.
+// Cost:      a read on the loop: no heap; the first one of an iteration pays for the snapshot as well. A write: its
+//            share of one fsync. sqlite_bench has the figures.
 
 #pragma once
 
@@ -85,7 +85,7 @@ struct DatabaseStats {
   std::uint64_t known_long = 0;         // Reads sent to the pool immediately.
   std::uint64_t pool_reads = 0;         // Reads completed on the pool.
   std::uint64_t snapshots = 0;          // Snapshots begun by loops.
-  std::uint64_t snapshots_renewed = 0;  // How many of these because of a commit within the turn.
+  std::uint64_t snapshots_renewed = 0;  // How many of these because of a commit within the iteration.
   std::size_t pool_queued = 0;          // Reads that wait for the pool now.
   std::uint64_t pool_refused = 0;       // Reads rejected because too many waited for it.
   int readers = 0;                      // Connections of loops and threads.

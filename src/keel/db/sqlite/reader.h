@@ -1,7 +1,8 @@
-// keel/db/sqlite/reader.h — the reads of one loop: a connection, and a snapshot that the reads of one turn share.
+// keel/db/sqlite/reader.h — the reads of one loop: a connection, and a snapshot that the reads of one event-loop
+// iteration share.
 //
-// The snapshot begins with the first read of a turn and ends before the loop collects events again (Loop::defer). It is
-// renewed as soon as the writer has committed, so that every read sees all acknowledged writes. On a
+// The snapshot begins with the first read of an iteration and ends before the loop collects events again (Loop::defer).
+// It is renewed as soon as the writer has committed, so that every read sees all acknowledged writes. On a
 // thread without a loop each read has its own.
 //
 // A read that takes more than `steps_max` steps of SQLite's virtual machine is interrupted and returns nothing; after
@@ -50,7 +51,7 @@ class Reader {
   SingleWriterCounter budget_exceeded;    // Interrupted, or too many bytes.
   SingleWriterCounter known_long;         // Not tried, because the statement was too long twice.
   SingleWriterCounter snapshots;          // Snapshots begun.
-  SingleWriterCounter snapshots_renewed;  // How many of these because of a commit within a turn.
+  SingleWriterCounter snapshots_renewed;  // How many of these because of a commit within an iteration.
 
  private:
   struct EndOfTurn : Job {

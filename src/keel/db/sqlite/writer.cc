@@ -59,7 +59,7 @@ Result<> Writer::start() {
   KEEL_TRY_VOID(prepare(savepoint_, "savepoint keel_write"));
   KEEL_TRY_VOID(prepare(release_, "release keel_write"));
   KEEL_TRY_VOID(prepare(roll_back_to_, "rollback to keel_write"));
-  // Whoever waits for a commit is told of it before what it has made due.
+  // Waiting callers are notified of a commit before a checkpoint that it has made due.
   connection_->wal().defer();
   // The wait for the lock is here, and not inside SQLite.
   connection_->set_busy_timeout(Duration());
@@ -251,7 +251,7 @@ bool Writer::take_group(Writes& group) noexcept {
   return false;
 }
 
-// Another process has the lock: writes that have waited long enough get `error`, the others continue to wait.
+// Another process has the lock: writes whose time limit has passed get `error`, the others continue to wait.
 void Writer::wait_for_lock(Lock& lock, const Error& error) noexcept {
   const Instant now = Host::current().now();
   Writes late;

@@ -41,15 +41,15 @@ struct alignas(64) ThreadPool::Worker {
 
   // Guarded by the lock.
   Worker* below = nullptr;  // Next lower one in the stack of sleeping workers.
-  bool is_busy = false;     // It has taken jobs.
-  bool is_called = false;   // It was woken to search.
-  bool leaves = false;      // It was woken to end.
+  bool is_busy = false;     // Whether it has jobs.
+  bool is_called = false;   // Whether it was woken to search for jobs.
+  bool leaves = false;      // Whether it was woken to end.
 
   // Used only by the worker itself.
   std::size_t take_max = 1;       // The most jobs that are taken together.
   std::size_t taken = 0;          // Jobs taken last time.
   Duration spin_for;              // How long a thread polls for work before it sleeps.
-  unsigned turns = 0;             // How many times jobs were taken.
+  unsigned turns = 0;             // The number of times that the thread has taken jobs.
   const Job* followed = nullptr;  // The measured job of its batch.
   Instant followed_at;
   unsigned follow_every = 0;  // The result of measuring; 0: nothing new.
@@ -76,7 +76,7 @@ struct ThreadPool::State {
   std::size_t queued() const noexcept;
   void push(Job& job, Priority priority) noexcept;
   void push_all(Job& first, Job& last, Priority priority) noexcept;
-  bool fill(Worker& me) noexcept;   // `me` takes waiting jobs. False: there are none.
+  bool fill(Worker& me) noexcept;   // Moves waiting jobs to `me`. False: no job waits.
   bool steal(Worker& me) noexcept;  // `me` takes a job that another worker has taken and not begun.
   void sleep(Worker& me) noexcept;
   Worker& wake_one() noexcept;       // Wakes the worker that fell asleep last.

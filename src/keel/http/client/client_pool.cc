@@ -12,7 +12,7 @@
 namespace keel::http {
 namespace {
 
-// So far into a turn the loop's information about kept connections is still trusted.
+// Within this time after the start of an event-loop iteration, what it has found out about idle connections is trusted.
 constexpr Duration unseen_max = 1_ms;
 
 BulkheadOptions bounds(std::size_t connections, const ClientPoolOptions& pool) noexcept {
@@ -179,7 +179,7 @@ bool ClientPool::is_usable(const Connection& connection, Instant now) const noex
 
 std::unique_ptr<ClientPool::Connection> ClientPool::take_idle(Origin& origin) noexcept {
   const Instant now = Host::current().now();
-  // The loop has checked when its turn began.
+  // The loop has checked this at the start of its iteration.
   const bool is_late = Host::current().precise_now() - now >= unseen_max;
   while (!origin.idle_.empty()) {
     std::unique_ptr<Connection> connection = std::move(origin.idle_.back());

@@ -42,7 +42,7 @@ class UringBuffers {
   Result<> set_up(io_uring& ring);
 
   std::uint32_t bytes() const noexcept { return bytes_; }
-  // The received bytes of that name.
+  // The received bytes in the buffer with that name.
   char* at(std::uint32_t name) noexcept { return name < count ? memory_ + name * stride_ : known_[name].copy; }
 
   // --- Buffers that the kernel may fill.
@@ -82,7 +82,7 @@ class UringBuffers {
   }
   // Keeps its first `size` bytes until take_back(), and returns their name: its own, or that of a copy.
   std::uint32_t lend(std::uint32_t name, std::uint32_t size) noexcept {
-    if (name >= count) return name;  // The bytes waited as a copy, and are held as one.
+    if (name >= count) return name;  // The bytes have waited as a copy, and remain one while they are held.
     if (lent_ >= lent_max) [[unlikely]]
       return copy(name, size);
     ++lent_;

@@ -1,6 +1,6 @@
 // keel/io/internal/uring_engine.h — the io_uring engine: real completions. Multishot accept, multishot receive from a
 // provided buffer ring, sends that are submitted in one batch, files as the kernel's own operations, and one
-// io_uring_enter per turn. File operations that an older kernel lacks are executed by a few threads.
+// io_uring_enter per event-loop iteration. File operations that an older kernel lacks are executed by a few threads.
 //
 // Workers wake each other by messages from ring to ring, which are submitted with the other operations of an iteration:
 // passing on a single job costs one system call instead of the two of an eventfd.
@@ -71,7 +71,7 @@ class UringEngine final : public SystemEngine {
   Result<> set_up();
   void probe_operations() noexcept;
 
-  // --- The ring and its turns: uring.cc.
+  // --- The ring: uring.cc.
 
   // Whether the kernel has completions that it posts only when it is called.
   bool kernel_has_more() const noexcept {

@@ -3,7 +3,7 @@
 //
 //   queue.push(job);                                              // first, by whoever wakes
 //   if (wake_up.now()) write(eventfd, …);                         // any thread
-//   if (wake_up.later()) queue_message();                         // a worker, whose turn may last
+//   if (wake_up.later()) queue_message();                         // a worker, whose iteration may last
 //   wake_up.leaves();  submit_messages();                         // as it ends
 //   wake_up.came();  queue.take_all();                            // the owner, after each that arrives
 //

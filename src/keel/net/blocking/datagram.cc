@@ -34,7 +34,7 @@ struct DatagramSocket::State {
   bool is_shut() const noexcept { return __atomic_load_n(&shut, __ATOMIC_ACQUIRE); }
   Result<> fill(Instant deadline);
 
-  io::ReceiveDatagrams incoming;  // Where the batch shows its datagrams.
+  io::ReceiveDatagrams incoming;  // The operation into whose result fields the batch puts a datagram.
   io::DatagramBatch batch;
   int count = 0;          // Datagrams in the batch.
   int shown = 0;          // How many of them were returned.

@@ -1,10 +1,10 @@
-// keel/net/testing/test_layer.h — a TransportLayer for tests of code that uses a Transport: it is no cipher, but
-// behaves like one, and makes the same demands on its transport and on the engine.
+// keel/net/testing/test_layer.h — a TransportLayer for tests of code that uses a Transport: it encrypts nothing, but
+// uses its transport and the engine like a cipher.
 //
 // Each side sends a hello and is established when it has received the other's. Then everything is sent in records of at
-// most `record_bytes`, with inverted bytes: so what arrives may hold several pieces and the beginning of another one.
-// Each record is preceded by one for the layer's own use, which the other side answers with one. A special record says
-// that nothing more comes; the end of the stream without it is an error.
+// most `record_bytes`, with inverted bytes: so received bytes may contain several records and the beginning of another
+// one. Each record is preceded by one of the layer itself, to which the other side replies with another. A special
+// record marks the end of the data; if the stream ends without it, that is an error.
 
 #pragma once
 
@@ -103,7 +103,7 @@ class TestLayer final : public TransportLayer {
     return Error::from_errno(doing, -outcome);
   }
 
-  // Its goodbye must be sent: it waits for that, however long the peer takes.
+  // Waits until its last record has been sent, without a time limit.
   void close() noexcept override {
     is_closed_ = true;
     if (is_reset_) {
@@ -114,7 +114,7 @@ class TestLayer final : public TransportLayer {
       flush();
     }
     engine().cancel(receive_);
-    post();  // Code of this layer may be running.
+    post();  // A function of this layer may be running.
   }
 
   // --- input
@@ -148,14 +148,14 @@ class TestLayer final : public TransportLayer {
   void deliver_what_is_there() noexcept {
     while (!cancelling_ && failure_ == 0 && take_record()) {
     }
-    // Before the stream's end no end may be reported.
+    // The end must not be reported before the stream has ended.
     if (has_ended_ && failure_ == 0 && !peer_is_done_ && !is_shut_down_ && !has_whole_record()) fail_with(-EPROTO);
     take_and_flush();
     Transport* const to = transport();
     if (to == nullptr) return;
     if (to->is_receiving() && cancelling_) {
       cancelling_ = ending_ = false;
-      return finish(-ECANCELED);  // With that the layer may be closed.
+      return finish(-ECANCELED);  // The layer may be closed during this call.
     }
     if (is_wanted() && !has_whole_record()) {
       if (failure_ < 0) return finish(failure_);
@@ -174,7 +174,7 @@ class TestLayer final : public TransportLayer {
     return in_.size() >= head_bytes && in_.size() - head_bytes >= size_at_front();
   }
 
-  // Whether there was a complete record.
+  // Processes a complete record; false: there is none.
   bool take_record() noexcept {
     if (!in_.empty() && !established_ && in_.data()[0] != static_cast<char>(Record::Hello)) {
       fail_with(-EPROTO);
@@ -287,15 +287,15 @@ class TestLayer final : public TransportLayer {
   bool established_ = false;
   bool ending_ = false;
   bool cancelling_ = false;
-  bool has_ended_ = false;     // The state of the stream.
-  bool peer_is_done_ = false;  // The peer has said so.
+  bool has_ended_ = false;     // The stream has ended.
+  bool peer_is_done_ = false;  // The peer has sent its last record.
   bool has_said_end_ = false;
   bool is_shut_ = false;
   bool is_shut_down_ = false;
   bool is_reset_ = false;
   bool is_closed_ = false;
   bool is_posted_ = false;
-  bool is_taken_ = false;  // The data of sending_ is in out_, or on its way.
+  bool is_taken_ = false;  // The data of sending_ has been copied to out_.
   bool calls_back_ = true;
   std::int32_t failure_ = 0;
   std::int32_t out_failure_ = 0;

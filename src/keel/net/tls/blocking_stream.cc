@@ -76,7 +76,7 @@ Result<> BlockingStream::shake(Duration timeout) {
     std::string_view wire = wire_.view();
     const Result<std::size_t> got = records_->read(wire, {});
     wire_.consume(wire_.size() - wire.size());
-    result = flush(deadline);  // Also the alert that tells the peer why it is rejected.
+    result = flush(deadline);  // Also sends the alert that tells the peer why it is rejected.
     if (!got) return got.error().clone();
     if (!result || records_->is_established()) break;
     result = receive_more(deadline);
@@ -89,7 +89,7 @@ Result<> BlockingStream::shake(Duration timeout) {
   return result;
 }
 
-// Appends what comes; at the end of the connection fails, as TLS has it.
+// Receives more bytes; fails at the end of the connection.
 Result<> BlockingStream::receive_more(Instant deadline) {
   KEEL_TRY(const blocking::Chunk chunk, plain_.receive(until(deadline)));
   if (chunk.empty()) return records_->ended();
@@ -97,7 +97,7 @@ Result<> BlockingStream::receive_more(Instant deadline) {
   return {};
 }
 
-// Sends what TLS has to say.
+// Sends the output of the TLS records.
 Result<> BlockingStream::flush(Instant deadline) {
   if (records_->output().empty()) return {};
   const Buffer out = std::exchange(records_->output(), Buffer());
@@ -111,7 +111,7 @@ Result<> BlockingStream::check_open() const {
   return records_ != nullptr ? Result<>() : Result<>(Error::from_errno("TLS", EBADF));
 }
 
-// Reads one record more; false: the peer has finished.
+// Reads one more record; false: the peer has finished.
 Result<bool> BlockingStream::fill(Instant deadline) {
   KEEL_TRY_VOID(check_open());
   char plain[Records::plain_bytes_max];
@@ -121,7 +121,7 @@ Result<bool> BlockingStream::fill(Instant deadline) {
     wire_.consume(wire_.size() - wire.size());
     if (wire_.empty()) wire_.release();
     if (got) in_.append({plain, *got});
-    // What it says may not leave any more: what has come is there all the same.
+    // Sending may fail now, but received bytes are returned nevertheless.
     Result<> flushed = flush(deadline);
     if (!got) return got.error().clone();
     if (*got != 0) return true;

@@ -87,7 +87,7 @@ int choose_certificates(SSL* ssl, void* data) noexcept {
   return 1;
 }
 
-// Gives a client that asks the OCSP response of the certificate that it gets.
+// Sends the OCSP response of the chosen certificate to a client that asks for one.
 int give_staple(SSL* ssl, void* data) noexcept {
   const X509* const chosen = SSL_get_certificate(ssl);
   for (const Identity& identity : static_cast<const Context*>(data)->identities) {
@@ -102,7 +102,7 @@ int give_staple(SSL* ssl, void* data) noexcept {
   return SSL_TLSEXT_ERR_NOACK;
 }
 
-// The first of ours that the client offers.
+// Chooses the first of our protocols that the client offers.
 int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_size, const unsigned char* offered,
                     unsigned offered_size, void* data) noexcept {
   const auto& ours = static_cast<const Context*>(data)->protocols;
@@ -114,7 +114,7 @@ int choose_protocol(SSL*, const unsigned char** chosen, unsigned char* chosen_si
   return SSL_TLSEXT_ERR_OK;
 }
 
-// Says why a certificate is not believed, while OpenSSL still knows which one it is.
+// Explains why a certificate was rejected, while OpenSSL still has that certificate.
 Error refusal_of(X509_STORE_CTX* store, const Connection& connection) {
   const int reason = X509_STORE_CTX_get_error(store);
   X509* const certificate = X509_STORE_CTX_get_current_cert(store);
@@ -179,8 +179,8 @@ void set_session_time(SSL_SESSION* session, std::time_t time) noexcept { SSL_SES
 std::time_t session_time(const SSL_SESSION* session) noexcept { return SSL_SESSION_get_time_ex(session); }
 #endif
 
-// OpenSSL knows how old a session is by the system's clock. Here it is by that of the Host: tickets bear its time, and
-// what OpenSSL shall compare with the system's is moved by the difference.
+// OpenSSL computes the age of a session from the system's clock, but tickets have the time of the Host. So the time is
+// moved by the difference before OpenSSL compares it.
 void date_by_host(SSL_SESSION* session) noexcept { set_session_time(session, seconds_now()); }
 void date_by_system(SSL_SESSION* session) noexcept {
   set_session_time(session, std::time(nullptr) - (seconds_now() - session_time(session)));
@@ -198,8 +198,8 @@ int keep_session(SSL* ssl, SSL_SESSION* session) noexcept {
   return 1;
 }
 
-// A session that is resumed gets a new ticket, and the certificates are not looked at again: each ticket has the time
-// when they were.
+// A resumed session gets a new ticket without a new check of the certificates, so each ticket has the time of that
+// check.
 int ticket_is_made(SSL* ssl, void*) noexcept {
   SSL_SESSION* const session = SSL_get_session(ssl);
   date_by_host(session);
@@ -227,7 +227,7 @@ SSL_TICKET_RETURN ticket_is_read(SSL*, SSL_SESSION* session, const unsigned char
 
 Result<std::shared_ptr<Context>> make_context(bool is_server, Version version_min, Version version_max,
                                               const std::vector<std::string>& protocols, std::size_t sessions_max) {
-  static_cast<void>(uses_pools());  // What sets that is linked then.
+  static_cast<void>(uses_pools());  // This links the object that installs the pools.
   ERR_clear_error();
   auto context = std::make_shared<Context>(sessions_max);
   context->is_server = is_server;
@@ -284,7 +284,7 @@ SessionPointer Sessions::take(std::string_view host) {
     if (at->host != host) continue;
     SSL_SESSION* const session = at->session.get();
     if (SSL_SESSION_get_protocol_version(session) == TLS1_2_VERSION) {
-      // Others may be using it, which date it otherwise: a copy.
+      // A copy, because other connections may use the session with another time.
       SessionPointer copy(SSL_SESSION_dup(session));
       if (copy != nullptr) date_by_system(copy.get());
       return copy;
@@ -311,7 +311,7 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
 
   for (const KeyPair& pair : options.certificates) {
     KEEL_TRY(internal::Identity identity, internal::load_identity(pair, internal::seconds_now()));
-    // Also where there are several: what cannot be used is found out here.
+    // This also checks each of several identities, of which a handshake chooses one later.
     KEEL_TRY_VOID(internal::use(ssl, identity));
     X509* const certificate = identity.certificate.get();
     context->certificates.push_back({pair.certificate_file, internal::names_of(certificate, 5),
@@ -333,10 +333,10 @@ Result<ServerContext> ServerContext::make(const ServerOptions& options) {
         options.client_certificates == ClientCertificates::Required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0;
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | required, &internal::verified);
   }
-  // A session says which context it is of; with clients' certificates OpenSSL wants that.
+  // A session names its context, which OpenSSL requires if clients have certificates.
   constexpr unsigned char name[] = {'k', 'e', 'e', 'l'};
   SSL_CTX_set_session_id_context(ssl, name, sizeof name);
-  SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);  // Clients keep them, as tickets.
+  SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);  // The clients keep their sessions, as tickets.
   SSL_CTX_set_session_ticket_cb(ssl, &internal::ticket_is_made, &internal::ticket_is_read, nullptr);
   if (options.tickets) {
     context->ticket_keys.emplace(options.ticket_keys ? *options.ticket_keys : TicketKeys());

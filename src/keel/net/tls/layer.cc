@@ -14,11 +14,11 @@ namespace keel::tls {
 namespace {
 
 constexpr Duration close_timeout = 10_s;
-// What is sealed of one send before others get their turn: as much as the engine sends of a plain one.
+// The bytes of one send that are encrypted before others continue: as many as the engine sends of a plain send.
 constexpr std::size_t burst_bytes_max = 1 << 20;
-// How long handshakes are computed in a turn of their loop: one takes some 0.2 ms, and a burst must not delay other
-// connections. Those that are left wait for the next turn. New and waiting handshakes have this much time each, so that
-// waiting ones continue under any load.
+// The time for handshakes in one event-loop iteration. One handshake takes some 0.2 ms, and a burst must not delay
+// other connections; the remaining ones wait for the next iteration. New and waiting handshakes each have this much
+// time, so that waiting ones continue under any load.
 constexpr Duration handshakes_max = 250_us;
 
 class HandshakeTime {
@@ -108,7 +108,7 @@ bool Layer::send(io::Send& send) noexcept {
 void Layer::cancel(io::Op& send) noexcept {
   if (&send != sending_) return;
   send_failure_ = -ECANCELED;
-  // What is on its way is not the handshake's: half of a record is of no use to the peer.
+  // Bytes on their way are cancelled only if they belong to this send, and not to the handshake.
   sealed_ == 0 || send_.is_idle() ? post() : engine().cancel(send_);
 }
 
@@ -129,7 +129,7 @@ Error Layer::error(const char* doing, std::int32_t outcome) const noexcept {
   return Error::from_errno(doing, -outcome);
 }
 
-// The goodbye has to leave, but a peer that does not take it gets no more than some time.
+// Sends close_notify, with a time limit for a peer that does not receive it.
 void Layer::close() noexcept {
   is_closed_ = true;
   stop_timer();
@@ -141,10 +141,10 @@ void Layer::close() noexcept {
   }
   engine().cancel(receive_);
   if (!send_.is_idle()) Host::current().start_timer(timer_, Host::current().now() + close_timeout);
-  post();  // Somebody may be inside.
+  post();  // A caller may still be inside one of its functions.
 }
 
-// --- what comes in -------------------------------------------------------------------------------------------------
+// --- receiving -----------------------------------------------------------------------------------------------------
 
 void Layer::start_receiving() noexcept {
   if (receive_.paused && in_.empty()) engine().resume(receive_);
@@ -180,7 +180,7 @@ void Layer::received() noexcept {
 }
 
 void Layer::late() noexcept {
-  // What the peer does not take is in the way of a send that waits.
+  // Unsent bytes that the peer does not receive would block the waiting send.
   if (!send_.is_idle()) engine().cancel(send_);
   if (is_closed_) return;
   const auto limit = records_.handshake_timeout();
@@ -190,7 +190,7 @@ void Layer::late() noexcept {
   advance({});
 }
 
-// The bytes that have just arrived, after those that have waited.
+// Processes the waiting bytes, and then the ones that have just arrived.
 void Layer::advance(std::string_view fresh) noexcept {
   try {
     if (in_.empty()) {
@@ -219,10 +219,10 @@ void Layer::advance(std::string_view fresh) noexcept {
     }
   }
   flush();
-  // The peer's messages could not be read without room for our replies.
+  // Reading needs room for our replies to the peer's messages.
   const bool may_read = is_wanted() || !records_.is_established();
   if (!in_.empty() && may_read && !cancelling_ && send_.is_idle()) post();
-  // No more is taken of the peer before that: what it sends has to wait in the kernel.
+  // Until then receiving is paused, and further bytes wait in the kernel.
   if (!is_closed_ && receive_.pending) {
     if (!in_.empty() && !receive_.paused) engine().pause(receive_);
     if (in_.empty() && may_read && receive_.paused && failure_ == 0) engine().resume(receive_);
@@ -230,7 +230,7 @@ void Layer::advance(std::string_view fresh) noexcept {
   end_receiving();
 }
 
-// Continues with the handshake, and delivers as long as that is wanted.
+// Continues with the handshake, and delivers bytes while the transport wants them.
 void Layer::read_from(std::string_view& wire, bool has_waited) noexcept {
   char plain[Records::plain_bytes_max];
   while (failure_ == 0 && !cancelling_ && !is_closed_) {
@@ -247,7 +247,8 @@ void Layer::read_from(std::string_view& wire, bool has_waited) noexcept {
   }
 }
 
-// Says so where nothing more will be delivered. The last thing that happens: the transport may be closed from inside.
+// Reports the end if nothing more will be delivered. Must be the caller's last action, because the transport may be
+// closed during the call.
 void Layer::end_receiving() noexcept {
   Transport* const to = transport();
   if (to == nullptr) return;
@@ -277,9 +278,9 @@ void Layer::fail_with(const Error& error) noexcept {
   fail_with(-EPROTO);
 }
 
-// --- what goes out -------------------------------------------------------------------------------------------------
+// --- sending -------------------------------------------------------------------------------------------------------
 
-// Seals more of what is to be sent; whether there was any, and room for it.
+// Encrypts more of the send; returns whether there were bytes, and room for them.
 bool Layer::seal() noexcept {
   if (sending_ == nullptr || is_taken_ || !records_.is_established() || failure_ < 0 || send_failure_ < 0) return false;
   if (burst_ >= burst_bytes_max) {
@@ -289,7 +290,7 @@ bool Layer::seal() noexcept {
   char gathered[Records::plain_bytes_max];
   std::size_t sealed_now = 0;
   while (part_ < sending_->part_count && records_.output().size() < Records::output_bytes_max) {
-    // Several short parts leave in one record.
+    // Several short parts are joined in one record.
     std::size_t size = 0;
     std::uint32_t part = part_;
     std::size_t offset = offset_;
@@ -300,7 +301,7 @@ bool Layer::seal() noexcept {
       const std::string_view some = rest.substr(0, sizeof gathered - size);
       const bool is_last = part + 1 == sending_->part_count;
       if (size == 0 && (is_last || some.size() == sizeof gathered)) {
-        bytes = some;  // Where it lies.
+        bytes = some;  // Without a copy.
       } else if (!some.empty()) {
         std::memcpy(gathered + size, some.data(), some.size());
         bytes = {gathered, size + some.size()};
@@ -318,7 +319,7 @@ bool Layer::seal() noexcept {
         fail_with(sealed.error());
         return false;
       }
-      // There was room for it.
+      // The room was checked, so all of it must have been encrypted.
       if (*sealed != bytes.size()) {
         fail_with(Error(Code::Internal, "OpenSSL did not seal a record whole"));
         return false;
@@ -352,7 +353,7 @@ void Layer::flush() noexcept {
   if (!send_.is_idle()) return;
   if (has_said_end_ && !is_closed_ && !std::exchange(is_shut_, true)) engine().shutdown_write(fd());
   if (sending_ == nullptr) return;
-  // The last thing that happens: more may be sent from inside.
+  // Must come last, because the callbacks may send more.
   if (send_failure_ < 0 || out_failure_ < 0 || failure_ < 0) {
     finish_send(send_failure_ < 0 ? send_failure_ : failure_ < 0 ? failure_ : out_failure_);
   } else if (records_.is_established() && (is_taken_ || sending_->part_count == 0)) {
@@ -360,7 +361,7 @@ void Layer::flush() noexcept {
   }
 }
 
-// The flight is over.
+// The engine's send of encrypted bytes has completed.
 void Layer::land() noexcept {
   flight_.release();
   flown_ += std::exchange(send_.sent, 0);

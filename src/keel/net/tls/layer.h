@@ -7,15 +7,16 @@
 //
 // Errors:    outcome() and a send's result are -EPROTO for what Records (net/tls/records.h) reports, Transport::error()
 //            gives its Error; the same for a handshake that takes longer than its context allows (DeadlineExceeded).
-//            The end of a connection without close_notify is one as well, of the receiving alone. Other errnos are the
-//            engine's.
+//            A connection that ends without close_notify fails in the same way, but only for receiving. Other errnos
+//            come from the engine.
 // Lifetime: like every TransportLayer.
-// Closing:   says close_notify and waits until that has left, for at most 10 s.
-// Memory:    Records', and 64 KiB of a large send at a time. What comes while its transport is paused waits in the
-//            kernel, beyond what had come already.
-// Fairness: handshakes compute for at most about half a millisecond in a turn of the loop; the others wait for
+// Closing:   sends close_notify, and waits at most 10 s until it has been sent.
+// Memory:    that of Records, and 64 KiB of a large send at a time. While its transport is paused, further bytes wait
+//            in the kernel.
+// Fairness: handshakes compute for at most about half a millisecond in an event-loop iteration; the others wait for
 //            the next one.
-// Cost:      beside Records' one copy of what is sent, into records; received bytes are decrypted where they are read.
+// Cost:      that of Records, which copies sent bytes once into records; received bytes are decrypted into the reader's
+//            memory.
 
 #pragma once
 
@@ -97,12 +98,12 @@ class Layer final : public TransportLayer {
   bool ending_ = false;        // Set by end_receive().
   bool cancelling_ = false;    // Set by cancel_receive().
   bool has_ended_ = false;     // The stream of bytes has ended.
-  bool is_cut_ = false;        // It ended without close_notify.
+  bool is_cut_ = false;        // The stream ended without close_notify.
   bool wants_end_ = false;     // close_notify is to be sent.
   bool has_said_end_ = false;  // close_notify was sent.
   bool is_shut_ = false;       // After that, the kernel's side of the socket was shut down for writing.
   bool is_shut_down_ = false;
-  bool is_reset_ = false;  // Closing waits for nothing.
+  bool is_reset_ = false;  // Closing does not wait.
   bool is_closed_ = false;
   bool is_posted_ = false;
   bool is_taken_ = false;  // The bytes of sending_ are encrypted.
@@ -115,7 +116,7 @@ class Layer final : public TransportLayer {
   std::uint32_t part_ = 0;    // The first part of sending_ that is not encrypted.
   std::size_t offset_ = 0;    // Encrypted bytes of that part.
   std::uint64_t sealed_ = 0;  // Encrypted bytes of sending_ altogether.
-  std::size_t burst_ = 0;     // Bytes encrypted in this turn.
+  std::size_t burst_ = 0;     // Bytes encrypted in this iteration.
   std::uint64_t flown_ = 0;   // Bytes on the wire from sends that the engine has completed.
   Buffer in_;                 // Bytes received while the transport was paused.
   Buffer flight_;

@@ -20,7 +20,7 @@ using internal::BioPointer;
 using internal::SessionPointer;
 using internal::SslPointer;
 
-// Above this, nothing is taken from OpenSSL: more than a flight, and the reply to one record.
+// The most output before OpenSSL is not asked for more: larger than a handshake flight and a reply to one record.
 constexpr std::size_t output_bytes_most = Records::output_bytes_max + 160 * 1024;
 
 Error from_peer(Code code, const std::string& text) { return Error::text(code, text).from_environment(); }
@@ -90,7 +90,7 @@ Error error_of(unsigned long code, bool is_established) {
                                        (words != nullptr ? words : "OpenSSL does not say why"));
 }
 
-// The reason of a failure: the protocol's where there is one, not that of the cipher below.
+// The reason of a failure: that of the protocol if there is one, else that of the cipher.
 unsigned long first_of_protocol() noexcept {
   const unsigned long first = ERR_peek_error();
   for (unsigned long code = ERR_get_error(); code != 0; code = ERR_get_error()) {
@@ -105,8 +105,8 @@ bool is_address(const std::string& host) {
   return address != nullptr;
 }
 
-// Wipes a key that was made for one handshake. OpenSSL would keep it as long as the connection, though what is
-// encrypted now has keys of its own; the empty object stays.
+// Wipes a key that was made for one handshake. OpenSSL would keep it for the life of the connection, although data is
+// encrypted with other keys; only the empty object stays.
 void forget(EVP_PKEY* key) noexcept { EVP_PKEY_set_type(key, EVP_PKEY_X25519); }
 
 void forget_handshake_keys(SSL* ssl) noexcept {
@@ -136,7 +136,7 @@ struct Records::State {
   }
 
   ~State() {
-    // A session may be resumed also without close_notify, as long as it had no error.
+    // A session without an error may be resumed, even if its connection ended without close_notify.
     if (is_established && !failure) SSL_set_shutdown(ssl.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
   }
 
@@ -187,9 +187,9 @@ struct Records::State {
   }
   static long control(BIO*, int command, long, void*) noexcept { return command == BIO_CTRL_FLUSH ? 1 : 0; }
 
-  // --- what OpenSSL answers
+  // --- results of OpenSSL
 
-  // The error of a call that returned `result`: none where more bytes have to be received or sent first.
+  // The error of a call that returned `result`: success if bytes have to be received or sent first.
   Result<> judge(int result) {
     switch (SSL_get_error(ssl.get(), result)) {
       case SSL_ERROR_WANT_READ:
@@ -238,15 +238,15 @@ struct Records::State {
     return {};
   }
 
-  // Before a record. Not while an update is on its way already: the next record tries it again.
+  // Called before a record. Does nothing while an update is in progress; the next record tries again.
   void renew_keys() noexcept {
     if (SSL_version(ssl.get()) != TLS1_3_VERSION) return;
     if (SSL_key_update(ssl.get(), SSL_KEY_UPDATE_REQUESTED) == 1) sealed = 0;
     ERR_clear_error();
   }
 
-  // For a ticket OpenSSL makes a buffer of 16 KiB to write from, and keeps it until the next write: which an idle
-  // client does not do. A write of nothing sends nothing.
+  // To send a ticket, OpenSSL allocates a buffer of 16 KiB and keeps it until the next write. An idle client does not
+  // write, so this writes zero bytes, which sends nothing and frees the buffer.
   void release_write_buffer() noexcept {
     std::size_t written = 0;
     SSL_write_ex(ssl.get(), "", 0, &written);
@@ -259,12 +259,12 @@ struct Records::State {
   Buffer out;
   std::optional<Error> failure;
   std::string identity;
-  std::uint32_t sealed = 0;  // Records of this side since its keys are new.
+  std::uint32_t sealed = 0;  // Records sent since this side's keys were last changed.
   bool is_established = false;
   bool has_peer_finished = false;
   bool has_finished = false;
   bool is_without_memory = false;
-  SslPointer ssl;  // Goes first: it looks at the others.
+  SslPointer ssl;  // Declared last, and so destroyed first, because it uses the other members.
 };
 
 Records::Records(const ServerContext& context) : state_(std::make_unique<State>(context.context_)) {}
@@ -274,12 +274,12 @@ Records::Records(const ClientContext& context, std::string_view host)
   KEEL_EXPECT(!host.empty(), "TLS needs the host that the peer's certificate must be valid for");
   std::string& name = state_->connection.host;
   name = host;
-  // The trailing dot belongs to DNS names, not to those of certificates.
+  // A DNS name may end in a dot, but names in certificates do not.
   if (name.size() > 1 && name.back() == '.') name.pop_back();
   SSL* const ssl = state_->ssl.get();
   bool is_set = false;
   if (name.find('\0') != std::string::npos) {
-    // No host's name, and OpenSSL would take a part of it.
+    // Not a host name; OpenSSL would use only a part of it.
   } else if (state_->context->check != ServerCheck::Host) {
     is_set = is_address(name) || SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
   } else if (is_address(name)) {
@@ -289,7 +289,7 @@ Records::Records(const ClientContext& context, std::string_view host)
     is_set = SSL_set1_host(ssl, name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
   }
   if (!is_set) {
-    // Without them any host would do.
+    // Without the host name OpenSSL would accept a certificate for any host.
     ERR_clear_error();
     state_->failure.emplace(Error::text(Code::InvalidArgument, "'" + name.substr(0, 100) + "' is not a host for TLS"));
     return;

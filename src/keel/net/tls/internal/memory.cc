@@ -132,7 +132,7 @@ void* reallocate(void* block, std::size_t bytes, const char* file, int line) noe
   }
   if (KEEL_ADDRESS_SANITIZER) return std::realloc(block, bytes);
   void* const grown = allocate(bytes, file, line);
-  if (grown == nullptr) return nullptr;  // What was there stays.
+  if (grown == nullptr) return nullptr;  // The old block is unchanged.
   std::memcpy(grown, block, std::min<std::size_t>(bytes, ::malloc_usable_size(block)));
   release(block, file, line);
   return grown;

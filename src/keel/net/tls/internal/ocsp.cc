@@ -14,7 +14,8 @@ using BasicPointer = Owner<OCSP_BASICRESP, OCSP_BASICRESP_free>;
 using StorePointer = Owner<X509_STORE, X509_STORE_free>;
 using Issuers = Owner<STACK_OF(X509), [](STACK_OF(X509) * stack) noexcept { sk_X509_free(stack); }>;
 
-// Most have some 500 bytes, with a certificate of the responder 2 KB; each handshake that wants one carries it.
+// Most responses have some 500 bytes, with the responder's certificate 2 KB; they are sent in each handshake that asks
+// for one.
 constexpr std::size_t staple_bytes_max = 16 * 1024;
 // The clocks of a responder and of a server differ.
 constexpr std::int64_t clock_seconds = 300;

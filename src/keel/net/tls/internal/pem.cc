@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t file_bytes_max = 4 << 20;  // The system's own bundle has some 220 KB.
 
-// A text and where it is from. It is wiped: it may be a key.
+// A text and its origin. The text is wiped at the end, because it may be a key.
 struct Text {
   Text() = default;
   Text(Text&& other) noexcept : name(std::move(other.name)), bytes(std::exchange(other.bytes, {})) {}
@@ -41,7 +41,7 @@ Result<Text> read_text(const char* kind, const std::string& file, const std::str
   text.name = "the " + std::string(kind) + " '" + file + '\'';
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return Error::from_errno("open", errno).because(text.name);
-  text.bytes.resize(file_bytes_max + 1);  // Once: a vector that grows leaves copies.
+  text.bytes.resize(file_bytes_max + 1);  // Allocated once, because a growing vector would leave copies.
   std::size_t size = 0;
   ssize_t got = 0;
   do {
@@ -63,7 +63,7 @@ Result<BioPointer> reader(const Text& text) {
   return bio;
 }
 
-// Whether what ended a row of them was the end of the text.
+// Whether reading a list of objects has failed only because the text has ended.
 bool is_at_end() {
   const unsigned long code = ERR_peek_last_error();
   const bool at_end = ERR_GET_LIB(code) == ERR_LIB_PEM && ERR_GET_REASON(code) == PEM_R_NO_START_LINE;
