@@ -30,7 +30,7 @@ Duration pause_after(int failures, Duration first, Duration most) noexcept {
   return bound - random_part(bound / 2);
 }
 
-// How many beats, counted from `beat` on, lie before `at`.
+// The number of beats from `beat` on that are before `at`.
 std::uint64_t beats_before(Instant at, Instant beat, Duration period) noexcept {
   if (at <= beat) return 0;
   return static_cast<std::uint64_t>(((at - beat).count_ns() - 1) / period.count_ns() + 1);
@@ -99,7 +99,7 @@ struct BackgroundWork::Piece : Start<void> {
   Piece(BackgroundWork& of, Work&& w) : owner(of), work(std::move(w)) {}
   static void ended(StartCore& start) noexcept {
     auto& piece = static_cast<Piece&>(start);
-    // The error would be that of a stopped wait: run() keeps the errors of the work.
+    // The error could only come from stopping the wait: run() keeps the errors of the work.
     (void)piece.take();
     piece.owner.note_over(piece);
   }

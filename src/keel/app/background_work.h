@@ -25,7 +25,7 @@
 //             failures in a row backoff_first * 2^(n-1) go by, at most backoff_max, or at random up to half of that
 //             less. With every() the next run is the first beat after that (those left out: reason="backoff"), so
 //             it never runs more often than its period says. A background task that has run for longer than backoff_max
-//             begins to count anew.
+//             starts its count again.
 // Trace       Each run has a trace of its own: its log lines carry it, and calls of an http::Client pass it on.
 // Metrics     background_runs_total, background_failures_total, background_skipped_total{reason},
 //             background_run_seconds, background_running, background_last_success_timestamp_seconds, by `work`.
@@ -38,7 +38,7 @@
 //            status() on any.
 // Cancel:    stop() stops each run: what it awaits ends with Cancelled, which is no failure. What awaits
 //            nothing, or catches errors and continues, looks at (co_await this_task()).stop. A start() that is stopped
-//            leaves a run behind for stop().
+//            leaves a run for stop() to wait for.
 // Lifetime: it must be stopped before it is destroyed (checked), if any work has begun.
 // Cost:      a task for each piece of work, a timer while it waits; a lock and a log line at debug for each run.
 
@@ -76,7 +76,7 @@ struct BackgroundOptions {
   Duration backoff_max = 60_s;
 };
 
-// A piece of work, as it is now.
+// The current state of a piece of work.
 struct WorkStatus {
   enum class Kind : std::uint8_t { AtStart, Every, Background };
   enum class State : std::uint8_t { NotBegun, Waits, Runs, BacksOff, Ended };

@@ -23,11 +23,11 @@ struct Node : Binding {
   std::vector<Node*> from;              // The nodes that provide its needs.
   Node* needed_by = nullptr;            // The first node that needs it.
   std::uint32_t place = 0;              // Scoped, Given: the index in the table of a scope.
-  bool is_checked = false;              // Its needs have been checked; used by build().
+  bool is_checked = false;              // Used by build(): its needs have been checked.
   bool is_being_made = false;           // Singleton, Lazy; guarded by Core::making.
   std::atomic<void*> object = nullptr;  // Value, Singleton, Lazy: the object as the type that it provides.
   void* at = nullptr;                   // Singleton: the memory in which it was made.
-  // Values of the first instance; never written after that, even when workers make instances for their requests.
+  // Facts about the first instance; not changed afterwards, when workers make instances for their requests.
   std::atomic<std::int64_t> took_ns = -1;
   std::atomic<std::int32_t> order = -1;
 };
@@ -82,7 +82,7 @@ bool is_scoped(const Node& node) noexcept {
 
 struct Made {
   Made* before;
-  Made* transients;  // Its own, made for it.
+  Made* transients;  // The transient services that were made for this object.
   const Node* node;
   void* at;
 };

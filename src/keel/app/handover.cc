@@ -99,7 +99,7 @@ bool send_message(int fd, std::string_view text, int descriptor = -1) noexcept {
 }
 
 struct Message {
-  enum class Kind : std::uint8_t { Text, End, Nothing };  // Nothing: no message has come yet.
+  enum class Kind : std::uint8_t { Text, End, Nothing };  // Nothing: no message has arrived yet.
   Kind kind = Kind::End;
   std::string text = {};
   Descriptor descriptor = {};
@@ -306,7 +306,7 @@ void Handover::Server::work() noexcept {
     if (connection.is_open()) {
       greet(std::move(connection));
     } else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
-      Host::system().sleep(50_ms);  // Descriptors or memory have run out.
+      Host::system().sleep(50_ms);  // The process has run out of descriptors or memory.
     }
   }
 }

@@ -61,7 +61,7 @@ struct Health::Entry : Job {
   std::optional<metrics::Gauge> took;
 
   bool runs = false;
-  bool late = false;   // This run has passed its timeout.
+  bool late = false;   // Whether this run has exceeded its timeout.
   bool again = false;  // check_soon() was called during this run.
   Instant began;       // The start of the current run, or of the last one.
   Instant next;        // When the next run is due.
@@ -275,7 +275,7 @@ void Health::run_unlocked(std::unique_lock<std::mutex>& lock, Entry& entry) {
   finish(entry, std::move(result));
 }
 
-// A check may be due.
+// Set when a check may be due.
 void Health::wake() {
   wake_.notify_all();
   if (rounds_ != nullptr) rounds_->loop.start_timer(*rounds_, clock_->now());
@@ -308,7 +308,7 @@ Health::Entry* Health::pick(Instant& wake) {
   return nullptr;
 }
 
-// Whether everything that `entry` needs is well. If not, that is the result of the entry.
+// Whether all checks that `entry` needs have passed. If not, that is the result of the entry.
 bool Health::may_run(Entry& entry, Instant now) {
   for (const std::string& name : entry.options.needs) {
     const Entry* const need = find(name);

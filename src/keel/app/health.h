@@ -102,7 +102,7 @@ class Health {
   // Readiness fails from here on with `reason`: "draining".
   void drain(std::string_view reason);
 
-  // Appends the JSON and returns whether all is well.
+  // Appends the JSON, and returns whether the probe succeeds.
   bool live(Buffer& out);
   bool ready(Buffer& out);
   bool started(Buffer& out);

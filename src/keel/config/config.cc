@@ -220,7 +220,7 @@ class Loader {
     return settings;
   }
 
-  // The flag as it is shown when its value is missing or empty.
+  // The flag as messages show it when its value is missing or empty.
   std::string add_setting(std::string_view text, const char* flag, std::vector<Setting>& settings) {
     const std::size_t equals = text.find('=');
     const std::string path(text.substr(0, equals));
@@ -530,7 +530,7 @@ class Loader {
   const internal::Subject& subject_;
   const Sources& sources_;
   Style style_ = Style::File;
-  std::string place_;  // The file, variable or flag that is being applied.
+  std::string place_;  // The file, variable or flag whose value is being applied.
   std::vector<std::string> problems_;
   Origins origins_;
   std::size_t recorded_ = 0;

@@ -32,7 +32,7 @@
 //                 not in quotes. Aliases are expanded within bounds; duplicate keys, tags and more than 32 levels are
 //                 rejected.
 //   environment   KEEL_NETWORK__HTTP__PORT=8081: prefix, capitals, two underscores between levels, digits for the
-//                 place in a list (KEEL_THREAD__POOLS__0__SIZE; the place behind the last one appends).
+//                 place in a list (KEEL_THREAD__POOLS__0__SIZE; the place after the last one appends).
 //   command line  --network.http.port=8081 or --set network.http.port=8081; --config FILE names the file. The words
 //                 --help, --print-config and --check-config are left to command_line.h. A list or a whole section is
 //                 written as YAML: --thread.pools='[{name: database, size: 4}]'.
@@ -47,7 +47,7 @@
 //         a section: that all of it may. --help and --print-config show it.
 // Errors: InvalidArgument, all problems in one message, a line each (20 at most):
 //         "service.yaml:7: network.http.prot: unknown key; did you mean network.http.port?". Secrets are never shown,
-//         nor is a word behind a flag without a value, which may be one.
+//         nor is a word after a flag without a value, which may be one.
 //         A key that was renamed or removed is rejected with its successor (schema.h: renamed(), removed()).
 // Threads: any, one at a time.  Cost: start-up only.
 

@@ -191,7 +191,7 @@ class Schema {
 };
 
 namespace internal {
-// The end of the range, or the largest value of T if that is smaller.
+// The upper end of the range, or the largest value of T if that is smaller.
 template <class T>
 constexpr std::int64_t most_bytes(ByteSize end, std::int64_t unit) {
   constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();

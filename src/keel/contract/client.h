@@ -141,7 +141,7 @@ class Outcome {
   http::Status status() const noexcept { return status_; }
   // The value of the field with that name, several ones joined by commas; nullopt when there is none.
   std::optional<std::string> header(std::string_view name) const;
-  // The address that answered, after redirects.
+  // The URL that has responded, after redirects.
   const std::string& url() const noexcept { return url_; }
 
  protected:

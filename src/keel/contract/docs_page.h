@@ -8,9 +8,9 @@
 // It shows the document's contents as text, never as HTML. Its Content-Security-Policy allows no inline script, and
 // requests only to the service's own origin and to those in `origins`.
 //
-// All of them answer GET and HEAD, with an entity tag and 304, compressed with gzip for clients that accept it. Script
+// All of them support GET and HEAD, with an entity tag and 304, compressed with gzip for clients that accept it. Script
 // and style sheet have a hash of their content in their names and may be cached for ever. Addresses in the page are
-// relative, so it also works behind the prefix of a group or of a proxy.
+// relative, so it also works under the prefix of a group or of a proxy.
 //
 // Lifetime: the texts of `document` are kept as views: they are literals, or outlive the router.
 // Errors:   a path that does not begin with '/', or has anything but letters, digits and "/-._~", and an origin that is

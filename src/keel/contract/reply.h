@@ -6,7 +6,7 @@
 // without content may have any body, which is ignored. JSON and headers are read with the readers of the contract's
 // types, and checked just as a service checks its input.
 //
-// Errors:   Upstream, from the environment, with what was answered and what is wrong with it: another status, another
+// Errors:   Upstream, from the environment, with the response and what is wrong with it: another status, another
 //           media type, a body or a header that is not as its schema says (each violation with its pointer).
 // Lifetime: a Reply holds views; the values read from it own their text.
 

@@ -1,8 +1,8 @@
 // keel/contract/security.h — enforces who may call an operation, as its contract says: for generated code.
 //
 // A contract's `security` lists alternatives, each of which needs one or several schemes. They are tried in order. The
-// first alternative whose credentials are all present decides: the verdict of its verifiers is the answer. When no
-// alternative has all of its credentials, the answer is 401, with a WWW-Authenticate for each missing scheme. An
+// first alternative whose credentials are all present decides: its verifiers accept or reject the request. When no
+// alternative has all of its credentials, the response is 401, with a WWW-Authenticate for each missing scheme. An
 // alternative without schemes lets every request pass.
 //
 // Verifiers: functions of the class Security that the contract's code declares. Such a function ends as it should for

@@ -46,7 +46,7 @@ Timestamp Reader<Format>::seconds(const char* begin) {
          Duration::nanoseconds(static_cast<std::int64_t>(std::llround((real - floor) * 1e9)));
 }
 
-// For MessagePack; the head was read up to `behind`.
+// For MessagePack; the head ends at `behind`.
 template <class Format>
 Timestamp Reader<Format>::extension_time(std::uint64_t size, const char* behind) {
   if (size > static_cast<std::uint64_t>(end_ - behind)) {

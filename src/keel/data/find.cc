@@ -1,4 +1,4 @@
-// One value of a document by its JSON Pointer, in each format.
+// Finds one value of a document by its JSON Pointer, in each format.
 
 #include <charconv>
 #include <string>
@@ -12,7 +12,7 @@
 namespace keel {
 namespace {
 
-// Without its escapes; false when no token begins here.
+// Reads the next token and removes its escapes; false when there is none.
 bool next_token(std::string_view& pointer, std::string& token) {
   if (pointer.empty() || pointer.front() != '/') return false;
   const std::size_t end = pointer.find('/', 1);

@@ -29,7 +29,7 @@ void require_depth(int depth) {
               "would accept it");
 }
 
-// -1, 0, 1, exactly, or 2 for a value that is not a number.
+// Compares two numbers exactly: -1, 0 or 1; 2 when one of them is not a number.
 int compare(double real, std::int64_t whole) noexcept {
   if (std::isnan(real)) return 2;
   if (real >= 0x1p63) return 1;

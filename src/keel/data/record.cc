@@ -206,7 +206,7 @@ Record::Value& Record::Storage::field(Block*& block, std::string_view name, Aren
   Value key;
   set_text(key, Kind::String, name, arena);
   block = grow(block, true, arena);
-  name = key.text();  // It may have been within the block.
+  name = key.text();  // It may have been stored in the block.
   if (block->size != 0 && block->is_sorted) block->is_sorted = Block::is_before(block->name(block->size - 1), name);
   if (block->has_order()) {
     std::uint32_t* const at = block->lower_bound(name);
@@ -237,7 +237,7 @@ void Record::Storage::erase(Block* block, std::size_t index, Arena* arena) noexc
   --block->size;
 }
 
-// Nothing becomes deeper than it is in one of the two.
+// The result is not nested more deeply than the deeper one of the two.
 void Record::Storage::merge(Block*& to, const Block* from, Arena* arena) {
   for (std::size_t i = 0; from != nullptr && i < from->size; ++i) {
     const Value& value = from->values()[2 * i + 1];
@@ -316,7 +316,7 @@ const Record::Value* Record::Value::at(std::string_view path) const {
   return path.empty() ? this : resolve(nullptr, this, path);
 }
 
-// From `fields`, or from `whole`.
+// The value comes from `fields`, or else from `whole`.
 const Record::Value* Record::Value::resolve(const Block* fields, const Value* whole, std::string_view path) {
   if (is_plain(path)) {
     if (whole == nullptr) return fields != nullptr ? fields->find(path) : nullptr;

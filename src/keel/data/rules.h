@@ -53,7 +53,7 @@ struct Bound {
         whole(whole_of(value)) {}
   enum class Kind : std::uint8_t { Signed, Unsigned, Real } kind;
   double real;
-  std::uint64_t whole;  // 0 for a Real.
+  std::uint64_t whole;  // Unused for a Real.
 
   template <class T>
   static constexpr std::uint64_t whole_of(T value) noexcept {

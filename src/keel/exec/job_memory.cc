@@ -19,7 +19,7 @@ constexpr int class_of(std::size_t bytes) noexcept { return bytes <= line ? 0 : 
 constexpr std::size_t size_of(int i) noexcept { return line << i; }
 static_assert(size_of(class_count - 1) == job_block_max);
 
-// A free block. The first one of a magazine also links the depot.
+// A free block. The first block of a magazine also links the magazines in the depot.
 struct Block {
   Block* next;
   Block* next_magazine;
@@ -31,7 +31,7 @@ struct Magazine {
   std::size_t count = 0;
 };
 
-// The blocks that threads have too many of.
+// The depot: magazines of blocks that threads do not need.
 struct Depot {
   std::mutex mutex;
   Block* magazines = nullptr;

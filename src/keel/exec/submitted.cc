@@ -11,7 +11,7 @@
 namespace keel {
 namespace {
 
-// A thread that waits for one of several submissions.
+// The wait of a thread for one or several submissions.
 class Parked : public Submission::Listener {
  public:
   Parked() noexcept : Listener{&on_done} {}

@@ -173,8 +173,7 @@ class EpollEngine final : public SystemEngine {
   }
   void close(int fd) noexcept override {
     Descriptor& at = descriptors_.at(fd);
-    KEEL_CHECK(at.in == nullptr && at.out == nullptr,
-               "a descriptor can be closed only when no operation is pending on it");
+    KEEL_CHECK(at.in == nullptr && at.out == nullptr, "a descriptor with a pending operation cannot be closed");
     // Another process may share the listening socket; then closing it here does not end what epoll watches.
     if (at.listens) remove(fd, at);
     const std::uint32_t generation = at.generation + 1;

@@ -65,14 +65,14 @@ void announce_space() noexcept {
   if (s.space_waiters.load(std::memory_order_seq_cst) != 0) futex_wake_all(s.space_signal);
 }
 
-// Records of one rank compete in a flood: what each request logs, what is degraded, what is wrong.
+// The rank of a level. In a flood, only records of the same rank displace each other: per request, degraded, wrong.
 int rank_of(Level level) noexcept { return level >= Level::Error ? 2 : level == Level::Warn ? 1 : 0; }
 
 Level level_of(const internal::RecordHeader& header) noexcept {
   return static_cast<Level>(header.level & ~internal::has_trace);
 }
 
-// How often it finds the tail held by the reader before it drops the newest record instead.
+// How many times it tries to take the tail from the reader before it drops the newest record instead.
 constexpr int discard_patience = 64;
 
 }  // namespace
@@ -124,7 +124,7 @@ void RingBody::add_dropped(Counts& to) const noexcept {
 }
 
 std::uint64_t RingBody::share(Level level) const noexcept {
-  static constexpr std::uint64_t kept_free[] = {4, 8};  // One part in this many.
+  static constexpr std::uint64_t kept_free[] = {4, 8};  // One part in this many is kept free for higher ranks.
   const int rank = rank_of(level);
   return rank == 2 ? capacity_ : capacity_ - capacity_ / kept_free[rank];
 }

@@ -30,7 +30,7 @@ class RepeatedState {
   void leave(Instant now) noexcept;
 
   enum class Say : std::uint8_t { Nothing, GoesOn, Over };
-  // Returns what has to be logged. After Over the state can begin again.
+  // Returns which line has to be logged. After Over the state can begin again.
   Say look(Instant now) noexcept;
 
   // The count, start and end of the current state; once it is over, those of the last one.

@@ -9,7 +9,7 @@
 //
 // run() calls the function and awaits the task or operation that it returns. A failure is an error for which
 // options.fails returns true. Cancelled and ResourceExhausted do not count: the caller stopped, or one of our own
-// limits was reached. Every other error counts as a response, like a result. For code that judges outcomes itself:
+// limits was reached. Every other error counts as a success, like a result. For code that judges outcomes itself:
 //
 //   std::optional<CircuitBreaker::Call> call = breaker.admit(now);
 //   if (!call) return fail(Code::Unavailable, "the circuit is open");
@@ -136,7 +136,7 @@ class CircuitBreaker {
   const CircuitBreakerOptions options_;
   std::array<Slice, slices> window_;
   std::uint64_t era_ = 0;  // Changes with the state.
-  Instant open_until_;     // Open until then, and half open from then on, when is_tripped_.
+  Instant open_until_;     // If is_tripped_: open until this time, and half open afterwards.
   std::uint32_t calls_ = 0;
   std::uint32_t good_probes_ = 0;
   bool is_tripped_ = false;

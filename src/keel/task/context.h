@@ -55,14 +55,15 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   const Span* span() const noexcept { return span_; }
   void set_span(const Span* span) noexcept { span_ = span; }
   Executor* home() const noexcept { return home_; }
-  // Throws a Bug (base/bug.h) if the caller is not on the context's home, where contexts below it have to be opened.
+  // Throws a Bug (base/bug.h) if the caller is not on the context's home, the only place where contexts below it may be
+  // opened.
   void expect_home(std::source_location place) const {
     if (home_ != nullptr && home_ != Executor::current()) [[unlikely]]
       is_away(place);
   }
 
-  // For Start: records the coroutine that begins in it, by an address of its code, and that it waits, started by plain
-  // code.
+  // For Start: records the coroutine that plain code starts in it, by an address of its code, for reports of waiting
+  // tasks.
   void set_code(const void* code) noexcept { code_ = code; }
   void note_waiting() noexcept {
     if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
@@ -104,7 +105,7 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   Instant deadline_ = Instant::never();
   const Span* span_ = nullptr;
   bool is_source_ = false;
-  bool is_below_source_ = false;  // Until it is closed.
+  bool is_below_source_ = false;  // Whether its parent is a StopSource.
   // For a Start: whether its task has begun and not ended. Stored here, where it needs no additional memory.
   bool is_running_ = false;
   std::uint8_t reason_ = running;  // Accessed by atomic builtins: <atomic> is a third of what this header would cost.

@@ -99,7 +99,8 @@ bool Frame::start_for(StartCore& owner, Context& context) noexcept {
   return start(Trampoline::state());
 }
 
-// Returns what had arrived before; the second to arrive continues.
+// Records the arrival of the child's end or of the parent's suspension, and returns the earlier arrivals; the second
+// one continues.
 Frame::Meeting Frame::meet(Meeting arrival) noexcept {
   static_assert(sizeof(Meeting) == 1);
   auto* word = reinterpret_cast<std::uint8_t*>(&meeting_);

@@ -17,7 +17,7 @@
 // The order of events: start() once; when it returned false, wake() exactly once, never inside start(); then take()
 // once, and the object is destroyed. cancel() may be called at most once between start() and wake(), and may call
 // wake() itself. When the task's context was stopped or is past its deadline, start() is not called at all and the
-// await ends with the reason, unless the leaf was made with `WhenStopped::Begins`. A response Cancelled becomes
+// await ends with the reason, unless the leaf was made with `WhenStopped::Begins`. A result Cancelled becomes
 // DeadlineExceeded when the deadline was the reason.
 //
 // Operations that wait in large numbers may have
@@ -51,7 +51,7 @@ class Leaf {
   using Cancel = void (*)(Leaf&) noexcept;
   enum class WhenStopped : std::uint8_t { IsRefused, Begins };
 
-  // The part that the awaiting side uses.
+  // The functions that the awaiting coroutine uses.
   struct Kind {
     void (*arrive)(Leaf&) noexcept;  // Takes the result and resumes or ends the task.
     const std::type_info* type;
@@ -60,7 +60,7 @@ class Leaf {
   Leaf(const Leaf&) = delete;
   Leaf& operator=(const Leaf&) = delete;
 
-  // For the awaiting side.
+  // Used by the awaiting coroutine.
   enum class Progress : std::uint8_t { Refused, Waits, Complete };
   void set_awaited(Frame& frame, const Kind& kind) noexcept {
     frame_ = &frame;

@@ -121,7 +121,7 @@ class Scope : private Context {  // The context of its tasks.
   std::size_t running_ = 0;
   std::optional<Error> first_error_;
   Join* joining_ = nullptr;
-  const std::source_location place_;  // Where it is declared.
+  const std::source_location place_;  // The place of its declaration.
 };
 
 class Scope::Join : public Leaf {

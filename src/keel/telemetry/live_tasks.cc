@@ -33,12 +33,12 @@ std::string_view name_of(LiveTask::State state) {
 struct LiveTasks::Answer {
   int worker = 0;
   bool has_come = false;
-  Instant at;  // By the worker's clock.
+  Instant at;  // The time on the worker's clock.
   std::size_t live = 0;
-  std::vector<LiveTask> tasks;  // At most the first ones.
+  std::vector<LiveTask> tasks;  // Only the first ones, up to a limit.
 };
 
-// It outlives a call that no longer waits for its answer; until the answer has arrived, the worker is not asked again.
+// Outlives a call that no longer waits for its result; until the result has arrived, the worker is not asked again.
 struct LiveTasks::Question : Job {
   explicit Question(io::Loop& on)
       : Job([](Job& job) noexcept {

@@ -24,7 +24,7 @@
 namespace keel::telemetry {
 namespace {
 
-constexpr int patience_ms = 1000;  // For a pipe or terminal that accepts nothing, the first time.
+constexpr int patience_ms = 1000;  // The first pause for a pipe or terminal that accepts nothing.
 
 bool is_same_file(int a, int b) {
   struct stat first{};
@@ -33,7 +33,7 @@ bool is_same_file(int a, int b) {
          first.st_ino == second.st_ino;
 }
 
-// A full disk may leave it so. Best effort: a file may be write-only.
+// A full disk may leave an incomplete line. Best effort: a file may be write-only.
 bool ends_within_a_line(const std::string& path) {
   struct stat facts{};
   if (::stat(path.c_str(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_size == 0) return false;
@@ -263,7 +263,7 @@ struct LogWriter::State {
   std::atomic<std::uint64_t> lines_lost = 0;
   std::atomic<bool> stopping = false;
   std::atomic<pid_t> thread_id = 0;                        // The writer's thread.
-  std::atomic<void (*)() noexcept> last_record = nullptr;  // What flush_from_signal() asks for, until it is done.
+  std::atomic<void (*)() noexcept> last_record = nullptr;  // The request of flush_from_signal(), until it is done.
   std::unique_ptr<Thread> thread;
   std::vector<metrics::GaugeFunction> exposed;
 };
@@ -297,7 +297,7 @@ Result<std::unique_ptr<LogWriter>> LogWriter::make(LogWriterOptions options) {
                                       self->turn();
                                     },
                                     state});
-    writer->flush();  // What was recorded before the hook was there.
+    writer->flush();  // Writes the records that were made before the hook was set.
   }
   return writer;
 }

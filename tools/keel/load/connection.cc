@@ -61,7 +61,7 @@ void Connection::connected() noexcept {
   generator_.opened();
   transport_.receive();
   const Instant now = loop.now();
-  // Requests that an earlier connection had sent and that its server announced not to answer.
+  // Requests that an earlier connection had sent and that its server announced not to respond to.
   for (std::size_t i = 0; i < count_; ++i) {
     Outstanding& carried = outstanding_[place(i)];
     carried.sent = now;
@@ -181,7 +181,7 @@ void Connection::finish_answer(std::string_view last) noexcept {
     has_expected_body = !body_is_too_long_ && request.request->check().has_body(body, generator_.arena());
   }
   generator_.answered(request, reader_.head().status, has_expected_body);
-  // Requests after the last one that the server wants to answer are sent again on the next connection.
+  // Requests after the last one that the server will respond to are sent again on the next connection.
   if (!reader_.head().keep_alive || (closes_ && count_ == 0)) return begin_close();
   if (count_ != 0) begin_answer();
 }

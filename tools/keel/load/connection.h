@@ -1,7 +1,7 @@
 // One connection of a generator: a state machine on a transport.
 //
 // It sends what the generator gives it while it has room, with one write for all requests that became due in a call,
-// and reads the answers without copying them. Failures are reported to the generator by kind, and the connection is
+// and reads the responses without copying them. Failures are reported to the generator by kind, and the connection is
 // reopened: immediately if it had brought a response before, else after a pause.
 //
 // Threads: the generator's loop.
@@ -75,8 +75,8 @@ class Connection : public Link {  // The generator uses the link for its list of
   Member<io::SendPart, Connection, &Connection::has_sent> send_;
   State state_ = State::Closed;
   bool ends_ = false;        // It ends permanently.
-  bool closes_ = false;      // The last request of this connection has been staged, or the last answer announced.
-  bool has_answer_ = false;  // Whether this connection has brought an answer.
+  bool closes_ = false;      // The last request of this connection has been staged, or the last response announced.
+  bool has_answer_ = false;  // Whether this connection has brought a response.
   Instant since_;            // Connecting: since when; Waiting: until when.
   std::uint64_t begun_ = 0;  // The number of requests on this connection.
   std::size_t first_ = 0;    // The oldest entry of outstanding_, which is a ring.
@@ -84,7 +84,7 @@ class Connection : public Link {  // The generator uses the link for its list of
   const std::size_t depth_;  // The size of the ring.
   std::vector<Outstanding> outstanding_;
   http::ResponseReader reader_;
-  Buffer body_;  // The body of the current answer, if it is checked and comes in pieces.
+  Buffer body_;  // The body of the current response, if it is checked and comes in pieces.
   bool body_is_too_long_ = false;
   std::string_view staged_text_;  // A single fixed request: sent without a copy;
   Buffer staged_;                 // else all of them, one after the other.

@@ -128,7 +128,7 @@ void Generator::count_error(Failure failure) noexcept {
 }
 
 void Generator::failed(const Connection::Outstanding& request, Failure failure) noexcept {
-  if (is_stopped_) {  // If the run is stopped, a missing answer is not counted as a failure.
+  if (is_stopped_) {  // If the run is stopped, a missing response is not counted as a failure.
     if (request.intended >= measured_from_) --tally_.due;
     return;
   }

@@ -1,4 +1,4 @@
-// The load of one thread: its connections, what is sent on them and when, and the answers.
+// The load of one thread: its connections, what is sent on them and when, and the responses.
 //
 //   Generator generator(loop, mix, plan, thread, Host::current().now() + 10_ms);
 //   while (!generator.is_finished()) {
@@ -11,7 +11,7 @@
 // advance; a due request waits for a connection with room if necessary, and its latency begins when it was due. A timer
 // also sends due requests, with a precision of a millisecond: in a simulation there is nothing else.
 //
-// After the measured time nothing new begins; outstanding requests still have their time limit to be answered.
+// After the measured time nothing new begins; outstanding requests still have their time limit.
 //
 // Threads:  the loop's. progress() may be read on any.
 // Lifetime: loop, mix and plan must outlive it; it must be finished before it is destroyed.
@@ -67,7 +67,7 @@ struct Plan {
 
 // Values that are visible from outside while it runs.
 struct Progress {
-  SingleWriterCounter answers;  // All answers, including those of the warm-up.
+  SingleWriterCounter answers;  // All responses, including those of the warm-up.
   SingleWriterCounter errors;
   SingleWriterCounter open;                      // Open connections.
   std::atomic<std::int64_t> latency_max_ns = 0;  // The maximum since it was last set to 0.

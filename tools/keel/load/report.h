@@ -32,7 +32,8 @@ std::string json(const Options& options, const Report& report);
 // One line that replaces the previous one on a terminal.
 std::string live_line(const View& view);
 
-// Warnings: answers that were not as expected, requests without an answer, and a part in which no request was measured.
+// Warnings: responses that were not as expected, requests without a response, and a part in which no request was
+// measured.
 bool has_errors(const Report& report) noexcept;
 
 }  // namespace keel::load

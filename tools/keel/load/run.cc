@@ -106,7 +106,7 @@ class Worker {
     set(State::Finished);
   }
 
-  // If a client sleeps whenever there is no answer yet, the server has to wake it: that costs the server's core time,
+  // If a client sleeps whenever there is no response yet, the server has to wake it: that costs the server's core time,
   // and the measured rate is some percent lower.
   void turn_until_finished(Duration busy_poll) noexcept {
     Instant now = loop_->precise_now();

@@ -54,8 +54,8 @@ struct Setting {
   std::vector<int> cores;
   int server_pid = 0;
   int server_cores = 0;
-  // How long a thread polls for answers before it sleeps; none: busy_poll_default if has_core_each(), otherwise not at
-  // all.
+  // How long a thread polls for responses before it sleeps; none: busy_poll_default if has_core_each(), otherwise not
+  // at all.
   std::optional<Duration> busy_poll;
 };
 constexpr Duration busy_poll_default = 20_us;
@@ -67,16 +67,16 @@ struct Measurement {
   Tally tally;
   Duration measured;
   double offered = 0;   // Requests due per second of the measured time.
-  double achieved = 0;  // Answers per second within the measured time.
+  double achieved = 0;  // Responses per second within the measured time.
   bool is_open = false;
   bool is_interrupted = false;
   std::string engine;
   int threads = 1;
   double client_utilisation = 0;             // CPU seconds per second and thread, without busy polling.
   double client_busy_polling = 0;            // Seconds per second and thread in which it found nothing to do.
-  double client_cpu_us = 0;                  // Per answer, without busy polling.
+  double client_cpu_us = 0;                  // Per response, without busy polling.
   std::optional<double> server_utilisation;  // CPU seconds per second and core of the server.
-  std::optional<double> server_cpu_us;       // Per answer.
+  std::optional<double> server_cpu_us;       // Per response.
   bool is_client_bound() const noexcept { return server_utilisation && *server_utilisation < 0.95; }
 };
 
@@ -84,7 +84,7 @@ struct Measurement {
 struct View {
   Duration elapsed;  // Since the first connection.
   Duration whole;
-  double rate;  // Recent answers per second.
+  double rate;  // Recent responses per second.
   std::uint64_t errors;
   std::uint64_t open;
   Duration latency_max;  // The recent maximum.

@@ -21,7 +21,7 @@ enum class Failure : std::uint8_t {
   Reset,       // The connection was reset before the response came.
   Closed,      // The connection ended before the first byte of a response.
   Short,       // The connection ended within a response.
-  Timeout,     // No complete answer in time.
+  Timeout,     // No complete response in time.
   Protocol,    // The received bytes are not a response, or there was no request for it.
   Status,      // Not the expected status.
   Body,        // Not the expected body.
@@ -38,20 +38,20 @@ struct Second {
 
 struct Tally {
   std::uint64_t due = 0;        // Requests that began in the measured time.
-  std::uint64_t answers = 0;    // Complete answers to these, whether as expected or not.
-  std::uint64_t completed = 0;  // Answers that came within the measured time, to any request.
+  std::uint64_t answers = 0;    // Complete responses to these, whether as expected or not.
+  std::uint64_t completed = 0;  // Responses that came within the measured time, to any request.
   // How many entries of `latency` had no response; they count with the time that they had waited.
   std::uint64_t waiting = 0;
-  std::array<std::uint64_t, 6> by_class = {};     // Answers by the first digit of the status code.
-  std::array<std::uint64_t, 600> by_status = {};  // All answers by status code, including those of the warm-up.
+  std::array<std::uint64_t, 6> by_class = {};     // Responses by the first digit of the status code.
+  std::array<std::uint64_t, 600> by_status = {};  // All responses by status code, including those of the warm-up.
   std::array<std::uint64_t, failure_count> failures = {};
   std::uint64_t connections = 0;  // The number opened, in total.
   std::uint64_t bytes_sent = 0;   // In total.
   std::uint64_t bytes_received = 0;
   Histogram latency;            // From the intended beginning in an open loop, from the sending in a closed one.
   Histogram service;            // From the sending.
-  Histogram other_status;       // Like `latency`, for answers with an unexpected status.
-  std::vector<Second> seconds;  // For the measured time, by the time of the answer.
+  Histogram other_status;       // Like `latency`, for responses with an unexpected status.
+  std::vector<Second> seconds;  // For the measured time, by the time of the response.
 
   void add(const Tally& other);
   std::uint64_t errors() const noexcept;

@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view service_address = "10.0.0.1";
 constexpr int workers_of_a_test = 2;
 constexpr Duration task_time_max = 24_h;
-constexpr int starts_max = 4;  // The last start is without disk faults.
+constexpr int starts_max = 4;  // After this many faulty starts, one is made without disk faults.
 
 bool one_lives = false;
 
@@ -90,7 +90,7 @@ struct AppUnderTest::State {
   enum class Life : std::uint8_t { NotBegun, Up, Off };  // Off: the power has failed.
   struct Peer {
     Address address;
-    std::unique_ptr<http::Server> server;  // Null: it is down.
+    std::unique_ptr<http::Server> server;  // Null: the peer is down.
   };
 
   State(internal::Composition& made, TestAppOptions&& given);
@@ -112,7 +112,7 @@ struct AppUnderTest::State {
   void take_down(bool crashed);
   void power_on();
 
-  // Turns until done(), at most for `limit`; false: not within it.
+  // Runs iterations until done(), for at most `limit`; false: the limit was reached.
   bool wait(FunctionRef<bool()> done, Duration limit);
   bool turn(FunctionRef<bool()> done, Duration limit);
   void finish(StartCore& task);
@@ -137,7 +137,7 @@ struct AppUnderTest::State {
   std::unique_ptr<io::Loop> own_loop;
   std::unique_ptr<ThreadPool> lookups;
 
-  io::Loop* loop = nullptr;  // Of the test: for its clients and the peers.
+  io::Loop* loop = nullptr;  // The loop of the test, for its clients and the peers.
   std::unique_ptr<io::Runtime> runtime;
   std::unique_ptr<Resolver> resolver;
   http::TestTarget target;
@@ -245,7 +245,7 @@ void AppUnderTest::State::stand_on_system() {
 
 void AppUnderTest::State::make_clients() {
   runtime = io::Runtime::over({loop}, [this](FunctionRef<bool()> done, Duration limit) { return turn(done, limit); });
-  // Every name leads to the service.
+  // Every name is resolved to the service.
   const std::string host = options.real_time ? "127.0.0.1" : std::string(service_address);
   Executor& names = options.real_time ? static_cast<Executor&>(*lookups) : simulation->pool();
   const io::Loop::Entered entered(*loop);
@@ -276,7 +276,7 @@ Result<std::vector<Address>> AppUnderTest::State::look_up(const std::string& hos
   return Error::text(Code::NotFound, "no such host '" + host + "': app.peer(\"" + host + "\", router) makes one");
 }
 
-// The same for all ports of a host.
+// The address of a host, which is the same for all its ports.
 Address AppUnderTest::State::address_of_next_peer(const Authority& authority) const {
   if (auto literal = Address::ip(authority.host, authority.port)) return *literal;
   std::size_t hosts = 1;
@@ -293,7 +293,7 @@ Address AppUnderTest::State::address_of_next_peer(const Authority& authority) co
   return Address::ip(net + std::to_string(hosts), authority.port).value();
 }
 
-// --- The lives of the service.
+// --- Starting and stopping the service.
 
 void AppUnderTest::State::begin() {
   if (life == Life::NotBegun) start();
@@ -342,7 +342,7 @@ void AppUnderTest::State::take_down(bool crashed) {
   if (app != nullptr) app->stop(crashed ? App::Stop::Abrupt : App::Stop::Drained);
   composition.end();
   app.reset();
-  turn([] { return false; }, 5_ms);  // Lets the operations end that closing its connections has cancelled.
+  turn([] { return false; }, 5_ms);  // Lets operations end that were cancelled when its connections were closed.
 }
 
 void AppUnderTest::State::power_on() {

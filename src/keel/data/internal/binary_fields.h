@@ -207,7 +207,7 @@ class Access {
   static void read_float(In& in, float& value);
   static void refuse_range(In& in) { in.mismatch("number out of range", "format"); }
   static void wrong_enum_name(In& in, const keel::internal::EnumNames& names, Violations& wrong);
-  // Reads the whole document: `read` of `value`, then nothing behind it. True when nothing is wrong.
+  // Reads the whole document: `read` of `value`, then the end. True when nothing is wrong.
   static bool read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
                          void* value, Violations& wrong);
 
@@ -216,9 +216,9 @@ class Access {
   static const char* end(const In& in) noexcept { return in.end_; }
   static int& depth(In& in) noexcept { return in.depth_; }
   static int depth_max(const In& in) noexcept { return in.depth_max_; }
-  // There has been no problem.
+  // Whether there was no problem so far.
   static void forget(In& in) noexcept { in.message_ = nullptr; }
-  // The value that begins at `begin` and ends at `behind` has been read.
+  // Call it when the value from `begin` to `behind` has been read.
   static void took(In& in, const char* begin, const char* behind) noexcept {
     in.value_ = begin;
     in.at_ = behind;

@@ -1,4 +1,4 @@
-// Values that are written into a Buffer one behind another, without telling it of each.
+// Writes several values into a Buffer one after the other, and updates its size only once.
 
 #pragma once
 
@@ -8,13 +8,14 @@
 
 namespace keel::binary::internal {
 
-// Where values are written one behind another, with room for what is said before each; the Buffer is told at the end.
+// A position in a Buffer at which values are written one after the other, with space for the head of each; the size of
+// the Buffer is updated at the end.
 class Run {
  public:
   explicit Run(Buffer& out, std::size_t bytes)
       : out_(out), at_(out.reserve(bytes)), end_(out.data() + out.capacity()) {}
   void finish() noexcept { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
-  // After somebody else has written.
+  // Continues after other code has written to the Buffer.
   void go_on(std::size_t bytes) {
     at_ = out_.reserve(bytes);
     end_ = out_.data() + out_.capacity();

@@ -1,4 +1,4 @@
-// Texts of CBOR and MessagePack, most of which are short, and ASCII.
+// Fast checks of texts in CBOR and MessagePack, most of which are short and ASCII.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace keel::binary::internal {
 
 // Whether a text is UTF-8; at least eight bytes must be readable from its start. Fast for short ASCII texts, which are
-// most.
+// the usual ones.
 [[gnu::always_inline]] inline bool is_text(const char* at, std::size_t size) noexcept {
   constexpr std::uint64_t high_bits = 0x8080808080808080;
   std::uint64_t bits = 0;
@@ -29,8 +29,8 @@ namespace keel::binary::internal {
   return (bits & high_bits) == 0 || utf8::is_valid({at, size});
 }
 
-// The end of a value that is a number, a short text or the like, without looking into it; null when it has to be looked
-// at.
+// The end of a number, a short text or another small value, without checking its content; null when that must be
+// checked.
 template <class Format>
 [[gnu::always_inline]] inline const char* pass_short(const char* at, const char* end) noexcept {
   const auto room = static_cast<std::size_t>(end - at);

@@ -50,7 +50,7 @@ Form form_of(Held held) noexcept {
   return forms[static_cast<std::size_t>(held)];
 }
 
-// Calls f(static_cast<T*>(nullptr)) for the held type T.
+// Calls f(static_cast<T*>(nullptr)) for the type T that a member holds.
 template <class F>
 [[gnu::always_inline]] inline auto with_type(Held held, F f) {
   switch (held) {
@@ -83,14 +83,14 @@ template <class F>
   }
 }
 
-// The type of an enum is not known here. A std::optional of it is its byte and whether it is there; a Patch has whether
-// it is null as well. Any object may be accessed as unsigned char. object_table_test.cc compares this with both types.
+// The type of an enum is not known here. A std::optional of it consists of its byte and a flag; a Patch also has a flag
+// for null. Any object may be accessed as unsigned char. object_table_test.cc compares this with both types.
 enum class OneByte : std::uint8_t {};
 static_assert(sizeof(std::optional<OneByte>) == 2 && sizeof(Patch<OneByte>) == 3);
 constexpr int is_there = 1;
 constexpr int is_null = 2;
 
-// Room for a value in an optional member.
+// Creates the value in an optional member, and returns its address.
 void* engage(Held held, Presence presence, void* member) {
   if (held == Held::Name) {
     auto* const bytes = static_cast<unsigned char*>(member);
@@ -120,7 +120,7 @@ void set_null(Held held, Presence presence, void* member) {
 }
 struct Found {
   const void* value;  // Null: there is no value.
-  bool is_absent;     // Whether nothing is written.
+  bool is_absent;     // The member is left out.
 };
 Found value_in(Held held, Presence presence, const void* member) {
   if (held == Held::Name) {
@@ -161,13 +161,13 @@ void write_name(Writer& out, const of::Rule& rule, const void* value) {
   out.string(rule.names[number]);
 }
 
-// The keyword for a value below (or else above) its limits.
+// The keyword of JSON Schema for a value below, or above, its limits.
 const char* keyword_of(Held held, bool is_below) noexcept {
   if (held == Held::String) return is_below ? "minLength" : "maxLength";
   if (held == Held::Strings || held == Held::Bytes) return is_below ? "minItems" : "maxItems";
   return is_below ? "minimum" : "maximum";
 }
-// Nothing when the value is right.
+// Empty when the value is valid.
 Complaint complaint_of(const of::Limits& limits, Held held, const void* value) noexcept {
   const auto least = static_cast<std::size_t>(limits.least);
   const auto most = static_cast<std::size_t>(limits.most);
@@ -192,7 +192,7 @@ Complaint complaint_of(const of::Limits& limits, Held held, const void* value) n
     return is_below || is_above ? Complaint{limits.message, keyword_of(held, is_below)} : Complaint();
   });
 }
-// For at most 16 bytes.
+// Whether a text of at most 16 bytes is ASCII.
 [[gnu::always_inline]] inline bool is_short_ascii(std::string_view text) noexcept {
   constexpr std::uint64_t high_bits = 0x8080808080808080;
   const char* const end = text.data() + text.size();
@@ -205,7 +205,7 @@ Complaint complaint_of(const of::Limits& limits, Held held, const void* value) n
   for (const char c : text) bytes |= static_cast<unsigned char>(c);
   return bytes < 0x80;
 }
-// Checks the common forms: false means nothing.
+// A quick check of the common forms; false does not mean that the value is wrong.
 [[gnu::always_inline]] inline bool is_surely_within(const of::Limits& limits, Form form, const void* value) noexcept {
   switch (form) {
     case Form::String: {

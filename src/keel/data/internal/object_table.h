@@ -1,5 +1,5 @@
-// What the sources consist of that `keel gen api` writes, in addition to json_fields.h: the table of an object, whose
-// compile-time work is done once for each number of members; how a member is read; and the look ahead for alternatives.
+// The parts of the sources that `keel gen api` writes, in addition to json_fields.h: the table of an object, whose
+// compile-time work is done once for each number of members; the readers of members; and the search for an alternative.
 
 #pragma once
 
@@ -23,10 +23,11 @@
 
 namespace keel::json::internal {
 
-// How a member is written that is none of the plain ones: key and value, or nothing when it is absent.
+// Writes a member whose type is Other: key and value, or nothing when it is absent.
 using WriteMember = void (*)(Writer& out, std::string_view key, const void* member);
 
-// The type of a member, or of what it holds. These types are read and written by code that is compiled once.
+// The type of a member, or of the value in an optional one. These types are read and written by code that is compiled
+// once.
 enum class Held : std::uint8_t {
   Other,  // Read and written by its ReadField and WriteMember.
   Boolean,
@@ -42,7 +43,7 @@ enum class Held : std::uint8_t {
   Bytes,
   Strings,
   Value,
-  Name  // One of an enum whose values are bytes: 0, 1, … as its names are listed.
+  Name  // An enum stored in a byte, whose values 0, 1, … are in the order of its names.
 };
 using Presence = std::uint8_t;
 
@@ -78,7 +79,7 @@ struct Limits {
   std::int64_t most;
   const char* message;
 };
-// What a member has to be: within limits, or one of names.
+// The rule of a member: its limits, or its allowed names.
 struct Rule {
   const Limits* limits = nullptr;
   const std::string_view* names = nullptr;
@@ -94,7 +95,7 @@ struct Rule {
 inline constexpr std::int64_t no_least = INT64_MIN;
 inline constexpr std::int64_t no_most = INT64_MAX;
 
-// Where members go that the table does not list.
+// The map for members that the table does not list.
 struct Others {
   std::size_t offset;  // The offset of the map.
   // Reads the value of an unlisted member into the map; false when the map already has that key.
@@ -104,16 +105,16 @@ struct Others {
 
 }  // namespace of
 
-// A member of an object, as a source states it.
+// A member of an object, as written in a generated source.
 struct ObjectMember {
-  std::string_view key;  // As the Writer has it, "\"id\":".
+  std::string_view key;  // In the form of the Writer: "\"id\":".
   std::size_t offset;
   Held held;
   Presence presence = of::present;
-  of::Rule rule = nullptr;  // For a member that is not Other.
+  of::Rule rule = nullptr;  // Set unless the type of the member is Other.
   ReadField read = nullptr;
   WriteMember write = nullptr;
-  std::string_view name = {};  // When the key has escapes: the name without them.
+  std::string_view name = {};  // The name without escapes, if the key has any.
 };
 
 // For at most 64 members; names are found as those of a struct are.
@@ -128,7 +129,7 @@ struct WideTable {
   const std::string_view* names;
   const std::uint16_t* slots;
   const ObjectMember* members;
-  const of::Others* others;  // Null: they are skipped.
+  const of::Others* others;  // Null: unlisted members are skipped.
   std::uint16_t count;
   std::uint16_t slot_bits;
   bool is_strict;
@@ -193,7 +194,7 @@ void write_object(Writer& out, const WideTable& table, const void* object);
 // For an object without members.
 void read_empty_object(Reader& in, bool is_strict, Violations& wrong);
 
-// How a T is read, checks included.
+// Reads and checks a T.
 template <class T>
 using Read = void (*)(Reader& in, T& value, Violations& wrong);
 
@@ -211,14 +212,15 @@ void read_nullable(Reader& in, std::optional<T>& value, Violations& wrong) {
 }
 template <class T, Read<T> read>
 void read_member(Reader& in, void* member, Violations& wrong);
-// Not inlined and small: most of it is the move of the elements to a larger block. It begins with room for a few small
-// ones.
+// Not inlined, because most of it moves the elements to a larger block. The first block has room for a few small
+// elements.
 template <class T>
 [[gnu::noinline]] void* add_element(void* list) {
   constexpr std::size_t first_room = sizeof(T) <= 96 ? 4 : 1;
   auto& elements = *static_cast<std::vector<T>*>(list);
   if (elements.size() == elements.capacity()) elements.reserve(elements.empty() ? first_room : 2 * elements.size());
-  if (elements.size() == elements.capacity()) __builtin_unreachable();  // Else it would be moved in two ways.
+  // Otherwise the compiler would generate the growth twice.
+  if (elements.size() == elements.capacity()) __builtin_unreachable();
   return __builtin_addressof(elements.emplace_back());
 }
 void read_elements(Reader& in, void* list, void* (*add)(void* list), ReadField read, Violations& wrong);
@@ -393,7 +395,7 @@ void write_map(Writer& out, const std::map<std::string, T>& map) {
   out.end_object();
 }
 
-// Does nothing for a right value, else reports why it is wrong.
+// Reports why a value is wrong; does nothing for a valid one.
 inline void judge(Reader& in, Complaint why) noexcept {
   if (why) in.fail(why.message, nullptr, why.keyword);
 }
@@ -435,7 +437,7 @@ int choose_by_name(Reader& in, std::span<const std::string_view> names, int othe
 // Whether the next value is an object that has members with several of the names, or with at least `least` of them. It
 // stays unread.
 bool has_several(Reader& in, std::span<const std::string_view> names, std::size_t least = 2);
-// Refuses the next value, which has none of the kinds that are allowed.
+// Rejects the next value, whose kind is not allowed.
 [[gnu::cold]] void refuse_kind(Reader& in, const char* expected);
 
 }  // namespace keel::json::internal

@@ -1,4 +1,4 @@
-// A Record as CBOR and MessagePack, and how it is read from them.
+// Writes a Record as CBOR and MessagePack, and reads it from them.
 
 #include <array>
 #include <bit>
@@ -28,7 +28,7 @@ using binary::internal::unknown_count;
 template <class Format>
 struct Record::Forms::BinarySink {
   static constexpr bool is_ordered = true;
-  // Of a short text with its head, of which all bytes are copied; of any scalar.
+  // Space for a short text with its head, which is copied as a whole, or for any scalar.
   static constexpr std::size_t short_room = 32;
   static_assert(Value::short_max < Format::text_heads);
   binary::Writer<Format>& writer;
@@ -44,7 +44,7 @@ struct Record::Forms::BinarySink {
     run.reserve(2 * short_room);
     text(Token::Text, key);
   }
-  // For which there is short_room.
+  // Needs short_room bytes of space.
   void text(Token token, const Value& value) {
     const std::size_t size = value.bytes_[1];
     if (size > Value::short_max) [[unlikely]]
@@ -121,16 +121,16 @@ struct Record::Forms::BinarySink {
   }
 };
 
-// What skip() of a Reader has found well-formed: every length and count is there, and every text UTF-8.
+// Reads bytes that skip() of a Reader has found well-formed: lengths and counts are right, and texts are UTF-8.
 template <class Format>
 struct Record::Forms::BinaryBuilder {
   using Access = binary::internal::Access<Format>;
   binary::Reader<Format>& in;
   Arena* arena;
   const char* end = Access::end(in);
-  const char* wrong = nullptr;  // The value that a Record cannot be made of.
+  const char* wrong = nullptr;  // The value that a Record cannot represent.
 
-  // False when it cannot; what has been made is in `block` all the same.
+  // False when a Record cannot represent a value; `block` then has the values before it.
   bool items(const char*& at, std::uint64_t count, bool is_record, Block*& block) {
     const char* const begin = at;
     const bool is_open = count == unknown_count;
@@ -143,10 +143,10 @@ struct Record::Forms::BinaryBuilder {
         continue;
       }
       const std::string_view key = name(at);
-      // One that came in pieces lies elsewhere.
+      // A key that came in pieces is elsewhere in memory.
       const char* const key_end = at != nullptr && key.data() + key.size() == at ? end : key.data() + key.size();
       if (at == nullptr) {
-        wrong = end;  // No value: looking for it finds the key.
+        wrong = end;  // Not a value: the caller then reports the repeated key.
         return false;
       }
       Value* const to = block->values() + block->value_count();
@@ -165,7 +165,7 @@ struct Record::Forms::BinaryBuilder {
     return false;
   }
 
-  // Where the value of a member is.
+  // The position of a member's value.
   const char* member(const char* at, std::size_t index) {
     const auto pass = [&] {
       Access::position(in) = at;
@@ -199,7 +199,7 @@ struct Record::Forms::BinaryBuilder {
     return text;
   }
 
-  // By the Reader's own function for the value at `at`.
+  // Reads the value at `at` with a function of the Reader.
   template <class F>
   bool ask(const char*& at, F&& f) {
     Access::position(in) = at;
@@ -292,7 +292,7 @@ struct Record::Forms::BinaryBuilder {
         return untagged(at, to);
     }
   }
-  // Behind a tag without a meaning: there may be more of them than may be nested.
+  // Reads the value after a tag without a meaning. In a loop, because there may be more tags than nesting levels.
   bool untagged(const char*& at, Value& to) {
     for (;;) {
       Head head;
@@ -305,9 +305,9 @@ struct Record::Forms::BinaryBuilder {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
 
-  // A record of few fields with short names, in one pass: each is looked at and put where it belongs; containers and
-  // long texts are only passed over, and made when all is known to be well-formed. False, with nothing taken and
-  // nothing left, for any other and for malformed bytes: of these the way of two passes knows what to say.
+  // Reads a record of few fields with short names in one pass. Containers and long texts are skipped at first, and are
+  // made when everything is known to be well-formed. False for any other record and for malformed bytes, with nothing
+  // changed: the caller then reads in two passes, which report what is wrong.
   bool take_flat(const char*& at, std::uint64_t count, Block*& block) {
     if (count == 0 || count > Block::linear_max || Access::depth(in) == Access::depth_max(in)) return false;
     const Arena::Mark mark = arena != nullptr ? arena->mark() : Arena::Mark();
@@ -353,7 +353,7 @@ struct Record::Forms::BinaryBuilder {
     return at;
   }
 
-  // Where the value at `at` ends; null when it is malformed.
+  // The end of the value at `at`; null when it is malformed.
   const char* pass(const char* at) {
     Access::position(in) = at;
     in.skip();
@@ -362,7 +362,7 @@ struct Record::Forms::BinaryBuilder {
 
   static constexpr std::ptrdiff_t short_room = 1 + Value::short_max;
 
-  // Where the key ends; null when it is none, or long, or malformed.
+  // The end of the key; null when it is not a text, too long, or malformed.
   const char* take_name(const char* at, Value& to) {
     if (end - at >= short_room) [[likely]] {
       const std::size_t size = static_cast<std::uint8_t>(*at) - Format::text_byte;
@@ -379,7 +379,7 @@ struct Record::Forms::BinaryBuilder {
     std::memcpy(to.bytes_ + 2, at, Value::short_max);
   }
 
-  // Where a value ends that is of a common form and needs no memory; else null.
+  // The end of a value that has a common form and needs no memory; else null.
   [[gnu::always_inline]] const char* take_short(const char* at, Value& to) noexcept {
     if (end - at < short_room) [[unlikely]]
       return take_last(at, to);
@@ -408,7 +408,7 @@ struct Record::Forms::BinaryBuilder {
     if (const char* const behind = take_typed(Format(), at, to)) return behind;
     return take_other(at, to);
   }
-  // Times, UUIDs and the shortest doubles in the form in which they are written.
+  // Reads times, UUIDs and the shortest doubles, in the form in which they are written.
   static const char* take_typed(Cbor, const char* at, Value& to) noexcept {
     if (*at == '\xC1') {
       std::uint64_t seconds = 0;
@@ -438,7 +438,7 @@ struct Record::Forms::BinaryBuilder {
     to.set(Kind::Uuid, keel::Uuid(id));
   }
 
-  // What else is in its head, and short bytes.
+  // Reads other values that consist of a head alone, and short bytes.
   [[gnu::noinline]] const char* take_other(const char* at, Value& to) noexcept {
     Head head;
     const char* const behind = Format::take(at, end, head);
@@ -467,7 +467,7 @@ struct Record::Forms::BinaryBuilder {
         return nullptr;
     }
   }
-  // The same where the bytes end soon.
+  // The same near the end of the bytes.
   [[gnu::noinline]] const char* take_last(const char* at, Value& to) noexcept {
     if (at == end) return nullptr;
     const char* const behind = take_short_text(at, to);
@@ -490,7 +490,7 @@ void Record::Forms::read(binary::Reader<Format>& in, Record& record) {
   using Access = binary::internal::Access<Format>;
   record.clear();
   if (in.peek() != binary::Kind::Object) {
-    in.begin_object();  // Says what it is instead.
+    in.begin_object();  // Reports the kind that it has instead.
     return;
   }
   const char* const begin = Access::position(in);

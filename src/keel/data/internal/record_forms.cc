@@ -1,4 +1,4 @@
-// A Record as text and JSON, and how it is read from JSON. Its binary forms are in record_binary.cc.
+// Writes a Record as text and JSON, and reads it from JSON. Its binary forms are in record_binary.cc.
 
 #include <charconv>
 #include <cmath>
@@ -219,7 +219,7 @@ struct Record::Forms::JsonBuilder {
         break;
       }
       case json::Kind::None:
-        in.skip();  // Reports what it is instead.
+        in.skip();  // Reports the kind that it has instead.
     }
   }
 

@@ -1,4 +1,4 @@
-// The walk over a Record, of which its forms are views; for what writes and reads them.
+// Visits the values of a Record; for code that writes and reads its forms.
 
 #pragma once
 
@@ -23,7 +23,7 @@ struct Record::Forms {
   template <class Format>
   static void read(binary::Reader<Format>& in, Record& record);
 
-  // Of each value in turn: begin(is_record, size), name(key) and scalar(value), end(is_record).
+  // Calls for each value, in order: begin(is_record, size), name(key) and scalar(value), end(is_record).
   template <class Sink>
   static void walk(const Block* block, bool is_record, Sink& sink, int depth) {
     KEEL_EXPECT(depth < depth_max, "a Record that is nested more than 64 deep is written");

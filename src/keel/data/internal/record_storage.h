@@ -1,4 +1,4 @@
-// How a Record is laid out in memory; for code that builds and walks one.
+// The layout of a Record in memory; for code that builds and visits one.
 
 #pragma once
 
@@ -25,7 +25,7 @@ struct alignas(8) Record::Block {                // Aligned like its values.
   std::uint32_t size;
   std::uint32_t capacity;
   bool is_record;
-  bool is_sorted;  // Whether the fields stand in the order of is_before().
+  bool is_sorted;  // Whether the fields are in the order of is_before().
 
   Value* values() noexcept { return reinterpret_cast<Value*>(this + 1); }
   const Value* values() const noexcept { return reinterpret_cast<const Value*>(this + 1); }
@@ -39,7 +39,7 @@ struct alignas(8) Record::Block {                // Aligned like its values.
   static bool is_before(std::string_view a, std::string_view b) noexcept {
     return a.size() != b.size() ? a.size() < b.size() : std::memcmp(a.data(), b.data(), a.size()) < 0;
   }
-  // The same of names.
+  // The same for names.
   static bool is_before(const Value& a, const Value& b) noexcept {
     if (a.bytes_[1] != b.bytes_[1]) return a.bytes_[1] < b.bytes_[1];
     if (a.bytes_[1] == Value::is_long) [[unlikely]]
@@ -81,8 +81,8 @@ struct alignas(8) Record::Block {                // Aligned like its values.
     const std::uint32_t* const at = lower_bound(wanted);
     return at != order() + size && name(*at) == wanted ? &values()[2 * std::size_t{*at} + 1] : nullptr;
   }
-  // Makes the order, after fields have been appended without checks. Returns the first field that repeats the name of
-  // one before it; or size.
+  // Computes the sorted order, after fields have been appended without checks. Returns the first field that repeats the
+  // name of one before it; or size.
   std::size_t seal() noexcept {
     if (!is_record) return size;
     if (has_order()) sort();
@@ -117,7 +117,7 @@ struct Record::Storage {
   static void free(Block* block, Arena* arena) noexcept {
     if (arena == nullptr) ::operator delete(block);
   }
-  // A block with room for one more, which takes over the values of `block`; `block` is then gone.
+  // Returns a block with room for one more value, to which the values of `block` are moved; `block` is freed.
   static Block* grow(Block* block, bool is_record, Arena* arena);
 
   static void set_text(Value& value, Kind kind, std::string_view text, Arena* arena) {
@@ -152,7 +152,7 @@ struct Record::Storage {
 
   static void release(Value& value, Arena* arena) noexcept;
   static void release(Block* block, Arena* arena) noexcept;
-  // Copies, at most `left` levels deep: false when the value is deeper, and then nothing is left behind.
+  // Copies, at most `left` levels deep: false when the value is deeper, and then `to` is unchanged.
   static bool copy(Value& to, const Value& from, Arena* arena, int left);
   static Block* copy(const Block* from, Arena* arena, int left);
   static bool make_value(Value& to, const Input& from, Arena* arena, int left);

@@ -74,7 +74,7 @@ unsigned Kept::keep_and_call(Subscriber& subscriber, const void* event, Awaited*
 Subscription Kept::add(Subscriber& subscriber, std::size_t replay) {
   const std::unique_lock lock(mutex_);
   const std::size_t from = end_ - std::min(end_ - first_, replay);
-  std::optional<Copies> copies;  // The handler may publish, which changes what is kept.
+  std::optional<Copies> copies;  // Copies, because the handler may publish, which changes the kept events.
   try {
     copies.emplace(type_, stride_, end_ - from);
     for (std::size_t i = from; i != end_; ++i) copies->add(place(i));

@@ -28,7 +28,7 @@ void Receipt::expect() noexcept {
 void Receipt::decide(Outcome outcome) noexcept {
   note(outcome);
   if (undecided_.end()) {
-    home_->post(*this);  // This delivery's share is passed on with it.
+    home_->post(*this);  // The job takes over the share of this delivery.
   } else {
     release();
   }

@@ -1,5 +1,5 @@
-// One thread at a time does what several ask for, and none waits: a thread that asks while another has the turn leaves
-// the work to that one, which checks once more before it stops.
+// Lets one thread at a time do work that several threads request, without waiting: a thread that asks while another one
+// has the turn leaves the work to that thread, which repeats it before it stops.
 
 #pragma once
 

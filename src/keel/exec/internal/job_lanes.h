@@ -53,7 +53,7 @@ class JobLanes {
  private:
   struct Lane {
     JobFifo jobs;
-    int passed = 0;  // How many jobs of other lanes were taken since its oldest one could have been.
+    int passed = 0;  // How many jobs of other lanes were taken while its oldest job was waiting.
   };
   Job* take(Lane& from) noexcept;
 

@@ -75,7 +75,7 @@ Result<Url> target_of(const Url& from, std::string_view location, const ClientPo
 
 enum class Verdict : std::uint8_t { Good, Bad, None };
 
-// How a circuit breaker judges the result. An error that is not the server's says nothing about the server.
+// The outcome of a result for a circuit breaker. An error that is not the server's says nothing about the server.
 Verdict judge(const Result<ClientStream>& answer, const CircuitBreakerOptions& options) {
   if (answer) return number(answer->status()) >= 500 ? Verdict::Bad : Verdict::Good;
   return options.fails(answer.error()) ? Verdict::Bad : Verdict::None;
@@ -142,7 +142,7 @@ struct Client::Metrics {
 
 enum class Client::Trouble : std::uint8_t {
   Any,
-  NoPlace,   // There was no place for a connection.
+  NoPlace,   // The wait for a place among the connections has failed.
   Stale,     // It used a kept connection, which the server may have closed unnoticed.
   TooLarge,  // The response was larger than our own limit.
   Writer,    // The function that writes its body has failed.

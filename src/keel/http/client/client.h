@@ -36,7 +36,7 @@
 //            the response. Secret fields (client_request.h) do not follow a redirect to another origin.
 // Addresses  of a URL that somebody else chooses are checked by ClientOptions::guard before each connection, also those
 //            of redirects and retries. A base_url is checked as well.
-// Proxies    (ClientOptions::proxy, proxy.h). A server with https is reached by a tunnel (CONNECT): the proxy is told
+// Proxies    (ClientOptions::proxy, proxy.h). A server with https is reached by a tunnel (CONNECT): the proxy learns
 //            host and port and no more, and the certificate has to be the server's. Requests with http are the proxy's
 //            to forward. What it says instead of opening a tunnel is an error and never the response, and so is its 407
 //            to a request that it was to forward. Another status there, as its 502 or 504, looks as if the server had

@@ -8,9 +8,9 @@
 // Result:   what is written from now on, the server reads. No byte of the tunnel has arrived yet, so that TLS may
 //           begin.
 // Errors:   the message names the proxy and its response. Upstream: another status than 2xx and 5xx, as 407 and 403; a
-//           response that is not HTTP, or has a head above 64 KiB, or has bytes behind it. Unavailable: 5xx, for the
-//           proxy does not reach the server, or the connection ended before the response. The body of such a response
-//           is not read: it is not the server's.
+//           response that is not HTTP, or has a head above 64 KiB, or is followed by further bytes. Unavailable: 5xx,
+//           for the proxy does not reach the server, or the connection ended before the response. The body of such a
+//           response is not read: it is not the server's.
 // Lifetime: `proxy` and `target` live until then.
 // Cancel:   the connection is closed.
 

@@ -78,7 +78,7 @@ class KeptWindows {
   }
 
  private:
-  // A window of 512 KiB, and the bytes after it.
+  // Room for a window of 512 KiB and the data around it.
   static constexpr std::size_t kept_bytes_max = 512 * 1024 + 4096;
   struct alignas(16) Head {
     std::size_t size;
@@ -141,7 +141,7 @@ struct ContentDecoder::State {
       if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return broken("is broken");
       is_whole = code == Z_STREAM_END;
       has_output = !is_whole && gzip.avail_out == 0;
-      if (code == Z_BUF_ERROR) break;  // There is no output yet.
+      if (code == Z_BUF_ERROR) break;  // It needs more input.
     }
     return room.size() - left_out;
   }
@@ -203,7 +203,7 @@ struct ContentDecoder::State {
       coded.remove_prefix(in.pos);
       is_whole = left == 0;
       has_output = !is_whole && out.pos == out.size;
-      if (in.pos == 0 && out.pos == before) break;  // There is no output yet.
+      if (in.pos == 0 && out.pos == before) break;  // It needs more input.
     }
     return out.pos;
   }

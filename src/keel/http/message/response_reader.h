@@ -6,7 +6,7 @@
 //   for (std::string_view rest = received; …;) {
 //     ResponseStep step = reader.feed(rest);
 //     rest.remove_prefix(step.consumed);
-//     if (!step.head.empty()) keep(step.head);                 // once, with the first step behind the head
+//     if (!step.head.empty()) keep(step.head);                 // once, with the first step after the head
 //     trailers.append(step.trailers);                          // trailers.h
 //     use(step.data);                                          // a view into `received`: a piece of the body, or none
 //     if (step.state != ResponseState::Data) break;            // Need: receive more; Done: `rest` is the next one's

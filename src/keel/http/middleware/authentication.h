@@ -8,7 +8,7 @@
 //   http::Group api = router.group("/api");
 //   api.use(http::bearer(verify, {.realm = "orders"}));
 //   …
-//   const Caller& caller = *request.get<Caller>();                // in a handler behind it
+//   const Caller& caller = *request.get<Caller>();                // in a handler after it
 //   if (!caller.may_write) co_return http::insufficient_scope("orders:write");
 //
 //   router.use(http::basic([&](std::string_view user, std::string_view password) -> std::optional<Caller> { … }));

@@ -128,7 +128,7 @@ Compression::~Compression() = default;
 void Compression::after(Request& request, Response& response) const {
   if (response.status() == Status::NotModified) return confirm(request, response);
   if (response.status() == Status::PartialContent) {
-    // As the whole response would have (RFC 9110 §15.3.7), whose size is not known here.
+    // Set also here, because the whole response would have it (RFC 9110 §15.3.7); its size is not known here.
     if (state_->is_of_our_types(response)) response.vary("Accept-Encoding");
     return;
   }

@@ -342,8 +342,8 @@ const char* PathTree::pass(const Node& node, const char* at, const char* end) co
   }
 }
 
-// Returns the id; or none, and values already put into `params` stay. Recursion, needed for backtracking, is as deep as
-// the longest pattern, whatever the path: every step goes to an existing node further down.
+// Returns the id, or none; in that case values may remain in `params`. Recursion, needed for backtracking, is as deep
+// as the longest pattern, whatever the path: every step goes to an existing node further down.
 template <bool escaped>
 std::uint32_t PathTree::walk(std::uint32_t index, const char* at, const char* end, PathParams& params) const noexcept {
   while (true) {

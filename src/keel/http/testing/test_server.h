@@ -1,4 +1,4 @@
-// keel/http/testing/test_server.h — a service under test: its router behind a real server, without sockets and without
+// keel/http/testing/test_server.h — a service under test: a real server with its router, without sockets and without
 // waiting.
 //
 //   TEST(Users, are_found_by_id) {

@@ -389,7 +389,7 @@ class Simulation::Engine final : public io::Engine, public Completer {
   void close(int fd) noexcept override {
     const SocketPtr socket = network_.shared(fd);
     KEEL_CHECK(socket->in == nullptr && socket->out == nullptr,
-               "a descriptor can be closed only when no operation is pending on it");
+               "a descriptor with a pending operation cannot be closed");
     world_.trace("close w{} fd={}", index_, fd);
     network_.forget(socket);
     if (socket->is_file) {

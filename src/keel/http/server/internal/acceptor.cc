@@ -55,8 +55,8 @@ void Acceptor::begin() {
 }
 
 bool Acceptor::is_near_limit() const noexcept {
-  // A whole queue may arrive together. It switches back only somewhat below, so that it does not change with every
-  // connection.
+  // A whole queue of connections may be accepted together. It switches back only somewhat below, so that it does not
+  // change with every connection.
   const auto burst = static_cast<std::uint64_t>(std::clamp(worker_.options().listen.backlog, 1, burst_max));
   return worker_.open_connections() + burst + (accept_.one_by_one ? burst / 8 : 0) >= connections_max_;
 }
@@ -86,7 +86,7 @@ void Acceptor::accepted() {
     return close_listener();
   }
   if (result == -ECANCELED) {
-    // There were too many; perhaps there no longer are.
+    // There were too many connections; now there may be room.
     if (!full_) begin();
     return;
   }

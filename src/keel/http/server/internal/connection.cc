@@ -101,8 +101,8 @@ void Connection::take_by_phase(std::string_view bytes) {
   }
 }
 
-// The peer has finished writing: a request whose body has not arrived will never be complete. Answers to earlier ones
-// may still be on their way.
+// The peer has finished writing: a request whose body has not arrived will never be complete. Responses to earlier
+// requests may still be on their way.
 void Connection::lose_request() {
   if (phase_ == Phase::Discarding) return give_up_body();
   if (phase_ != Phase::Busy) return;
@@ -116,7 +116,7 @@ void Connection::lose_request() {
   }
 }
 
-// Its buffers may be incomplete: nothing is sent.
+// Its buffers may contain incomplete data, so nothing is sent.
 void Connection::out_of_memory() noexcept {
   worker_.out_of_memory().meet(log::field("for", "a request"));
   abort();
@@ -203,7 +203,7 @@ std::string_view Connection::begin_request(RequestHead& head, std::string_view r
   Exchange exchange(worker_, head, transport_, introduction(), clock);
   const ScopedSpan span(exchange.span());
   ++requests_;
-  // Over TLS it still sends a goodbye, and the reset that this causes after we have closed would destroy our answer.
+  // Over TLS it still sends a goodbye, and the reset that this causes after we have closed would destroy our response.
   if (!head.keep_alive() && transport_.layer() == nullptr) peer_closes_ = true;
   exchange.find_route();
   const RouteMatch& match = exchange.match();

@@ -130,7 +130,7 @@ class Exchange {
   Request request_;
 };
 
-// Inlined where a synchronous request is handled, because a call would cost some fifty instructions for each request.
+// Inlined where a synchronous request is handled: a call would cost some fifty instructions for each request.
 
 inline Result<Response> Exchange::call(std::string_view body) {
   request_.body_ = body;

@@ -209,7 +209,7 @@ Duration PendingExchange::request_timeout() const noexcept {
   return match().options->request_timeout.value_or(worker_.limits().request_timeout);
 }
 
-// A task waits: until now it has worked.
+// A task begins to wait: the time until now belongs to its work.
 void PendingExchange::note_wait() {
   const Instant now = worker_.loop().precise_now();
   if (std::exchange(has_waited_, true)) {

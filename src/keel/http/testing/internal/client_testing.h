@@ -1,5 +1,5 @@
-// Shared by the tests of the client: a client, our own server with handlers of every kind, and one that sends whatever
-// a test wants, all on one loop of each engine.
+// Shared by the tests of the client: a client, Keel's server with handlers of every kind, and a server that sends
+// arbitrary bytes, all on one loop of each engine.
 
 #pragma once
 
@@ -51,8 +51,8 @@ class RawServer {
            std::string(fields) + "\r\n" + std::string(body);
   }
 
-  std::deque<Play> plays;             // The last one is repeated.
-  std::vector<std::string> requests;  // Heads, followed by the body if it was read.
+  std::deque<Play> plays;             // The last response of the script is repeated.
+  std::vector<std::string> requests;  // The received heads, each followed by its body if that was read.
   int connections = 0;
 
  private:
