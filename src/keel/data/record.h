@@ -12,7 +12,7 @@
 // A field of a struct may be a Record. record_fields.h converts between structs and Records, and thereby also checks a
 // Record against an expected struct.
 //
-// When to use which: a struct where the fields are known. A Record for messages whose fields only the application's
+// Which one to use: a struct where the fields are known. A Record for messages whose fields only the application's
 // users know, with bytes, times and integers of a width. A json::Value (json_value.h) for a document of JSON: it has
 // the types of JSON, changes in place, and is written as it was read.
 // Paths:    "device.samples[2]". A name with '.', '[' or '\' in it is spelled with '\' before them. find() takes a name

@@ -118,7 +118,7 @@ struct Stream::State final : Transport {
 };
 
 Stream::Stream(int fd) : state_(new State({&loop_here().engine(), fd})) {
-  static_assert(sizeof(State) <= 104, "the memory of an idle stream");
+  static_assert(sizeof(State) <= 104, "an idle Stream must stay small");
 }
 
 Stream::Stream(const Endpoint& endpoint, std::string_view received) {

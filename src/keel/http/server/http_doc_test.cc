@@ -195,7 +195,7 @@ Task<http::Response> price(http::Request&) {
 
 Task<> echo(Stream stream) {
   while (true) {
-    const Chunk chunk = co_await stream.receive();  // first of all what the client sent behind its request
+    const Chunk chunk = co_await stream.receive();  // begins with bytes that the client sent after its request
     if (chunk.empty()) co_return;
     co_await stream.write(chunk);
   }

@@ -433,7 +433,8 @@ void Connection::phase_over() {
       if (slot.statement != asked.statement || slot.call == nullptr) continue;
       Call* const call = std::exchange(slot.call, nullptr);
       slot.is_done = true;
-      if (asked.error->code() == Code::Cancelled && !call->was_lost) {  // Meant for another call.
+      // The cancellation was meant for another call.
+      if (asked.error->code() == Code::Cancelled && !call->was_lost) {
         call->was_lost = true;
         repeat(*call);
         continue;
