@@ -53,9 +53,10 @@ constexpr auto when_full_names = config::names<WhenFull>(
 constexpr auto forwarded_by_names = config::names<http::ForwardedBy>({{"x_forwarded", http::ForwardedBy::XForwarded},
                                                                       {"forwarded", http::ForwardedBy::Forwarded},
                                                                       {"x_real_ip", http::ForwardedBy::XRealIp}});
-constexpr auto whom_names = config::names<http::Whom>({{"nobody", http::Whom::Nobody},
-                                                       {"trusted_proxies", http::Whom::TrustedProxies},
-                                                       {"everybody", http::Whom::Everybody}});
+constexpr auto trusted_names =
+    config::names<http::TrustedPeers>({{"nobody", http::TrustedPeers::Nobody},
+                                       {"trusted_proxies", http::TrustedPeers::TrustedProxies},
+                                       {"everybody", http::TrustedPeers::Everybody}});
 constexpr int cpu_max = 1023;  // The highest CPU number in the set that the system accepts.
 
 constexpr config::Range<Duration> time_limit = {1_ms, 24_h};
@@ -338,14 +339,15 @@ void HttpSettings::fields(config::Schema& v) {
         "Forwarded",
         forwarded_by_names);
   field(v, "proto_from", server.believed.proto, "who is trusted to say whether the client used http or https",
-        whom_names);
+        trusted_names);
   field(v, "host_from", server.believed.host,
-        "who is trusted to name the host in X-Forwarded-Host or Forwarded; nobody: the field Host is used", whom_names);
+        "who is trusted to name the host in X-Forwarded-Host or Forwarded; nobody: the field Host is used",
+        trusted_names);
   field(v, "request_id_from", server.believed.request_id, "whose X-Request-Id is used as the id of a request",
-        whom_names);
-  field(v, "trace_from", server.believed.trace, "whose traceparent is continued by a request", whom_names);
+        trusted_names);
+  field(v, "trace_from", server.believed.trace, "whose traceparent is continued by a request", trusted_names);
   field(v, "deadline_from", server.believed.deadline,
-        "whose X-Request-Deadline-Ms shortens the time limit of a handler", whom_names);
+        "whose X-Request-Deadline-Ms shortens the time limit of a handler", trusted_names);
   field(v, "upgrade_origins", server.upgrade_origins,
         "origins (https://app.example.com) whose pages may open a WebSocket or upgrade to another protocol, beside the "
         "service's own; '*': every origin");

@@ -93,9 +93,9 @@ Schemas::Keywords Schemas::integer(bool is_signed, int bits) {
 }
 
 void Schemas::tell(void* context, std::string_view field, std::string_view words, std::string_view) {
-  const internal::Told& told = *static_cast<internal::Told*>(context);
-  Rules& rules = (*static_cast<RulesByName*>(told.rules))[std::string(field)];
-  const bool is_of_element = told.check->element().kind != Check::Element::Kind::None;
+  const internal::RuleCollector& collector = *static_cast<internal::RuleCollector*>(context);
+  Rules& rules = (*static_cast<RulesByName*>(collector.rules))[std::string(field)];
+  const bool is_of_element = collector.check->element().kind != Check::Element::Kind::None;
   add_new(is_of_element ? rules.element_words : rules.words, words);
 }
 

@@ -109,8 +109,8 @@ class Schemas {
 };
 
 namespace internal {
-// Tells Schemas which check() is called.
-struct Told {
+// The argument of Schemas::tell(): the check() in progress, and the rules found so far.
+struct RuleCollector {
   Check* check = nullptr;
   void* rules = nullptr;
 };
@@ -232,10 +232,10 @@ std::vector<Schemas::Field> Schemas::fields() {
     Fields<T>::visit(initial, [&](const auto&... field) {
       std::size_t i = 0;
       const auto add_one = [&](const auto& one) {
-        Field& told = all[i++];
-        const std::string text = told.is_required ? std::string() : initialiser_of(one);
+        Field& described = all[i++];
+        const std::string text = described.is_required ? std::string() : initialiser_of(one);
         if (text.empty()) return;
-        told.schema.insert(told.schema.size() - 1, ",\"default\":" + text);
+        described.schema.insert(described.schema.size() - 1, ",\"default\":" + text);
       };
       (add_one(field), ...);
     });
@@ -272,9 +272,10 @@ Schemas::RulesByName Schemas::rules_of() {
       Fields<T>::visit(value, [&](auto&... field) { (fill(field, probe), ...); });
       const void* fields[Fields<T>::count + 1];
       Fields<T>::visit(value, internal::TakeAddresses{const_cast<void**>(fields)});
-      internal::Told told{.rules = &rules};
-      Check check(fields, {internal::Names<T>::names.data(), Fields<T>::count}, ~std::uint64_t{0}, true, &tell, &told);
-      told.check = &check;
+      internal::RuleCollector collector{.rules = &rules};
+      Check check(fields, {internal::Names<T>::names.data(), Fields<T>::count}, ~std::uint64_t{0}, true, &tell,
+                  &collector);
+      collector.check = &check;
       value.rules(check);
     }
   }

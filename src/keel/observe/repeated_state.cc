@@ -20,15 +20,15 @@ void RepeatedState::leave(Instant now) noexcept {
   left_ = now;
 }
 
-RepeatedState::Say RepeatedState::look(Instant now) noexcept {
-  if (!is_on_) return Say::Nothing;
+RepeatedState::Report RepeatedState::look(Instant now) noexcept {
+  if (!is_on_) return Report::Nothing;
   if (!is_there_ && now - left_ >= calm) {
     is_on_ = false;
-    return Say::Over;
+    return Report::Over;
   }
-  if (now - said_ < interval) return Say::Nothing;
+  if (now - said_ < interval) return Report::Nothing;
   said_ = now;
-  return Say::GoesOn;
+  return Report::Continues;
 }
 
 }  // namespace keel::log

@@ -4,7 +4,7 @@
 //   if (state_.enter(now)) log.warn("cannot accept connections; trying again", error);     // when it is met, however
 //   often state_.leave(now);                                                         // when it is gone, perhaps for
 //   long …                                                                          // and every RepeatedState::calm:
-//   switch (state_.look(now)) { case GoesOn: …times(), lasted(now)…; case Over: …; }
+//   switch (state_.look(now)) { case Continues: …times(), lasted(now)…; case Over: …; }
 //
 // The state is over once it has been absent for `calm`, so a flickering state counts as one. It is logged when it
 // begins, each `interval` with its count, and when it is over.
@@ -29,9 +29,9 @@ class RepeatedState {
   // The state is absent for now.
   void leave(Instant now) noexcept;
 
-  enum class Say : std::uint8_t { Nothing, GoesOn, Over };
+  enum class Report : std::uint8_t { Nothing, Continues, Over };
   // Returns which line has to be logged. After Over the state can begin again.
-  Say look(Instant now) noexcept;
+  Report look(Instant now) noexcept;
 
   // The count, start and end of the current state; once it is over, those of the last one.
   std::uint64_t times() const noexcept { return times_; }

@@ -33,7 +33,7 @@ Generator::Generator(io::Loop& loop, const Mix& mix, const Plan& plan, int threa
   for (int i = thread; i < plan.connections.to; i += plan.threads) {
     connections_.push_back(std::make_unique<Connection>(*this, plan.depth));
   }
-  tally_.seconds.resize(static_cast<std::size_t>(std::min(seconds_max, std::ceil(plan.duration.count_seconds()))));
+  counts_.seconds.resize(static_cast<std::size_t>(std::min(seconds_max, std::ceil(plan.duration.count_seconds()))));
   if (plan.open) {
     schedule_.emplace(*plan.open, thread, plan.threads);
     advance_due();
@@ -74,7 +74,7 @@ const Request* Generator::next_request(Instant now, Instant& intended) noexcept 
     if (state_ != State::Running || now >= measured_to_) return nullptr;
     intended = now;
   }
-  if (is_measured(intended)) ++tally_.due;
+  if (is_measured(intended)) ++counts_.due;
   return &mix_.pick(random_);
 }
 
@@ -85,11 +85,11 @@ void Generator::write(const Request& request, Buffer& out, bool closes) {
 }
 
 Second& Generator::second_at(Instant now) noexcept {
-  while (now >= second_ends_ && second_ + 1 < tally_.seconds.size()) {
+  while (now >= second_ends_ && second_ + 1 < counts_.seconds.size()) {
     ++second_;
     second_ends_ = second_ends_ + 1_s;
   }
-  return tally_.seconds[second_];
+  return counts_.seconds[second_];
 }
 
 void Generator::answered(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept {
@@ -100,20 +100,20 @@ void Generator::answered(const Connection::Outstanding& request, int status, boo
     progress_.latency_max_ns.store(latency.count_ns(), std::memory_order_relaxed);
   }
   if (is_measured(now)) {
-    ++tally_.completed;
+    ++counts_.completed;
     Second& second = second_at(now);
     ++second.answers;
     second.latency_max_ns = std::max(second.latency_max_ns, latency.count_ns());
   }
-  ++tally_.by_status[static_cast<std::size_t>(status)];
+  ++counts_.by_status[static_cast<std::size_t>(status)];
   const bool is_expected = request.request->check().has_status(status);
   if (!is_measured(request.intended)) return;
-  ++tally_.answers;
-  ++tally_.by_class[static_cast<std::size_t>(status / 100)];
-  tally_.latency.record(latency);
-  if (schedule_) tally_.service.record(now - request.sent);
+  ++counts_.answers;
+  ++counts_.by_class[static_cast<std::size_t>(status / 100)];
+  counts_.latency.record(latency);
+  if (schedule_) counts_.service.record(now - request.sent);
   if (!is_expected) {
-    tally_.other_status.record(latency);
+    counts_.other_status.record(latency);
     count_error(Failure::Status);
   } else if (!has_expected_body) {
     count_error(Failure::Body);
@@ -121,7 +121,7 @@ void Generator::answered(const Connection::Outstanding& request, int status, boo
 }
 
 void Generator::count_error(Failure failure) noexcept {
-  ++tally_.failures[static_cast<std::size_t>(failure)];
+  ++counts_.failures[static_cast<std::size_t>(failure)];
   progress_.errors.add();
   const Instant now = loop_.now();
   if (is_measured(now)) ++second_at(now).errors;
@@ -129,14 +129,14 @@ void Generator::count_error(Failure failure) noexcept {
 
 void Generator::failed(const Connection::Outstanding& request, Failure failure) noexcept {
   if (is_stopped_) {  // If the run is stopped, a missing response is not counted as a failure.
-    if (request.intended >= measured_from_) --tally_.due;
+    if (request.intended >= measured_from_) --counts_.due;
     return;
   }
   if (!is_measured(request.intended)) return;
   const Instant now = loop_.now();
-  ++tally_.waiting;
-  tally_.latency.record(now - request.intended);
-  if (schedule_) tally_.service.record(now - request.sent);
+  ++counts_.waiting;
+  counts_.latency.record(now - request.intended);
+  if (schedule_) counts_.service.record(now - request.sent);
   count_error(failure);
 }
 
@@ -145,7 +145,7 @@ void Generator::failed_to_connect() noexcept {
 }
 
 void Generator::opened() noexcept {
-  ++tally_.connections;
+  ++counts_.connections;
   progress_.open.add();
 }
 
@@ -202,9 +202,9 @@ void Generator::cut_off() noexcept {
   state_ = State::Ending;
   for (; schedule_ && next_due_ < measured_to_ && next_due_ <= now; advance_due()) {
     if (!is_measured(next_due_)) continue;
-    ++tally_.due;
-    ++tally_.waiting;
-    tally_.latency.record(now - next_due_);
+    ++counts_.due;
+    ++counts_.waiting;
+    counts_.latency.record(now - next_due_);
     count_error(Failure::Unanswered);
   }
   next_due_ = Instant::never();

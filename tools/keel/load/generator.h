@@ -5,7 +5,7 @@
 //     loop.turn(generator.next_due());
 //     generator.send_due();
 //   }
-//   use(generator.tally());
+//   use(generator.counts());
 //
 // Closed loop: each connection sends a request when it has a response. Open loop: requests are due at times decided in
 // advance; a due request waits for a connection with room if necessary, and its latency begins when it was due. A timer
@@ -34,9 +34,9 @@
 #include "keel/io/loop.h"
 #include "keel/net/transport.h"
 #include "load/connection.h"
+#include "load/counts.h"
 #include "load/mix.h"
 #include "load/schedule.h"
-#include "load/tally.h"
 
 namespace keel::load {
 
@@ -90,7 +90,7 @@ class Generator {
 
   Progress& progress() noexcept { return progress_; }
   // Valid once it is finished.
-  const Tally& tally() const noexcept { return tally_; }
+  const Counts& counts() const noexcept { return counts_; }
   // How much of the measured time has passed: less than planned after stop().
   Duration measured() const noexcept;
   const Plan& plan() const noexcept { return plan_; }
@@ -115,8 +115,8 @@ class Generator {
   void has_room(Connection& connection) noexcept;
   // `for_good`: it will not be reopened.
   void closed(bool was_open, bool for_good) noexcept;
-  void sent(std::size_t bytes) noexcept { tally_.bytes_sent += bytes; }
-  void received(std::size_t bytes) noexcept { tally_.bytes_received += bytes; }
+  void sent(std::size_t bytes) noexcept { counts_.bytes_sent += bytes; }
+  void received(std::size_t bytes) noexcept { counts_.bytes_received += bytes; }
 
   bool is_measured(Instant at) const noexcept { return at >= measured_from_ && at < measured_to_; }
   Second& second_at(Instant now) noexcept;
@@ -140,7 +140,7 @@ class Generator {
   std::uint64_t numbered_ = 0;  // Requests written from templates.
   std::optional<Schedule> schedule_;
   Instant next_due_ = Instant::never();
-  Tally tally_;
+  Counts counts_;
   Progress progress_;
   std::vector<http::HeadCache> caches_;  // One for each request of the mix.
   Arena arena_;

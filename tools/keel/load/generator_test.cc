@@ -55,17 +55,17 @@ class GeneratorTest : public io::testing::LoopTest {
   }
 
   // Against an http::Server with the routes above.
-  Tally load(const Mix& requests) {
+  Counts load(const Mix& requests) {
     http::Router router;
     router.get("/hello", hello).get("/gone", gone).post("/created/{n}", created).get("/stalling", &stalling);
     http::Server server(router, server_options());
     EXPECT_TRUE(server.start(loop()));
     plan_.address = server.address();
-    Tally tally = generate(requests);
+    Counts counts = generate(requests);
     server.begin_drain(Duration());
     EXPECT_TRUE(until([&] { return server.is_drained(); }));
     stats_ = server.stats();
-    return tally;
+    return counts;
   }
   http::ServerOptions server_options() const {
     http::ServerOptions options;
@@ -76,26 +76,26 @@ class GeneratorTest : public io::testing::LoopTest {
   }
   static Address any_port() { return *Address::parse("127.0.0.1:0"); }
 
-  Tally generate(const Mix& requests) {
+  Counts generate(const Mix& requests) {
     if (!is_timed()) plan_.duration = 1_h;
     Generator generator(loop(), requests, plan_, 0, now());
     EXPECT_TRUE(until([&] { return generator.is_finished() || (!is_timed() && has_enough(generator)); }));
     generator.stop();
     EXPECT_TRUE(until([&] { return generator.is_finished(); }));
     EXPECT_EQ(generator.progress().open.get(), 0u);
-    Tally tally;
-    tally.add(generator.tally());
-    return tally;
+    Counts counts;
+    counts.add(generator.counts());
+    return counts;
   }
 
   // Against one that does the same to each connection.
   using Talk = Task<> (*)(Stream peer);
-  Tally load_against(Talk talk, const Mix& requests) {
-    Tally tally;
-    EXPECT_TRUE(run(serve_and_load(talk, requests, tally)));
-    return tally;
+  Counts load_against(Talk talk, const Mix& requests) {
+    Counts counts;
+    EXPECT_TRUE(run(serve_and_load(talk, requests, counts)));
+    return counts;
   }
-  Task<> serve_and_load(Talk talk, const Mix& requests, Tally& tally) {
+  Task<> serve_and_load(Talk talk, const Mix& requests, Counts& counts) {
     Listener listener = *Listener::bind(any_port());
     plan_.address = listener.address();
     if (!is_timed()) plan_.duration = 1_h;
@@ -106,7 +106,7 @@ class GeneratorTest : public io::testing::LoopTest {
       co_await sleep_for(2_ms);
       if (!is_timed() && has_enough(generator)) generator.stop();
     }
-    tally.add(generator.tally());
+    counts.add(generator.counts());
     server.stop();
     const auto joined = co_await attempt(server.join());
   }
@@ -123,13 +123,13 @@ class GeneratorTest : public io::testing::LoopTest {
   static bool has_enough(Generator& generator) {
     return generator.progress().answers.get() >= 200 || generator.progress().errors.get() >= 16;
   }
-  static std::uint64_t failures(const Tally& tally, Failure failure) {
-    return tally.failures[static_cast<std::size_t>(failure)];
+  static std::uint64_t failures(const Counts& counts, Failure failure) {
+    return counts.failures[static_cast<std::size_t>(failure)];
   }
   // Nothing is lost: a request has a response, or is an error.
-  static void expect_all_accounted_for(const Tally& tally) {
-    EXPECT_EQ(tally.due, tally.answers + tally.waiting);
-    EXPECT_EQ(tally.latency.count(), tally.due);
+  static void expect_all_accounted_for(const Counts& counts) {
+    EXPECT_EQ(counts.due, counts.answers + counts.waiting);
+    EXPECT_EQ(counts.latency.count(), counts.due);
   }
 
   http::Limits limits_;
@@ -142,43 +142,43 @@ class GeneratorTest : public io::testing::LoopTest {
 TEST_P(GeneratorTest, a_closed_loop_counts_every_answer) {
   if (is_sim()) plan_.warmup = 50_ms;
 
-  const Tally tally = load(mix({{.target = "/hello", .check = {.status = 200, .body = "Hello, World!"}}}));
+  const Counts counts = load(mix({{.target = "/hello", .check = {.status = 200, .body = "Hello, World!"}}}));
 
-  EXPECT_GT(tally.answers, is_sim() ? 100u : 0u);
-  EXPECT_EQ(tally.by_class[2], tally.answers);
-  EXPECT_EQ(tally.errors(), 0u);
-  EXPECT_EQ(tally.connections, 8u);
-  EXPECT_LE(tally.answers, stats_.requests);
+  EXPECT_GT(counts.answers, is_sim() ? 100u : 0u);
+  EXPECT_EQ(counts.by_class[2], counts.answers);
+  EXPECT_EQ(counts.errors(), 0u);
+  EXPECT_EQ(counts.connections, 8u);
+  EXPECT_LE(counts.answers, stats_.requests);
   if (is_sim()) {
-    EXPECT_LT(tally.answers, stats_.requests);         // Responses of the warm-up are not counted.
-    EXPECT_EQ(tally.by_status[200], stats_.requests);  // Here they are counted.
+    EXPECT_LT(counts.answers, stats_.requests);         // Responses of the warm-up are not counted.
+    EXPECT_EQ(counts.by_status[200], stats_.requests);  // Here they are counted.
   }
-  expect_all_accounted_for(tally);
+  expect_all_accounted_for(counts);
 }
 
 TEST_P(GeneratorTest, an_open_loop_sends_what_is_due_and_no_more) {
   plan_.open = Schedule::Options{.rate = {.from = 500, .to = 500}};
   plan_.duration = 400_ms;
 
-  const Tally tally = load(mix({{.target = "/hello"}}));
+  const Counts counts = load(mix({{.target = "/hello"}}));
 
-  EXPECT_EQ(tally.due, 200u);
-  EXPECT_EQ(tally.answers, 200u);
+  EXPECT_EQ(counts.due, 200u);
+  EXPECT_EQ(counts.answers, 200u);
   EXPECT_EQ(stats_.requests, 200u);
-  EXPECT_EQ(tally.errors(), 0u);
-  EXPECT_EQ(tally.service.count(), 200u);
-  expect_all_accounted_for(tally);
+  EXPECT_EQ(counts.errors(), 0u);
+  EXPECT_EQ(counts.service.count(), 200u);
+  expect_all_accounted_for(counts);
 }
 
 TEST_P(GeneratorTest, wrong_statuses_and_bodies_are_counted_apart) {
-  const Tally wrong_status = load(mix({{.target = "/gone"}}));
+  const Counts wrong_status = load(mix({{.target = "/gone"}}));
   EXPECT_GT(wrong_status.answers, 0u);
   EXPECT_EQ(failures(wrong_status, Failure::Status), wrong_status.answers);
   EXPECT_EQ(wrong_status.other_status.count(), wrong_status.answers);
   EXPECT_EQ(wrong_status.by_class[4], wrong_status.answers);
   EXPECT_EQ(wrong_status.errors(), wrong_status.answers);
 
-  const Tally wrong_body = load(mix({{.target = "/hello", .check = {.body = "Hello, world!"}}}));
+  const Counts wrong_body = load(mix({{.target = "/hello", .check = {.body = "Hello, world!"}}}));
   EXPECT_GT(wrong_body.answers, 0u);
   EXPECT_EQ(failures(wrong_body, Failure::Body), wrong_body.answers);
   EXPECT_EQ(wrong_body.errors(), wrong_body.answers);
@@ -186,23 +186,23 @@ TEST_P(GeneratorTest, wrong_statuses_and_bodies_are_counted_apart) {
 
 TEST_P(GeneratorTest, every_request_of_a_template_is_another_one) {
   plan_.open = Schedule::Options{.rate = {.from = 1000, .to = 1000}};
-  const Tally tally = load(mix({{.method = "POST",
-                                 .target = "/created/{n}",
-                                 .body = "{\"id\": {n}}",
-                                 .check = {.status = 201, .contains = {"/created/"}}}}));
+  const Counts counts = load(mix({{.method = "POST",
+                                   .target = "/created/{n}",
+                                   .body = "{\"id\": {n}}",
+                                   .check = {.status = 201, .contains = {"/created/"}}}}));
 
-  EXPECT_EQ(tally.answers, 200u);
-  EXPECT_EQ(tally.errors(), 0u);
+  EXPECT_EQ(counts.answers, 200u);
+  EXPECT_EQ(counts.errors(), 0u);
 }
 
 TEST_P(GeneratorTest, pipelined_requests_are_all_answered) {
   plan_.depth = 16;
 
-  const Tally tally = load(mix({{.target = "/hello", .check = {.body = "Hello, World!"}}, {.target = "/hello?{n}"}}));
+  const Counts counts = load(mix({{.target = "/hello", .check = {.body = "Hello, World!"}}, {.target = "/hello?{n}"}}));
 
-  EXPECT_GT(tally.answers, is_sim() ? 100u : 0u);
-  EXPECT_EQ(tally.errors(), 0u);
-  expect_all_accounted_for(tally);
+  EXPECT_GT(counts.answers, is_sim() ? 100u : 0u);
+  EXPECT_EQ(counts.errors(), 0u);
+  expect_all_accounted_for(counts);
 }
 
 TEST_P(GeneratorTest, a_connection_makes_place_for_another_after_so_many_requests) {
@@ -210,13 +210,13 @@ TEST_P(GeneratorTest, a_connection_makes_place_for_another_after_so_many_request
     plan_.depth = depth;
     plan_.requests_per_connection_max = 5;
 
-    const Tally tally = load(mix({{.target = "/hello"}}));
+    const Counts counts = load(mix({{.target = "/hello"}}));
 
-    EXPECT_EQ(tally.errors(), 0u);
-    EXPECT_GE(tally.connections, stats_.requests / 5);
-    EXPECT_LE(tally.connections, stats_.requests / 5 + 8);
-    EXPECT_GE(stats_.accepted, tally.connections);
-    expect_all_accounted_for(tally);
+    EXPECT_EQ(counts.errors(), 0u);
+    EXPECT_GE(counts.connections, stats_.requests / 5);
+    EXPECT_LE(counts.connections, stats_.requests / 5 + 8);
+    EXPECT_GE(stats_.accepted, counts.connections);
+    expect_all_accounted_for(counts);
   }
 }
 
@@ -226,11 +226,11 @@ TEST_P(GeneratorTest, a_server_that_announces_the_end_of_a_connection_loses_no_r
   for (const int depth : {1, 4}) {
     plan_.depth = depth;
 
-    const Tally tally = load(mix({{.target = "/hello"}}));
+    const Counts counts = load(mix({{.target = "/hello"}}));
 
-    EXPECT_GT(tally.connections, 8u);
-    EXPECT_EQ(tally.errors(), 0u);
-    expect_all_accounted_for(tally);
+    EXPECT_GT(counts.connections, 8u);
+    EXPECT_EQ(counts.errors(), 0u);
+    expect_all_accounted_for(counts);
   }
 }
 
@@ -238,13 +238,13 @@ TEST_P(GeneratorTest, connections_are_opened_along_the_ramp) {
   plan_.connections = {2, 12, 200_ms};
   plan_.duration = 400_ms;
 
-  const Tally tally = load(mix({{.target = "/hello"}}));
+  const Counts counts = load(mix({{.target = "/hello"}}));
 
-  EXPECT_LE(tally.connections, 12u);
+  EXPECT_LE(counts.connections, 12u);
   if (is_sim()) {
-    EXPECT_EQ(tally.connections, 12u);
+    EXPECT_EQ(counts.connections, 12u);
   }
-  EXPECT_EQ(tally.errors(), 0u);
+  EXPECT_EQ(counts.errors(), 0u);
 }
 
 TEST_P(GeneratorTest, stop_ends_the_run_and_keeps_what_was_measured) {
@@ -261,10 +261,10 @@ TEST_P(GeneratorTest, stop_ends_the_run_and_keeps_what_was_measured) {
   generator.stop();
 
   EXPECT_TRUE(until([&] { return generator.is_finished(); }));
-  EXPECT_GT(generator.tally().answers, 30u);
-  EXPECT_EQ(generator.tally().errors(), 0u);
+  EXPECT_GT(generator.counts().answers, 30u);
+  EXPECT_EQ(generator.counts().errors(), 0u);
   EXPECT_LT(generator.measured(), 1_min);
-  expect_all_accounted_for(generator.tally());
+  expect_all_accounted_for(generator.counts());
   server.begin_drain(Duration());
   EXPECT_TRUE(until([&] { return server.is_drained(); }));
 }
@@ -284,7 +284,7 @@ TEST_P(GeneratorTest, a_run_without_a_server_ends_when_its_time_is_over) {
   }
 
   EXPECT_LT(now() - begins, 5_s);
-  EXPECT_GE(generator.tally().failures[static_cast<std::size_t>(Failure::Connect)], 8u);
+  EXPECT_GE(generator.counts().failures[static_cast<std::size_t>(Failure::Connect)], 8u);
 }
 
 // --- Servers that do it wrong. Each is counted for what it is, and nothing hangs.
@@ -342,12 +342,12 @@ TEST_P(GeneratorTest, each_way_to_fail_has_its_count) {
   const Mix requests = mix({{.target = "/hello"}});
   for (const Way& way : ways) {
     plan_.timeout = way.failure == Failure::Timeout ? 60_ms : 10_s;
-    const Tally tally = load_against(way.talk, requests);
+    const Counts counts = load_against(way.talk, requests);
 
-    EXPECT_GT(failures(tally, way.failure), 0u) << to_string(way.failure);
+    EXPECT_GT(failures(counts, way.failure), 0u) << to_string(way.failure);
     if (way.talk != &answers_twice) {
-      EXPECT_EQ(tally.answers, 0u) << to_string(way.failure);
-      EXPECT_EQ(tally.waiting, tally.due) << to_string(way.failure);
+      EXPECT_EQ(counts.answers, 0u) << to_string(way.failure);
+      EXPECT_EQ(counts.waiting, counts.due) << to_string(way.failure);
     }
   }
 }
@@ -355,13 +355,13 @@ TEST_P(GeneratorTest, each_way_to_fail_has_its_count) {
 TEST_P(GeneratorTest, bodies_without_a_length_are_read_to_their_end) {
   const Mix requests = mix({{.target = "/", .check = {.body = "all of it"}}});
   for (const Talk talk : {&answers_until_the_end, &answers_in_chunks}) {
-    const Tally tally = load_against(talk, requests);
+    const Counts counts = load_against(talk, requests);
 
-    EXPECT_GT(tally.answers, 0u);
+    EXPECT_GT(counts.answers, 0u);
     for (std::size_t i = 0; i < failure_count; ++i) {
-      EXPECT_EQ(tally.failures[i], 0u) << to_string(static_cast<Failure>(i));
+      EXPECT_EQ(counts.failures[i], 0u) << to_string(static_cast<Failure>(i));
     }
-    expect_all_accounted_for(tally);
+    expect_all_accounted_for(counts);
   }
 }
 
@@ -375,13 +375,13 @@ TEST_P(GeneratorTest, without_a_server_it_tries_again_and_ends_in_time) {
   plan_.timeout = 100_ms;
   plan_.open = Schedule::Options{.rate = {.from = 100, .to = 100}};
 
-  const Tally tally = generate(mix({{.target = "/"}}));
+  const Counts counts = generate(mix({{.target = "/"}}));
 
-  EXPECT_GE(failures(tally, Failure::Connect), is_sim() ? 16u : 8u);  // 8 connections, tried again.
-  EXPECT_EQ(failures(tally, Failure::Unanswered), 100u);
-  EXPECT_EQ(tally.answers, 0u);
-  EXPECT_GE(tally.latency.max(), 1_s);
-  expect_all_accounted_for(tally);
+  EXPECT_GE(failures(counts, Failure::Connect), is_sim() ? 16u : 8u);  // 8 connections, tried again.
+  EXPECT_EQ(failures(counts, Failure::Unanswered), 100u);
+  EXPECT_EQ(counts.answers, 0u);
+  EXPECT_GE(counts.latency.max(), 1_s);
+  expect_all_accounted_for(counts);
 }
 
 // --- Coordinated omission: a stall of 100 ms, once.
@@ -398,11 +398,11 @@ class StallTest : public GeneratorTest {
 
 // Each connection waits for one answer, and nobody asks meanwhile: 8 of thousands.
 TEST_P(StallTest, a_closed_loop_hides_it) {
-  const Tally tally = load(mix({{.target = "/stalling"}}));
+  const Counts counts = load(mix({{.target = "/stalling"}}));
 
-  EXPECT_GT(tally.answers, 10'000u);
-  EXPECT_EQ(tally.latency.above(50_ms), 8u);
-  EXPECT_LT(tally.latency.percentile(99.9), 10_ms);
+  EXPECT_GT(counts.answers, 10'000u);
+  EXPECT_EQ(counts.latency.above(50_ms), 8u);
+  EXPECT_LT(counts.latency.percentile(99.9), 10_ms);
 }
 
 // A request that was due in its first 50 ms waited for more than 50 ms.
@@ -410,12 +410,12 @@ TEST_P(StallTest, an_open_loop_shows_it) {
   plan_.open = Schedule::Options{.rate = {.from = 2000, .to = 2000}};
   plan_.connections = {256, 256};
 
-  const Tally tally = load(mix({{.target = "/stalling"}}));
+  const Counts counts = load(mix({{.target = "/stalling"}}));
 
-  EXPECT_EQ(tally.answers, 6000u);
-  EXPECT_NEAR(static_cast<double>(tally.latency.above(50_ms)), 100, 6);
-  EXPECT_GT(tally.latency.percentile(99), 50_ms);
-  EXPECT_GT(tally.latency.max(), 95_ms);
+  EXPECT_EQ(counts.answers, 6000u);
+  EXPECT_NEAR(static_cast<double>(counts.latency.above(50_ms)), 100, 6);
+  EXPECT_GT(counts.latency.percentile(99), 50_ms);
+  EXPECT_GT(counts.latency.max(), 95_ms);
 }
 
 // With too few connections those that are due wait for one, and that counts. The same run, as a closed loop would have
@@ -423,13 +423,13 @@ TEST_P(StallTest, an_open_loop_shows_it) {
 TEST_P(StallTest, an_open_loop_shows_it_though_connections_are_few) {
   plan_.open = Schedule::Options{.rate = {.from = 2000, .to = 2000}};
 
-  const Tally tally = load(mix({{.target = "/stalling"}}));
+  const Counts counts = load(mix({{.target = "/stalling"}}));
 
-  EXPECT_EQ(tally.answers, 6000u);
-  EXPECT_GE(tally.latency.above(50_ms), 100u);
-  EXPECT_GT(tally.latency.percentile(99), 50_ms);
-  EXPECT_EQ(tally.service.above(50_ms), 8u);
-  EXPECT_LT(tally.service.percentile(99.8), 10_ms);
+  EXPECT_EQ(counts.answers, 6000u);
+  EXPECT_GE(counts.latency.above(50_ms), 100u);
+  EXPECT_GT(counts.latency.percentile(99), 50_ms);
+  EXPECT_EQ(counts.service.above(50_ms), 8u);
+  EXPECT_LT(counts.service.percentile(99.8), 10_ms);
 }
 
 // --- Under a layer, as https is.
@@ -456,24 +456,24 @@ TEST_P(LayeredGenerator, speaks_through_the_layers_of_its_plan) {
   TestLayers layers("generator");
   plan_.layers = &layers;
 
-  const Tally tally =
+  const Counts counts =
       load_against(answer_under_a_layer, mix({{.target = "/", .check = {.status = 200, .body = "Hello"}}}));
 
-  EXPECT_GT(tally.answers, 0u);
-  EXPECT_EQ(tally.by_class[2], tally.answers);
-  EXPECT_EQ(tally.errors(), 0u);
-  expect_all_accounted_for(tally);
+  EXPECT_GT(counts.answers, 0u);
+  EXPECT_EQ(counts.by_class[2], counts.answers);
+  EXPECT_EQ(counts.errors(), 0u);
+  expect_all_accounted_for(counts);
 }
 
 TEST_P(LayeredGenerator, counts_a_failed_handshake_as_an_error) {
   TestLayers layers("generator", false);
   plan_.layers = &layers;
 
-  const Tally tally = load_against(answer_under_a_layer, mix({{.target = "/"}}));
+  const Counts counts = load_against(answer_under_a_layer, mix({{.target = "/"}}));
 
-  EXPECT_EQ(tally.answers, 0u);
-  EXPECT_GT(tally.errors(), 0u);
-  expect_all_accounted_for(tally);
+  EXPECT_EQ(counts.answers, 0u);
+  EXPECT_GT(counts.errors(), 0u);
+  expect_all_accounted_for(counts);
 }
 
 INSTANTIATE_TEST_SUITE_P(, LayeredGenerator,

@@ -32,12 +32,12 @@ std::string percentiles_text(const Histogram& histogram) {
   return line + "max " + format_duration(histogram.max());
 }
 
-std::string errors_text(const Tally& tally) {
+std::string errors_text(const Counts& counts) {
   std::string line;
   for (std::size_t i = 0; i < failure_count; ++i) {
-    if (tally.failures[i] == 0) continue;
+    if (counts.failures[i] == 0) continue;
     line += fmt::format("{}{} {}", line.empty() ? "" : "   ", to_string(static_cast<Failure>(i)),
-                        format_count(tally.failures[i]));
+                        format_count(counts.failures[i]));
   }
   return line.empty() ? "none" : line;
 }
@@ -73,7 +73,7 @@ void write_optional(json::Writer& out, std::string_view key, const std::optional
 
 void write_members(json::Writer& out, const Report::Part& part) {
   const Measurement& measurement = part.measurement;
-  const Tally& tally = measurement.tally;
+  const Counts& counts = measurement.counts;
   write_optional(out, "step", part.step);
   out.key("loop").string(measurement.is_open ? "open" : "closed");
   out.key("engine").string(measurement.engine);
@@ -82,46 +82,46 @@ void write_members(json::Writer& out, const Report::Part& part) {
   out.key("offered");
   measurement.is_open ? out.number(measurement.offered) : out.null();
   out.key("achieved").number(measurement.achieved);
-  out.key("due").unsigned_integer(tally.due);
-  out.key("requests").unsigned_integer(tally.answers);
-  out.key("completed").unsigned_integer(tally.completed);
+  out.key("due").unsigned_integer(counts.due);
+  out.key("requests").unsigned_integer(counts.answers);
+  out.key("completed").unsigned_integer(counts.completed);
   out.key("answers").begin_object();
-  for (std::size_t i = 2; i < tally.by_class.size(); ++i) {
-    out.key(fmt::format("{}xx", i)).unsigned_integer(tally.by_class[i]);
+  for (std::size_t i = 2; i < counts.by_class.size(); ++i) {
+    out.key(fmt::format("{}xx", i)).unsigned_integer(counts.by_class[i]);
   }
   out.end_object();
   out.key("statuses").begin_object();
-  for (std::size_t i = 0; i < tally.by_status.size(); ++i) {
-    if (tally.by_status[i] != 0) out.key(fmt::format("{}", i)).unsigned_integer(tally.by_status[i]);
+  for (std::size_t i = 0; i < counts.by_status.size(); ++i) {
+    if (counts.by_status[i] != 0) out.key(fmt::format("{}", i)).unsigned_integer(counts.by_status[i]);
   }
   out.end_object();
   out.key("errors").begin_object();
   for (std::size_t i = 0; i < failure_count; ++i) {
-    out.key(to_string(static_cast<Failure>(i))).unsigned_integer(tally.failures[i]);
+    out.key(to_string(static_cast<Failure>(i))).unsigned_integer(counts.failures[i]);
   }
   out.end_object();
-  out.key("wrong_bodies").unsigned_integer(tally.failures[static_cast<std::size_t>(Failure::Body)]);
-  out.key("connections_opened").unsigned_integer(tally.connections);
+  out.key("wrong_bodies").unsigned_integer(counts.failures[static_cast<std::size_t>(Failure::Body)]);
+  out.key("connections_opened").unsigned_integer(counts.connections);
   out.key("bytes").begin_object();
   out.key("sent")
-      .unsigned_integer(tally.bytes_sent)
+      .unsigned_integer(counts.bytes_sent)
       .key("received")
-      .unsigned_integer(tally.bytes_received)
+      .unsigned_integer(counts.bytes_received)
       .end_object();
   out.key("latency");
-  write_latency(out, tally.latency, measurement.is_open ? "intended" : "sent");
+  write_latency(out, counts.latency, measurement.is_open ? "intended" : "sent");
   if (measurement.is_open) {
     out.key("service");
-    write_latency(out, tally.service, "sent");
+    write_latency(out, counts.service, "sent");
   }
-  if (tally.other_status.count() != 0) {
+  if (counts.other_status.count() != 0) {
     out.key("latency_of_other_statuses");
-    write_latency(out, tally.other_status, measurement.is_open ? "intended" : "sent");
+    write_latency(out, counts.other_status, measurement.is_open ? "intended" : "sent");
   }
-  out.key("waiting").unsigned_integer(tally.waiting);
+  out.key("waiting").unsigned_integer(counts.waiting);
   out.key("series").begin_array();
-  for (std::size_t i = 0; i < tally.seconds.size(); ++i) {
-    const Second& second = tally.seconds[i];
+  for (std::size_t i = 0; i < counts.seconds.size(); ++i) {
+    const Second& second = counts.seconds[i];
     if (static_cast<double>(i) >= measurement.measured.count_seconds()) break;
     out.begin_object().key("second").unsigned_integer(i).key("answers").unsigned_integer(second.answers);
     out.key("errors").unsigned_integer(second.errors);
@@ -198,7 +198,7 @@ std::string heading(const Options& options, const Plan& plan) {
 }
 
 std::string text(const Measurement& measurement) {
-  const Tally& tally = measurement.tally;
+  const Counts& counts = measurement.counts;
   std::string out;
   const auto line = [&](std::string_view name, const std::string& value) {
     out += fmt::format("  {:<9} {}\n", name, value);
@@ -208,23 +208,23 @@ std::string text(const Measurement& measurement) {
                    (measurement.is_open ? " of " + rate_text(measurement.offered) + "/s offered" : "") +
                    bound_text(measurement));
   std::string classes;
-  for (std::size_t i = 2; i < tally.by_class.size(); ++i) {
-    if (tally.by_class[i] != 0) classes += fmt::format("   {}xx {}", i, format_count(tally.by_class[i]));
+  for (std::size_t i = 2; i < counts.by_class.size(); ++i) {
+    if (counts.by_class[i] != 0) classes += fmt::format("   {}xx {}", i, format_count(counts.by_class[i]));
   }
-  line("answers", format_count(tally.answers) + classes);
-  line("errors", errors_text(tally));
-  if (tally.latency.count() == 0) {
+  line("answers", format_count(counts.answers) + classes);
+  line("errors", errors_text(counts));
+  if (counts.latency.count() == 0) {
     line("latency", "no request was measured: none was sent in that time, or none got a response");
   } else {
-    line("latency", percentiles_text(tally.latency) + (measurement.is_open ? "   from when due" : "   from sending"));
-    if (measurement.is_open) line("service", percentiles_text(tally.service) + "   from sending");
+    line("latency", percentiles_text(counts.latency) + (measurement.is_open ? "   from when due" : "   from sending"));
+    if (measurement.is_open) line("service", percentiles_text(counts.service) + "   from sending");
   }
-  if (tally.waiting != 0) {
+  if (counts.waiting != 0) {
     line("", fmt::format("this includes {} without a response, with the time that they had waited",
-                         format_count(tally.waiting)));
+                         format_count(counts.waiting)));
   }
-  line("bytes", fmt::format("{} received, {} sent, {} connections opened", bytes_text(tally.bytes_received),
-                            bytes_text(tally.bytes_sent), format_count(tally.connections)));
+  line("bytes", fmt::format("{} received, {} sent, {} connections opened", bytes_text(counts.bytes_received),
+                            bytes_text(counts.bytes_sent), format_count(counts.connections)));
   std::string client = fmt::format("{:.2f} of {} thread{} ({}), {:.2f} us CPU per request",
                                    measurement.client_utilisation, measurement.threads,
                                    measurement.threads == 1 ? "" : "s", measurement.engine, measurement.client_cpu_us);
@@ -248,12 +248,12 @@ std::string table(const Report& report) {
   for (const Report::Part& part : report.parts) {
     if (!part.step) continue;
     const Measurement& measurement = part.measurement;
-    const Histogram& latency = measurement.tally.latency;
+    const Histogram& latency = measurement.counts.latency;
     out += fmt::format("  {:>5.0f}% {:>12} {:>12} {:>10} {:>10} {:>10} {:>10} {:>8}\n", *part.step * 100,
                        rate_text(measurement.offered), rate_text(measurement.achieved),
                        format_duration(latency.percentile(50)), format_duration(latency.percentile(99)),
                        format_duration(latency.percentile(99.9)), format_duration(latency.max()),
-                       format_count(measurement.tally.errors()));
+                       format_count(measurement.counts.errors()));
   }
   return out;
 }
@@ -291,8 +291,8 @@ std::string live_line(const View& view) {
 
 bool has_errors(const Report& report) noexcept {
   return std::any_of(report.parts.begin(), report.parts.end(), [](const Report::Part& part) {
-    const Tally& tally = part.measurement.tally;
-    return tally.errors() != 0 || tally.latency.count() == 0;
+    const Counts& counts = part.measurement.counts;
+    return counts.errors() != 0 || counts.latency.count() == 0;
   });
 }
 

@@ -18,19 +18,19 @@ Measurement measurement(bool is_open) {
   result.client_utilisation = 0.5;
   result.client_busy_polling = 0.25;
   result.client_cpu_us = 5;
-  Tally& tally = result.tally;
-  tally.due = 2000;
-  tally.answers = 1999;
-  tally.completed = 1990;
-  tally.waiting = 1;
-  tally.by_class[2] = 1990;
-  tally.by_class[5] = 9;
-  tally.by_status[201] = 1991;
-  tally.failures[static_cast<std::size_t>(Failure::Body)] = 3;
-  tally.failures[static_cast<std::size_t>(Failure::Timeout)] = 1;
-  tally.bytes_received = 123;
-  for (int i = 0; i < 2000; ++i) tally.latency.record(Duration::microseconds(i));
-  tally.seconds = {{.answers = 1000, .latency_max_ns = 5000}, {.answers = 990, .errors = 4}};
+  Counts& counts = result.counts;
+  counts.due = 2000;
+  counts.answers = 1999;
+  counts.completed = 1990;
+  counts.waiting = 1;
+  counts.by_class[2] = 1990;
+  counts.by_class[5] = 9;
+  counts.by_status[201] = 1991;
+  counts.failures[static_cast<std::size_t>(Failure::Body)] = 3;
+  counts.failures[static_cast<std::size_t>(Failure::Timeout)] = 1;
+  counts.bytes_received = 123;
+  for (int i = 0; i < 2000; ++i) counts.latency.record(Duration::microseconds(i));
+  counts.seconds = {{.answers = 1000, .latency_max_ns = 5000}, {.answers = 990, .errors = 4}};
   return result;
 }
 
@@ -79,7 +79,7 @@ TEST(Report, json_tells_the_latency_of_answers_with_another_status_where_there_w
   Report report;
   report.parts.push_back({std::nullopt, measurement(true)});
   EXPECT_EQ(member(json(options(), report), "latency_of_other_statuses"), "");
-  report.parts.front().measurement.tally.other_status.record(7_ms);
+  report.parts.front().measurement.counts.other_status.record(7_ms);
   const std::string told = member(json(options(), report), "latency_of_other_statuses");
   EXPECT_NE(told.find("\"count\": 1"), std::string::npos) << told;
   EXPECT_NE(told.find("\"from\": \"intended\""), std::string::npos) << told;
@@ -145,7 +145,7 @@ TEST(Report, a_live_line_takes_the_place_of_the_one_before) {
 TEST(Report, has_errors_when_any_part_has) {
   Report report;
   Measurement good;
-  good.tally.latency.record(1_us);
+  good.counts.latency.record(1_us);
   report.parts.push_back({std::nullopt, good});
   EXPECT_FALSE(has_errors(report));
   report.parts.push_back({std::nullopt, measurement(true)});

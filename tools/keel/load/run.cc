@@ -329,13 +329,13 @@ Result<Measurement> measure(const Mix& mix, const Plan& plan, const Setting& set
   for (const auto& worker : workers) worker->join();
 
   for (const auto& worker : workers) {
-    result.tally.add(worker->generator().tally());
+    result.counts.add(worker->generator().counts());
     result.measured = std::max(result.measured, worker->generator().measured());
   }
   const double seconds = result.measured.count_seconds();
   if (seconds > 0) {
-    result.offered = static_cast<double>(result.tally.due) / seconds;
-    result.achieved = static_cast<double>(result.tally.completed) / seconds;
+    result.offered = static_cast<double>(result.counts.due) / seconds;
+    result.achieved = static_cast<double>(result.counts.completed) / seconds;
   }
   result.is_open = plan.open.has_value();
   result.engine = choice.kind == io::EngineKind::Uring ? "uring" : "epoll";

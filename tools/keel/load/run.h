@@ -64,7 +64,7 @@ constexpr Duration busy_poll_default = 20_us;
 bool has_core_each(int threads, const std::vector<int>& cores) noexcept;
 
 struct Measurement {
-  Tally tally;
+  Counts counts;
   Duration measured;
   double offered = 0;   // Requests due per second of the measured time.
   double achieved = 0;  // Responses per second within the measured time.

@@ -65,11 +65,11 @@ TEST(Options, of_the_server_are_what_the_settings_say) {
   EXPECT_TRUE(options.trusted_proxies[0].contains(Address::parse("10.2.3.4:5").value()));
   EXPECT_TRUE(options.proxy_protocol);
   EXPECT_EQ(options.forwarded_by, http::ForwardedBy::Forwarded);
-  EXPECT_EQ(options.believed.proto, http::Whom::Nobody);
-  EXPECT_EQ(options.believed.host, http::Whom::TrustedProxies);
-  EXPECT_EQ(options.believed.request_id, http::Whom::Everybody);
-  EXPECT_EQ(options.believed.trace, http::Whom::Nobody);
-  EXPECT_EQ(options.believed.deadline, http::Whom::Everybody);
+  EXPECT_EQ(options.believed.proto, http::TrustedPeers::Nobody);
+  EXPECT_EQ(options.believed.host, http::TrustedPeers::TrustedProxies);
+  EXPECT_EQ(options.believed.request_id, http::TrustedPeers::Everybody);
+  EXPECT_EQ(options.believed.trace, http::TrustedPeers::Nobody);
+  EXPECT_EQ(options.believed.deadline, http::TrustedPeers::Everybody);
   EXPECT_EQ(options.upgrade_origins, std::vector<std::string>{"https://app.example.com"});
   EXPECT_EQ(options.listen.socket_mode, 0u);
   EXPECT_FALSE(options.access_log);

@@ -40,7 +40,7 @@ TEST(HttpsRedirect, lets_pass_what_came_by_https) {
   Router router;
   router.use(HttpsRedirect()).get("/here", plain);
   TestServerOptions options;
-  options.server.believed.proto = Whom::Everybody;
+  options.server.believed.proto = TrustedPeers::Everybody;
   TestServer server(router, options);
   ClientRequest request(Method::Get, "/here");
   request.header("X-Forwarded-Proto", "https");

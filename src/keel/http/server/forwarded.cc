@@ -178,8 +178,8 @@ bool is_trusted(const Address& address, std::span<const Network> trusted) noexce
 Origin origin_of(const RequestHead& head, const Address& peer, const Trust& trust, std::string_view scheme) noexcept {
   Origin origin{.client = peer, .scheme = scheme, .host = head.host(), .authority = head.authority()};
   const bool is_proxy = is_trusted(peer, trust.proxies);
-  const auto believes = [is_proxy](Whom whom) {
-    return whom == Whom::Everybody || (whom == Whom::TrustedProxies && is_proxy);
+  const auto believes = [is_proxy](TrustedPeers peers) {
+    return peers == TrustedPeers::Everybody || (peers == TrustedPeers::TrustedProxies && is_proxy);
   };
   const bool takes_proto = believes(trust.believed.proto);
   const bool takes_host = believes(trust.believed.host);

@@ -43,19 +43,20 @@ enum class ForwardedBy : std::uint8_t {
 };
 
 // The peers that are trusted about a fact.
-enum class Whom : std::uint8_t { Nobody, TrustedProxies, Everybody };
+enum class TrustedPeers : std::uint8_t { Nobody, TrustedProxies, Everybody };
 
 // The peers that are trusted about each fact that a request states about itself. The client's address is accepted only
 // from trusted proxies.
 struct Believed {
-  Whom proto = Whom::TrustedProxies;  // Request::scheme(): X-Forwarded-Proto, or proto= of Forwarded.
+  TrustedPeers proto = TrustedPeers::TrustedProxies;  // Request::scheme(): X-Forwarded-Proto, or proto= of Forwarded.
   // Request::host(): X-Forwarded-Host, or host= of Forwarded. The default is Nobody, because few proxies set it, and
   // behind one that does not, a client could choose the host in links and redirects. Otherwise the Host of the request
   // is used.
-  Whom host = Whom::Nobody;
-  Whom request_id = Whom::TrustedProxies;  // Request::id(): X-Request-Id.
-  Whom trace = Whom::TrustedProxies;       // Request::trace(): traceparent.
-  Whom deadline = Whom::TrustedProxies;    // X-Request-Deadline-Ms, which can only shorten the time of a handler.
+  TrustedPeers host = TrustedPeers::Nobody;
+  TrustedPeers request_id = TrustedPeers::TrustedProxies;  // Request::id(): X-Request-Id.
+  TrustedPeers trace = TrustedPeers::TrustedProxies;       // Request::trace(): traceparent.
+  TrustedPeers deadline =
+      TrustedPeers::TrustedProxies;  // X-Request-Deadline-Ms, which can only shorten the time of a handler.
 };
 
 // The trusted proxies, and the facts about which they are trusted; `proxies` must outlive it.
@@ -65,8 +66,8 @@ struct Trust {
   Believed believed = {};
 
   // Whether there can be a peer that is trusted.
-  bool may_believe(Whom whom) const noexcept {
-    return whom == Whom::Everybody || (whom == Whom::TrustedProxies && !proxies.empty());
+  bool may_believe(TrustedPeers peers) const noexcept {
+    return peers == TrustedPeers::Everybody || (peers == TrustedPeers::TrustedProxies && !proxies.empty());
   }
 };
 

@@ -20,7 +20,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Network trusted[] = {Network::parse("10.0.0.0/8").value(), Network::parse("::/0").value()};
 
   for (const ForwardedBy family : {ForwardedBy::XForwarded, ForwardedBy::Forwarded, ForwardedBy::XRealIp}) {
-    const Trust trust{trusted, family, {.host = Whom::TrustedProxies}};
+    const Trust trust{trusted, family, {.host = TrustedPeers::TrustedProxies}};
     const Origin origin = origin_of(head, peer, trust);
     KEEL_CHECK(origin.client == peer || origin.client.family() == AF_INET || origin.client.family() == AF_INET6,
                "a client has an address");

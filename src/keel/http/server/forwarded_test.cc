@@ -18,7 +18,7 @@ std::vector<Network> networks(std::initializer_list<const char*> texts) {
   return list;
 }
 
-constexpr Believed host_too{.host = Whom::TrustedProxies};
+constexpr Believed host_too{.host = TrustedPeers::TrustedProxies};
 
 // "client scheme host" of a request with these fields, from `peer`.
 std::string origin(std::string_view peer, std::string_view fields, const Trust& trust) {
@@ -123,10 +123,10 @@ TEST_F(ForwardedFields, are_believed_about_scheme_and_host_from_whom_it_is_said)
     const char* of_stranger;
   } cases[] = {
       {{}, "203.0.113.9 https own.example", "192.0.2.1 http own.example"},
-      {{.host = Whom::TrustedProxies}, "203.0.113.9 https b", "192.0.2.1 http own.example"},
-      {{.proto = Whom::Nobody}, "203.0.113.9 http own.example", "192.0.2.1 http own.example"},
-      {{.proto = Whom::Everybody}, "203.0.113.9 https own.example", "192.0.2.1 https own.example"},
-      {{.host = Whom::Everybody}, "203.0.113.9 https b", "192.0.2.1 http b"},
+      {{.host = TrustedPeers::TrustedProxies}, "203.0.113.9 https b", "192.0.2.1 http own.example"},
+      {{.proto = TrustedPeers::Nobody}, "203.0.113.9 http own.example", "192.0.2.1 http own.example"},
+      {{.proto = TrustedPeers::Everybody}, "203.0.113.9 https own.example", "192.0.2.1 https own.example"},
+      {{.host = TrustedPeers::Everybody}, "203.0.113.9 https b", "192.0.2.1 http b"},
   };
   for (const auto& each : cases) {
     EXPECT_EQ(x("10.0.0.1", fields, each.believed), each.of_proxy);

@@ -95,9 +95,9 @@ const Origin& Request::origin() {
   return *origin_;
 }
 
-bool Request::believes(Whom whom) const noexcept {
-  if (arrival_ == nullptr || !arrival_->trust.may_believe(whom)) return false;
-  return whom == Whom::Everybody ||
+bool Request::believes(TrustedPeers peers) const noexcept {
+  if (arrival_ == nullptr || !arrival_->trust.may_believe(peers)) return false;
+  return peers == TrustedPeers::Everybody ||
          is_trusted(peer_ != nullptr ? *peer_ : arrival_->engine->peer_address(fd_), arrival_->trust.proxies);
 }
 
@@ -138,8 +138,9 @@ std::string_view Request::id() {
   if (const auto sent = head_->find("x-request-id"); sent && sent->size() <= 128 && is_token(*sent)) {
     const Trust nobody;
     const Trust& trust = arrival_ != nullptr ? arrival_->trust : nobody;
-    const Whom whom = trust.believed.request_id;
-    if (whom == Whom::Everybody || (trust.may_believe(whom) && is_trusted(peer(), trust.proxies))) return id_ = *sent;
+    const TrustedPeers peers = trust.believed.request_id;
+    if (peers == TrustedPeers::Everybody || (trust.may_believe(peers) && is_trusted(peer(), trust.proxies)))
+      return id_ = *sent;
   }
   auto* const text = static_cast<char*>(arena_->allocate(2 * hex_digits, 1));
   write_hex(write_hex(text, span_.trace.high), span_.trace.low);

@@ -240,7 +240,7 @@ class Request {
   // Counts a request that ended with a bug.
   void count_bug() const noexcept;
   // Whether its peer is one of those.
-  bool believes(Whom whom) const noexcept;
+  bool believes(TrustedPeers peers) const noexcept;
   // Whether its target is an absolute URL with another scheme than its connection, and its peer is not trusted about
   // the scheme.
   bool is_of_another_scheme() const noexcept;

@@ -715,7 +715,8 @@ TEST_P(Servers, believe_in_each_thing_whom_they_are_told_to) {
   if (server_layers != nullptr) GTEST_SKIP() << "of another scheme";
   options_.request_ids = true;
   options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
-  options_.believed = {.proto = Whom::Nobody, .host = Whom::TrustedProxies, .request_id = Whom::Nobody};
+  options_.believed = {
+      .proto = TrustedPeers::Nobody, .host = TrustedPeers::TrustedProxies, .request_id = TrustedPeers::Nobody};
   router_.get("/origin", origin_of_request);
   start();
   const Reply reply = ask_one(get("/origin", forwarded));
@@ -726,7 +727,7 @@ TEST_P(Servers, believe_in_each_thing_whom_they_are_told_to) {
 TEST_P(Servers, believe_everybody_where_they_are_told_to) {
   if (server_layers != nullptr) GTEST_SKIP() << "of another scheme";
   options_.request_ids = true;
-  options_.believed = {.host = Whom::Everybody, .request_id = Whom::Everybody};
+  options_.believed = {.host = TrustedPeers::Everybody, .request_id = TrustedPeers::Everybody};
   router_.get("/origin", origin_of_request);
   start();
   const Reply reply = ask_one(get("/origin", forwarded));

@@ -184,7 +184,7 @@ TEST_P(Upgrades, are_given_to_pages_of_every_site_where_the_server_is_told_so) {
 
 TEST_P(Upgrades, compare_the_origin_with_the_host_that_a_trusted_proxy_tells) {
   options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
-  options_.believed.host = Whom::TrustedProxies;
+  options_.believed.host = TrustedPeers::TrustedProxies;
   start();
   Peer& one = peer();
   one.send(ask_for_echo("/talk", "X-Forwarded-Host: shop.example:8443\r\nOrigin: https://shop.example:8443\r\n"));

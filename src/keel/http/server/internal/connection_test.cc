@@ -529,7 +529,7 @@ TEST_P(Connections, let_nobody_else_shorten_the_time_of_a_handler) {
 }
 
 TEST_P(Connections, take_trace_and_deadline_from_everybody_where_they_are_told_to) {
-  options_.believed = {.trace = Whom::Everybody, .deadline = Whom::Everybody};
+  options_.believed = {.trace = TrustedPeers::Everybody, .deadline = TrustedPeers::Everybody};
   router_.get("/trace", trace_of).get("/left", &time_left);
   start();
   EXPECT_EQ(ask_one(get("/trace", "traceparent: " + told + "\r\n")).body, told.substr(3, 32));
@@ -538,7 +538,7 @@ TEST_P(Connections, take_trace_and_deadline_from_everybody_where_they_are_told_t
 
 TEST_P(Connections, take_trace_and_deadline_from_no_proxy_where_they_are_told_so) {
   options_.trusted_proxies.push_back(Network::parse("0.0.0.0/0").value());
-  options_.believed = {.trace = Whom::Nobody, .deadline = Whom::Nobody};
+  options_.believed = {.trace = TrustedPeers::Nobody, .deadline = TrustedPeers::Nobody};
   router_.get("/trace", trace_of).get("/left", &time_left);
   start();
   EXPECT_NE(ask_one(get("/trace", "traceparent: " + told + "\r\n")).body, told.substr(3, 32));

@@ -13,12 +13,12 @@ void Degradation::look() {
              log::field("duration", state_.lasted(loop_.now())));
   };
   switch (state_.look(loop_.now())) {
-    case log::RepeatedState::Say::Over:
+    case log::RepeatedState::Report::Over:
       return tell(Level::Info, lines_.is_over);
-    case log::RepeatedState::Say::GoesOn:
+    case log::RepeatedState::Report::Continues:
       tell(Level::Warn, lines_.goes_on);
       break;
-    case log::RepeatedState::Say::Nothing:
+    case log::RepeatedState::Report::Nothing:
       break;
   }
   loop_.start_timer(timer_, loop_.now() + log::RepeatedState::calm);

@@ -1,4 +1,4 @@
-#include "load/tally.h"
+#include "load/counts.h"
 
 #include <algorithm>
 #include <numeric>
@@ -11,7 +11,7 @@ std::string_view to_string(Failure failure) noexcept {
   return names[static_cast<std::size_t>(failure)];
 }
 
-void Tally::add(const Tally& other) {
+void Counts::add(const Counts& other) {
   due += other.due;
   answers += other.answers;
   completed += other.completed;
@@ -33,7 +33,7 @@ void Tally::add(const Tally& other) {
   }
 }
 
-std::uint64_t Tally::errors() const noexcept {
+std::uint64_t Counts::errors() const noexcept {
   return std::accumulate(failures.begin(), failures.end(), std::uint64_t{0});
 }
 

@@ -1,21 +1,21 @@
-#include "load/tally.h"
+#include "load/counts.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-namespace keel::load::load_tally_test {
+namespace keel::load::load_counts_test {
 namespace {
 
-TEST(Tally, adds_up) {
-  Tally one;
+TEST(Counts, adds_up) {
+  Counts one;
   one.due = 2;
   one.by_class[2] = 1;
   one.by_status[201] = 1;
   one.failures[static_cast<std::size_t>(Failure::Timeout)] = 1;
   one.latency.record(1_ms);
   one.seconds = {{.answers = 1, .latency_max_ns = 7}};
-  Tally other;
+  Counts other;
   other.due = 3;
   other.by_class[2] = 3;
   other.by_status[201] = 4;
@@ -36,7 +36,7 @@ TEST(Tally, adds_up) {
   EXPECT_EQ(one.seconds[1].errors, 1u);
 }
 
-TEST(Tally, every_failure_has_a_name_of_its_own) {
+TEST(Counts, every_failure_has_a_name_of_its_own) {
   std::set<std::string_view> names;
   for (std::size_t i = 0; i < failure_count; ++i) names.insert(to_string(static_cast<Failure>(i)));
 
@@ -44,4 +44,4 @@ TEST(Tally, every_failure_has_a_name_of_its_own) {
 }
 
 }  // namespace
-}  // namespace keel::load::load_tally_test
+}  // namespace keel::load::load_counts_test

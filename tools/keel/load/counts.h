@@ -36,7 +36,7 @@ struct Second {
   std::int64_t latency_max_ns = 0;
 };
 
-struct Tally {
+struct Counts {
   std::uint64_t due = 0;        // Requests that began in the measured time.
   std::uint64_t answers = 0;    // Complete responses to these, whether as expected or not.
   std::uint64_t completed = 0;  // Responses that came within the measured time, to any request.
@@ -53,7 +53,7 @@ struct Tally {
   Histogram other_status;       // Like `latency`, for responses with an unexpected status.
   std::vector<Second> seconds;  // For the measured time, by the time of the response.
 
-  void add(const Tally& other);
+  void add(const Counts& other);
   std::uint64_t errors() const noexcept;
 };
 
