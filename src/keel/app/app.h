@@ -143,14 +143,14 @@ class App {
   // An HTTP client for all workers: co_await payments.get("/charges/7") in a handler or in background work, on
   // whichever worker that is (http/client/shared_client.h). It may be used immediately, has metrics with client="NAME",
   // and ends after the servers have drained and the background work has ended. network.clients.NAME overrides
-  // `options`; an invalid base_url prevents the start. Once for each name, which is made of small letters, digits and
-  // '_'.
+  // `options`; an invalid base_url prevents the start. Call it once for each name, which consists of small letters,
+  // digits and '_'.
   http::SharedClient& client(http::ClientOptions options);
   // A pool of connections for messages, for all workers: co_await rooms.request<Celsius>(average) in a handler or in
   // background work, on whichever worker that is (net/messages/shared_pool.h). It may be used immediately, has metrics
   // with name="NAME", degrades the health while no endpoint can be reached, and ends after the servers have drained and
   // the background work has ended. network.pools.NAME overrides `options`; a pool without endpoints prevents the start.
-  // Once for each name, which is as that of a client.
+  // Call it once for each name, which follows the rules for names of clients.
   messages::SharedPool& message_pool(std::string_view name);
   messages::SharedPool& message_pool(std::string_view name, messages::PoolOptions options);
   // A part of the application: run() starts it, with what it needs, before the service listens (a lazy one: when it is
@@ -206,7 +206,7 @@ class App {
   // `platform`: null stands for the system.
   App(std::string name, config::Versions& config, SettingsIn settings_in, const void* type,
       const internal::Platform* platform = nullptr);
-  // For an AppUnderTest, which calls start() and stop() instead of run(). Abrupt: connections are reset.
+  // Used by an AppUnderTest, which calls start() and stop() instead of run(). Abrupt: connections are reset.
   enum class Stop : std::uint8_t { Drained, Abrupt };
   Result<> start();
   void stop(Stop how);

@@ -63,7 +63,7 @@ namespace keel::app {
 
 // When the runs of every() begin, how long each may take, and the pause after a failure.
 struct EveryOptions {
-  Duration first_after = Duration();          // From start() to the first run; zero: it begins immediately.
+  Duration first_after = Duration();          // The time from start() to the first run; zero: it begins immediately.
   Duration jitter = Duration();               // A run begins up to this much later; at most a period.
   Duration time_limit = Duration::forever();  // Time limit of one run; then the run is stopped and counts as failed.
   Duration backoff_first = 1_s;               // The pause after a first failure.

@@ -89,7 +89,7 @@ struct Made {
 
 struct Core {
   std::vector<std::unique_ptr<Node>> nodes;
-  std::vector<Node*> by_index;            // By TypeId::index; null: not provided.
+  std::vector<Node*> by_index;            // Indexed by TypeId::index; null: the type is not provided.
   std::vector<std::atomic<void*>> slots;  // The same for the objects that get() returns.
   std::uint32_t places = 0;
   bool is_building = true;

@@ -74,7 +74,7 @@ struct Crash {
   ucontext_t* context = nullptr;
   char thread_name[16] = {};
   Stack stack;
-  // For the log entry, which another thread writes.
+  // Data for the log entry, which another thread writes.
   char place[256] = {};    // "shop+0x1234"
   char request[256] = {};  // "POST /orders/{id}"
   log::TraceId trace = {};
@@ -444,7 +444,7 @@ int find_build_id(dl_phdr_info* program, std::size_t, void* argument) {
   return 1;  // The program comes first; its libraries are skipped.
 }
 
-// proc(5): selects the mappings in a core dump. Also for signals without a handler.
+// proc(5): selects the mappings in a core dump. This also applies to signals without a handler.
 constexpr char core_filter[] = "/proc/self/coredump_filter";
 constexpr std::string_view headers_alone = "0x10";  // ELF headers: a debugger finds the build ids there.
 

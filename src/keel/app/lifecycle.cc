@@ -351,7 +351,7 @@ void Lifecycle::join_finished(Lock& lock) {
   lock.lock();
 }
 
-// Of the modules that nothing uses any more, the one that started last.
+// The module that started last among those that no other module uses any more.
 Lifecycle::Entry* Lifecycle::next_to_stop() noexcept {
   Entry* last = nullptr;
   for (const auto& entry : entries_) {

@@ -48,7 +48,7 @@ struct Module {
   std::vector<std::string> needs = {};  // Modules that run before this one starts, and until it has stopped.
   Function<Result<>()> start = {};      // Empty: there is nothing to do at the start.
   Function<void()> stop = {};           // Called when start has succeeded. Empty: nothing to do.
-  Duration start_timeout = 30_s;        // Only for `start`, without waiting for the needs.
+  Duration start_timeout = 30_s;        // Time limit of `start`, not counting the wait for its needs.
   bool lazy = false;                    // Not started by start() itself.
 };
 
@@ -56,7 +56,7 @@ struct Module {
 struct Phase {
   enum class State : std::uint8_t { Waiting, Starting, Running, Failed, Stopped };
   std::string name;
-  Instant began = {};           // When `start` began; while it waits, the time of the request.
+  Instant began = {};           // The time at which `start` began; while it waits, that of the request.
   Duration took = {};           // Duration of `start`; while it starts, until now.
   Duration waited = {};         // The time of waiting for its needs, from its request.
   std::string waited_for = {};  // The last of these to start; empty when they were already running.

@@ -35,7 +35,7 @@ class Listeners {
 
   // The sockets that the service manager passed with LISTEN_PID, LISTEN_FDS and LISTEN_FDNAMES. The variables are
   // removed from the environment, so that a child does not take the sockets for its own; the descriptors become
-  // close-on-exec. None when LISTEN_PID is another process. Names are "http", "https", "admin", "probes" and
+  // close-on-exec. Returns none when LISTEN_PID is another process. Names are "http", "https", "admin", "probes" and
   // "messages"; when none is among them (systemd's default name is the unit's) all are "http". InvalidArgument names
   // the invalid variable or descriptor. Threads: only the caller's.
   static Result<Listeners> from_environment();

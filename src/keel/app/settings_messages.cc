@@ -1,4 +1,4 @@
-// What network.messages and network.pools.NAME say.
+// The sections network.messages and network.pools.NAME.
 
 #include <string>
 

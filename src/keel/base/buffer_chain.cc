@@ -10,7 +10,7 @@
 namespace keel {
 
 struct BufferChain::Block {
-  // With an empty buffer that has room for `bytes`.
+  // Makes a block with an empty buffer that has room for `bytes`.
   static Block* make(std::size_t bytes) {
     Buffer buffer;
     buffer.reserve(bytes);

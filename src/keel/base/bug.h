@@ -42,7 +42,7 @@ class Bug : public std::logic_error {
   Stack stack_;
 };
 
-// With a sentence that is a literal: check.h.
+// The overload for a literal sentence is in check.h.
 [[noreturn, gnu::cold, gnu::noinline]] void throw_bug(const std::string& sentence, std::source_location place);
 
 }  // namespace keel

@@ -156,7 +156,7 @@ struct Error::Text {
 
   std::size_t capacity;  // The number of characters including the terminating null.
   std::size_t begin;     // Where the message begins; the bytes before it are free.
-  // What is kept for the log besides the message.
+  // Data for the log besides the message.
   struct Kept {
     std::string_view statement;
     std::source_location places[places_max];

@@ -190,7 +190,7 @@ class [[nodiscard]] Error {
 inline std::unexpected<Error> fail(Code code, const char* literal) noexcept {
   return std::unexpected<Error>(Error(code, literal));
 }
-// For the compiler's message.
+// Exists only for the compiler's message.
 template <class T>
   requires(!std::is_convertible_v<const T&, const char*> && std::is_convertible_v<const T&, std::string_view>)
 std::unexpected<Error> fail(Code code, const T& message) noexcept {

@@ -59,7 +59,7 @@ class SystemThread final : public Thread {
     };
     try {
       thread_ = std::thread(std::move(run));
-    } catch (const std::system_error& error) {  // What the library throws does not say that it is about a thread.
+    } catch (const std::system_error& error) {  // The library's exception does not say that it is about a thread.
       throw std::system_error(error.code(), "starting a thread: memory, or the limit of tasks (TasksMax=, ulimit -u)");
     }
     blocked.reset();

@@ -30,9 +30,9 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  // Monotonic time. On a worker: as of the beginning of this event-loop iteration.
+  // Monotonic time. On a worker, the time at the beginning of this event-loop iteration.
   virtual Instant now() noexcept = 0;
-  // As of this call, even on a worker: reads the clock, about 20 ns.
+  // The time of this call, also on a worker: reads the clock, about 20 ns.
   virtual Instant precise_now() noexcept { return now(); }
   // Nanoseconds since 1970-01-01T00:00:00Z, for people: logs, the Date header.
   virtual std::int64_t wall_ns() noexcept = 0;

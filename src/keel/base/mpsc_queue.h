@@ -79,7 +79,8 @@ class MpscQueue {
           element.next = other;
           other = element.next;
         }, "the elements of an MpscQueue have a pointer `next` to their own type");
-    T* before = newest_.load(std::memory_order_relaxed);  // Only compared and stored: nothing is read through it.
+    T* before = newest_.load(
+        std::memory_order_relaxed);  // This pointer is only compared and stored; nothing is read through it.
     do {
       oldest.next = before;
       // Release: the thread that takes it sees the element and its link. Elements pushed before stay visible, because

@@ -141,7 +141,7 @@ class [[nodiscard(
   auto map(F&& f) const& {
     return map_of(*this, std::forward<F>(f));
   }
-  // For an f(value) that itself returns a Result; an error is passed on.
+  // Calls an f(value) that itself returns a Result; an error is passed on.
   template <class F>
   auto and_then(F&& f) && {
     return and_then_of(std::move(*this), std::forward<F>(f));
@@ -150,14 +150,14 @@ class [[nodiscard(
   auto and_then(F&& f) const& {
     return and_then_of(*this, std::forward<F>(f));
   }
-  // For an f(error) that returns a Result<T>; a value is passed on.
+  // Calls an f(error) that returns a Result<T>; a value is passed on.
   template <class F>
   Result or_else(F&& f) && {
     if (is_err()) [[unlikely]]
       return std::forward<F>(f)(std::move(*this).error());
     return std::move(*this);
   }
-  // For an f(error) that returns the Error to continue with; a value is passed on.
+  // Calls an f(error) that returns the Error to continue with; a value is passed on.
   template <class F>
   Result map_error(F&& f) && {
     if (is_err()) [[unlikely]]

@@ -1,6 +1,6 @@
 // keel/base/single_writer_counter.h — a counter that one thread changes and others read.
 //
-// For a sum over all threads, and for exported values, use a metrics::Counter (observe/metric.h).
+// Use a metrics::Counter for a sum over all threads, and for exported values (observe/metric.h).
 //
 // Threads: add, subtract and set on one thread at a time; get on any.  Cost: a load and a store, no atomic operation.
 

@@ -22,7 +22,7 @@
 
 namespace keel::config {
 
-// What a command line asks for.
+// The action that a command line asks for.
 enum class Action { Run, Help, PrintConfig, CheckConfig };
 // What the command line asks for: the first of --help (-h), --print-config and --check-config, else Run.
 Action action(std::span<const char* const> args) noexcept;

@@ -21,7 +21,7 @@ class Origins {
   std::string_view of(std::string_view path) const noexcept;
   // Whether `path`, or anything below it, was set explicitly.
   bool is_set(std::string_view path) const noexcept;
-  // When loading began, and how long it took.
+  // The time at which loading began, and its duration.
   Instant loading_began() const noexcept { return loading_began_; }
   Duration loading_took() const noexcept { return loading_took_; }
   // Warnings about valid but unwise values, each a sentence with its place: a secret on the command line.

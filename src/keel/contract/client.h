@@ -135,7 +135,7 @@ class Upload {
   std::optional<std::uint64_t> length_;
 };
 
-// What a result has beside its declared responses.
+// The members of a result beside its declared responses.
 class Outcome {
  public:
   http::Status status() const noexcept { return status_; }
@@ -213,7 +213,7 @@ struct ClientScheme {
   Scheme scheme;
 };
 
-// What generated clients have in common. Constant for a contract, except for the values that the application sets.
+// The common part of generated clients. Constant for a contract, except for the values that the application sets.
 struct ClientSettings {
   std::string base;  // Put in front of all paths.
   std::span<const ClientScheme> schemes = {};

@@ -187,7 +187,7 @@ class Input {
     return nullptr;
   }
 
-  // With the grammar of JSON, in lists and alone: no leading zero, no '+'.
+  // Numbers have the grammar of JSON, in lists and alone: no leading zero, no '+'.
   static Complaint read_integer(std::string_view text, std::int64_t& value);
   static Complaint read_integer(std::string_view text, std::uint64_t& value);
   static Complaint read_number(std::string_view text, double& value);
@@ -219,7 +219,7 @@ class Input {
   Violations wrong_;
 };
 
-// For the constants: the functions above, each for a member of this type.
+// For the constants of generated code: the functions above, each for a member of this type.
 template <class To>
 void take_value(Input& in, const Received& received, void* member) {
   using T = typename internal::PlainOf<To>::Type;
@@ -259,7 +259,7 @@ template <class To, auto read>
 void* room(void* member) {
   return internal::ReadBy<read>::room(*static_cast<To*>(member));
 }
-// For a body that its handler reads.
+// The value for a body that its handler reads.
 inline Result<> take_streamed_body(Input& in, void*) { return in.streamed_body(); }
 
 }  // namespace keel::contract

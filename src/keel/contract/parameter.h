@@ -12,7 +12,7 @@
 
 namespace keel::contract {
 
-// Where a parameter stands.
+// The place of a parameter.
 enum class Place : std::uint8_t { Path, Query, Header, Cookie };
 // How the value of a parameter is written (OpenAPI 3.1, 4.8.12).
 enum class Style : std::uint8_t { Simple, Label, Matrix, Form, SpaceDelimited, PipeDelimited, DeepObject };
@@ -26,7 +26,7 @@ struct Parameter {
   std::string_view in_route = {};  // For Place::Path: its name in the route's pattern.
 };
 
-// What a text stands for in JSON.
+// The JSON value that a text represents.
 enum class Form : std::uint8_t {
   Text,      // A string.
   Bare,      // A number, true or false; "null" too where it may be null.

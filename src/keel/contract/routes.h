@@ -76,7 +76,7 @@ struct Route {
   http::Method method;
   std::string_view pattern;
   const internal::Call* call;    // Fits only a handler of the type that it was made for.
-  const Asked* asked = nullptr;  // What its function takes (input.h); null: nothing that a client sends.
+  const Asked* asked = nullptr;  // The input of its function (input.h); null: it takes nothing from the client.
   bool streams_body = false;     // The options of http::RouteOptions, and these.
   std::span<const std::string_view> consumes = {};
   std::span<const std::string_view> produces = {};

@@ -529,7 +529,7 @@ class Run {
     });
   }
 
-  // The value matches no alternative. A client is helped most by what is wrong with the alternative that it meant.
+  // The value matches no alternative. The most helpful message is about the alternative that the client meant.
   bool explain(Schemas alternatives, const Value& value, const Path& path, std::string_view keyword,
                const char* words) {
     if (is_quiet_) return false;

@@ -77,7 +77,7 @@ struct TextRules {
   std::size_t length_min = 0;
   std::size_t length_max = SIZE_MAX;
   const Pattern* pattern = nullptr;
-  std::string_view pattern_text = {};  // As the document has it, for the message.
+  std::string_view pattern_text = {};  // As written in the document, for the message.
   Format format = Format::None;
 };
 
@@ -106,7 +106,7 @@ struct PatternProperty {
   const Schema* schema = nullptr;  // Null: accepts anything.
 };
 
-// What the presence of a member with this name demands of its object.
+// Requirements for an object that has a member with this name.
 struct Dependency {
   std::string_view name;
   std::span<const std::string_view> required = {};
@@ -128,7 +128,7 @@ struct ObjectRules {
 
 // The keywords that combine schemas.
 struct Combination {
-  Schemas all_of = {};  // Also holds the target of a $ref.
+  Schemas all_of = {};  // This list also has the target of a $ref.
   Schemas any_of = {};
   Schemas one_of = {};
   const Schema* none_of = nullptr;  // `not`

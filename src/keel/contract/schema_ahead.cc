@@ -86,7 +86,7 @@ bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong) {
     has_room = wrong.add(std::move(moved));
     if (!has_room) break;
   }
-  if (has_room && found.has_more()) has_room = wrong.add({});  // There is no more room: it then reports has_more().
+  if (has_room && found.has_more()) has_room = wrong.add({});  // There is no more room, which has_more() then reports.
   if (!has_room) {
     in.peek();
     in.fail("");

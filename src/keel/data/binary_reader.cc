@@ -346,7 +346,7 @@ std::span<const std::byte> Reader<Format>::bytes() {
   return {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
 }
 
-// For a negative number, -1 - magnitude. False after a problem.
+// A negative number is -1 - magnitude. False after a problem.
 template <class Format>
 bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude) {
   if (!is_due()) return false;
@@ -596,7 +596,7 @@ void Reader<Format>::append_path(Buffer& out) const {
   for (int i = 0; i < depth_; ++i) {
     const std::uint64_t place = level_[i].place;
     if ((place & 1) == 0) {
-      if (place == 0) continue;  // Before its first element.
+      if (place == 0) continue;  // The container is before its first element.
       out.push_back('/');
       out.append(std::to_string(place / 2 - 1));
       continue;

@@ -23,7 +23,7 @@ namespace keel::binary {
 // Reads a value of any shape.
 template <class Format>
 void read_binary(Reader<Format>& in, json::Value& value);
-// Not for types that merely convert to a Value.
+// Does not accept types that merely convert to a Value.
 template <class Format, std::same_as<json::Value> Value>
 void write_binary(Writer<Format>& out, const Value& value);
 

@@ -3,7 +3,7 @@
 //   switch (data::detect(bytes)) {
 //     case data::Format::Json: …
 //
-// For a file, a queue or a cache that several kinds of writers have filled. Where the format is stated, as in a
+// Use it for a file, a queue or a cache that several kinds of writers have filled. Where the format is stated, as in a
 // Content-Type, use that instead.
 //
 // Result: the format in which the bytes are exactly one value. JSON comes first: its texts begin no object and no list

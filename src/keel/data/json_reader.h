@@ -119,9 +119,9 @@ class Reader {
   // plus eight times the text would be re-read, which is a Syntax problem: so no text takes more than linear time.
   bool rewind(const Mark& mark);
 
-  // For a caller that reports every problem. After a Value problem: forgets it, skips the rest of the value that it is
-  // about and of the containers inside the `depth` outermost ones, and continues there. False after a Syntax problem,
-  // which is kept, or when one is met.
+  // Used by callers that report every problem. After a Value problem: forgets it, skips the rest of the value that it
+  // is about and of the containers inside the `depth` outermost ones, and continues there. False after a Syntax
+  // problem, which is kept, or when one is met.
   bool resume(int depth);
   // The number of open containers.
   int depth() const noexcept { return depth_; }
@@ -178,9 +178,9 @@ class Reader {
   std::uint64_t level_[depth_limit];
 };
 
-// The text of the value at a JSON Pointer (RFC 6901), without decoding the rest: "/lines/0/sku". Of a repeated member,
-// the first. NotFound when there is none; InvalidArgument when the part of the text before it is malformed, which is
-// the only part looked at. json::parse<T>() (json_parse.h) can then read the returned text.
+// The text of the value at a JSON Pointer (RFC 6901), without decoding the rest: "/lines/0/sku". If a member is
+// repeated, the first one counts. NotFound when there is none; InvalidArgument when the part of the text before it is
+// malformed, which is the only part looked at. json::parse<T>() (json_parse.h) can then read the returned text.
 Result<std::string_view> find(std::string_view text, std::string_view pointer);
 
 }  // namespace keel::json

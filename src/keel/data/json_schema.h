@@ -75,7 +75,7 @@ class Schemas {
     void allow_null();
     std::string text() const;
   };
-  // What rules() demands of a field itself and of its elements.
+  // The requirements of rules() for a field itself and for its elements.
   struct Rules {
     std::vector<std::string> words;
     std::vector<std::string> element_words;

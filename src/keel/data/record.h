@@ -12,7 +12,7 @@
 // A field of a struct may be a Record. record_fields.h converts between structs and Records, and thereby also checks a
 // Record against an expected struct.
 //
-// Which one to use: a struct where the fields are known. A Record for messages whose fields only the application's
+// Use a struct where the fields are known. A Record for messages whose fields only the application's
 // users know, with bytes, times and integers of a width. A json::Value (json_value.h) for a document of JSON: it has
 // the types of JSON, changes in place, and is written as it was read.
 // Paths:    "device.samples[2]". A name with '.', '[' or '\' in it is spelled with '\' before them. find() takes a name
@@ -216,7 +216,7 @@ class Record::Value {
   static const Value* resolve(const Block* fields, const Value* whole, std::string_view path);
 
   static Result<const Value*> expect(const Block* fields, const Value* whole, std::string_view path);
-  // From the value that expect() has found; `path` is for the message.
+  // Converts the value that expect() has found; `path` is for the message.
   Result<bool> get_boolean(std::string_view path) const;
   Result<std::int64_t> get_int64(std::string_view path, Kind kind, std::int64_t least, std::int64_t most) const;
   Result<std::uint64_t> get_uint64(std::string_view path, Kind kind, std::uint64_t most) const;

@@ -62,7 +62,7 @@ concept ReadsText = requires(const NamedText& in, T& value) {
   { read_text(in, value) } -> std::same_as<const char*>;
 };
 
-// Why a text does not have the form of its type.
+// The reason why a text does not have the form of its type.
 struct TextFault {
   std::string words;
   std::string_view keyword = {};

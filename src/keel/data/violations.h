@@ -25,7 +25,8 @@ namespace keel {
 
 // One thing that is wrong with a value: its place and a sentence.
 struct Violation {
-  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. For a query or a form (text_fields.h) the name.
+  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. For a query or a form (text_fields.h): the name
+  // of the field.
   std::string pointer;
   std::string message;  // "must be from 1 to 100", "is required", "expected a string".
   // From 1, and 0 where the input was not JSON (the message for malformed CBOR names the byte); the column counts

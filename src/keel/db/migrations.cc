@@ -230,7 +230,7 @@ Error missing_file(std::string_view name, int version, const std::vector<Migrati
 Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>& migrations, bool may_differ = false) {
   int reached = 0;
   Result<> agrees;
-  Result<> changed;  // For the previous row: an error, unless it was the last and may differ.
+  Result<> changed;  // The error for the previous row, unless it was the last one and may differ.
   std::vector<const Migration*> former;
   auto check = [&](int version, std::string_view name, std::string_view checksum) {
     reached = version;
@@ -355,7 +355,7 @@ Result<bool> undo_last(MigrationTarget& target, const std::vector<Migration>& mi
   });
 }
 
-// Between prepare() and finish().
+// Call it between prepare() and finish().
 template <class F>
 auto prepared(MigrationTarget& target, F work) -> decltype(work()) {
   KEEL_TRY_VOID(target.prepare());

@@ -98,7 +98,7 @@ class Row {
   }
   // For integers: 0 is false, all others are true.
   bool boolean(int column, Place place = Place::current()) const { return integer(column, place) != 0; }
-  // For a text or a blob.
+  // Only for a text or a blob.
   std::string_view text(int column, Place place = Place::current()) const {
     const Value& value = cell(column, place);
     if (value.kind < ValueKind::Text) [[unlikely]]

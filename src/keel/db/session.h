@@ -112,15 +112,15 @@ struct Written {
   std::int64_t last_insert_id = 0;  // 0 when it inserted nothing.
 };
 
-// What a transaction sees of other transactions. A database may use a stronger level than was asked for: SQLite always
-// uses Serializable.
+// The changes of other transactions that a transaction sees. A database may use a stronger level than was asked for:
+// SQLite always uses Serializable.
 enum class Isolation : std::uint8_t {
   Default,        // The database's own default.
   ReadCommitted,  // Each statement sees what was committed when it began.
   // All statements see what was committed when the first one began. Conflict: a row to be changed was changed by
   // another transaction.
   RepeatableRead,
-  Serializable,  // As if transactions ran one after another. Conflict: no such order exists.
+  Serializable,  // Transactions behave as if they ran one after another. Conflict: no such order exists.
 };
 
 // How a transaction behaves towards others.

@@ -46,7 +46,7 @@ class Engine : public Sockets {
   // of the descriptor, which reports an end of the stream again.
   virtual void end_receive(Receive& op) noexcept = 0;
 
-  // Inside done() of a Receive: keeps the bytes beyond the call.
+  // Call it inside done() of a Receive: keeps the bytes beyond the call.
   virtual Held hold(Receive& op) noexcept = 0;
   virtual void release(Held held) noexcept = 0;
 

@@ -23,7 +23,7 @@
 
 namespace keel::io {
 
-// What an operation does.
+// The kind of an operation.
 enum class Kind : std::uint8_t {
   Accept,
   Receive,

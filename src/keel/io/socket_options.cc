@@ -81,7 +81,7 @@ Result<> set_multicast_interface(int fd, bool v6, std::uint32_t interface) {
   ip_mreqn by{};
   by.imr_ifindex = static_cast<int>(interface);
   if (setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &by, sizeof by) == 0) return {};
-  // For an interface that does not exist; IPv6 returns ENODEV there.
+  // The errno for an interface that does not exist; IPv6 returns ENODEV.
   return Error::from_errno("setsockopt IP_MULTICAST_IF", errno == EADDRNOTAVAIL ? ENODEV : errno);
 }
 

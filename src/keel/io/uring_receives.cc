@@ -49,7 +49,7 @@ Held UringEngine::hold(Receive& op) noexcept {
     std::memcpy(copy, op.data, size);
     return {copy, size, copied};
   }
-  // Before a datagram the buffer has the information about it.
+  // In the buffer, information about a datagram precedes its bytes.
   const auto before = static_cast<std::uint32_t>(op.data - buffers_.at(op.buffer));
   const std::uint32_t buffer = buffers_.lend(op.buffer, before + size);
   return {buffers_.at(buffer) + before, size, buffer};

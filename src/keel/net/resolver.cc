@@ -73,7 +73,7 @@ struct Resolver::Entry : Link {
   bool is_fresh(Instant now) const noexcept { return now < fresh_until; }
 
   std::string host;
-  std::vector<Address> addresses;  // Empty: Then `error` is valid.
+  std::vector<Address> addresses;  // Empty: The look-up has failed, and `error` is valid.
   Error error{Code::NotFound, ""};
   Instant fresh_until;
   Instant stale_until;

@@ -161,7 +161,7 @@ Task<> Stream::end_reading() {
     if (last && !last->empty()) co_await fail(Code::Protocol, "the peer sent more than was expected");
   }
   if (state.has_left()) co_await fail(Code::Protocol, "the peer sent more than was expected");
-  if (!state.ended) co_return;  // Nothing was read yet.
+  if (!state.ended) co_return;  // The stream was never read.
   if (state.outcome() != -ECANCELED) {
     if (state.outcome() < 0) co_await state.error("receive", state.outcome());
     co_await Error(Code::Unavailable, "the peer has finished").from_environment();

@@ -194,7 +194,7 @@ class StreamInput : public Leaf {
   StreamInput(Stream::State& state, Until until, Cancel cancelled = &cancel) noexcept
       : Leaf(cancelled), until_(until), state_(state) {}
   static void cancel(Leaf& leaf) noexcept;
-  // Why no more bytes come.
+  // The reason why no more bytes arrive.
   Error end(std::size_t got, const std::string& wanted) noexcept;
   Error failure() const noexcept;
 

@@ -201,7 +201,7 @@ class TransportLayer {
   void deliver(std::string_view bytes) noexcept;
   // Calls it for the last time, with `outcome` <= 0.
   void finish(std::int32_t outcome) noexcept;
-  // For a send that is not complete yet, and for when it is.
+  // begin() marks a send as pending, and complete() reports its result.
   static void begin(io::Send& send) noexcept { send.pending = true; }
   static void complete(io::Send& send, std::int32_t result) noexcept;
 
@@ -213,10 +213,10 @@ class TransportLayer {
   virtual void resume() noexcept = 0;
   virtual void end_receive() noexcept = 0;
   virtual void cancel_receive() noexcept = 0;
-  virtual bool send(io::Send& send) noexcept = 0;  // With no parts: establish().
+  virtual bool send(io::Send& send) noexcept = 0;  // A send without parts is an establish().
   virtual std::uint64_t progress() const noexcept = 0;
   virtual void cancel(io::Op& send) noexcept = 0;
-  virtual void reset_on_close() noexcept = 0;  // The engine has been told.
+  virtual void reset_on_close() noexcept = 0;  // The engine already knows.
   virtual void shutdown_write() noexcept = 0;
   virtual void shutdown() noexcept = 0;
   virtual bool has_unread() noexcept = 0;

@@ -170,7 +170,7 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
     next_ += contiguous;
   }
   const std::uint64_t lap_end = (next_ & ~mask_) + capacity_;
-  // After the lowest share every record is checked.
+  // Above the lowest share, each record is checked.
   soft_limit_ = std::min(lap_end, tail + share(Level::Trace));
   if (next_ + bytes - tail <= half) {
     soft_limit_ = std::min(soft_limit_, tail + half);

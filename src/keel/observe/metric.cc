@@ -126,7 +126,7 @@ struct Registered {
   std::size_t family, series;
   Function<double()> call;
   const char* thread;  // Null: any thread.
-  double last = 0;     // With a thread: its latest result.
+  double last = 0;     // The latest result of a function that is called on its own thread.
 };
 
 struct Registry::State {

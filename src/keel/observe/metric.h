@@ -270,9 +270,9 @@ class [[nodiscard]] GaugeFunction {
 // The kinds of metrics.
 enum class Kind : std::uint8_t { Counter, Gauge, Histogram };
 
-// Where a function is called.
+// The thread on which a function is called.
 enum class Calls : std::uint8_t {
-  OnReader,  // On the thread that reads; it must be safe there.
+  OnReader,  // The thread that reads; the function must be safe there.
   // Only on the thread that registered it, when that thread calls Registry::sample(); readers see the last result.
   OnThisThread,
 };
@@ -287,9 +287,9 @@ struct RegistryOptions {
 // The content of a Registry, as exporters see it. Addresses stay valid until the registry's version() changes.
 struct Series {
   std::vector<std::string> label_values;
-  // Of a counter: its cell. Of a histogram: the first of its buckets, which are followed by the sum.
+  // The cell of a counter, or the first bucket of a histogram; its buckets are followed by the sum.
   std::uint32_t cell = 0;
-  std::atomic<double>* value = nullptr;  // Of a gauge: its value.
+  std::atomic<double>* value = nullptr;  // The value of a gauge.
   bool has_function = false;             // True: it has functions instead of a cell.
   std::uint32_t functions = 0;           // The number of functions (0: it currently has no value).
   double function_value = 0;             // The sum of the functions at this reading.

@@ -126,7 +126,7 @@ class StopToken {
 class StopSource {
  public:
   StopSource() noexcept { context_.open_source(); }
-  // On the home executor; other threads post a Job that calls it. Idempotent.
+  // Call it on the home executor; other threads post a Job that calls it. Idempotent.
   void request_stop(Code reason = Code::Cancelled) noexcept { context_.stop(reason); }
   bool stop_requested() const noexcept { return context_.is_stopped(); }
   StopToken token() const noexcept { return StopToken(context_); }

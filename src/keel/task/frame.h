@@ -141,7 +141,7 @@ class Frame : public Job {
   // Ends a suspended frame that will not be resumed; its scopes are stopped and joined before the error is passed
   // upward.
   [[gnu::noinline]] void fail(Error&& error) noexcept;
-  // From the trampoline's loop: its leaf is complete.
+  // Called by the trampoline's loop when its leaf is complete.
   [[gnu::noinline]] void resume() noexcept;
 
   // Outcomes of the body.

@@ -107,8 +107,8 @@ class Leaf {
   };
   union {
     WhileWaiting waiting_;
-    // Once it is complete: posted, or in the trampoline's queue. It is first, so that a Leaf and its Job have the same
-    // address.
+    // Posted, or put into the trampoline's queue, when the operation is complete. It is first, so that a Leaf and its
+    // Job have the same address.
     Job job_;
   };
   const Kind* kind_ = nullptr;

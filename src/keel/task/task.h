@@ -567,7 +567,7 @@ class internal::A_Task_without_value_ends_with_an_error_by_co_await_fail final :
 
 }  // namespace keel
 
-// For the compiler's messages.
+// Exists for the compiler's messages.
 template <class T, class... A>
 struct std::coroutine_traits<keel::Result<T>, A...> {
   static_assert(keel::internal::is_never<T>,

@@ -82,7 +82,7 @@ class LogWriter {
   // Opens every File again by its path (after a rename). If a file cannot be opened, its old descriptor is kept.
   Result<> reopen();
 
-  // For a handler of a crash; async-signal-safe. Makes the writer's thread write everything recorded so far, then the
+  // Used by a crash handler; async-signal-safe. Makes the writer's thread write everything recorded so far, then the
   // lines that `record` records there, and waits at most `patience`. False when it was not complete by then, for
   // example because this is the writer's thread. Without a separate thread no lines wait, and `record` is not called.
   bool flush_from_signal(Duration patience, void (*record)() noexcept) noexcept;

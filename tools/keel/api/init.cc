@@ -23,7 +23,7 @@ constexpr std::string_view components_at = "#/components/schemas/";
 constexpr std::array<std::string_view, 6> methods = {"get", "post", "put", "patch", "delete", "head"};
 
 struct Response {
-  std::map<std::string, Value> content;  // By media type; null: its schema is unknown.
+  std::map<std::string, Value> content;  // The schemas by media type; null: the schema is unknown.
   std::set<std::string> fields;
 };
 struct Operation {
@@ -34,7 +34,8 @@ struct Operation {
   std::set<std::string> types;
   std::map<int, Response> responses;
 };
-using Operations = std::map<std::pair<std::string, std::size_t>, Operation>;  // By path, methods in their order.
+using Operations =
+    std::map<std::pair<std::string, std::size_t>, Operation>;  // The operations by path, with their methods in order.
 using Components = std::map<std::string, Value>;
 
 std::string lowered(std::string_view text) {

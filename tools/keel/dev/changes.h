@@ -16,7 +16,7 @@ namespace keel::dev {
 
 class Changes {
  public:
-  static constexpr Duration quiet = 50_ms;  // How long there must be no further change before they are taken.
+  static constexpr Duration quiet = 50_ms;  // The time without a further change after which they are taken.
   static constexpr Duration longest = 1_s;  // The longest wait since the first change, however many follow.
 
   void add(const std::vector<std::string>& files, Instant now);

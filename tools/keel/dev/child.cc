@@ -44,7 +44,7 @@ struct Prepared {
   std::vector<char*> envp;
   const char* folder;
   int output;
-  int failed;  // Where errno is written; closed by a successful exec.
+  int failed;  // The descriptor to which errno is written; closed by a successful exec.
 };
 
 [[noreturn]] void fail_child(const Prepared& prepared) {

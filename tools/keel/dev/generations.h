@@ -56,7 +56,7 @@ class Generations {
   // `launch`.
   Result<> start(Launch launch, Instant now);
   std::vector<Event> events(Instant now);
-  // When events() must be called even if nothing was sent.
+  // The time at which events() must be called even if nothing was sent.
   std::optional<Instant> deadline() const noexcept;
 
   // The process that serves; 0: none.

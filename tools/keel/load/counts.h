@@ -23,8 +23,8 @@ enum class Failure : std::uint8_t {
   Short,       // The connection ended within a response.
   Timeout,     // No complete response in time.
   Protocol,    // The received bytes are not a response, or there was no request for it.
-  Status,      // Not the expected status.
-  Body,        // Not the expected body.
+  Status,      // The response has another status than expected.
+  Body,        // The response has another body than expected.
   Unanswered,  // Cut off by the end of the run while waiting for a response, or for a connection.
 };
 inline constexpr std::size_t failure_count = 9;
@@ -51,7 +51,7 @@ struct Counts {
   Histogram latency;            // From the intended beginning in an open loop, from the sending in a closed one.
   Histogram service;            // From the sending.
   Histogram other_status;       // Like `latency`, for responses with an unexpected status.
-  std::vector<Second> seconds;  // For the measured time, by the time of the response.
+  std::vector<Second> seconds;  // One entry for each second of the measured time, by the time of the response.
 
   void add(const Counts& other);
   std::uint64_t errors() const noexcept;

@@ -54,10 +54,10 @@ struct Plan {
   Address address;
   TransportLayers* layers = nullptr;  // The layer over each connection; null: none.
   std::string host;                   // The host name that the layers expect.
-  Connections connections;            // For all threads together.
+  Connections connections;            // The rate of all threads together.
   int threads = 1;
   int depth = 1;                                  // Outstanding requests on each connection.
-  std::uint64_t requests_per_connection_max = 0;  // After that many the connection is replaced; 0: no limit.
+  std::uint64_t requests_per_connection_max = 0;  // After this many requests the connection is replaced; 0: no limit.
   std::optional<Schedule::Options> open = {};     // None: closed loop.
   Duration warmup = 1_s;
   Duration duration = 10_s;

@@ -23,7 +23,7 @@ struct Url {
   std::uint16_t port = 80;
   std::string unix_path;
   std::string target = "/";
-  std::string authority;  // For the Host field.
+  std::string authority;  // The value of the Host field.
 };
 Result<Url> parse_url(std::string_view text);
 
@@ -32,7 +32,7 @@ struct Options {
   Url url;
   std::vector<RequestText> requests;
   std::string csv;
-  Plan plan;          // Without the address and its layers.
+  Plan plan;          // The plan without the address and its layers.
   std::string roots;  // For https: a file of certificates; empty: the system's.
   int sessions = 0;   // For https: how many are kept to be resumed.
   io::EngineKind engine = io::EngineKind::Auto;

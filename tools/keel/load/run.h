@@ -41,7 +41,7 @@ class CpuClock {
   static CpuClock of_this_process() noexcept { return CpuClock(CLOCK_PROCESS_CPUTIME_ID); }
   // NotFound when there is no such process.
   static Result<CpuClock> of(int pid) noexcept;
-  // Nothing when the process has ended.
+  // Returns nothing when the process has ended.
   std::optional<Duration> now() const noexcept;
 
  private:

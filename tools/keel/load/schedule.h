@@ -27,7 +27,7 @@ struct Rate {
 
   // How many requests are due by then.
   double due_by(Duration at) const noexcept;
-  // When that many requests are due: the inverse.
+  // The inverse: the time at which that many requests are due.
   Duration when(double count) const noexcept;
 };
 

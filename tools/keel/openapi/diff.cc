@@ -42,7 +42,7 @@ struct Side {
     }
     return all;
   }
-  // By "in" and name; path parameters by their position.
+  // The parameters by "in" and name; path parameters by their position.
   Named parameters(const Node& item, const Node& operation, std::string_view path) const {
     Named all;
     const std::vector<std::string_view> names = parse_template(path).names;

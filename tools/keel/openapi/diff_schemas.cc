@@ -137,7 +137,7 @@ struct View {
     }
     return types;
   }
-  // Nothing: any value is allowed.
+  // Returns nothing when any value is allowed.
   std::optional<std::vector<const Node*>> values() const {
     std::optional<std::vector<const Node*>> values;
     for (const Node* const part : parts) {

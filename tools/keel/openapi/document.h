@@ -82,10 +82,10 @@ class Document {
   std::string_view version_text_;
   std::size_t bytes_ = 0;
   bool has_ids_ = false;
-  std::unordered_map<std::string, Node*> files_;    // By path; null when it cannot be read.
-  std::unordered_map<std::string, Node*> ids_;      // By absolute URI, or path.
-  std::unordered_map<std::string, Node*> anchors_;  // By base, '#' and name.
-  std::unordered_map<const Node*, Node*> targets_;  // By the node that has the `$ref`.
+  std::unordered_map<std::string, Node*> files_;    // The roots of files by path; null when a file cannot be read.
+  std::unordered_map<std::string, Node*> ids_;      // Documents by absolute URI, or path.
+  std::unordered_map<std::string, Node*> anchors_;  // Anchors by base, '#' and name.
+  std::unordered_map<const Node*, Node*> targets_;  // Targets by the node that has the `$ref`.
   std::vector<Reference> references_;               // References in the files that have been read.
 };
 

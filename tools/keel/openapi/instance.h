@@ -33,7 +33,7 @@ class Regex {
   std::string problem_;
 };
 
-// Why a value does not match.
+// The reason why a value does not match.
 struct Misfit {
   const Node* at;    // The value, or the part of it that does not match.
   std::string text;  // "0 must be at least 1", "'id' is required".

@@ -25,15 +25,15 @@ std::string_view to_string(Kind kind) noexcept;
 
 struct Node {
   Kind kind = Kind::Null;
-  std::uint32_t line = 0;    // From 1: the line of its key within a map, else of its own beginning.
-  std::uint32_t column = 0;  // From 1, in characters.
+  std::uint32_t line = 0;    // Counted from 1: the line of its key within a map, else of its own beginning.
+  std::uint32_t column = 0;  // Counted from 1, in characters.
   const std::string* file = nullptr;
   Node* parent = nullptr;       // Null: the root of its file.
-  std::string_view key;         // For a member of a map.
+  std::string_view key;         // Set for a member of a map.
   std::string_view text;        // Of a scalar: what a string says, a number as it was written, "true" or "false".
-  std::vector<Node*> children;  // For a list or a map, in the order written.
+  std::vector<Node*> children;  // The elements of a list or a map, in the order written.
 
-  // For a large map; made by find(). Must be reset after a change of the children.
+  // An index of a large map; made by find(). Must be reset after a change of the children.
   mutable std::shared_ptr<const std::unordered_map<std::string_view, Node*>> index;
 
   bool is(Kind wanted) const noexcept { return kind == wanted; }

@@ -17,7 +17,7 @@
 namespace keel::openapi {
 namespace {
 
-// Why a text cannot be read, and where.
+// The reason why a text cannot be read, and its place.
 struct Refused {
   std::uint32_t line;
   std::uint32_t column;

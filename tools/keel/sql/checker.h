@@ -14,14 +14,14 @@
 namespace keel::sql {
 
 struct Mistake {
-  std::string text;                   // What is wrong, and how to correct it, if known.
+  std::string text;                   // The mistake, and how to correct it, if known.
   std::optional<std::size_t> offset;  // The offset in the statement, if the database reports it.
 };
 
 class Checker {
  public:
   virtual ~Checker() = default;
-  virtual int migrations() const noexcept = 0;  // How many migrations were applied.
+  virtual int migrations() const noexcept = 0;  // The number of applied migrations.
   virtual std::optional<Mistake> check(const Statement& statement) = 0;
   // Restricts the following calls to this database ("sqlite", "postgres"); "": all of them are asked. False: it is not
   // one of them.

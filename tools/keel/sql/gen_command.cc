@@ -139,7 +139,7 @@ Result<GenArguments> parse_gen(const std::vector<std::string>& arguments) {
   return parsed;
 }
 
-// What is run when a verdict is missing.
+// The command that adds a missing verdict.
 std::string prepare_command(const GenArguments& arguments) {
   if (!arguments.prepare_by.empty()) return arguments.prepare_by;
   std::string command = "keel gen sql --prepare --database " + arguments.database + " --migrations " +

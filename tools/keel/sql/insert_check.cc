@@ -10,7 +10,7 @@
 namespace keel::sql {
 namespace {
 
-// How many values each row has; nothing: unknown.
+// The number of values in each row; nothing: unknown.
 std::optional<std::size_t> values_of(const StatementTree& tree) {
   if (tree.select == nullptr) return 0;  // default values
   if (tree.select->cores.size() != 1) return std::nullopt;

@@ -8,8 +8,8 @@
 
 namespace keel::sql {
 
-// For a column that is read. Types without a counterpart are text, as they are read: numeric, date, interval, arrays,
-// enums.
+// The type of a column that is read. Types without a counterpart are text, as they are read: numeric, date, interval,
+// arrays, enums.
 std::string_view type_of_oid(db::postgres::Oid type) noexcept;
 
 }  // namespace keel::sql

@@ -21,7 +21,7 @@ struct Table {
   std::string name;
   std::vector<Column> columns;
   bool is_view = false;
-  std::string select;        // For a view: its select.
+  std::string select;        // The select of a view.
   bool has_trigger = false;  // It has a trigger that runs before an insert and may set columns.
 };
 

@@ -183,7 +183,7 @@ class SqliteChecker final : public Checker {
 
   static std::string text_of(const char* text) { return text == nullptr ? std::string() : std::string(text); }
 
-  // What SQLite itself reports about a column.
+  // The facts that SQLite itself reports about a column.
   Described::Column column_of(sqlite3_stmt* statement, int index) const {
     Described::Column column;
     column.name = text_of(sqlite3_column_name(statement, index));

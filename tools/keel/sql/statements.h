@@ -24,13 +24,13 @@ namespace keel::sql {
 
 // A byte of a source.
 struct Place {
-  std::size_t source = 0;  // By the order in which the sources were added.
+  std::size_t source = 0;  // The number of the source, in the order in which they were added.
   std::size_t offset = 0;
 };
 
 struct Statement {
   std::string text;
-  std::vector<Place> origin;  // For each byte, and for the closing quote.
+  std::vector<Place> origin;  // The place of each byte, and of the closing quote.
   std::string_view call;      // "query_one".
   std::string read_as;        // The text between the call's angle brackets, without blanks.
 };
@@ -53,7 +53,7 @@ class Sources {
     std::vector<Statement> statements;
     std::vector<Unknown> unknown;
   };
-  // For all added sources, in their order.
+  // The statements of all added sources, in their order.
   Found find() const;
 
   std::size_t count() const noexcept { return files_.size(); }
@@ -64,7 +64,7 @@ class Sources {
   struct Text {
     std::string value;
     std::vector<Place> origin;
-    bool is_ambiguous = false;  // There are several with that name.
+    bool is_ambiguous = false;  // Whether several constants have that name.
   };
   using Texts = std::map<std::string, Text, std::less<>>;
   struct File {

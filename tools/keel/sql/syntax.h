@@ -68,7 +68,7 @@ struct Source {
   std::vector<Expression> arguments;  // For a function.
   bool is_function = false;
   enum class Join : std::uint8_t { Inner, Left, Right, Full };
-  Join join = Join::Inner;  // How it is joined with those before it.
+  Join join = Join::Inner;  // The kind of its join with the sources before it.
   bool is_natural = false;
   std::vector<std::string> shared;  // using (…)
   std::optional<Expression> on;

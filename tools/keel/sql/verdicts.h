@@ -21,7 +21,7 @@ namespace keel::sql {
 
 struct Verdict {
   struct Value {
-    std::string name;  // For a parameter its number.
+    std::string name;  // The name of a column, or the number of a parameter.
     std::string type;
     bool nullable = false;
     std::string table;  // "": it does not belong to a column.

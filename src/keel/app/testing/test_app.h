@@ -131,7 +131,7 @@ class AppUnderTest : public http::TestRequests<AppUnderTest> {
   const std::string& log() const noexcept;
   sim::Simulation& simulation();
   sim::Disk& disk();
-  // For the message of a failing test: describes how to repeat this run.
+  // Describes how to repeat this run, for the message of a failing test.
   std::string replay() const;
 
  protected:

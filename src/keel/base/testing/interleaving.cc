@@ -27,7 +27,7 @@ constexpr int atomics_max = 16;
 constexpr std::size_t stack_bytes = 256 * 1024;
 constexpr int steps_max = 10'000;
 
-// What a thread knows, and what a released write passes on.
+// The knowledge of a thread, which a released write passes on.
 struct Knowledge {
   // For each atomic the newest known write; older ones are never seen again.
   std::array<std::uint16_t, atomics_max> newest{};
@@ -68,7 +68,7 @@ struct Step {
 // A decision: which thread continues, and which of the visible writes it sees.
 struct Decision {
   unsigned alive;   // Threads that have not ended, and are not sleeping.
-  unsigned asleep;  // Those of them whose turn has already been tried: here, or in an equivalent schedule.
+  unsigned asleep;  // The threads that have already been tried first: here, or in an equivalent schedule.
   int thread;
   std::size_t choice = 0;
   std::size_t choices = 0;  // 0: not known yet.
@@ -158,7 +158,7 @@ class Checker {
     contexts_[maker].fiber = __tsan_get_current_fiber();
 #endif
   }
-  // The fibers are between two runs, when they hold nothing.
+  // The fibers are between two runs, and hold no resources.
   ~Checker() {
 #if KEEL_THREAD_SANITIZER
     for (int i = 0; i < threads_; ++i) __tsan_destroy_fiber(contexts_[index(i)].fiber);
@@ -312,7 +312,7 @@ class Checker {
     known_[maker].clock[maker] = 1;
     who_ = maker;
     subject_.begin();
-    ++known_[maker].clock[maker];  // What it does from now on is unknown to the others.
+    ++known_[maker].clock[maker];  // The others do not know what it does from now on.
     alive_ = bit(threads_) - 1;
     for (int thread = 0; thread < threads_; ++thread) {
       known_[index(thread)] = known_[maker];
@@ -340,7 +340,7 @@ class Checker {
     return false;
   }
 
-  // Which thread continues; the maker when all threads have ended.
+  // Chooses the thread that continues: the maker when all threads have ended.
   int decide() {
     if (alive_ == 0) {
       for (const int atomic : sleeps_on_) {
@@ -455,7 +455,7 @@ class Checker {
     return write.value;
   }
 
-  // `released`: what is still released, when this write is part of the release sequence of an older one.
+  // `released`: the knowledge that is still released, when this write is part of the release sequence of an older one.
   void append(int atomic, std::uint64_t value, std::memory_order order, Knowledge released) {
     knowledge().newest[index(atomic)] = static_cast<std::uint16_t>(history(atomic).size());
     if (releases(order)) {

@@ -176,7 +176,7 @@ class Atomic {
   const int atomic_;
 };
 
-// For the last template argument of the containers.
+// Pass this as the last template argument of the containers.
 struct Atomics {
   template <class T>
   using Atomic = interleaving::Atomic<T>;

@@ -324,7 +324,7 @@ std::optional<std::int64_t> integer_in(std::string_view text) {
 
 namespace {
 
-// `text` times the unit that it ends in, or the unit of the key. Nothing when it is not such a value.
+// `text` times the unit that it ends in, or the unit of the key. Returns nothing when it is not such a value.
 std::optional<std::int64_t> amount_in(const Field& f, std::string_view text) {
   std::int64_t size = unit_in_key(f).size;
   if (size == 0) {

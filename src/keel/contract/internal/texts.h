@@ -12,7 +12,7 @@ namespace keel::contract::internal {
 
 inline constexpr const char* not_utf8 = "expected UTF-8";
 
-// By RFC 8259 §6.
+// Whether it is a number by RFC 8259 §6.
 bool is_number(std::string_view text) noexcept;
 // Whether it is a number of JSON, true, false or null.
 bool is_bare(std::string_view text) noexcept;

@@ -7,7 +7,7 @@ namespace keel::contract::internal {
 namespace {
 
 constexpr std::size_t shown_max = 60;    // How many bytes of a constant are shown.
-constexpr std::size_t listed_max = 500;  // After how many bytes a list of constants ends.
+constexpr std::size_t listed_max = 500;  // The number of bytes after which a list of constants is truncated.
 
 void append(std::string& text, const Number& number) {
   char digits[32];

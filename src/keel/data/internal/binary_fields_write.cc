@@ -12,7 +12,7 @@
 namespace keel::binary::internal {
 namespace {
 
-// Of a head, or of a number.
+// The most bytes of a head or of a number.
 constexpr std::size_t value_room = 9;
 
 [[gnu::always_inline]] inline void put_text(char* to, const char* from, std::size_t size) noexcept {

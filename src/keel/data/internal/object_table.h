@@ -191,7 +191,7 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
 void read_object(Reader& in, const WideTable& table, void* object, Violations& wrong);
 void write_object(Writer& out, const ObjectTable& table, const void* object);
 void write_object(Writer& out, const WideTable& table, const void* object);
-// For an object without members.
+// Reads an object without members.
 void read_empty_object(Reader& in, bool is_strict, Violations& wrong);
 
 // Reads and checks a T.
@@ -413,7 +413,7 @@ bool are_different(const std::vector<std::string>& list);
 bool are_different(const std::vector<std::int32_t>& list);
 bool are_different(const std::vector<std::int64_t>& list);
 bool are_different(const std::vector<double>& list);
-// For an enum with at most 256 values.
+// Reads an enum with at most 256 values.
 template <class E>
   requires std::is_enum_v<E>
 bool are_different(const std::vector<E>& list) noexcept {

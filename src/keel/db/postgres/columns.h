@@ -39,7 +39,8 @@ class Columns {
   // Makes the columns of a described statement: each in the format that types.h has for it, whatever the description
   // says.
   static Result<Columns> of(const RowDescription& description);
-  // Makes the columns of a result in the formats of its description. For the simple protocol, where all are text.
+  // Makes the columns of a result in the formats of its description. Used with the simple protocol, where all values
+  // are text.
   static Result<Columns> as_sent(const RowDescription& description);
 
   int count() const noexcept { return static_cast<int>(types_.size()); }

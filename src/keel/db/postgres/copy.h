@@ -41,7 +41,7 @@ class CopySink {
   CopySink(const CopySink&) = delete;
   CopySink& operator=(const CopySink&) = delete;
 
-  // Encodes one row. What it returns is awaited before the next row.
+  // Encodes one row. The returned task is awaited before the next row.
   Task<> write(std::span<const Value> values) {
     append(values);
     return settle();
@@ -79,7 +79,7 @@ class CopyRows {
       co_await sink_.settle();
     }
   }
-  // For the compiler's message about a struct that is made in the call.
+  // Exists for the compiler's message about a struct that is made in the call.
   template <db::internal::MadeInCall A>
   Task<> write(A&&) {
     db::internal::refuse_made_in_call<A>();

@@ -76,7 +76,7 @@ struct DatabaseOptions {
   // Whether PG… variables of the environment and the file of passwords give what the URL leaves out.
   bool uses_environment = true;
   std::string migrations = {};  // A folder of NNNN_name.sql, applied by open(); empty: none (db/migrations.h).
-  // Of each loop, 1 to 256. More run more statements at the same time, and cost the server a process each.
+  // Connections of each loop, 1 to 256. More run more statements at the same time, and cost the server a process each.
   int connections = 2;
   Duration wait_max = 5_s;                    // How long a call waits for a connection that is free.
   std::size_t waiting_max = 4096;             // Calls that may wait, on each loop.
@@ -141,7 +141,8 @@ class Database final : public db::Database {
   // Connects once, which shows whether the server is reachable and accepts the login, and applies the migrations.
   // Blocks: call it on a thread that runs no loop. The error names the server and the reason.
   static Result<std::unique_ptr<Database>> open(DatabaseOptions options);
-  // Only checks the options; loops connect later. InvalidArgument: the URL is malformed; the message says where.
+  // Makes a database without connecting: checks the options, and loops connect later. InvalidArgument: the URL is
+  // malformed; the message says where.
   static Result<std::unique_ptr<Database>> make(DatabaseOptions options);
   ~Database() override;  // Requires is_detached().
 

@@ -48,8 +48,9 @@ class Encoder {
   explicit Encoder(Buffer& out, std::size_t message_bytes_max = server_bytes_max) noexcept
       : out_(out), message_bytes_max_(message_bytes_max < server_bytes_max ? message_bytes_max : server_bytes_max) {}
 
-  // Both come before anything else. The server responds to an SSLRequest with one byte (Reader::encryption_answer), and
-  // to a CancelRequest, which has a connection of its own, only by closing that connection.
+  // Each of the two is sent before any other message. The server responds to an SSLRequest with one byte
+  // (Reader::encryption_answer), and to a CancelRequest, which has a connection of its own, only by closing that
+  // connection.
   void ssl_request();
   void cancel_request(std::uint32_t process, std::uint32_t secret);
   // `parameters` have "user", and usually "database"; at most 10,000 bytes (the server's bound).

@@ -43,7 +43,7 @@ Code code_of(std::string_view sqlstate) noexcept;
 // The Error for an error response of the server.
 Error error_of(const ErrorResponse& response);
 
-// What error_of() keeps of the server's error (Error::details()).
+// The parts of the server's error that error_of() keeps (Error::details()).
 class ServerError : public Error::Details {
  public:
   explicit ServerError(const ErrorResponse& response);

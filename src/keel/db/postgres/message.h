@@ -125,7 +125,7 @@ struct CommandComplete {
   std::int64_t changes = 0;
 };
 
-// 'E' and 'N'. What the server did not say is empty.
+// 'E' and 'N'. Fields that the server did not send are empty.
 struct ErrorResponse {
   static Result<ErrorResponse> read(std::string_view body);
 
@@ -221,7 +221,7 @@ struct NegotiateProtocolVersion {
   static Result<NegotiateProtocolVersion> read(std::string_view body);
 
   std::uint32_t minor = 0;        // The x of the newest version 3.x that the server speaks.
-  int options = 0;                // How many options of the startup message it does not know.
+  int options = 0;                // The number of options of the startup message that it does not know.
   std::string_view first_option;  // Empty: none.
 };
 

@@ -37,7 +37,7 @@ Result<Migrated> migrate(DatabaseOptions options, int last = 0, Duration lock_ma
 Result<Migrated> migrate_down(DatabaseOptions options, int count = 1, Duration lock_max = migration_lock_max);
 // Undoes the last one and applies it again.
 Result<Migrated> migrate_redo(DatabaseOptions options, Duration lock_max = migration_lock_max);
-// What is applied, and what is not.
+// The files, and whether each has been applied.
 Result<std::vector<MigrationStatus>> migration_status(DatabaseOptions options, Duration lock_max = migration_lock_max);
 
 }  // namespace keel::db::postgres

@@ -37,9 +37,9 @@ namespace internal {
 class Listening;
 }
 
-// What a NOTIFY sent.
+// The content of a NOTIFY.
 struct Notification {
-  bool is_gap = false;  // Not a notification: some may have been missed here.
+  bool is_gap = false;  // True: this is not a notification, but a gap in which some may have been missed.
   std::string channel = {};
   std::string payload = {};
   std::uint32_t process = 0;  // The process of the session that sent it.

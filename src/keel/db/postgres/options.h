@@ -92,7 +92,7 @@ struct ConnectOptions {
   std::string ssl_certificate;
   std::string ssl_key;
   ChannelBinding channel_binding = ChannelBinding::Prefer;
-  Duration connect_timeout = Duration::seconds(10);  // For each server; 0: none.
+  Duration connect_timeout = Duration::seconds(10);  // Time limit for each server; 0: none.
   TargetSession target_session = TargetSession::Any;
   bool allows_cleartext_password = false;
   bool allows_md5_password = false;
@@ -103,8 +103,8 @@ struct ConnectOptions {
   static Result<ConnectOptions> parse(std::string_view text, Environment environment);
 
   // The password for one of the servers: the given one, else the one in `passwords`, the text of a password file, of
-  // the first line host:port:database:user:password that matches. There * matches everything, and \ escapes ':' and
-  // '\'.
+  // the first line host:port:database:user:password that matches. In the file, * matches everything, and \ escapes ':'
+  // and '\'.
   std::optional<std::string> password_for(const ServerAddress& server, std::string_view passwords = {}) const;
   // The text of password_file; empty if it does not exist or is not a regular file. FailedPrecondition: users other
   // than its owner may read it (its mode has to be 0600, as libpq requires). Blocks; for the start of a program.

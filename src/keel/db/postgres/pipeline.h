@@ -44,7 +44,7 @@ struct Answer {
 
   std::uint64_t number = no_step;  // The number of the step, from 0 for the first of this pipeline.
   Step step = Step::Sync;
-  bool is_last = false;  // Nothing more comes for the step.
+  bool is_last = false;  // The step is complete: it gets no more messages.
 
   // A notice, a notification, a ParameterStatus; or an error while no step waits, as when a server stops.
   bool is_asynchronous() const noexcept { return number == no_step; }
@@ -110,7 +110,7 @@ class Pipeline {
   CircularBuffer<Step> steps_;
   std::uint64_t first_ = 0;  // The number of steps_.front().
   Phase phase_ = Phase::Begin;
-  bool is_skipping_ = false;  // After an error, until a Sync is added.
+  bool is_skipping_ = false;  // Set after an error, until a Sync is added.
   bool is_broken_ = false;
 };
 

@@ -65,7 +65,7 @@ class Scram {
   static constexpr std::string_view name = "SCRAM-SHA-256";
   static constexpr std::string_view name_plus = "SCRAM-SHA-256-PLUS";
 
-  // For an Authentication of Kind::Sasl. Bug: a nonce that is too short.
+  // Call it for an Authentication of Kind::Sasl. Bug: a nonce that is too short.
   static Result<Scram> begin(const Authentication& offered, const ScramOptions& options);
   Scram(Scram&&) noexcept = default;
   Scram& operator=(Scram&&) noexcept = default;
@@ -95,7 +95,7 @@ class Scram {
   std::array<std::byte, 32> server_signature_{};
 };
 
-// What a server keeps of a password (RFC 5802 §3).
+// The data about a password that a server stores (RFC 5802 §3).
 struct ScramKeys {
   std::array<std::byte, 32> client;
   std::array<std::byte, 32> stored;

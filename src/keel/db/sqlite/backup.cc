@@ -16,7 +16,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-constexpr int busy_wait_ms = 10;  // For a page that is being written; the next step then tries again.
+constexpr int busy_wait_ms = 10;  // The page is being written; the next step tries again.
 
 Result<> sync_folder_of(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();

@@ -29,7 +29,7 @@ namespace keel::db::sqlite {
 
 class Connection;
 
-// What to copy, where to, and how much in each step.
+// The source and target of a copy, and the size of each step.
 struct BackupOptions {
   std::string source;
   std::string target;

@@ -322,7 +322,7 @@ class DatabaseCall final : public Leaf {
   const Kind kind_;
   Reader* reader_ = nullptr;  // The owner of the memory of `rows`: a loop's reader, because this ends where it began.
   Executor* home_ = nullptr;
-  StageClock* stages_ = nullptr;  // For the request that this belongs to, if it is measured:
+  StageClock* stages_ = nullptr;  // Null unless the request is measured, like asked_ and begun_.
   Instant asked_;                 // Since when it has waited for another thread.
   Instant begun_;                 // When the pool began to read.
   Arrived arrived_;

@@ -95,7 +95,7 @@ Result<> Statement::finish(int code) {
   }
   Error error = error_of(sqlite3_db_handle(statement_), code);
   sqlite3_reset(statement_);
-  // The table may have changed or gone since this was prepared: then no value is wrong.
+  // The table may have been changed or dropped since the statement was prepared: then the values are not the cause.
   if ((code & 0xff) == SQLITE_ERROR && !is_right_still()) return std::move(error).as(Code::Internal);
   return error;
 }

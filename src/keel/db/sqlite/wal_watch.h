@@ -30,7 +30,7 @@ class WalWatch {
 
   // For a connection whose commits somebody waits for: a commit returns before the checkpoint that it makes due.
   void defer() noexcept { is_deferred_ = true; }
-  // On the connection's thread, outside of a transaction. An error of the checkpoint is no error of the commits.
+  // On the connection's thread, outside of a transaction. An error of the checkpoint does not make commits fail.
   void checkpoint_if_due() noexcept;
 
   // The number of pages in the WAL after the last commit of this connection.

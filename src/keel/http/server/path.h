@@ -146,7 +146,7 @@ class PathTree {
     std::uint32_t child_count = 0;
     char bytes[few] = {};  // The first byte of each child; zero where there is no child.
     std::uint32_t children[few] = {none, none, none, none, none, none, none, none};  // The node of each child.
-    // With more than a few: children[0] is the index of their table.
+    // If there are more than a few children, children[0] is the index of their table.
   };
   using Table = std::array<std::uint32_t, 256>;  // The node for each first byte, or none.
   struct Pattern {

@@ -30,7 +30,7 @@ Status status_of(const Error& error) noexcept {
              : Status::InternalServerError;
 }
 
-// How a document names the place of a violation, and its overall message.
+// The member of a document that names the place of a violation, and the message of the document.
 struct Words {
   const char* place;
   const char* detail;

@@ -25,7 +25,8 @@ struct RouteOptions {
   std::optional<std::size_t> body_bytes_max = {};
   // For a Task handler: its deadline, inherited by what it awaits; then 504.
   std::optional<Duration> request_timeout = {};
-  // The handler starts when the head is complete and reads the body itself, piece by piece. Only for Task handlers.
+  // The handler starts when the head is complete and reads the body itself, piece by piece. Allowed only for Task
+  // handlers.
   bool streams_body = false;
   // Media types of the bodies it takes: "application/json", "text/*". A body of another type, or of none, gets 415, and
   // Accept (for PATCH: Accept-Patch, which OPTIONS has too) lists these; so does a body with a Content-Encoding, which

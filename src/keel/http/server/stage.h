@@ -20,7 +20,7 @@ inline constexpr Stage validate{3};   // Reading the body as a value.
 inline constexpr Stage handler{4};    // Everything in the handler that belongs to no other stage.
 inline constexpr Stage serialize{7};  // Turning the response into bytes; the stages of the database come before it.
 inline constexpr Stage record{8};     // Logs, metrics, the flight recorder.
-inline constexpr Stage write{9};      // From the complete response to the end of the send that contains it.
+inline constexpr Stage write{9};      // The time from the complete response to the end of the send that contains it.
 }  // namespace stage
 
 // The number of stages.

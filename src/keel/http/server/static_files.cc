@@ -239,7 +239,7 @@ Task<Response> StaticFiles::serve(Request& request) {
   const std::int64_t now_ns = Host::current().wall_ns();
   const std::int64_t now = now_ns / 1'000'000'000;
   const Text etag = etag_of(status, now_ns);
-  // Not a future time, which clients may not send back (RFC 9110 §8.8.2.1).
+  // A time in the future is not sent, because clients may not send it back (RFC 9110 §8.8.2.1).
   const std::int64_t modified = std::min(status.modified_ns / 1'000'000'000, now);
   const Validators validators{.etag = etag.view(), .modified_seconds = modified};
   const auto with_fields = [&](Response response) {

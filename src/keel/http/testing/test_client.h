@@ -65,7 +65,7 @@ class TestResponse {
     if (!answer_) return std::nullopt;
     return answer_->header(name);
   }
-  // Why there was no response; empty when there was one.
+  // The reason why there was no response; empty when there was one.
   const std::string& error() const noexcept { return error_; }
 
  private:

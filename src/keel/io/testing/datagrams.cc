@@ -10,8 +10,8 @@
 namespace keel::sim {
 namespace {
 
-constexpr std::size_t udp_bytes_max = 65'507;                 // For IPv4: 65,535 less the headers.
-constexpr std::uint64_t whom_first = std::uint64_t{1} << 40;  // Not a direction of a connection.
+constexpr std::size_t udp_bytes_max = 65'507;                 // The limit of IPv4: 65,535 bytes less the headers.
+constexpr std::uint64_t whom_first = std::uint64_t{1} << 40;  // Above all numbers of directions of connections.
 
 }  // namespace
 
@@ -78,7 +78,7 @@ int Datagrams::send(Socket& at, io::SendDatagrams& op) {
 }
 
 // Joined like UDP_GRO does: consecutive datagrams of the same sender, all of one size except the last, which may be
-// shorter (Linux, net/ipv4/udp_offload.c). Whether they are joined is left to chance, as there.
+// shorter (Linux, net/ipv4/udp_offload.c). Whether they are joined is random, as it is for Linux.
 DatagramSide::Packet Datagrams::take(DatagramSide& side, bool join) {
   const auto next = [&side] {
     DatagramSide::Packet packet = std::move(side.inbox.front());
@@ -217,7 +217,7 @@ void Datagrams::take_in(const SocketPtr& into, const Address& from, const std::s
   if (into->in != nullptr) into->in_by->make_ready(*into->in);
 }
 
-// "Port unreachable" (ICMP, RFC 792) comes back; a connected socket is told.
+// The sender gets "port unreachable" (ICMP, RFC 792), which only a connected socket reports.
 void Datagrams::refuse(const SocketPtr& sender) {
   if (sender->datagrams->peer.family() == AF_UNSPEC) return;
   world_.at(world_.now + world_.latency(sender->datagrams->id, sender->datagrams->packets++), [sender] {

@@ -20,7 +20,8 @@ struct Node {
   std::uint64_t id = 0;
   std::string cached;             // The content that a read returns.
   std::string durable;            // The content on the disk. Its size is the size of the file there.
-  std::set<std::uint64_t> dirty;  // Pages of `cached` that a sync will write. After a failed sync others may differ.
+  std::set<std::uint64_t> dirty;  // The numbers of the pages of `cached` that the next sync writes. After a failed
+                                  // sync, other pages may differ from the disk too.
 };
 using NodePtr = std::shared_ptr<Node>;
 using Names = std::map<std::string, NodePtr, std::less<>>;
@@ -100,7 +101,7 @@ struct Disk::State {
     return result;
   }
 
-  // Null: it is from before the last power loss, or there is no power.
+  // Null if the descriptor is from before the last power loss, or the power is off.
   Node* node_of(int fd) {
     KEEL_CHECK(fd >= 0 && static_cast<std::size_t>(fd) < handles.size() &&
                    handles[static_cast<std::size_t>(fd)].node != nullptr,
@@ -109,7 +110,7 @@ struct Disk::State {
     return on && handle.life == life ? handle.node.get() : nullptr;
   }
 
-  // Counts a change. True: the power fails within it.
+  // Counts a change. Counts a change; true: the power fails during it.
   bool loses_power() noexcept {
     ++changes;
     return changes_left != 0 && --changes_left == 0;
@@ -174,7 +175,7 @@ struct Disk::State {
     node.dirty.clear();
   }
 
-  // What is left of a file that was not synced: each of its unsynced pages is kept with probability `keep`.
+  // The content that a power loss leaves of a file: each of its unsynced pages is kept with probability `keep`.
   void lose(Node& node, double keep) {
     const std::uint64_t old_size = node.durable.size();
     const std::uint64_t new_size = node.cached.size();
@@ -225,7 +226,7 @@ struct Disk::State {
       if (!keeps) ++counts.names_lost;
       if (const NodePtr& node = keeps ? now : then; node != nullptr) left.emplace(name, node);
     }
-    // A renamed file has one of its names at least.
+    // A renamed file keeps at least one of its names.
     for (const auto& [old_name, node] : durable_names) {
       const auto has = [&node](const auto& named) { return named.second == node; };
       if (std::ranges::any_of(left, has)) continue;

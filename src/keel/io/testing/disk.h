@@ -34,14 +34,14 @@
 
 namespace keel::sim {
 
-// Probabilities, none by default.
+// Probabilities of faults; all are 0 by default.
 struct DiskFaults {
   double read_error = 0;   // Per read: EIO.
   double write_error = 0;  // Per write, truncate, make, remove and rename: EIO; a part of the write may have happened.
   double sync_error = 0;   // Per sync of a file or a folder: EIO.
-  double short_read = 0;   // Per read: less than there is.
-  double short_write = 0;  // Per write: less than all.
-  double write_back = 0;   // Per write: some page of this file that waits for its sync is written now.
+  double short_read = 0;   // Per read: it returns fewer bytes than asked.
+  double short_write = 0;  // Per write: it writes only a part of the bytes.
+  double write_back = 0;   // Per write: a page of this file that waits for a sync is written early.
   std::uint64_t capacity_bytes = UINT64_MAX;  // The limit for the sum of all sizes; beyond it ENOSPC.
   bool syncs = true;                          // False: sync() does nothing and returns 0, like a lying disk.
 
@@ -53,9 +53,9 @@ struct DiskFaults {
 struct DiskCounts {
   std::uint64_t syncs = 0;
   std::uint64_t power_losses = 0;
-  std::uint64_t pages_lost = 0;   // At a power loss.
-  std::uint64_t pages_torn = 0;   // At a power loss.
-  std::uint64_t sizes_lost = 0;   // At a power loss.
+  std::uint64_t pages_lost = 0;   // Counted at power losses.
+  std::uint64_t pages_torn = 0;   // Counted at power losses.
+  std::uint64_t sizes_lost = 0;   // Counted at power losses.
   std::uint64_t names_lost = 0;   // Names whose creation, removal or renaming was lost.
   std::uint64_t pages_early = 0;  // Pages that were written before their sync.
   std::uint64_t read_errors = 0;

@@ -1,7 +1,7 @@
 // keel/io/testing/options.h — the delays and faults of a simulation.
 //
 //   sim::SimOptions options = sim::SimOptions::faulty(seed);
-//   options.only = *sim::parse_faults("reset:3:0,stall:1:44");  // as a failed run has told them
+//   options.only = *sim::parse_faults("reset:3:0,stall:1:44");  // as a failed run has reported them
 //
 // Threads: values.
 
@@ -66,7 +66,7 @@ struct SimOptions {
   double loss = 0;            // Per datagram of UDP: it does not arrive.
   double duplicate = 0;       // Per datagram of UDP: it arrives twice, the second time up to 20 ms later.
   double reorder = 0;         // Per datagram of UDP: it arrives up to 20 ms later, and does not hold up the next ones.
-  double no_room = 0;         // Per datagram of UDP: its sender is told that the system has no memory for it, ENOBUFS.
+  double no_room = 0;         // Per datagram of UDP: its sender gets ENOBUFS, as if the system had no memory.
   // If present: only these faults strike, of those that would (shrink.h).
   std::optional<std::vector<Fault>> only = {};
 

@@ -21,13 +21,13 @@ class Shrinking {
     regular = least_;
     regular.instant_send = 1;
     fails(regular);
-    // In a regular run another fault may be one too many.
+    // After the run was made regular, another fault may have become unnecessary.
     leave_out_faults();
     return {least_, runs_};
   }
 
  private:
-  // If it fails it is the smallest so far, with exactly the faults that occurred.
+  // If the run fails, it is the smallest failing one so far, with exactly the faults that occurred.
   bool fails(const SimOptions& options) {
     if (runs_ == runs_max_) return false;
     ++runs_;
@@ -39,7 +39,7 @@ class Shrinking {
     return true;
   }
 
-  // Leaves out parts of the list, which become smaller.
+  // Leaves out parts of the list of faults, of decreasing size.
   void leave_out_faults() {
     std::size_t part = struck_.size();
     while (part > 0) {

@@ -59,10 +59,10 @@ struct Worker {
   std::unique_ptr<io::Loop> loop;
   Instant until;  // How long the loop would have slept.
   Instant stalled_until;
-  int idle_turns = 0;  // Turns without any work although `until` had passed.
-  bool again = true;   // A turn is worthwhile whatever `until` says.
+  int idle_turns = 0;  // Iterations without any work although `until` had passed.
+  bool again = true;   // Another iteration may have work, whatever `until` is.
   std::size_t ready = 0;
-  std::uint64_t turns = 0;  // Turns with work: opportunities for faults.
+  std::uint64_t turns = 0;  // Iterations with work: opportunities for faults.
 };
 
 struct Simulation::State {
@@ -89,7 +89,7 @@ struct Simulation::State {
   DelayedJobs pool_delayed;
   std::int64_t wall_offset_ns;
   std::uint64_t jumps = 0;  // Jumps of time: opportunities for faults.
-  int turning = -1;         // The worker whose turn it is.
+  int turning = -1;         // The worker that runs now.
   std::vector<std::unique_ptr<Worker>> workers;
 
   void run_due() {
@@ -127,7 +127,7 @@ struct Simulation::State {
     }
     return handled;
   }
-  // Does one step, in which time does not pass `limit`.
+  // Does one step; the time does not advance beyond `limit`.
   bool step(Instant limit) {
     run_due();
     std::vector<std::size_t> choice;
@@ -138,7 +138,7 @@ struct Simulation::State {
       turn(choice[world.random.below(choice.size())]);
       return true;
     }
-    // Something may have been started outside of any turn: so every loop is asked how long it would sleep now.
+    // Work may have been started outside of an iteration: so every loop is asked how long it would sleep now.
     int handled = 0;
     for (std::size_t i = 0; i < workers.size(); ++i) {
       if (workers[i]->stalled_until <= world.now) handled += turn(i);

@@ -37,7 +37,7 @@ struct DatagramSocket::State {
   io::ReceiveDatagrams incoming;  // The operation into whose result fields the batch puts a datagram.
   io::DatagramBatch batch;
   int count = 0;          // Datagrams in the batch.
-  int shown = 0;          // How many of them were returned.
+  int shown = 0;          // The number of returned datagrams.
   std::string_view left;  // The rest of the last datagram, if it consists of several.
   const bool is_unix;
   bool shut = false;  // Accessed by atomic builtins.

@@ -58,7 +58,8 @@ struct KeyPair {
   std::string key_file = {};
   std::string key_pem = {};
   // For a server: the OCSP response (RFC 6960) in which the issuer confirms that the certificate is not revoked, in
-  // DER. A client that asks gets it (stapling, RFC 6066 §8), as long as it is valid. With neither, clients get none.
+  // DER. A client that asks gets it (stapling, RFC 6066 §8), as long as it is valid. With neither a file nor a text,
+  // clients get no OCSP response.
   std::string ocsp_file = {};
   std::string ocsp_der = {};
 };
@@ -111,8 +112,8 @@ struct ServerOptions {
   std::string answer_to_http = {};
 };
 
-// What a client checks in a server's certificate. For a protocol that leaves the choice to its users (sslmode of
-// PostgreSQL): with anything but Host, an attacker in the middle can pose as the server.
+// The checks that a client makes of a server's certificate. For a protocol that leaves the choice to its users (sslmode
+// of PostgreSQL): with anything but Host, an attacker in the middle can pose as the server.
 enum class ServerCheck : std::uint8_t {
   Host,       // It is valid, and for the host that was asked for.
   Authority,  // It is valid, for any host.
@@ -146,7 +147,7 @@ struct CertificateFacts {
   std::string ocsp_problem;
 };
 
-// What the connections of a server share; may be used by all workers.
+// The data that the connections of a server share; may be used by all workers.
 class ServerContext {
  public:
   static Result<ServerContext> make(const ServerOptions& options);
@@ -163,7 +164,7 @@ class ServerContext {
   std::shared_ptr<const internal::Context> context_;  // Shared, because connections outlive a reload.
 };
 
-// What the connections of a client share; may be used by all workers.
+// The data that the connections of a client share; may be used by all workers.
 class ClientContext {
  public:
   static Result<ClientContext> make(const ClientOptions& options);

@@ -101,7 +101,7 @@ class Layer final : public TransportLayer {
   bool is_cut_ = false;        // The stream ended without close_notify.
   bool wants_end_ = false;     // close_notify is to be sent.
   bool has_said_end_ = false;  // close_notify was sent.
-  bool is_shut_ = false;       // After that, the kernel's side of the socket was shut down for writing.
+  bool is_shut_ = false;       // After close_notify, the socket was shut down for writing.
   bool is_shut_down_ = false;
   bool is_reset_ = false;  // Closing does not wait.
   bool is_closed_ = false;

@@ -38,7 +38,7 @@ void quote_from(std::size_t start, Buffer& to) {
   const std::size_t size = text.size();
   to.reserve(escapes + 2);
   to.commit(escapes + 2);
-  // From the end, in place.
+  // Works in place, from the end.
   char* const first = to.data() + start;
   char* write = to.data() + to.size();
   *--write = '"';

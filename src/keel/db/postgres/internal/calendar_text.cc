@@ -87,7 +87,7 @@ class Text {
     rest_.remove_prefix(text.size());
     return true;
   }
-  // Between `least` and `most` digits.
+  // Reads a number of `least` to `most` digits.
   bool number(int least, int most, std::int64_t& value) {
     int count = 0;
     value = 0;
@@ -98,7 +98,7 @@ class Text {
     }
     return count >= least;
   }
-  // Reads microseconds after a point, rounded from at most 9 digits. Also true without a point.
+  // Reads microseconds after a point, rounded from at most 9 digits. True also if there is no point.
   bool fraction(std::int64_t& us) {
     us = 0;
     if (!take('.')) return true;
@@ -199,7 +199,7 @@ bool append_interval_text(std::string_view bytes, Buffer& to) {
   const auto days = wire::load<std::int32_t>(bytes.data() + 8);
   const auto months = wire::load<std::int32_t>(bytes.data() + 12);
   if (us == timestamp_infinity && days == date_infinity && months == date_infinity) {
-    to.append(infinity_text);  // From version 17 on.
+    to.append(infinity_text);  // Sent by servers from version 17 on.
     return true;
   }
   if (us == timestamp_minus_infinity && days == date_minus_infinity && months == date_minus_infinity) {

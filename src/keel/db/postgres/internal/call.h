@@ -64,7 +64,7 @@ class Call final : public Leaf, public Link {
   }
   std::uint64_t transaction() const noexcept { return transaction_; }
 
-  // For the pool and its connections.
+  // Used by the pool and its connections.
   void set_transaction(std::uint64_t transaction) noexcept { transaction_ = transaction; }
   // Completes the call: its task continues, now or later. The call may be destroyed when this returns.
   void finish(Result<>&& result) noexcept;
@@ -80,7 +80,7 @@ class Call final : public Leaf, public Link {
   bool is_cancelled = false;         // Its task no longer waits for a response.
   bool is_too_large = false;         // Its rows are dropped.
   Connection* connection = nullptr;  // The connection that it was sent on, or that it waits for.
-  Instant since;                     // When the task made the call.
+  Instant since;                     // The time at which the task made the call.
 
  private:
   static void cancel(Leaf& leaf) noexcept;
@@ -89,7 +89,7 @@ class Call final : public Leaf, public Link {
   const Kind kind_;
   std::uint64_t transaction_;
   StageClock* stages_ = nullptr;
-  Instant asked_;  // For a measured request, like the next ones:
+  Instant asked_;  // asked_ and sent_ are set for a measured request.
   Instant sent_;
   bool is_starting_ = false;
   bool is_finished_ = false;

@@ -89,7 +89,7 @@ class Pool {
   void ended(Connection& connection) noexcept;
   // Takes calls that were sent but not executed, in their order: they are sent before all others.
   void send_again(Call& call) noexcept;
-  // Why a transaction ended that was neither committed nor dropped.
+  // The reason why a transaction ended that was neither committed nor dropped.
   enum class Early : std::uint8_t { Expired, Lost };
   void ended_early(std::uint64_t transaction, Early why) noexcept;
   void call_over() noexcept { calls_.subtract(); }
@@ -133,7 +133,7 @@ class Pool {
   std::size_t waiting_count_ = 0;
   std::vector<Call*> group_;
   std::unordered_map<const char*, TextFacts> facts_;
-  std::optional<Error> unreachable_;     // Why no connection is open, after an attempt has failed.
+  std::optional<Error> unreachable_;     // The reason why no connection is open, after an attempt has failed.
   std::vector<EndedEarly> ended_early_;  // By connection.
   bool is_scheduled_ = false;
   bool is_closing_ = false;

@@ -143,7 +143,7 @@ void Connection::process_kept() {
   if (in_.empty()) in_.release();
 }
 
-// The connection's next share of the worker.
+// Continues with the connection's requests after other connections had their share.
 void Connection::go_on() {
   yields_ = false;
   if (phase_ == Phase::Ending) return free_if_quiet();

@@ -24,8 +24,8 @@ struct DatagramSide {
   std::size_t unread = 0;       // Bytes in the inbox.
   std::size_t flight = 0;       // Bytes in transit to a Unix socket, whose sender waits for room.
   int error = 0;                // An error that is reported once.
-  std::uint64_t id = 0;         // The sender, by which faults select it.
-  std::uint64_t packets = 0;    // Packets of the sender so far, by which faults count.
+  std::uint64_t id = 0;         // The number of the sender, by which faults select it.
+  std::uint64_t packets = 0;    // The number of packets of the sender so far, which faults count.
   Instant last_arrival;         // Without a fault they arrive in order.
 
   bool has_news() const noexcept { return !inbox.empty() || error != 0; }

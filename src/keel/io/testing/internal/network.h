@@ -94,8 +94,8 @@ struct Socket {
   bool is_file = false;
   bool writable = false;
   Disk* disk = nullptr;
-  int file = -1;       // On the disk; -1: a folder.
-  std::string folder;  // A path in it.
+  int file = -1;       // Its descriptor on the disk; -1: it is a folder.
+  std::string folder;  // The path of the folder.
 };
 using SocketPtr = std::shared_ptr<Socket>;
 
@@ -130,7 +130,7 @@ class Network {
   bool send_at_once(Socket& at, io::Send& op, std::size_t worker);
   // Schedules the next attempt of the pending Send.
   void plan_send(Socket& at);
-  // The size of a piece of `size` bytes that a fault may have cut.
+  // The size of the next delivered piece: `size`, or 1 if a fault divides it.
   std::size_t delivered(std::size_t size, Connection& to, int side);
   // Notifies the sender that the reader at `side` has made room.
   void opened_window(const ConnectionPtr& connection, int side);

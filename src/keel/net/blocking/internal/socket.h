@@ -9,7 +9,7 @@
 namespace keel::blocking::internal {
 
 Instant deadline_after(Duration timeout);
-// Until `fd` is ready for `events` (poll(2)). DeadlineExceeded.
+// Waits until `fd` is ready for `events` (poll(2)). DeadlineExceeded.
 Result<> wait_for(int fd, short events, Instant deadline);
 Address name_of(int fd, int (*ask)(int, sockaddr*, socklen_t*)) noexcept;
 

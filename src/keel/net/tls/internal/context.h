@@ -1,4 +1,4 @@
-// What contexts share with the connections made with them.
+// The data that contexts share with their connections.
 
 #pragma once
 

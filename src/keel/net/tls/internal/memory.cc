@@ -55,7 +55,7 @@ constexpr bool classes_fit() noexcept {
 }
 static_assert(class_count == 448 && block_max == 64 * 1024 + 8 && classes_fit());
 
-// What a thread keeps of each class.
+// The free blocks that a thread keeps of each class.
 constexpr std::size_t retained_bytes_max = 2 * 1024 * 1024;
 
 struct FreeBlock {

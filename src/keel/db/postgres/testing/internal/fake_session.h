@@ -186,7 +186,7 @@ struct FakeServer::State {
   std::vector<std::string> savepoints;
   std::vector<std::string> channels;
   std::vector<FakeNotification> notifications;  // For this client.
-  std::vector<FakeNotification> outgoing;       // Of this client's transaction.
+  std::vector<FakeNotification> outgoing;       // Notifications of this client's transaction.
   std::deque<std::string> queries;              // Statements of a Query that are to be run.
 
   struct Held {
