@@ -173,8 +173,7 @@ void DatabaseSettings::fields(config::Schema& v) {
         "of postgres: time limit after which the server cancels a statement; 0: the server's own limit",
         {Duration(), 24_h});
   field(v, "max_age_sec", max_age,
-        "of postgres: age from which a connection is closed and made again, as soon as it is idle; 0: never",
-        {Duration(), 24_h});
+        "of postgres: age from which a connection is replaced as soon as it is idle; 0: never", {Duration(), 24_h});
   field(v, "pooler", pooler,
         "of postgres: connections go through a pooler that changes sessions between transactions, such as pgbouncer");
   field(v, "path", path, "of sqlite: the database's file; its folder is created if it does not exist");

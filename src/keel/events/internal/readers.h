@@ -29,7 +29,7 @@ struct alignas(64) Frame {
 
   std::atomic<const Snapshot*> snapshot = nullptr;
   std::atomic<const Subscriber*> calling = nullptr;
-  std::atomic<Frame*> inner = nullptr;  // For a handler that publishes: made when it first does, then kept.
+  std::atomic<Frame*> inner = nullptr;  // Made when a handler first publishes, then kept.
 };
 
 // What happened to the events of one topic on one thread.
