@@ -2,7 +2,6 @@
 //
 // Duration is a signed span of time (about ±292 years). Instant is a point on the monotonic clock of the current
 // Host (base/host.h); it has no relation to the calendar. Arithmetic saturates: forever() + x is forever().
-// Conversions to <chrono> are in base/chrono.h, which costs compile time and is therefore opt-in.
 //
 // Threads: values.  Cost: integer arithmetic.
 

@@ -367,7 +367,7 @@ concept ReadByFields = !is_column<T> && !requires(const Row& row) {
   { read_row(row, static_cast<T*>(nullptr)) } -> std::same_as<T>;
 };
 
-// A type that may outlive the row: the same message for a column and for a struct.
+// Rejects a T with views of the row's text: the T may outlive the row. A column and a struct get the same message.
 template <class T>
 consteval void require_no_views() {
   if constexpr (ReadByFields<T>) {

@@ -1,9 +1,9 @@
-// keel/io/engine.h — the only door to the outside: one interface over io_uring, epoll and simulation.
+// keel/io/engine.h — all I/O of a worker: one interface over io_uring, epoll and simulation.
 //
 // An Engine belongs to one worker and one thread. Everything above it (timers, deadlines, accounting, streams, HTTP) is
 // written once, in terms of submit, cancel, wait and dispatch. sockets.h has the functions that create and configure
-// sockets. The three implementations are in uring.cc, epoll.cc, sim/simulation.cc; the same tests run on all
-// three (engine_test.cc).
+// sockets. The three implementations are in uring.cc, epoll.cc and testing/simulation.cc; the same tests run
+// on all three (engine_test.cc).
 //
 // Threads: all calls on the owning thread, except wake(), which any thread may call.
 // Errors:  operations report in Op::result; set-up calls return Result.

@@ -10,7 +10,7 @@
 //   co_await write_whole("state.json", text);                  // the old content or the new one, whatever happens
 //
 // Offsets and sizes are bytes. Paths are looked up from the working directory. Several tasks may use one File at the
-// same time; their operations take place in any order. In a simulation the file is on its disk (sim/disk.h).
+// same time; their operations take place in any order. In a simulation the file is on its disk (io/testing/disk.h).
 //
 // Errors:    NotFound, PermissionDenied, AlreadyExists, InvalidArgument (a folder), ResourceExhausted (the disk is
 //            full, descriptors or threads have run out), DataLoss (EIO: after a failed sync it is unknown what was

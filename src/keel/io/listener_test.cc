@@ -479,7 +479,7 @@ TEST_P(ListeningEngines, a_connect_to_a_full_unix_queue_waits_for_room) {
 }
 
 TEST_P(ListeningEngines, accept_without_descriptors_says_so_and_recovers) {
-  if (is_sim()) GTEST_SKIP() << "accept_failure in sim/simulation_test.cc";
+  if (is_sim()) GTEST_SKIP() << "accept_failure in io/testing/simulation_test.cc";
   Accepter accepter;
   listen(accepter);
   Connecter connecter;

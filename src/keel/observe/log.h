@@ -13,8 +13,11 @@
 // config::Secret.
 //
 // Recording copies the fields in binary into the thread's ring (observe/log_ring.h) and does nothing else: it formats
-// no text, allocates nothing, and makes no system call. A LogWriter (app/log_writer.h) turns records into lines later.
-// error = a person has to act; warn = degraded and counted; info = state changes; debug = per request.
+// no text, allocates nothing, and makes no system call. A LogWriter (telemetry/log_writer.h) turns records into lines
+// later.
+//
+// Levels: error: a person has to act; warn: the service does less than it should, and a metric counts it; info: a state
+// changes; debug: once per request.
 //
 // Ownership: messages, components and field names are literals, checked when compiled; field values are copied.
 //            A string is kept up to string_bytes_max; a record larger than half its ring is dropped and counted.

@@ -38,7 +38,7 @@ struct TraceId {
 }  // namespace log
 
 // A part of the time that is spent for a span, by its number. The module that measures spans numbers and names them
-// (http/stage.h); the stages here are shared with modules that it does not depend on.
+// (http/server/stage.h); the stages here are shared with modules that it does not depend on.
 enum class Stage : std::uint8_t {
   DatabaseWait = 5,  // The time in the queue of the writer or of the pool for reads.
   Database = 6,      // The time of statements, and of the commit of a write's group.

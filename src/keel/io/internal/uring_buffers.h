@@ -98,7 +98,7 @@ class UringBuffers {
   }
   unsigned lent() const noexcept { return lent_; }
 
-  // --- Waiting buffers, which are lent, in chains by name.
+  // --- Chains of lent buffers whose bytes wait to be taken. A buffer is named by its number.
 
   void end_chain(std::uint32_t name, std::uint32_t size) noexcept {
     known_[name].next = none;

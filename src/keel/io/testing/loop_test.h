@@ -40,7 +40,7 @@ enum class Which {
   UringUnix,              // Unix sockets where the others have TCP; see net_test.h.
   EpollUnix,
   SimUnix,
-  UringLayered,  // Transports have a layer; see net/testing.h.
+  UringLayered,  // Transports have a layer; see net/testing/test_layer.h.
   EpollLayered,
   SimLayered,
 };
