@@ -332,7 +332,7 @@ Value& Value::operator[](std::string_view key) {
 
 Value& Value::push_back(Value element) {
   KEEL_EXPECT(type() == Type::Array || type() == Type::Null,
-              "an element is appended to a json::Value that is neither a list nor null");
+              "push_back() is only for a json::Value that is a list or null");
   if (type() == Type::Null) set(Type::Array, static_cast<Block*>(nullptr));
   grow(Type::Array);
   Value* const to = block()->values() + block()->size;

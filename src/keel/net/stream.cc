@@ -324,7 +324,7 @@ bool Stream::ReadExact::fill() noexcept {
 
 // Returns the bytes of an incomplete read, so that the next read gets them.
 void Stream::ReadExact::give_back() noexcept {
-  KEEL_CHECK(!state_.has_left(), "bytes can be returned only when no later ones are left");
+  KEEL_CHECK(!state_.has_left(), "the bytes of an incomplete read must be returned before later ones have arrived");
   State::Kept& kept = state_.keeping();
   kept.append({into_.data(), filled_});
   kept.left = kept.size();

@@ -13,7 +13,7 @@
 //
 // expect may have status, body, contains, length and json; see check.h. Paths and bodies are templates; see template.h.
 //
-// Errors: InvalidArgument with the place and the reason: file, line and key, or the option's request.
+// Errors: InvalidArgument with the reason and its place: file, line and key, or the request that an option gives.
 
 #pragma once
 
