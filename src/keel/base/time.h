@@ -1,7 +1,9 @@
 // keel/base/time.h — Duration and Instant: strong 64-bit counts of nanoseconds.
 //
 // Duration is a signed span of time (about ±292 years). Instant is a point on the monotonic clock of the current
-// Host (base/host.h); it has no relation to the calendar. Arithmetic saturates: forever() + x is forever().
+// Host (base/host.h); it has no relation to the calendar. Arithmetic saturates: forever() + x is forever(). A Duration
+// is multiplied by an integer on either side (days * 24_h), and divided by one, or by another Duration. Conversions to
+// <chrono> are in base/chrono.h, which costs compile time and is therefore opt-in.
 //
 // Threads: values.  Cost: integer arithmetic.
 
@@ -22,6 +24,8 @@ class Duration {
   static constexpr Duration seconds(std::int64_t count) { return scaled(count, 1'000'000'000); }
   static constexpr Duration minutes(std::int64_t count) { return scaled(count, 60'000'000'000); }
   static constexpr Duration hours(std::int64_t count) { return scaled(count, 3'600'000'000'000); }
+  // A day is 24 hours, whatever a calendar says.
+  static constexpr Duration days(std::int64_t count) { return scaled(count, 86'400'000'000'000); }
   static constexpr Duration forever() { return Duration(std::numeric_limits<std::int64_t>::max()); }
 
   constexpr std::int64_t count_ns() const { return ns_; }
@@ -33,8 +37,15 @@ class Duration {
   constexpr Duration operator-() const { return Duration() - *this; }
   friend constexpr Duration operator+(Duration a, Duration b) { return Duration(add(a.ns_, b.ns_)); }
   friend constexpr Duration operator-(Duration a, Duration b) { return Duration(subtract(a.ns_, b.ns_)); }
+  constexpr Duration& operator+=(Duration other) { return *this = *this + other; }
+  constexpr Duration& operator-=(Duration other) { return *this = *this - other; }
   friend constexpr Duration operator*(Duration a, std::int64_t n) { return scaled(n, a.ns_); }
+  friend constexpr Duration operator*(std::int64_t n, Duration a) { return scaled(n, a.ns_); }
   friend constexpr Duration operator/(Duration a, std::int64_t n) { return n == -1 ? -a : Duration(a.ns_ / n); }
+  // How often `b` fits into `a`, without the rest: 90_min / 1_h is 1.
+  friend constexpr std::int64_t operator/(Duration a, Duration b) { return (a / b.ns_).ns_; }
+  // That rest: 90_min % 1_h is 30_min.
+  friend constexpr Duration operator%(Duration a, Duration b) { return Duration(b.ns_ == -1 ? 0 : a.ns_ % b.ns_); }
 
  private:
   explicit constexpr Duration(std::int64_t ns) : ns_(ns) {}
@@ -75,6 +86,8 @@ class Instant {
   constexpr auto operator<=>(const Instant&) const = default;
   friend constexpr Instant operator+(Instant at, Duration d) { return from_ns((at.since_zero() + d).count_ns()); }
   friend constexpr Instant operator-(Instant at, Duration d) { return from_ns((at.since_zero() - d).count_ns()); }
+  constexpr Instant& operator+=(Duration d) { return *this = *this + d; }
+  constexpr Instant& operator-=(Duration d) { return *this = *this - d; }
   friend constexpr Duration operator-(Instant a, Instant b) { return a.since_zero() - b.since_zero(); }
 
  private:
@@ -90,6 +103,7 @@ constexpr Duration operator""_ms(unsigned long long n) { return Duration::millis
 constexpr Duration operator""_s(unsigned long long n) { return Duration::seconds(static_cast<std::int64_t>(n)); }
 constexpr Duration operator""_min(unsigned long long n) { return Duration::minutes(static_cast<std::int64_t>(n)); }
 constexpr Duration operator""_h(unsigned long long n) { return Duration::hours(static_cast<std::int64_t>(n)); }
+constexpr Duration operator""_d(unsigned long long n) { return Duration::days(static_cast<std::int64_t>(n)); }
 }  // namespace literals
 
 }  // namespace keel
