@@ -449,7 +449,7 @@ TEST_P(ContractClients, say_what_a_service_answers_that_the_contract_does_not_ha
   EXPECT_EQ(
       asked(),
       "getBook: GET http:///liar/books/7: answered 200 OK with application/json that does not match the contract: /id: "
-      "expected a number; /title must have 1 to 80 characters; /genre must be one of novel, poetry, "
+      "expected an integer; /title must have 1 to 80 characters; /genre must be one of novel, poetry, "
       "science; /pages must be at least 1");
   lie_.body = R"({"id":1)";
   EXPECT_NE(asked().find("that does not match the contract: unexpected end of text at line 1 column 8"),
@@ -464,7 +464,7 @@ TEST_P(ContractClients, say_what_a_service_answers_that_the_contract_does_not_ha
             "requires");
   lie_.fields = {{"X-Total", "many"}};
   EXPECT_NE(error_of(run(lists.list_books()))
-                .find("with the header X-Total that does not match the contract: expected a number"),
+                .find("with the header X-Total that does not match the contract: expected an integer"),
             std::string::npos);
   lie_.fields = {{"X-Total", "0"}};
   EXPECT_EQ(run(lists.list_books())->ok()->size(), 0u);

@@ -155,7 +155,7 @@ TEST_P(Routes, what_is_wrong_with_a_body_is_named) {
   expect_refused_member(R"({"name":"a","email":"nobody"})", "/email", "format",
                         "expected an email address such as ada@example.com");
   expect_refused_member(R"({"name":"a","email":"a@b","age":151})", "/age", "maximum", "must be from 0 to 150");
-  expect_refused_member(R"({"name":"a","email":"a@b","age":"old"})", "/age", "type", "expected a number");
+  expect_refused_member(R"({"name":"a","email":"a@b","age":"old"})", "/age", "type", "expected an integer");
   expect_refused_member("[1]", "", "type", "expected an object");
 
   expect_problem(call("POST", "/api/users", "{\n \"name\": tru}"), 400, "Bad Request",

@@ -8,6 +8,7 @@
 
 #include "keel/base/ascii.h"
 #include "keel/contract/regex.h"
+#include "keel/data/date.h"
 #include "keel/data/timestamp.h"
 #include "keel/data/utf8.h"
 #include "keel/data/uuid.h"
@@ -25,18 +26,6 @@ bool are_digits(std::string_view text) noexcept { return std::all_of(text.begin(
 
 // The number that two digits stand for.
 int number_of(std::string_view text) noexcept { return (text[0] - '0') * 10 + text[1] - '0'; }
-
-bool is_date(std::string_view text) noexcept {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  if (!are_digits(text.substr(0, 4)) || !are_digits(text.substr(5, 2)) || !are_digits(text.substr(8))) return false;
-  const int year = number_of(text) * 100 + number_of(text.substr(2));
-  const int month = number_of(text.substr(5));
-  const int day = number_of(text.substr(8));
-  constexpr std::array<int, 12> days = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  if (month < 1 || month > 12) return false;
-  const bool is_leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-  return day >= 1 && day <= days[static_cast<std::size_t>(month) - 1] + (month == 2 && is_leap ? 1 : 0);
-}
 
 // A time such as "08:30".
 bool is_hour_and_minute(std::string_view text) noexcept {
@@ -442,7 +431,7 @@ bool is_valid(Format format, std::string_view text) noexcept {
     case Format::None:
       break;
     case Format::Date:
-      return is_date(text);
+      return Date::parse(text).has_value();
     case Format::Time:
       return is_time(text);
     case Format::DateTime:
@@ -488,7 +477,7 @@ const char* expected(Format format) noexcept {
     case Format::None:
       break;
     case Format::Date:
-      return "expected a date such as 2026-11-24 (RFC 3339)";
+      return Date::expected;
     case Format::Time:
       return "expected a time of day such as 12:00:37Z (RFC 3339)";
     case Format::DateTime:

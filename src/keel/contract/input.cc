@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "keel/contract/internal/texts.h"
 #include "keel/data/json_reader.h"
@@ -27,11 +28,14 @@ constexpr const char* broken_escape = "has a '%' without two hexadecimal digits 
 
 // Read as in JSON: 16, 16.0 and 1.6e1 are the same integer.
 template <class T, class Read>
-Complaint read_whole(std::string_view text, T& value, Read read) {
+Complaint read_whole(std::string_view text, T& value, const IntegerRange& range, Read read) {
   if (!is_number(text)) return {"expected an integer", "type"};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error == std::errc() && end == text.data() + text.size()) [[likely]]
-    return {};
+  if (error == std::errc() && end == text.data() + text.size()) [[likely]] {
+    if (std::cmp_greater_equal(value, range.least) && std::cmp_less_equal(value, range.most)) [[likely]]
+      return {};
+    return {range.expected, "format"};
+  }
   Arena arena;
   json::Reader in(text, arena);
   value = read(in);
@@ -175,11 +179,11 @@ void Input::refuse_number(const Parameter& parameter, Complaint why) {
     reject(parameter, why);
   }
 }
-Complaint Input::read_integer(std::string_view text, std::int64_t& value) {
-  return read_whole(text, value, [](json::Reader& in) { return in.int64(); });
+Complaint Input::read_integer(std::string_view text, std::int64_t& value, const IntegerRange& range) {
+  return read_whole(text, value, range, [&](json::Reader& in) { return in.int64(range); });
 }
-Complaint Input::read_integer(std::string_view text, std::uint64_t& value) {
-  return read_whole(text, value, [](json::Reader& in) { return in.uint64(); });
+Complaint Input::read_integer(std::string_view text, std::uint64_t& value, const IntegerRange& range) {
+  return read_whole(text, value, range, [&](json::Reader& in) { return in.uint64(range); });
 }
 Complaint Input::read_number(std::string_view text, double& value) { return read_real(text, value); }
 Complaint Input::read_number(std::string_view text, float& value) { return read_real(text, value); }

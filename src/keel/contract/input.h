@@ -40,6 +40,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "keel/base/integer_range.h"
 #include "keel/base/result.h"
 #include "keel/contract/parameter.h"
 #include "keel/data/json_parse.h"
@@ -165,8 +166,7 @@ class Input {
       }
     } else if constexpr (std::integral<T>) {
       std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t> wide = 0;
-      why = read_integer(*given, wide);
-      if (!why && !std::in_range<T>(wide)) why = {"number out of range", "format"};
+      why = read_integer(*given, wide, integer_range<T>);
       if (why) {
         refuse_number(parameter, why);
         return nullptr;
@@ -188,8 +188,8 @@ class Input {
   }
 
   // Numbers have the grammar of JSON, in lists and alone: no leading zero, no '+'.
-  static Complaint read_integer(std::string_view text, std::int64_t& value);
-  static Complaint read_integer(std::string_view text, std::uint64_t& value);
+  static Complaint read_integer(std::string_view text, std::int64_t& value, const IntegerRange& range);
+  static Complaint read_integer(std::string_view text, std::uint64_t& value, const IntegerRange& range);
   static Complaint read_number(std::string_view text, double& value);
   static Complaint read_number(std::string_view text, float& value);
   // 422 for a number that is out of range, else 400.

@@ -244,7 +244,7 @@ TEST(ContractInput, names_the_element_that_is_wrong) {
   };
   EXPECT_EQ(get(read, "/items?n=1&n=x&n=3"),
             R"(400 {"type":"about:blank","title":"Bad Request","status":400,"detail":"the parameters cannot be read",)"
-            R"("errors":[{"parameter":"n[1]","keyword":"type","detail":"expected a number"}]})");
+            R"("errors":[{"parameter":"n[1]","keyword":"type","detail":"expected an integer"}]})");
   EXPECT_TRUE(get(read, "/items").starts_with("400 "));
 }
 

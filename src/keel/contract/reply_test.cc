@@ -96,7 +96,7 @@ TEST(ContractReply, reads_a_body_and_says_where_it_is_not_as_the_contract_says) 
   EXPECT_EQ(read(R"({"a":1,"b":2})"), "2");
   EXPECT_EQ(read(R"({"a":1,"b":"x","c":true})"),
             "answered 200 OK with application/json that does not match the contract: "
-            "/b: expected a number; /c: expected a number");
+            "/b: expected an integer; /c: expected an integer");
   EXPECT_EQ(read("{"),
             "answered 200 OK with application/json that does not match the contract: "
             "unexpected end of text at line 1 column 2");
@@ -124,7 +124,7 @@ TEST(ContractReply, reads_headers_as_their_types_and_says_which_is_missing_or_wr
   EXPECT_EQ((reply.header<&read_as<std::int64_t>>("X-None", Form::Bare, true, none)).error().message(),
             "answered 204 No Content without the header X-None, which the contract requires");
   EXPECT_EQ((reply.header<&read_as<std::int64_t>>("X-Bad", Form::Bare, true, total)).error().message(),
-            "answered 204 No Content with the header X-Bad that does not match the contract: expected a number");
+            "answered 204 No Content with the header X-Bad that does not match the contract: expected an integer");
 }
 
 }  // namespace

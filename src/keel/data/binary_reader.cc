@@ -23,7 +23,7 @@ using internal::Token;
 
 // For CBOR: a tag that only says how to show or convert the value, without changing what it is.
 bool is_hint(std::uint64_t tag) noexcept {
-  return (tag >= 21 && tag <= 23) || (tag >= 32 && tag <= 36) || tag == 55799;
+  return (tag >= 21 && tag <= 23) || (tag >= 32 && tag <= 36) || tag == 1004 || tag == 55799;
 }
 
 constexpr std::uint64_t tag_bignum = 2;
@@ -346,13 +346,15 @@ std::span<const std::byte> Reader<Format>::bytes() {
   return {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
 }
 
-// A negative number is -1 - magnitude. False after a problem.
+// A negative number is -1 - magnitude. False after a problem, which is that of a number without a `range`. The
+// caller compares with the range.
 template <class Format>
-bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude) {
+bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude, const IntegerRange* range) {
   if (!is_due()) return false;
   Head head;
   const char* behind = take_head(head);
   if (behind == nullptr) return false;
+  const char* const beyond = range != nullptr ? range->expected : "number out of range";
   is_negative = head.token == Token::Negative;
   magnitude = head.number;
   if (head.token == Token::Unsigned || head.token == Token::Negative) [[likely]] {
@@ -368,7 +370,7 @@ bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude) {
     }
     is_negative = number < 0;
     if (number >= 0x1p64 || number < -0x1p64) {
-      mismatch("number out of range", "format");
+      mismatch(beyond, "format");
       return false;
     }
     magnitude = is_negative ? static_cast<std::uint64_t>(-(number + 1)) : static_cast<std::uint64_t>(number);
@@ -388,39 +390,41 @@ bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude) {
     magnitude = 0;
     for (const std::byte digit : digits) {
       if (magnitude >> 56 != 0) {
-        mismatch("number out of range", "format");
+        mismatch(beyond, "format");
         return false;
       }
       magnitude = magnitude << 8 | static_cast<std::uint64_t>(digit);
     }
     return true;
   }
-  mismatch("expected a number");
+  mismatch(range != nullptr ? "expected an integer" : "expected a number");
   return false;
 }
 
 template <class Format>
-std::int64_t Reader<Format>::int64() {
+std::int64_t Reader<Format>::int64(const IntegerRange& range) {
   bool is_negative = false;
   std::uint64_t magnitude = 0;
-  if (!integer(is_negative, magnitude)) return 0;
-  if (magnitude > std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
-    mismatch("number out of range", "format");
-    return 0;
+  if (!integer(is_negative, magnitude, &range)) return 0;
+  if (magnitude <= std::uint64_t{std::numeric_limits<std::int64_t>::max()}) {
+    const auto number = static_cast<std::int64_t>(magnitude);
+    const std::int64_t value = is_negative ? -1 - number : number;
+    if (range.contains(value)) [[likely]]
+      return value;
   }
-  return is_negative ? -1 - static_cast<std::int64_t>(magnitude) : static_cast<std::int64_t>(magnitude);
+  mismatch(range.expected, "format");
+  return 0;
 }
 
 template <class Format>
-std::uint64_t Reader<Format>::uint64() {
+std::uint64_t Reader<Format>::uint64(const IntegerRange& range) {
   bool is_negative = false;
   std::uint64_t magnitude = 0;
-  if (!integer(is_negative, magnitude)) return 0;
-  if (is_negative) {
-    mismatch("number out of range", "format");
-    return 0;
-  }
-  return magnitude;
+  if (!integer(is_negative, magnitude, &range)) return 0;
+  if (!is_negative && magnitude <= range.most) [[likely]]
+    return magnitude;
+  mismatch(range.expected, "format");
+  return 0;
 }
 
 template <class Format>
@@ -434,7 +438,7 @@ double Reader<Format>::number() {
   }
   bool is_negative = false;
   std::uint64_t magnitude = 0;
-  if (!integer(is_negative, magnitude)) return 0;
+  if (!integer(is_negative, magnitude, nullptr)) return 0;
   return is_negative ? -1.0 - static_cast<double>(magnitude) : static_cast<double>(magnitude);
 }
 

@@ -20,6 +20,7 @@
 
 #include "keel/base/arena.h"
 #include "keel/base/buffer.h"
+#include "keel/base/integer_range.h"
 #include "keel/base/result.h"
 #include "keel/base/text_value.h"
 #include "keel/data/timestamp.h"
@@ -65,8 +66,8 @@ struct ReaderOptions {
 // end.
 //
 // CBOR:        lengths may be indefinite. Bignums (tags 2 and 3) are integers as far as they fit. Tags that only say
-//              how to show or convert what follows (21 to 23, 32 to 36, 55799) are passed over; any other that the
-//              caller does not ask for is a Value problem. undefined is null.
+//              how to show or convert what follows (21 to 23, 32 to 36, 1004, 55799) are passed over; any other that
+//              the caller does not ask for is a Value problem. undefined is null.
 // MessagePack: a timestamp is the extension -1.
 // Both:        keys are texts; another key is a Value problem of its object. A number is an integer when it is whole,
 //              also as floating point. Texts are UTF-8. A member that occurs twice is shown twice.
@@ -98,8 +99,12 @@ class Reader {
   std::string_view string();
   std::span<const std::byte> bytes();
   // Exact; a number that does not fit, or is not whole, is a Value problem.
-  std::int64_t int64();
-  std::uint64_t uint64();
+  std::int64_t int64() { return int64(integer_range<std::int64_t>); }
+  std::uint64_t uint64() { return uint64(integer_range<std::uint64_t>); }
+  // The same for a narrower type, integer_range<std::int8_t>: a number beyond it is a Value problem that names its
+  // bounds. The range of uint64() begins at 0.
+  std::int64_t int64(const IntegerRange& range);
+  std::uint64_t uint64(const IntegerRange& range);
   // The nearest double, for an integer too. May be NaN or an infinity.
   double number();
   // How the next number is written; consumes nothing.
@@ -169,7 +174,7 @@ class Reader {
   bool complete(int outer) noexcept;
   bool skip_head(int outer, bool& is_open);
   bool skip_string(std::uint64_t size, bool is_text);
-  bool integer(bool& is_negative, std::uint64_t& magnitude);
+  bool integer(bool& is_negative, std::uint64_t& magnitude, const IntegerRange* range);
   void mismatch(const char* expected, const char* keyword = "type") noexcept {
     refuse(Problem::Cause::Value, expected, value_, keyword);
   }

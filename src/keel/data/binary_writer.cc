@@ -121,6 +121,11 @@ Writer<Format>& Writer<Format>::timestamp(Timestamp time) {
   }
 }
 template <class Format>
+Writer<Format>& Writer<Format>::date(Date date) {
+  if constexpr (std::is_same_v<Format, Cbor>) out_.append("\xD9\x03\xEC");
+  return string(date.text());
+}
+template <class Format>
 Writer<Format>& Writer<Format>::uuid(const Uuid& id) {
   if constexpr (std::is_same_v<Format, Cbor>) out_.append("\xD8\x25");
   return bytes(id.bytes());

@@ -24,6 +24,7 @@
 
 #include "keel/base/buffer.h"
 #include "keel/data/binary_reader.h"
+#include "keel/data/date.h"
 #include "keel/data/timestamp.h"
 #include "keel/data/uuid.h"
 
@@ -48,6 +49,8 @@ class Writer {
   Writer& null();
   // CBOR: tag 1 for whole seconds, else tag 0, which is exact; MessagePack: the extension -1.
   Writer& timestamp(Timestamp time);
+  // Its text; in CBOR with tag 1004 (RFC 8943).
+  Writer& date(Date date);
   // CBOR: tag 37; MessagePack: 16 bytes.
   Writer& uuid(const Uuid& id);
   // `value` is one complete, well-formed value; this is not checked. It is copied as it is.

@@ -162,7 +162,7 @@ TEST(JsonDoc, reads_and_writes_bytes) {
 Result<std::string> look_into(std::string_view text, std::string& used) {
   const auto use = [&](std::optional<std::string_view> tag) { used += *tag; };
   KEEL_TRY(json::Value event, json::parse<json::Value>(text));
-  KEEL_TRY(auto id, event.get<std::int64_t>("/order/id"));  // "/order/id is missing", "/order/id: expected a number"
+  KEEL_TRY(auto id, event.get<std::int64_t>("/order/id"));  // "/order/id is missing", "/order/id: expected an integer"
   if (const json::Value* tags = event.find("tags")) {
     for (const json::Value& tag : tags->elements()) use(tag.string());  // std::optional<std::string_view>
   }

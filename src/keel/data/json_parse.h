@@ -17,7 +17,7 @@
 //   bool, integers, float, double   what does not fit is a violation; 1.0 is an integer, 1.5 none
 //   std::string                     string
 //   std::string_view                the same: a view into the text, or into the arena where the text has escapes
-//   Uuid, Timestamp, TextValue      string (base/text_value.h)
+//   Uuid, Timestamp, Date, TextValue string (base/text_value.h)
 //   enum                            string, its name (enum_names.h)
 //   std::vector<std::byte>          string, bytes in base64; std::array<std::byte, n>: that many
 //   std::optional<T>                null or absent: empty

@@ -180,7 +180,7 @@ TEST(JsonParse, requires_fields_that_are_not_optional) {
   EXPECT_TRUE(some.c.is_absent());
   EXPECT_EQ(json::parse<Filter>("{}").value().page, 1);
   EXPECT_EQ(error_of<Some>(R"({"a":null,"quantity":null,"b":null,"c":null})"),
-            "/a: expected a number; /quantity: expected a number");
+            "/a: expected an integer; /quantity: expected an integer");
 }
 
 TEST(JsonParse, begins_with_what_the_initialisers_say_whatever_was_in_the_struct) {
@@ -261,22 +261,23 @@ TEST(JsonParse, reports_everything_that_is_wrong_with_its_place) {
       "{\"id\":\"x\",\n\"created\":3,\"status\":\"Lost\",\"gift\":0,\"small\":128,\"large\":-1,\"share\":\"\",\n"
       "\"price\":[1,{\"a\":[]}],\"text\":{},\"flags\":[true,1],\"numbers\":[1,\"2\",3],\"tags\":{\"x/~\":null},"
       "\"lists\":{\"z\":[[]]},\"address\":{\"at\":[1]},\"note\":4}");
-  const std::pair<const char*, const char*> expected[] = {{"/id", Uuid::expected},
-                                                          {"/created", "expected a string"},
-                                                          {"/status", "must be one of Open, Paid"},
-                                                          {"/gift", "expected true or false"},
-                                                          {"/small", "number out of range"},
-                                                          {"/large", "number out of range"},
-                                                          {"/share", "expected a number"},
-                                                          {"/price", "expected a number"},
-                                                          {"/text", "expected a string"},
-                                                          {"/flags/1", "expected true or false"},
-                                                          {"/numbers/1", "expected a number"},
-                                                          {"/tags/x~1~0", "expected a number"},
-                                                          {"/lists/z/0", "expected a number"},
-                                                          {"/address/at", "must have 2 elements"},
-                                                          {"/address/city", "is required"},
-                                                          {"/note", "expected a string"}};
+  const std::pair<const char*, const char*> expected[] = {
+      {"/id", Uuid::expected},
+      {"/created", "expected a string"},
+      {"/status", "must be one of Open, Paid"},
+      {"/gift", "expected true or false"},
+      {"/small", "expected an integer from -128 to 127"},
+      {"/large", "expected an integer from 0 to 18446744073709551615"},
+      {"/share", "expected a number"},
+      {"/price", "expected a number"},
+      {"/text", "expected a string"},
+      {"/flags/1", "expected true or false"},
+      {"/numbers/1", "expected an integer"},
+      {"/tags/x~1~0", "expected an integer"},
+      {"/lists/z/0", "expected an integer"},
+      {"/address/at", "must have 2 elements"},
+      {"/address/city", "is required"},
+      {"/note", "expected a string"}};
   EXPECT_FALSE(wrong.is_malformed());
   ASSERT_EQ(wrong.size(), std::size(expected));
   for (std::size_t i = 0; i < std::size(expected); ++i) {
@@ -320,7 +321,7 @@ TEST(JsonParse, goes_on_behind_a_value_that_a_function_has_refused_within) {
     int count;
   };
   EXPECT_EQ(error_of<Bill>(R"({"net":{"cents":-1,"x":[{"y":1}],"z":[2]},"tax":{"cents":"2"},"count":"3"})"),
-            "/net/cents must not be negative; /tax/cents: expected a number; /count: expected a number");
+            "/net/cents must not be negative; /tax/cents: expected an integer; /count: expected an integer");
   EXPECT_TRUE(wrong_of<Bill>(R"({"net":{"cents":-1,"x":[{"y":1]},"tax":{"cents":2},"count":3})").is_malformed());
   const Bill bill = json::parse<Bill>(R"({"net":{"cents":1,"x":[]},"tax":{"cents":2},"count":3})").value();
   EXPECT_EQ(bill.net.cents + bill.tax.cents + bill.count, 6);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <system_error>
+#include <utility>
 
 #include "keel/base/ascii.h"
 #include "keel/base/bug.h"
@@ -418,10 +419,10 @@ bool Reader::scan_number(std::string_view& raw, bool& whole) noexcept {
   return true;
 }
 
-bool Reader::number_due(std::string_view& raw, bool& whole) {
+bool Reader::number_due(std::string_view& raw, bool& whole, const char* expected) {
   if (!value_due()) return false;
   if (at_ == end_ || (*at_ != '-' && !ascii::is_digit(*at_))) {
-    mismatch("expected a number");
+    mismatch(expected);
     return false;
   }
   if (!scan_number(raw, whole)) return false;
@@ -429,45 +430,50 @@ bool Reader::number_due(std::string_view& raw, bool& whole) {
   return true;
 }
 
-std::int64_t Reader::int64() {
-  if (!value_due()) return 0;
-  std::int64_t value = 0;
-  if (internal::take_integer(at_, end_, value)) {
-    state_ = State::Next;
-    return value;
-  }
+void Reader::refuse_beyond(const IntegerRange& range, bool is_below) noexcept {
+  fail(range.expected, nullptr, internal::range_keyword(range, is_below));
+}
+
+// A number that has a fraction, an exponent, a minus sign or more digits than the common ones.
+template <class T>
+T Reader::whole_number(const IntegerRange& range) {
   std::string_view raw;
   bool whole = false;
-  if (!number_due(raw, whole)) return 0;
+  if (!number_due(raw, whole, "expected an integer")) return 0;
   char room[internal::whole_room];
-  if (!whole && !(whole = internal::to_whole(raw, room))) {
+  if (!whole && !internal::to_whole(raw, room)) {
     fail("expected an integer", nullptr, "type");
     return 0;
   }
-  if (std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
-  fail("number out of range", nullptr, "format");
+  T value = 0;
+  if (raw == "-0") return 0;
+  const bool fits = std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc();
+  if (fits && std::cmp_greater_equal(value, range.least) && std::cmp_less_equal(value, range.most)) return value;
+  refuse_beyond(range, raw[0] == '-');
   return 0;
 }
 
-std::uint64_t Reader::uint64() {
+std::int64_t Reader::int64(const IntegerRange& range) {
+  if (!value_due()) return 0;
+  std::int64_t value = 0;
+  if (!internal::take_integer(at_, end_, value)) return whole_number<std::int64_t>(range);
+  state_ = State::Next;
+  if (range.contains(value)) [[likely]]
+    return value;
+  refuse_beyond(range, value < 0);
+  return 0;
+}
+
+std::uint64_t Reader::uint64(const IntegerRange& range) {
   if (!value_due()) return 0;
   std::int64_t small = 0;
-  if (at_ != end_ && *at_ != '-' && internal::take_integer(at_, end_, small)) {
-    state_ = State::Next;
+  if (at_ == end_ || *at_ == '-' || !internal::take_integer(at_, end_, small)) {
+    return whole_number<std::uint64_t>(range);
+  }
+  state_ = State::Next;
+  if (range.contains(small)) [[likely]]
     return static_cast<std::uint64_t>(small);
-  }
-  std::string_view raw;
-  bool whole = false;
-  if (!number_due(raw, whole)) return 0;
-  char room[internal::whole_room];
-  std::uint64_t value = 0;
-  if (!whole && !(whole = internal::to_whole(raw, room))) {
-    fail("expected an integer", nullptr, "type");
-    return 0;
-  }
-  if (raw == "-0") return 0;
-  if (std::from_chars(raw.data(), raw.data() + raw.size(), value).ec == std::errc()) return value;
-  fail("number out of range", nullptr, raw[0] == '-' ? "minimum" : "format");
+  refuse_beyond(range, false);
   return 0;
 }
 

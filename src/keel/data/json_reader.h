@@ -9,6 +9,7 @@
 
 #include "keel/base/arena.h"
 #include "keel/base/buffer.h"
+#include "keel/base/integer_range.h"
 #include "keel/base/result.h"
 #include "keel/base/text_value.h"
 
@@ -73,10 +74,13 @@ class Reader {
   bool next_element();
 
   std::string_view string();
-  // Exact: 16, and as in JSON Schema also 16.0 and 1.6e1; 16.5 is not an integer. A number that does not fit is
-  // refused.
-  std::int64_t int64();
-  std::uint64_t uint64();
+  // Exact: 16, and as in JSON Schema also 16.0 and 1.6e1; 16.5 is not an integer.
+  std::int64_t int64() { return int64(integer_range<std::int64_t>); }
+  std::uint64_t uint64() { return uint64(integer_range<std::uint64_t>); }
+  // The same for a narrower type, integer_range<std::int8_t>: a number beyond it is a Value problem that names its
+  // bounds. The range of uint64() begins at 0.
+  std::int64_t int64(const IntegerRange& range);
+  std::uint64_t uint64(const IntegerRange& range);
   // Correctly rounded. Numbers too large or too small for a finite double (1e999, 1e-999) are refused.
   double number();
   // A number as it is written; only its grammar is checked.
@@ -151,7 +155,10 @@ class Reader {
   bool scan_escape() noexcept;
   bool scan_hex4(unsigned& unit) noexcept;
   bool scan_number(std::string_view& raw, bool& whole) noexcept;
-  bool number_due(std::string_view& raw, bool& whole);
+  bool number_due(std::string_view& raw, bool& whole, const char* expected = "expected a number");
+  template <class T>
+  T whole_number(const IntegerRange& range);
+  [[gnu::cold]] void refuse_beyond(const IntegerRange& range, bool is_below) noexcept;
   bool take_literal(std::string_view word);
   std::string_view unescape(std::string_view raw);
   void skip_space() noexcept;

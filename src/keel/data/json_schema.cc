@@ -74,6 +74,7 @@ Schemas::Keywords Schemas::text(std::string_view type) {
   Keywords schema = {{"type", "\"string\""}};
   if (type == "keel::Uuid") schema.set("format", "\"uuid\"");
   if (type == "keel::Timestamp") schema.set("format", "\"date-time\"");
+  if (type == "keel::Date") schema.set("format", "\"date\"");
   return schema;
 }
 

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "keel/data/date.h"
 #include "keel/data/patch.h"
 #include "keel/data/tag.h"
 #include "keel/data/timestamp.h"
@@ -38,6 +39,7 @@ struct Everything {
   std::string_view view;
   Uuid id;
   Timestamp at;
+  Date day;
   State state = State::Open;
   std::vector<std::byte> bytes;
   std::optional<std::string> note;
@@ -107,7 +109,7 @@ TEST(Schemas, say_each_type_as_json_has_it) {
 
   EXPECT_EQ(schemas.components().at("keel::json_schema_test::Everything"),
             R"({"type":"object","required":["flag","number","large","small","count","ratio","price","name","view",)"
-            R"("id","at","state","bytes","sizes","pair","prices","any"],"properties":{)"
+            R"("id","at","day","state","bytes","sizes","pair","prices","any"],"properties":{)"
             R"("flag":{"type":"boolean"},)"
             R"("number":{"type":"integer","format":"int32"},)"
             R"("large":{"type":"integer","format":"int64"},)"
@@ -119,6 +121,7 @@ TEST(Schemas, say_each_type_as_json_has_it) {
             R"("view":{"type":"string"},)"
             R"("id":{"type":"string","format":"uuid"},)"
             R"("at":{"type":"string","format":"date-time"},)"
+            R"("day":{"type":"string","format":"date"},)"
             R"("state":{"$ref":"#/components/schemas/keel::json_schema_test::State"},)"
             R"("bytes":{"type":"string","format":"byte"},)"
             R"("note":{"type":["string","null"]},)"

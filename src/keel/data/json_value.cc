@@ -588,6 +588,11 @@ Error unexpected_kind(std::string_view pointer, std::string_view expected) {
   if (!text.empty()) text += ": ";
   return Error::text(Code::InvalidArgument, text.append(expected));
 }
+// For a value that is not an integer in the range.
+Error unexpected_number(std::string_view pointer, const Value& value, const IntegerRange& range) {
+  const auto real = value.number();
+  return unexpected_kind(pointer, real && std::trunc(*real) == *real ? range.expected : "expected an integer");
+}
 
 }  // namespace
 
@@ -603,26 +608,18 @@ Result<double> Value::get_number(std::string_view pointer) const {
   return unexpected_kind(pointer, "expected a number");
 }
 
-Result<std::int64_t> Value::get_int64(std::string_view pointer, std::int64_t least, std::int64_t most) const {
+Result<std::int64_t> Value::get_int64(std::string_view pointer, const IntegerRange& range) const {
   KEEL_TRY(const Value* const value, expect(pointer));
-  if (const auto found = value->int64()) {
-    if (*found >= least && *found <= most) return *found;
-    return unexpected_kind(pointer, "number out of range");
-  }
-  const auto real = value->number();
-  if (!real) return unexpected_kind(pointer, "expected a number");
-  return unexpected_kind(pointer, std::trunc(*real) == *real ? "number out of range" : "expected an integer");
+  const auto found = value->int64();
+  if (found && range.contains(*found)) return *found;
+  return unexpected_number(pointer, *value, range);
 }
 
-Result<std::uint64_t> Value::get_uint64(std::string_view pointer, std::uint64_t most) const {
+Result<std::uint64_t> Value::get_uint64(std::string_view pointer, const IntegerRange& range) const {
   KEEL_TRY(const Value* const value, expect(pointer));
-  if (const auto found = value->uint64()) {
-    if (*found <= most) return *found;
-    return unexpected_kind(pointer, "number out of range");
-  }
-  const auto real = value->number();
-  if (!real) return unexpected_kind(pointer, "expected a number");
-  return unexpected_kind(pointer, std::trunc(*real) == *real ? "number out of range" : "expected an integer");
+  const auto found = value->uint64();
+  if (found && *found <= range.most) return *found;
+  return unexpected_number(pointer, *value, range);
 }
 
 Result<std::string_view> Value::get_string(std::string_view pointer) const {

@@ -38,6 +38,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "keel/base/integer_range.h"
 #include "keel/base/result.h"
 #include "keel/data/json_reader.h"
 #include "keel/data/json_writer.h"
@@ -118,7 +119,7 @@ class Value {
   const Value* at(std::string_view pointer) const;
 
   // The same, converted to T: bool, an integer, double, std::string_view, std::string. InvalidArgument says what is
-  // wrong: "/lines/0/sku is missing", "/lines/0/sku: expected a string", "/quantity: number out of range".
+  // wrong: "/lines/0/sku is missing", "/lines/0/sku: expected a string", "/size: expected an integer from 0 to 255".
   template <class T>
   Result<T> get(std::string_view pointer = {}) const {
     if constexpr (std::same_as<T, bool>) {
@@ -126,11 +127,10 @@ class Value {
     } else if constexpr (std::same_as<T, double>) {
       return get_number(pointer);
     } else if constexpr (std::integral<T> && std::is_signed_v<T> && !std::same_as<T, char>) {
-      KEEL_TRY(const std::int64_t number,
-               get_int64(pointer, std::numeric_limits<T>::min(), std::numeric_limits<T>::max()));
+      KEEL_TRY(const std::int64_t number, get_int64(pointer, integer_range<T>));
       return static_cast<T>(number);
     } else if constexpr (std::integral<T> && !std::same_as<T, char>) {
-      KEEL_TRY(const std::uint64_t number, get_uint64(pointer, std::numeric_limits<T>::max()));
+      KEEL_TRY(const std::uint64_t number, get_uint64(pointer, integer_range<T>));
       return static_cast<T>(number);
     } else {
       static_assert(std::constructible_from<T, std::string_view>,
@@ -183,8 +183,8 @@ class Value {
   Result<const Value*> expect(std::string_view pointer) const;
   Result<bool> get_boolean(std::string_view pointer) const;
   Result<double> get_number(std::string_view pointer) const;
-  Result<std::int64_t> get_int64(std::string_view pointer, std::int64_t least, std::int64_t most) const;
-  Result<std::uint64_t> get_uint64(std::string_view pointer, std::uint64_t most) const;
+  Result<std::int64_t> get_int64(std::string_view pointer, const IntegerRange& range) const;
+  Result<std::uint64_t> get_uint64(std::string_view pointer, const IntegerRange& range) const;
   Result<std::string_view> get_string(std::string_view pointer) const;
 
   // Layout: type; size of a short string, or at 4 that of a long one; at 2 a short string, or at 8 a number or pointer.

@@ -72,14 +72,18 @@ TEST(JsonValue, says_what_is_not_as_asked_for_with_its_pointer) {
 
   const auto said = [](const auto& result) { return std::string(result.error().message()); };
   EXPECT_EQ(said(event.get<int>("/order/lines/2/sku")), "/order/lines/2/sku is missing");
-  EXPECT_EQ(said(event.get<int>("/order/lines/0/sku")), "/order/lines/0/sku: expected a number");
+  EXPECT_EQ(said(event.get<int>("/order/lines/0/sku")), "/order/lines/0/sku: expected an integer");
   EXPECT_EQ(said(event.get<std::string>("/paid")), "/paid: expected a string");
   EXPECT_EQ(said(event.get<bool>("/note")), "/note: expected true or false");
   EXPECT_EQ(said(event.get<double>("/order")), "/order: expected a number");
   EXPECT_EQ(said(event.get<int>("/total")), "/total: expected an integer");
-  EXPECT_EQ(said(event.get<std::int64_t>("/large")), "/large: number out of range");
-  EXPECT_EQ(said(event.get<std::uint8_t>("/order/lines/1/quantity")), "/order/lines/1/quantity: number out of range");
-  EXPECT_EQ(said(Value(300).get<std::uint8_t>()), "number out of range");
+  EXPECT_EQ(said(event.get<std::int64_t>("/large")),
+            "/large: expected an integer from -9223372036854775808 to 9223372036854775807");
+  EXPECT_EQ(said(event.get<std::uint8_t>("/order/lines/1/quantity")),
+            "/order/lines/1/quantity: expected an integer from 0 to 255");
+  EXPECT_EQ(said(Value(300).get<std::uint8_t>()), "expected an integer from 0 to 255");
+  EXPECT_EQ(said(Value(-1).get<std::uint8_t>()), "expected an integer from 0 to 255");
+  EXPECT_EQ(said(Value(1.5).get<std::uint8_t>()), "expected an integer");
   EXPECT_EQ(said(Value("x").get<bool>()), "expected true or false");
   EXPECT_EQ(event.get<int>("/x").error().code(), Code::InvalidArgument);
 }

@@ -91,8 +91,8 @@ TEST(MessagePack, tells_what_is_wrong) {
   EXPECT_EQ(why("83a17801a17ad50102"
                 "03a46e616d65a161"),
             "nothing");
-  EXPECT_EQ(why("82a178c3a46e616d6507"), "/x: expected a number; /name: expected a string");
-  EXPECT_EQ(why("82a178d40500a46e616d65a161"), "/x: expected a number");
+  EXPECT_EQ(why("82a178c3a46e616d6507"), "/x: expected an integer; /name: expected a string");
+  EXPECT_EQ(why("82a178d40500a46e616d65a161"), "/x: expected an integer");
   EXPECT_EQ(why("c1"), "a byte that cannot begin a value at byte 0");
   EXPECT_EQ(why("dfffffffff"), "a count is larger than the bytes that follow at byte 0");
   EXPECT_EQ(why("81a178c7ff05"), "a length is larger than the bytes that follow at byte 6 (/x)");

@@ -97,7 +97,7 @@ TEST(Tag, leaves_the_rest_to_the_alternative) {
   EXPECT_EQ(error_of<Payment>(R"({"by":{"type":"card","number":"x","extra":1}})"),
             "/by/extra is not a field of this object; /by/number must be four digits");
   EXPECT_EQ(error_of<Payment>(R"({"by":{"type":"card"}})"), "/by/number is required");
-  EXPECT_EQ(error_of<Payment>(R"({"by":{"cents":"x","type":"in/cash"}})"), "/by/cents: expected a number");
+  EXPECT_EQ(error_of<Payment>(R"({"by":{"cents":"x","type":"in/cash"}})"), "/by/cents: expected an integer");
 }
 
 TEST(Tag, that_is_given_twice_makes_the_text_malformed) {

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 
+#include "keel/data/internal/whole_number.h"
 #include "keel/data/utf8.h"
 
 namespace keel::internal {
@@ -41,6 +42,12 @@ bool read_boolean(std::string_view text, bool& value, TextFault& fault) {
   value = text == "true" || text == "1" || text == "on";
   if (value || text == "false" || text == "0" || text == "off") return true;
   return fault.set("expected true or false", "type");
+}
+
+bool refuse_integer(std::string_view text, const IntegerRange& range, TextFault& fault) {
+  const char* const words = range.refusal_of(text);
+  const char* const keyword = json::internal::range_keyword(range, text.starts_with('-'));
+  return fault.set(words, words == range.expected ? keyword : "type");
 }
 
 bool read_floating(std::string_view text, double& value, TextFault& fault) { return read_finite(text, value, fault); }

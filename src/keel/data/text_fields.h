@@ -16,7 +16,7 @@
 //   bool                            "true", "1", "on" or "false", "0", "off"
 //   integers, float, double         decimal; what does not fit, and NaN and infinity, are violations
 //   enum                            its name (enum_names.h)
-//   Uuid, Timestamp, TextValue      base/text_value.h
+//   Uuid, Timestamp, Date, TextValue base/text_value.h
 //   std::optional<T> of these       empty when the name is absent
 //   std::vector, deque, list        of each text of this name, in order; none when the name is absent
 //   your own                        const char* read_text(const NamedText& in, T& value) beside the type; it returns
@@ -93,6 +93,7 @@ bool read_texts(std::span<const NamedText> texts, const TextTable& table, void* 
 
 bool read_string(const NamedText& in, std::string_view& value, TextFault& fault);
 bool read_boolean(std::string_view text, bool& value, TextFault& fault);
+bool refuse_integer(std::string_view text, const IntegerRange& range, TextFault& fault);
 bool read_floating(std::string_view text, double& value, TextFault& fault);
 bool read_floating(std::string_view text, float& value, TextFault& fault);
 [[gnu::cold]] void wrong_name(const EnumNames& names, TextFault& fault);
@@ -128,9 +129,7 @@ bool read_one_text(const NamedText& in, T& value, TextFault& fault) {
   } else if constexpr (json::internal::Integer<T>) {
     const auto [end, error] = std::from_chars(in.text.data(), in.text.data() + in.text.size(), value);
     if (error == std::errc() && end == in.text.data() + in.text.size()) return true;
-    const bool is_beyond = end == in.text.data() + in.text.size() && error == std::errc::result_out_of_range;
-    if (is_beyond) return fault.set("number out of range", json::internal::range_keyword<T>(in.text.starts_with('-')));
-    return fault.set("expected an integer", "type");
+    return refuse_integer(in.text, integer_range<T>, fault);
   } else if constexpr (std::same_as<T, float> || std::same_as<T, double>) {
     return read_floating(in.text, value, fault);
   } else if constexpr (std::is_enum_v<T>) {

@@ -101,7 +101,8 @@ TEST(TextFields, that_are_wrong_are_all_told_in_the_order_of_the_text_then_those
                            {"numbers", "1"},
                            {"numbers", "1x"},
                            {"numbers", ""}}),
-            "small: number out of range; flag: expected true or false; large: expected an integer; "
+            "small: expected an integer from -128 to 127; flag: expected true or false; "
+            "large: expected an integer from 0 to 18446744073709551615; "
             "real: expected a number; single: number out of range; state: must be one of Open, InTransit, Paid; "
             "text: is not UTF-8; since: expected a time such as 2026-11-24T12:00:37.250Z (RFC 3339); "
             "numbers: expected an integer; view: is required; id: is required");
@@ -121,7 +122,7 @@ TEST(TextFields, read_numbers_that_are_whole_and_in_range) {
   }
   for (const char* text : {"2147483648", "-2147483649", "99999999999999999999999"}) {
     Number number;
-    EXPECT_EQ(problems(number, {{"value", text}}), "value: number out of range") << text;
+    EXPECT_EQ(problems(number, {{"value", text}}), "value: expected an integer from -2147483648 to 2147483647") << text;
   }
   Number number;
   EXPECT_EQ(problems(number, {{"value", "99999999999999999999999x"}}), "value: expected an integer");

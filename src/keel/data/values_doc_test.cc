@@ -7,6 +7,7 @@
 
 #include "keel/base/constant_time.h"
 #include "keel/data/base64.h"
+#include "keel/data/date.h"
 #include "keel/data/json.h"
 #include "keel/data/timestamp.h"
 #include "keel/data/token.h"
@@ -66,6 +67,17 @@ TEST(ValuesDoc, writes_what_it_reads) {
   out.end_object();
 
   EXPECT_EQ(read(buffer.view()).value().id, order);
+}
+
+TEST(ValuesDoc, counts_days_and_months) {
+  const Date today = Date::today();                             // in UTC
+  const Date due = today + 14;                                  // fourteen days later
+  const Date next = Date::parse("2026-01-31")->plus_months(1);  // 2026-02-28: the month has no 31st
+  const std::int64_t days = due - today;
+  const bool is_weekend = due.weekday() >= Weekday::Saturday;
+  EXPECT_EQ(days, 14);
+  EXPECT_EQ(next.text(), "2026-02-28");
+  EXPECT_EQ(is_weekend, due.weekday() == Weekday::Saturday || due.weekday() == Weekday::Sunday);
 }
 
 TEST(ValuesDoc, takes_a_type_of_ones_own) {

@@ -98,7 +98,10 @@ std::string held_by(const Made& type) {
     case Shape::String:
       return "of::string";
     case Shape::Text:
-      return spelling == "keel::Uuid" ? "of::uuid" : spelling == "keel::Timestamp" ? "of::timestamp" : "";
+      return spelling == "keel::Uuid"        ? "of::uuid"
+             : spelling == "keel::Timestamp" ? "of::timestamp"
+             : spelling == "keel::Date"      ? "of::date"
+                                             : "";
     case Shape::Bytes:
     case Shape::File:
       return "of::bytes";

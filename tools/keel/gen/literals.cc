@@ -7,6 +7,7 @@
 
 #include "gen/cpp.h"
 #include "gen/made.h"
+#include "keel/data/date.h"
 #include "keel/data/timestamp.h"
 #include "keel/data/uuid.h"
 
@@ -100,9 +101,10 @@ std::string Types::State::literal_of(const Type& type, const Node& value) {
       }
       return wrong();
     case Shape::Text: {
-      const bool is_uuid = type.spelling == "keel::Uuid";
-      const bool is_right = value.is(Kind::String) &&
-                            (is_uuid ? Uuid::parse(value.text).has_value() : Timestamp::parse(value.text).has_value());
+      const bool is_right =
+          value.is(Kind::String) && (type.spelling == "keel::Uuid"   ? Uuid::parse(value.text).has_value()
+                                     : type.spelling == "keel::Date" ? Date::parse(value.text).has_value()
+                                                                     : Timestamp::parse(value.text).has_value());
       return is_right ? '*' + type.spelling + "::parse(" + literal(value.text) + ')' : wrong();
     }
     case Shape::List:

@@ -134,7 +134,7 @@ TEST(Shapes, optional_is_not_null_and_a_patch_is_three_things) {
   EXPECT_EQ(json::write(value),
             R"({"default_null":null,"list_of_null":[null,true],"patch":null,"required":1,"required_null":null})");
   EXPECT_EQ(wrong_with<shapes::Nullability>(R"({"required":null,"optional":null})"),
-            (Lines{"/required expected a number", "/optional expected a number", "/required_null is required"}));
+            (Lines{"/required expected an integer", "/optional expected an integer", "/required_null is required"}));
   goes_round<shapes::Nullability>(
       R"({"by_any_of":"books","default_null":"x","optional":2,"patch":3,"required":1,"required_null":4})");
 }
@@ -241,7 +241,7 @@ TEST(Shapes, odd_names_are_those_of_the_document) {
   EXPECT_EQ(value.pet_type_2, 8);
   EXPECT_EQ(value.pet_type, 9);
   goes_round<shapes::OddNames>(text);
-  EXPECT_EQ(wrong_with<shapes::OddNames>(R"({"a\"b\\":"x"})"), (Lines{"/a\"b\\ expected a number"}));
+  EXPECT_EQ(wrong_with<shapes::OddNames>(R"({"a\"b\\":"x"})"), (Lines{"/a\"b\\ expected an integer"}));
 }
 
 TEST(Shapes, numbers_and_bytes_are_as_their_keywords_say) {
@@ -252,9 +252,19 @@ TEST(Shapes, numbers_and_bytes_are_as_their_keywords_say) {
                                   R"("small":10,"unsigned":-1})"),
       (Lines{"/big must be at most 9223372036854775806", "/decimal must be a multiple of 0.1", "/fixed must be 7",
              "/multiple must be a multiple of 5", "/one_of must be one of 1, 2, 3", "/small must be at most 9",
-             "/unsigned number out of range"}));
+             "/unsigned expected an integer from 0 to 18446744073709551615"}));
   EXPECT_EQ(wrong_with<shapes::Numbers>(R"({"decimal":-2,"small":3000000000})"),
-            (Lines{"/decimal must be from -1.5 to 1e3", "/small number out of range"}));
+            (Lines{"/decimal must be from -1.5 to 1e3", "/small expected an integer from -2147483648 to 2147483647"}));
+}
+
+TEST(Shapes, strings_of_format_date_are_dates) {
+  const auto days = read<shapes::Days>(R"({"day":"2026-11-24","holidays":["2026-12-25"]})");
+  EXPECT_EQ(days.day.weekday(), Weekday::Tuesday);
+  EXPECT_EQ(days.until - days.day, 37);
+  goes_round<shapes::Days>(R"({"day":"2026-11-24","holidays":["2026-12-25","2026-12-26"],"until":"2027-01-01"})");
+  EXPECT_EQ(wrong_with<shapes::Days>(R"({"day":"2026-02-30","until":7,"holidays":["x"]})"),
+            (Lines{"/day expected a date such as 2026-11-24 (RFC 3339)", "/until expected a string",
+                   "/holidays/0 expected a date such as 2026-11-24 (RFC 3339)"}));
 }
 
 TEST(Shapes, schemas_of_an_all_of_become_one_struct) {

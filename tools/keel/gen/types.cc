@@ -424,6 +424,7 @@ class Maker {
     const Node* const ahead = is_ahead || is_checked ? &core : nullptr;
     if (format == "uuid") return scalar(facets, Shape::Text, "keel::Uuid", "uuid", ahead);
     if (format == "date-time") return scalar(facets, Shape::Text, "keel::Timestamp", "timestamp", ahead);
+    if (format == "date") return scalar(facets, Shape::Text, "keel::Date", "date", ahead);
     if (format == "byte") return scalar(facets, Shape::Bytes, "std::vector<std::byte>", "bytes", ahead);
     if (format == "binary") {
       if (ahead != nullptr) {

@@ -35,7 +35,7 @@ enum class Shape : std::uint8_t {
   Number,
   String,
   Enum,   // keel::enum_value<T>(text) and keel::enum_name(value) use the document's names for it
-  Text,   // keel::Uuid, keel::Timestamp: a keel::TextValue
+  Text,   // keel::Uuid, keel::Timestamp, keel::Date: a keel::TextValue
   Bytes,  // std::vector<std::byte>, a string in base64
   File,   // std::vector<std::byte>, in a form as they are, in JSON a string in base64
   List,

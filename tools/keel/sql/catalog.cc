@@ -29,9 +29,10 @@ constexpr std::pair<std::string_view, std::string_view> cpp_types[] = {{"int64",
                                                                        {"blob", "std::vector<std::byte>"},
                                                                        {"bytes", "std::vector<std::byte>"},
                                                                        {"timestamp", "keel::Timestamp"},
+                                                                       {"date", "keel::Date"},
                                                                        {"uuid", "keel::Uuid"}};
 constexpr std::string_view types_listed =
-    "int64, int32, bool, real, text, blob, timestamp, uuid, or a type of C++ with its namespace";
+    "int64, int32, bool, real, text, blob, timestamp, date, uuid, or a type of C++ with its namespace";
 
 // "": there is no such type.
 std::string cpp_type_of(std::string_view type) {

@@ -79,7 +79,7 @@ class PostgresChecker : public ::testing::Test {
 TEST_F(PostgresChecker, gives_the_types_of_columns_and_which_may_be_null) {
   EXPECT_EQ(columns("select id, name, note from users"), "id int64, name text, note text?");
   EXPECT_EQ(columns("select * from kinds"),
-            "a int16, b int32, c real, d text, e blob, f uuid, g text, h bool, i text, j text, k text");
+            "a int16, b int32, c real, d text, e blob, f uuid, g text, h bool, i text, j text, k date");
   EXPECT_EQ(columns("select u.name, o.total from users u left join orders o on o.user_id = u.id"),
             "name text, total int32?");
   EXPECT_EQ(columns("select u.name, o.total from orders o right join users u on o.user_id = u.id"),

@@ -21,6 +21,8 @@ std::string_view type_of_oid(db::postgres::Oid type) noexcept {
       return "blob";
     case oid::uuid:
       return "uuid";
+    case oid::date:
+      return "date";
     case oid::timestamp:
     case oid::timestamptz:
       return "timestamp";

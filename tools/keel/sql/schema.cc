@@ -35,6 +35,7 @@ std::string_view type_of_declaration(std::string_view declared, bool is_strict) 
   if (has("bool")) return "bool";
   if (has("int")) return "int64";
   if (has("timestamp") || has("datetime")) return "timestamp";
+  if (lower == "date") return "date";
   if (has("uuid")) return "uuid";
   if (has("char") || has("clob") || has("text") || has("json")) return "text";
   if (has("blob")) return "blob";

@@ -10,7 +10,7 @@ namespace keel::sql {
 
 struct Column {
   std::string name;
-  std::string type;  // "int64", "real", "text", "blob", "bool", "timestamp", "uuid"; "" is any.
+  std::string type;  // "int64", "real", "text", "blob", "bool", "timestamp", "date", "uuid"; "" is any.
   bool is_nullable = true;
   bool is_generated = false;
   bool is_said = false;      // The author has stated the type, so that it is not that of the declaration.

@@ -205,7 +205,6 @@ class Access {
   static void read_variant(In& in, const VariantTable<Format>& table, void* variant, Violations& wrong);
   static void read_byte_array(In& in, std::byte* to, std::size_t size, Violations& wrong);
   static void read_float(In& in, float& value);
-  static void refuse_range(In& in) { in.mismatch("number out of range", "format"); }
   static void wrong_enum_name(In& in, const keel::internal::EnumNames& names, Violations& wrong);
   // Reads the whole document: `read` of `value`, then the end. True when nothing is wrong.
   static bool read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
@@ -337,14 +336,10 @@ void read_value(Reader<Format>& in, T& value, Violations& wrong) {
   } else if constexpr (std::same_as<T, bool>) {
     value = in.boolean();
   } else if constexpr (json::internal::Integer<T>) {
-    const auto number = [&in] {
-      if constexpr (std::is_signed_v<T>) return in.int64();
-      if constexpr (!std::is_signed_v<T>) return in.uint64();
-    }();
-    if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) {
-      Core::refuse_range(in);
+    if constexpr (std::is_signed_v<T>) {
+      value = static_cast<T>(in.int64(integer_range<T>));
     } else {
-      value = static_cast<T>(number);
+      value = static_cast<T>(in.uint64(integer_range<T>));
     }
   } else if constexpr (std::same_as<T, float>) {
     Core::read_float(in, value);
@@ -482,6 +477,8 @@ void write_value(Writer<Format>& out, const T& value) {
     out.timestamp(value);
   } else if constexpr (std::same_as<T, Uuid>) {
     out.uuid(value);
+  } else if constexpr (std::same_as<T, Date>) {
+    out.date(value);
   } else if constexpr (TextValue<T>) {
     out.string(value.text());
   } else if constexpr (std::same_as<T, bool>) {

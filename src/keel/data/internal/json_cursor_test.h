@@ -192,6 +192,10 @@ class ByReaderAlone {
   }
   template <class T>
   void whole_number(T& value) {
+    if (in_.peek() != json::Kind::Number) {
+      in_.int64();
+      return;
+    }
     const std::string_view text = in_.number_text();
     if (in_.failed()) return;
     const std::optional<std::string> digits_of = moved_point(text);
@@ -200,7 +204,9 @@ class ByReaderAlone {
     T number = 0;
     if (std::is_unsigned_v<T> && digits == "-0") return;
     const auto end = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (end.ec != std::errc() || end.ptr != digits.data() + digits.size()) return in_.fail("number out of range");
+    if (end.ec != std::errc() || end.ptr != digits.data() + digits.size()) {
+      return in_.fail(integer_range<T>.expected);
+    }
     value = number;
   }
   template <class T>

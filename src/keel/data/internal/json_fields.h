@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "keel/base/integer_range.h"
 #include "keel/base/text_value.h"
 #include "keel/data/enum_names.h"
 #include "keel/data/fields.h"
@@ -354,28 +355,12 @@ struct VariantReaders<Variant, keel::internal::TypeList<First, Rest...>> {
       {key.data(), key.size()}, tag_of<First>.name, alternatives, read.data(), read.size()};
 };
 
-// As json_schema.h describes a T: int32 and int64 are formats.
-template <Integer T>
-constexpr const char* range_keyword(bool is_below) noexcept {
-  if (std::is_signed_v<T> && sizeof(T) >= 4) return "format";
-  return is_below ? "minimum" : "maximum";
-}
 template <Integer T>
 void read_integer(Reader& in, T& value) {
   if constexpr (std::is_signed_v<T>) {
-    const std::int64_t number = in.int64();
-    if (number < std::numeric_limits<T>::min() || number > std::numeric_limits<T>::max()) {
-      in.fail("number out of range", nullptr, range_keyword<T>(number < 0));
-    } else {
-      value = static_cast<T>(number);
-    }
+    value = static_cast<T>(in.int64(integer_range<T>));
   } else {
-    const std::uint64_t number = in.uint64();
-    if (number > std::numeric_limits<T>::max()) {
-      in.fail("number out of range", nullptr, range_keyword<T>(false));
-    } else {
-      value = static_cast<T>(number);
-    }
+    value = static_cast<T>(in.uint64(integer_range<T>));
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "keel/data/date.h"
 #include "keel/data/internal/json_cursor.h"
 #include "keel/data/internal/json_pen.h"
 #include "keel/data/internal/key_order.h"
@@ -72,6 +73,8 @@ template <class F>
       return f(static_cast<Uuid*>(nullptr));
     case Held::Timestamp:
       return f(static_cast<Timestamp*>(nullptr));
+    case Held::Date:
+      return f(static_cast<Date*>(nullptr));
     case Held::Bytes:
       return f(static_cast<std::vector<std::byte>*>(nullptr));
     case Held::Strings:

@@ -40,6 +40,7 @@ enum class Held : std::uint8_t {
   String,
   Uuid,
   Timestamp,
+  Date,
   Bytes,
   Strings,
   Value,
@@ -61,6 +62,7 @@ inline constexpr Held small_number = Held::Float;
 inline constexpr Held string = Held::String;
 inline constexpr Held uuid = Held::Uuid;
 inline constexpr Held timestamp = Held::Timestamp;
+inline constexpr Held date = Held::Date;
 inline constexpr Held bytes = Held::Bytes;
 inline constexpr Held strings = Held::Strings;
 inline constexpr Held any = Held::Value;

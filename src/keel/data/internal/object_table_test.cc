@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "keel/data/date.h"
 #include "keel/data/json_value.h"
 #include "keel/data/timestamp.h"
 #include "keel/data/uuid.h"
@@ -86,7 +87,7 @@ TEST(ObjectTable, tells_all_that_is_wrong_with_a_wide_object) {
   Wide value;
 
   EXPECT_EQ(wrong_of(value, R"({"m1": "a", "x": true})"),
-            (Lines{"/m1 expected a number", "/x expected a number", "/m0 is required", "/m69 is required"}));
+            (Lines{"/m1 expected an integer", "/x expected an integer", "/m0 is required", "/m69 is required"}));
   EXPECT_EQ(wrong_of(value, R"({"m1": 1, "m1": 1})"), (Lines{"/m1 is given twice"}));
   EXPECT_EQ(wrong_of(value, R"({"x": 1, "x": 1})"), (Lines{"/x is given twice"}));
 }
@@ -165,17 +166,19 @@ void check_each(const std::string& text, const std::string& broken, std::string_
 
 TEST(ObjectTable, reads_and_writes_what_is_plain_and_may_be_absent_or_null) {
   check_each<bool, of::boolean>("true", "1", "expected true or false");
-  check_each<std::int32_t, of::int32>("-5", "\"\"", "expected a number");
-  check_each<std::int32_t, of::int32>("2147483647", "2147483648", "number out of range");
-  check_each<std::uint32_t, of::uint32>("4294967295", "4294967296", "number out of range");
-  check_each<std::int64_t, of::int64>("-9223372036854775808", "[]", "expected a number");
-  check_each<std::uint64_t, of::uint64>("18446744073709551615", "-1", "number out of range");
+  check_each<std::int32_t, of::int32>("-5", "\"\"", "expected an integer");
+  check_each<std::int32_t, of::int32>("2147483647", "2147483648", "expected an integer from -2147483648 to 2147483647");
+  check_each<std::uint32_t, of::uint32>("4294967295", "4294967296", "expected an integer from 0 to 4294967295");
+  check_each<std::int64_t, of::int64>("-9223372036854775808", "[]", "expected an integer");
+  check_each<std::uint64_t, of::uint64>("18446744073709551615", "-1",
+                                        "expected an integer from 0 to 18446744073709551615");
   check_each<double, of::number>("0.5", "true", "expected a number");
   check_each<float, of::small_number>("0.5", "1e99", "number out of range");
   check_each<std::string, of::string>(R"("a\nb")", "1", "expected a string");
   check_each<std::string, of::string>(R"("")", "{}", "expected a string");
   check_each<Uuid, of::uuid>(R"("00000000-0000-0000-0000-000000000001")", R"("1")", Uuid::expected);
   check_each<Timestamp, of::timestamp>(R"("2026-01-02T03:04:05Z")", R"("1")", Timestamp::expected);
+  check_each<Date, of::date>(R"("2026-01-02")", R"("2026-02-30")", Date::expected);
   check_each<std::vector<std::byte>, of::bytes>(R"("AAE=")", "1", "expected a string");
   check_each<std::vector<std::string>, of::strings>(R"(["a",""])", "1", "expected an array");
   check_each<json::Value, of::any>(R"([1,"a",{}])", "", "");

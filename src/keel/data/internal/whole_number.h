@@ -5,7 +5,16 @@
 #include <cstddef>
 #include <string_view>
 
+#include "keel/base/integer_range.h"
+
 namespace keel::json::internal {
+
+// The keyword of JSON Schema that a number below the range, or else above it, breaks, as json_schema.h describes the
+// type: int32 and int64 are formats.
+constexpr const char* range_keyword(const IntegerRange& range, bool is_below) noexcept {
+  if (range.least <= -0x8000'0000LL || (!is_below && range.most == ~std::uint64_t{0})) return "format";
+  return is_below ? "minimum" : "maximum";
+}
 
 inline constexpr std::size_t whole_room = 32;
 

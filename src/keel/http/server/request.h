@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "keel/base/arena.h"
+#include "keel/base/integer_range.h"
 #include "keel/base/result.h"
 #include "keel/base/text_value.h"
 #include "keel/base/time.h"
@@ -309,7 +310,8 @@ Result<T> Request::convert(std::string_view text, std::string_view name) {
     // from_chars also accepts "nan" and "inf", which slip through most range checks.
     if constexpr (std::floating_point<T>) is_good = is_good && value - value == 0;
     if (!is_good) {
-      return bad_parameter(name, std::floating_point<T> ? "expected a number" : "expected an integer in range");
+      if constexpr (std::floating_point<T>) return bad_parameter(name, "expected a number");
+      if constexpr (std::integral<T>) return bad_parameter(name, integer_range<T>.refusal_of(text));
     }
     return value;
   }

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "keel/data/binary_reader.h"
 #include "keel/data/internal/binary_heads.h"
@@ -30,7 +31,14 @@ Timestamp Reader<Format>::seconds(const char* begin) {
   const double real = is_real ? number() : 0;
   const double floor = std::floor(real);
   std::int64_t whole = 0;
-  if (kind == Kind::Number && !is_real) whole = int64();
+  if (kind == Kind::Number && !is_real) {
+    bool is_negative = false;
+    std::uint64_t magnitude = 0;
+    integer(is_negative, magnitude, nullptr);
+    constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();
+    whole = magnitude < std::uint64_t{beyond} ? static_cast<std::int64_t>(magnitude) : beyond;
+    if (is_negative) whole = -1 - whole;
+  }
   value_ = begin;
   if (failed()) return {};
   constexpr std::int64_t first = Timestamp::first().unix_seconds();

@@ -1,0 +1,100 @@
+// keel/data/date.h — a day of the calendar, without a time and a time zone (RFC 3339 §5.6, full-date).
+//
+//   const Date due = Date::today() + 14;                          // fourteen days later, in UTC
+//   KEEL_TRY(auto day, request.query_param<Date>("day"));         // 400 when it is none
+//   out.key("due").string(due.text());                            // "2026-12-08"
+//   co_await session.execute("update invoices set due = $1 where id = $2", due, id);
+//   const Date due = row.get<Date>(0);
+//
+// A field of a struct may be a Date in JSON, CBOR, rows, queries and forms, configurations and logs; in a contract it
+// is a string of `format: date`. It is a text everywhere: of a `date` in PostgreSQL, of a text in SQLite, whose order
+// is that of the days and which SQLite's date functions read. In CBOR it has the tag 1004 (RFC 8943).
+//
+// parse() takes four digits of the year, two of the month and two of the day, with '-' between them, of a day that the
+// month has; and nothing else: no time, no blanks, no week, no shorter form.
+//
+// The calendar is the Gregorian one, also before 1582 (ISO 8601). Arithmetic saturates at first() and last().
+// Errors:  make() and parse() give InvalidArgument. A `date` of PostgreSQL beyond the years 0000 to 9999, or infinity,
+// is
+//          no Date: the query fails and names the column (db/row.h).
+// Threads: a value.  Cost: 4 bytes, no heap; the conversions between days, dates and texts some 5 ns each.
+
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string_view>
+
+#include "keel/base/calendar.h"
+#include "keel/base/result.h"
+#include "keel/base/text_value.h"
+
+namespace keel {
+
+class Host;
+class Timestamp;
+
+enum class Weekday : std::uint8_t { Monday = 1, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday };
+
+class Date {
+ public:
+  using Text = ShortText<10>;
+  static constexpr const char* expected = "expected a date such as 2026-11-24 (RFC 3339)";
+
+  // 1970-01-01.
+  constexpr Date() = default;
+  // For a day that there is not, such as February 30, an error.
+  static Result<Date> make(int year, int month, int day) noexcept;
+  static constexpr Date from_unix_days(std::int64_t days) noexcept {
+    return Date(static_cast<std::int32_t>(days < first_day ? first_day : days > last_day ? last_day : days));
+  }
+  static constexpr Date first() noexcept { return Date(first_day); }  // 0000-01-01
+  static constexpr Date last() noexcept { return Date(last_day); }    // 9999-12-31
+
+  // The day in UTC, of the current Host's calendar, which is virtual in a simulation.
+  static Date today() noexcept;
+  static Date today(Host& host) noexcept;
+  // The day in UTC in which `time` lies.
+  static Date of(Timestamp time) noexcept;
+
+  static Result<Date> parse(std::string_view text) noexcept;
+  Text text() const noexcept;
+
+  // Days since 1970-01-01.
+  constexpr std::int32_t unix_days() const noexcept { return days_; }
+  constexpr int year() const noexcept { return date_of(days_).year; }
+  constexpr int month() const noexcept { return date_of(days_).month; }
+  constexpr int day() const noexcept { return date_of(days_).day; }
+  // Year, month and day together, for the price of one of them.
+  constexpr CalendarDate calendar() const noexcept { return date_of(days_); }
+  constexpr Weekday weekday() const noexcept {
+    return static_cast<Weekday>((std::int64_t{days_} - first_day + 5) % 7 + 1);  // 0000-01-01 was a Saturday.
+  }
+  // The time at which the day begins in UTC.
+  Timestamp midnight() const noexcept;
+
+  // The same day of a later month, or of an earlier one; the last day of a month that is too short for it: a month
+  // after 2026-01-31 is 2026-02-28.
+  Date plus_months(std::int64_t months) const noexcept;
+
+  constexpr auto operator<=>(const Date&) const noexcept = default;
+  friend constexpr Date operator+(Date date, std::int64_t days) noexcept { return moved(date.days_, days); }
+  friend constexpr Date operator-(Date date, std::int64_t days) noexcept {
+    return days < -days_max ? last() : moved(date.days_, -days);
+  }
+  // The number of days from `b` to `a`.
+  friend constexpr std::int64_t operator-(Date a, Date b) noexcept { return std::int64_t{a.days_} - b.days_; }
+
+ private:
+  static constexpr std::int32_t first_day = -719'528;
+  static constexpr std::int32_t last_day = 2'932'896;
+  static constexpr std::int64_t days_max = last_day - first_day;
+  explicit constexpr Date(std::int32_t days) noexcept : days_(days) {}
+  static constexpr Date moved(std::int32_t from, std::int64_t days) noexcept {
+    return from_unix_days(from + (days < -days_max ? -days_max : days > days_max ? days_max : days));
+  }
+
+  std::int32_t days_ = 0;
+};
+
+}  // namespace keel
