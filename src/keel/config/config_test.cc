@@ -9,6 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "keel/data/date.h"
+#include "keel/data/timestamp.h"
+
 namespace keel::config::config_test {
 namespace {
 
@@ -278,6 +281,43 @@ TEST_F(Config, sections_may_have_names_of_the_configurations_choice) {
             "service.yaml:3: clients.mail.prot: unknown key; did you mean clients.mail.port?");
 }
 
+TEST_F(Config, quotes_that_are_closed_may_hold_anything) {
+  for (const char* const yaml :
+       {"name: \"a 'b' # c\"\n", "name: 'a \"b\" # c'\n", "name: a\"b'c\n", "name: it's # \"\n",
+        "name: |\n  \"a\n  'b\n", "name: \"a\n\n  b\" # '\n\n", "# \"\nname: x\n"}) {
+    EXPECT_EQ(error(yaml), "loaded") << yaml;
+  }
+  EXPECT_EQ(load("name: |\n  \"a\n")->name, "\"a\n");
+}
+
+// A type that is written as text.
+struct Season {
+  Date opens = Date::make(2026, 4, 1).value();
+  Timestamp since;
+  std::vector<Date> holidays;
+};
+
+TEST_F(Config, has_dates_times_and_other_types_that_are_written_as_text) {
+  const auto season =
+      load<Season>("opens: 2026-05-01\nholidays: [2026-12-25, \"2026-12-26\"]\n", {"--since=2026-01-01T00:00:00Z"});
+  ASSERT_TRUE(season) << season.error().message();
+  EXPECT_EQ(season->opens.text(), "2026-05-01");
+  EXPECT_EQ(season->since.text(), "2026-01-01T00:00:00Z");
+  ASSERT_EQ(season->holidays.size(), 2u);
+  EXPECT_EQ(season->holidays[1].text(), "2026-12-26");
+  const std::string text = describe(*season, origins_);
+  EXPECT_NE(text.find("opens: 2026-05-01 "), std::string::npos) << text;
+  EXPECT_EQ(load<Season>("")->opens.text(), "2026-04-01");
+
+  EXPECT_EQ(error<Season>("opens: 2026-02-30\n"),
+            "service.yaml:1: opens: \"2026-02-30\" is not valid: expected a date such as 2026-11-24 (RFC 3339)");
+  EXPECT_EQ(error<Season>("opens: {a: 1}\n"),
+            "service.yaml:1: opens: is a section of keys: expected a date such as 2026-11-24 (RFC 3339)");
+  EXPECT_EQ(
+      error<Season>("since: today\n"),
+      "service.yaml:1: since: \"today\" is not valid: expected a time such as 2026-11-24T12:00:37.250Z (RFC 3339)");
+}
+
 TEST_F(Config, an_unknown_key_is_refused_with_a_suggestion) {
   EXPECT_EQ(error("name: x\n\nnetwork:\n  http:\n    prot: 1\n"),
             "service.yaml:5: network.http.prot: unknown key; did you mean network.http.port?");
@@ -423,6 +463,16 @@ TEST_F(Config, files_that_are_no_configuration_are_refused_clearly) {
   EXPECT_EQ(error("just text"), "service.yaml:1: is not a map: expected a map of keys such as \"network:\"");
   EXPECT_EQ(error("- a\n- b\n"), "service.yaml:1: is not a map: expected a map of keys such as \"network:\"");
   EXPECT_EQ(error("name: x\n---\nname: y\n"), "service.yaml:2: has a second document: expected one");
+  EXPECT_EQ(error("rate: 1\nname: \"shop\nnetwork:\n  http:\n    port: 81\n"),
+            "service.yaml:2: is not valid YAML: the \" in column 7 is not closed");
+  EXPECT_EQ(error("name: 'it''s\n\n"), "service.yaml:1: is not valid YAML: the ' in column 7 is not closed");
+  EXPECT_EQ(error("name: \"a\"\ntags:\n  - x\n  - \"y\n  # it's a comment\n"),
+            "service.yaml:4: is not valid YAML: the \" in column 5 is not closed");
+  EXPECT_EQ(error("network: {http: {port: \"81}}"),
+            "service.yaml:1: is not valid YAML: the \" in column 24 is not closed");
+  EXPECT_EQ(error("\"name: x\n"), "service.yaml:1: is not valid YAML: the \" in column 1 is not closed");
+  EXPECT_EQ(error("name: x", {"--sinks=[{path: \"a}]"}),
+            "--sinks: is not valid YAML: the \" in column 9 is not closed");
   EXPECT_EQ(error("name: [x\n"), "service.yaml:1: is not valid YAML: [ is not closed");
   EXPECT_EQ(error("a: x[0]  # [\nb: '['\nnetwork:\n  http: {port: [80]\n  address: x\n"),
             "service.yaml:4: is not valid YAML: { is not closed");

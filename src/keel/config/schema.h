@@ -34,6 +34,7 @@
 #include <utility>
 #include <vector>
 
+#include "keel/base/text_value.h"
 #include "keel/base/time.h"
 #include "keel/config/secret.h"
 #include "keel/data/enum_names.h"
@@ -126,14 +127,14 @@ concept HasFields = requires(T& value, Schema& schema) { value.fields(schema); }
 // A struct whose members are the keys, without fields() of its own.
 template <class T>
 concept PlainSection =
-    !HasFields<T> && std::is_class_v<T> && !std::is_same_v<T, ByteSize> &&
+    !HasFields<T> && !TextValue<T> && std::is_class_v<T> && !std::is_same_v<T, ByteSize> &&
     (std::is_aggregate_v<T> || keel::internal::HasFieldList<T> || keel::internal::HasFieldListOutside<T>);
 template <class T>
 concept Section = HasFields<T> || PlainSection<T>;
 
 // One field without its type: the address of the value, and how to read and write it. Created only by field().
 struct Field {
-  enum class Kind : std::uint8_t { Section, List, Map, Bool, Int, Real, Text, Secret, Duration, Bytes, Enum };
+  enum class Kind : std::uint8_t { Section, List, Map, Bool, Int, Real, Text, Parsed, Secret, Duration, Bytes, Enum };
 
   Kind kind = Kind::Section;
   std::string_view key;
@@ -150,6 +151,9 @@ struct Field {
   std::size_t (*place)(void* map, std::string_view name) = nullptr;
   void (*copy)(void* to, const void* from) = nullptr;                             // List, Map
   void (*rules)(const void* section, Check::Tell tell, void* context) = nullptr;  // Section, `at` it
+  bool (*parse)(void*, std::string_view text) = nullptr;  // Parsed; false: it is no such text, and nothing was changed.
+  std::string (*text)(const void*) = nullptr;             // Parsed
+  const char* expected = "";                              // Parsed: "expected a date such as 2026-11-24 (RFC 3339)"
   std::span<const Name> names = {};
   std::vector<Field> children = {};
   bool is_reloadable = false;
@@ -256,8 +260,9 @@ void list_field(Schema& v, std::string_view key, T& value) {
   } else {
     static_assert(
         !std::is_same_v<T, T>,
-        "a key of a configuration is a bool, an integer, a double, std::string, an enum, keel::Duration, "
-        "config::ByteSize, config::Secret, a struct of these, or a std::vector or a std::map by name of such");
+        "a key of a configuration is a bool, an integer, a double, std::string, an enum, keel::Duration, a type with "
+        "parse() and text() such as keel::Date, config::ByteSize, config::Secret, a struct of these, or a std::vector "
+        "or a std::map by name of such");
   }
 }
 template <class T>
@@ -339,6 +344,23 @@ Field& field(Schema& v, std::string_view key, E& value, const char* help) {
                 .get = [](const void* at) { return internal::number_of(*static_cast<const E*>(at)); },
                 .set = [](void* at, std::int64_t number) { internal::set_number(*static_cast<E*>(at), number); },
                 .names = words.list});
+}
+// A type that is written as text: Date, Timestamp, Uuid, or your own (base/text_value.h).
+template <TextValue T>
+Field& field(Schema& v, std::string_view key, T& value, const char* help) {
+  return v.add({.kind = Field::Kind::Parsed,
+                .key = key,
+                .help = help,
+                .at = &value,
+                .copy = [](void* to, const void* from) { *static_cast<T*>(to) = *static_cast<const T*>(from); },
+                .parse =
+                    [](void* at, std::string_view text) {
+                      Result<T> parsed = T::parse(text);
+                      if (parsed) *static_cast<T*>(at) = *std::move(parsed);
+                      return parsed.has_value();
+                    },
+                .text = [](const void* at) { return std::string(std::string_view(static_cast<const T*>(at)->text())); },
+                .expected = T::expected});
 }
 template <Section T>
 Field& field(Schema& v, std::string_view key, T& section, const char* help) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <sstream>
 #include <tuple>
 #include <utility>
@@ -183,6 +184,55 @@ class Nothing : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
+// Notes where the last scalar in quotes begins.
+class LastQuoted : public YAML::EventHandler {
+ public:
+  YAML::Mark mark = YAML::Mark::null_mark();
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnAlias(const YAML::Mark&, YAML::anchor_t) override {}
+  void OnScalar(const YAML::Mark& at, const std::string& tag, YAML::anchor_t, const std::string&) override {
+    if (tag == "!") mark = at;
+  }
+  void OnSequenceStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnSequenceEnd() override {}
+  void OnMapStart(const YAML::Mark&, const std::string&, YAML::anchor_t, YAML::EmitterStyle::value) override {}
+  void OnMapEnd() override {}
+};
+
+// Whether the text ends within quotes. Other mistakes do not count here.
+bool ends_in_quotes(const std::string& text, LastQuoted& last) {
+  try {
+    std::istringstream in(text);
+    YAML::Parser parser(in);
+    while (parser.HandleNextDocument(last)) {
+    }
+  } catch (const YAML::Exception& error) {
+    return error.msg == YAML::ErrorMsg::EOF_IN_SCALAR;
+  }
+  return false;
+}
+
+// The parser takes a text without its closing quote for complete when the file ends with a line feed. So blanks and
+// line feeds at the end are left out; and the quote that is missing shows which text it is.
+std::optional<ParseProblem> find_unclosed_quote(std::string_view text) {
+  if (text.find_first_of("\"'") == text.npos) return std::nullopt;
+  std::string trimmed(text.substr(0, text.find_last_not_of(" \t\r\n") + 1));
+  LastQuoted last;
+  if (!ends_in_quotes(trimmed, last)) return std::nullopt;
+  for (const char quote : {'"', '\''}) {
+    LastQuoted opened;
+    if (ends_in_quotes(trimmed + quote, opened) || opened.mark.is_null()) continue;
+    return ParseProblem{opened.mark.line + 1,
+                        {},
+                        std::string("is not valid YAML: the ") + quote + " in column " +
+                            std::to_string(opened.mark.column + 1) + " is not closed"};
+  }
+  return ParseProblem{last.mark.line + 1, {}, "is not valid YAML: a quote is not closed"};
+}
+
 void refuse_duplicates(const Node& node, const std::string& path, std::vector<ParseProblem>& problems) {
   std::vector<const Node*> sorted;
   if (node.kind == Node::Kind::Map) {
@@ -276,6 +326,10 @@ ParseProblem explain(std::string_view text, int line, const std::string& message
 Node parse_tree(std::string_view text, std::vector<ParseProblem>& problems) {
   if (text.size() > text_bytes_max) {
     problems.push_back({0, {}, "is too large: expected at most 1 MiB"});
+    return {};
+  }
+  if (std::optional<ParseProblem> problem = find_unclosed_quote(text)) {
+    problems.push_back(*std::move(problem));
     return {};
   }
   try {

@@ -158,6 +158,8 @@ std::string value_text(const Field& f) {
       return fmt::format("{}", *static_cast<const double*>(f.at));
     case Kind::Text:
       return in_quotes(*static_cast<const std::string*>(f.at));
+    case Kind::Parsed:
+      return in_quotes(f.text(f.at));
     case Kind::Secret:
       return static_cast<const Secret*>(f.at)->empty() ? "\"\"" : "\"***\"";
     case Kind::Duration:
@@ -226,6 +228,8 @@ bool is_equal(const Field& a, const Field& b) {
       return is_same<double>(a, b);
     case Kind::Text:
       return is_same<std::string>(a, b);
+    case Kind::Parsed:
+      return a.text(a.at) == b.text(b.at);
     case Kind::Secret:
       return static_cast<const Secret*>(a.at)->reveal() == static_cast<const Secret*>(b.at)->reveal() &&
              static_cast<const Secret*>(a.at)->file() == static_cast<const Secret*>(b.at)->file();
@@ -242,6 +246,7 @@ void assign(const Field& to, const Field& from) {
       return;
     case Kind::List:
     case Kind::Map:
+    case Kind::Parsed:
       return to.copy(to.at, from.at);
     case Kind::Bool:
       return copy<bool>(to, from);
@@ -286,6 +291,11 @@ std::string expectation(const Field& f) {
     case Kind::Text:
     case Kind::Secret:
       return "text";
+    case Kind::Parsed: {
+      constexpr std::string_view expected = "expected ";
+      const std::string_view words = f.expected;
+      return std::string(words.starts_with(expected) ? words.substr(expected.size()) : words);
+    }
     case Kind::Int:
       return bounds("an integer", f.low == std::numeric_limits<std::int64_t>::min() ? "" : fmt::format("{}", f.low),
                     f.high == no_bound ? "" : fmt::format("{}", f.high));
@@ -381,6 +391,8 @@ std::string set_text(const Field& f, std::string_view text, bool is_quoted) {
     case Kind::Text:
       *static_cast<std::string*>(f.at) = text;
       return {};
+    case Kind::Parsed:
+      return f.parse(f.at, text) ? std::string() : said("is not valid");
     case Kind::Secret:
       *static_cast<Secret*>(f.at) = Secret(text);
       return {};
