@@ -8,9 +8,10 @@ get_property(modules GLOBAL PROPERTY KEEL_MODULES)
 get_property(programs GLOBAL PROPERTY KEEL_PROGRAMS)
 
 # What was built last need not be all that is installed: `make run` builds one example. This comes before the other
-# rules, and does nothing where everything is built.
+# rules, says what it does, and builds nothing where everything is built.
 add_custom_target(keel_installed DEPENDS ${modules} ${programs})
-install(CODE "execute_process(
+install(CODE "message(STATUS \"Building what is missing of the libraries and programs that are installed (target keel_installed)\")
+execute_process(
   COMMAND \"${CMAKE_COMMAND}\" --build \"${CMAKE_CURRENT_BINARY_DIR}\" --config \"\${CMAKE_INSTALL_CONFIG_NAME}\"
     --target keel_installed
   COMMAND_ERROR_IS_FATAL ANY)")
