@@ -125,7 +125,7 @@ def idle_rss_kb(half, payload):
 
 def refuse_callgrind(side, build):
     """NotCounted where callgrind cannot run the side."""
-    program = sides.program(side.serve[0], build)
+    program = sides.program(sides.served(side), build)
     if program is not None and counters.is_go(program):
         raise callgrind.NotCounted("valgrind does not run Go's programs reliably")
     if side.under_test and side.engine == "uring":
@@ -134,11 +134,11 @@ def refuse_callgrind(side, build):
 
 def for_callgrind(half):
     """The same half with what the build makes made again for x86-64-v3; NotCounted where callgrind cannot run it."""
-    program = half.side.serve[0]
     refuse_callgrind(half.side, half.build)
-    if not program.startswith("bench/"):
+    programs = sides.built(half.side)
+    if not programs:
         return half
-    callgrind.build([pathlib.Path(program).name])
+    callgrind.build(programs)
     return dataclasses.replace(half, build=callgrind.BUILD)
 
 
@@ -222,7 +222,7 @@ def count_running(settings, half, payload, row):
         row["absent"]["system_calls"] = why
     switches = [one["switches"] for one in plain if one["switches"] is not None]
     row["switches"] = statistics.median(switches) if switches else None
-    why = counters.allocations(half.build / "bench", sides.program(half.side.serve[0], half.build))
+    why = counters.allocations(half.build / "bench", sides.program(sides.served(half.side), half.build))
     if why:
         row["absent"] |= {"allocations": why, "allocated_bytes": why}
     else:

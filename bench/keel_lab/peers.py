@@ -32,7 +32,7 @@ MEASURED_BY_THEMSELVES = {
 }
 TOOLCHAINS = {"go": ("go", "version"), "rust": ("cargo", "--version"), "python": ("python3", "--version")}
 # Gives a peer with rows of PostgreSQL a server of its own.
-WITH_POSTGRES = ROOT / "build/release/bench/postgres/bench_with_postgres"
+WITH_POSTGRES = ROOT / "build/release/bench/postgres" / sides.WITH_POSTGRES
 
 
 class Skipped(Exception):
@@ -271,10 +271,9 @@ def versions(program):
 
 def of_side(side, build):
     """What its program is made of, and what it has in the place of the C library's functions."""
-    is_given_a_server = pathlib.Path(side.serve[0]).name == WITH_POSTGRES.name
-    program = sides.program(side.serve[1 if is_given_a_server else 0], build)
+    program = sides.program(sides.served(side), build)
     found = versions(program) if program else {}
-    if is_given_a_server:
+    if sides.served_at(side) != 0:
         found = found | known({"PostgreSQL": output("psql", "--version").rpartition(" (")[0].rpartition(" ")[2]})
     path = sides.filled(dict(side.environment).get("LD_PRELOAD", ""), {"build": build})
     if path:

@@ -236,7 +236,7 @@ class Programs(unittest.TestCase):
             if payloads or "stall" in name:  # It repeats another's answer.
                 continue
             with self.subTest(name), sides.running(side, experiment.Work("bytes", "x"), self_test.BUILD) as server:
-                has_postgres = pathlib.Path(side.serve[0]).name == peers.WITH_POSTGRES.name
+                has_postgres = sides.served_at(side) != 0
                 proves = proof.prove_users if side.database else proof.prove_postgres if has_postgres else proof.prove
                 proves(server.port)
                 proven.append(name)

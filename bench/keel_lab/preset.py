@@ -8,6 +8,8 @@ import os
 import pathlib
 import subprocess
 
+from keel_lab import sides
+
 SIDES = ("bare", "native")  # Of which sides are made.
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -43,8 +45,7 @@ def needed(experiments, refuses):
                 if f"build/{preset}/" in program:
                     found[preset].add(pathlib.Path(program).name)
         for name, work in one.counts:
-            program = one.sides[name].serve[0]
             counts = "instructions" in one.counted and work.client == "lockstep"
-            if counts and program.startswith("bench/") and not refuses(one.sides[name]):
-                found["callgrind"].add(pathlib.Path(program).name)
+            if counts and not refuses(one.sides[name]):
+                found["callgrind"].update(sides.built(one.sides[name]))
     return {preset: sorted(targets) for preset, targets in found.items() if targets}

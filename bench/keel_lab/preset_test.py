@@ -17,6 +17,10 @@ class Needed(unittest.TestCase):
         self.assertEqual(found["native"], ["bench_service"])
         self.assertEqual(found["callgrind"], ["bench_beast", "bench_raw_epoll", "bench_service"])
 
+    def test_a_service_beside_its_database_is_built_with_the_program_that_starts_both(self):
+        found = preset.needed([experiment.read_all()["postgres-http"]], lambda side: side.engine == "uring")
+        self.assertEqual(found, {"callgrind": ["bench_postgres_service", "bench_with_postgres"]})
+
     def test_what_needs_neither_builds_nothing(self):
         experiments = experiment.read_all()
         for name in ("raw-loops", "idle-connections"):

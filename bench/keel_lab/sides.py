@@ -26,6 +26,7 @@ START_SECONDS_MAX = 10
 STOP_SECONDS_MAX = 5
 CERTIFICATES = "certificates"  # In a side's folder: service.pem and root.pem.
 KEEL = "tools/keel/keel"
+WITH_POSTGRES = "bench_with_postgres"  # Becomes the program that its arguments name, beside a database of its own.
 LATE_TRIES = 5
 CORES = sorted(os.sched_getaffinity(0))
 CLIENT_CORE = CORES[0]
@@ -51,6 +52,22 @@ def program(text, build):
     return shutil.which(text) or shutil.which(text, path="/usr/sbin:/usr/local/sbin:/sbin")
 
 
+def served_at(side):
+    """Where in the side's command its own program is: behind the one that starts its database."""
+    return 1 if pathlib.Path(side.serve[0]).name == WITH_POSTGRES else 0
+
+
+def served(side):
+    """The side's own program, as its command says it."""
+    return side.serve[served_at(side)]
+
+
+def built(side):
+    """The names of the build's programs in the side's command."""
+    programs = (text.removeprefix("{build}/") for text in side.serve[:served_at(side) + 1])
+    return [pathlib.Path(text).name for text in programs if text.startswith("bench/")]
+
+
 def missing(side, build):
     """What the side lacks to be run, as a text; empty when nothing."""
     wanted = dict.fromkeys((*side.needs, side.serve[0]))
@@ -61,6 +78,12 @@ def missing(side, build):
 def command(side, build, places):
     first, *rest = side.serve
     return [program(first, build) or filled(first, places), *(filled(text, places) for text in rest)]
+
+
+def prefixed(side, build, places, prefix):
+    """The command whose own program `prefix` runs."""
+    words, at = command(side, build, places), served_at(side)
+    return [*words[:at], *prefix, *words[at:]]
 
 
 def free_ports(count):
@@ -282,7 +305,7 @@ def running(side, work, build, payload=b"", count_allocations=False, prefix=(), 
         with open(f"{folder}/output", "wb") as output:
             begin = time.monotonic()
             try:
-                process = subprocess.Popen([*prefix, *command(side, build, places)], cwd=folder, env=environment,
+                process = subprocess.Popen(prefixed(side, build, places, prefix), cwd=folder, env=environment,
                                            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                                            start_new_session=True,
                                            preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))

@@ -30,6 +30,20 @@ class Programs(unittest.TestCase):
         self.assertEqual(sides.missing(side, self.build), f"no-such-tool, {sides.ROOT}/nowhere/program")
 
 
+    def test_the_program_beside_a_database_is_what_is_prefixed_and_built(self):
+        alone = Side("x", "x", ("bench/one", "--port={port}"))
+        beside = Side("x", "x", ("bench/bench_with_postgres", "{build}/bench/one", "--port={port}"))
+        peer = Side("x", "x", ("bench/bench_with_postgres", "{root}/peers/one"))
+        places = {"build": self.build, "root": "/root", "port": 7}
+        self.assertEqual(sides.prefixed(alone, self.build, places, ["valgrind"]),
+                         ["valgrind", "bench/one", "--port=7"])
+        self.assertEqual(sides.prefixed(beside, self.build, places, ["valgrind"]),
+                         ["bench/bench_with_postgres", "valgrind", f"{self.build}/bench/one", "--port=7"])
+        self.assertEqual([sides.built(side) for side in (alone, beside, peer)],
+                         [["one"], ["bench_with_postgres", "one"], ["bench_with_postgres"]])
+        self.assertEqual(sides.served(beside), "{build}/bench/one")
+
+
 class Waiting(unittest.TestCase):
     def test_a_server_is_ready_when_its_own_path_or_that_of_the_work_answers(self):
         work = Work(client="lockstep", name="w", path="/users/{n}")
