@@ -1,8 +1,14 @@
-"""Clients of service.cc, in threads, and what they saw: each request, when, how long, and with what result."""
+"""Clients of service.cc, in threads, and what they saw: each request, when, how long, and with what result; and how
+fast the machine was meanwhile."""
 
+import bisect
 import dataclasses
 import http.client
+import pathlib
 import random
+import subprocess
+import sys
+import tempfile
 import threading
 import time
 
@@ -105,6 +111,80 @@ class Load:
         elif status not in (200, 201, 404, 503):
             wrong = f"{kind}: {status} {body[:200]}"
         return Seen(kind, number, status, began, time.monotonic() - began, wrong)
+
+
+# Bursts of work, long enough that the scheduler shares the processor as it does with anyone who is busy: when each
+# ended, its time, and what it had of the processor.
+BURSTS = """
+import time
+while True:
+    began, had = time.monotonic(), time.process_time()
+    while time.process_time() - had < 0.02:
+        pass
+    now = time.monotonic()
+    print(now, now - began, time.process_time() - had, flush=True)
+    time.sleep(0.1)
+"""
+ROUND_TRIPS = 8  # Of a client that finds its service again: connect, log in, prepare, and the statement itself.
+
+
+class Pace:
+    """What a bound in seconds is worth on this machine in this run: that, where the machine is as it was before the
+    first outage and normal requests take no time.
+
+    A process of its own, which has nothing to do with the service, works now and then. How much longer than before the
+    first outage that takes it, is somebody else's doing, and so much longer everything may take. And a machine on which
+    normal requests are slow is allowed a few of them.
+    """
+
+    def __init__(self):
+        self.normal = 0.0  # Seconds of the slowest request before the first outage.
+        self._calm = None
+        self._bursts = []
+        self._rest = ""
+        self._file = self._process = None
+
+    def __enter__(self):
+        self._file = tempfile.NamedTemporaryFile("r")  # pylint: disable=consider-using-with
+        with open(self._file.name, "w", encoding="utf-8") as out:
+            self._process = subprocess.Popen([sys.executable, "-c", BURSTS], stdout=out)  # pylint: disable=consider-using-with
+        return self
+
+    def __exit__(self, *_):
+        self._process.kill()
+        self._process.wait()
+        self._read()
+        self._file.close()
+
+    def _read(self):
+        if self._file is not None and not self._file.closed:
+            *lines, self._rest = (self._rest + self._file.read()).split("\n")  # The last one may be half written.
+            self._bursts += [tuple(map(float, line.split())) for line in lines]
+
+    def take_bursts(self, bursts):
+        """In the place of the process's, for tests."""
+        self._bursts = list(bursts)
+
+    def cost(self, begin, end):
+        """Seconds for a second of the processor, between two times."""
+        self._read()
+        first = bisect.bisect_left(self._bursts, (begin,))
+        some = [one for one in self._bursts[first:] if one[0] - one[1] < end] or self._bursts[first - 1:first]
+        had = sum(one[2] for one in some)
+        return sum(one[1] for one in some) / had if had else 1.0
+
+    def calm(self, begin, end, seen=()):
+        """Between these times nothing was wrong."""
+        self._calm = self.cost(begin, end)
+        self.normal = max((one.seconds for one in seen if begin <= one.began and one.began + one.seconds < end), default=0)
+
+    def slowdown(self, begin, end):
+        """How many times slower than before the first outage."""
+        return 1.0 if self._calm is None else max(1.0, self.cost(begin, end) / self._calm)
+
+    def allows(self, seconds, begin, end):
+        """How many seconds, in place of so many, for what lasted from one time to another."""
+        return seconds * self.slowdown(begin, end) + ROUND_TRIPS * self.normal
 
 
 def judge_rows(seen, rows):

@@ -2,6 +2,7 @@
 
 import http.server
 import threading
+import time
 import unittest
 
 import load
@@ -55,6 +56,41 @@ class Requests(unittest.TestCase):
         after = [Seen("rows", number, 201, 12.2 + number / 1000, 0.001) for number in range(500)]
         self.assertEqual(suites.judge_rates(before + after, OUTAGE), [])
         self.assertEqual(len(suites.judge_rates(before + after[:100], OUTAGE)), 1)
+
+    @staticmethod
+    def pace(slower, normal=0.01):
+        """Until 10.0 with the processor for itself, then so many times slower."""
+        pace = load.Pace()
+        pace.take_bursts([(9 + number / 10, 0.02, 0.02) for number in range(10)] +
+                         [(10.1 + number / 10, 0.02 * slower, 0.02) for number in range(300)])
+        pace.calm(9.0, 10.0, [Seen("rows", 1, 201, 9.5, normal)])
+        return pace
+
+    def test_a_machine_that_others_slow_down_is_given_that_time_and_no_more(self):
+        late = [*GOOD, Seen("rows", 9, 503, 12.2, 0.01)]
+        slow = [Seen("rows", 1, 201, 20, 7)]
+        for seen in (late, slow):
+            self.assertEqual(suites.judge_requests(seen, OUTAGE, pace=self.pace(2)), [])
+            self.assertEqual(len(suites.judge_requests(seen, OUTAGE, pace=self.pace(1.1))), 1)
+
+    def test_a_machine_on_which_all_requests_are_slow_is_given_a_few_of_them(self):
+        late = [*GOOD, Seen("rows", 9, 503, 12.2, 0.01)]
+        self.assertEqual(suites.judge_requests(late, OUTAGE, pace=self.pace(1, 0.1)), [])
+        self.assertEqual(len(suites.judge_requests(late, OUTAGE, pace=self.pace(1, 0.01))), 1)
+
+    def test_a_rate_is_that_of_the_machine(self):
+        before = [Seen("rows", number, 201, 9.4 + number / 1000, 0.001) for number in range(500)]
+        after = [Seen("rows", number, 201, 13.2 + number / 200, 0.001) for number in range(400)]
+        self.assertEqual(len(suites.judge_rates(before + after, OUTAGE, self.pace(1))), 1)
+        self.assertEqual(suites.judge_rates(before + after, OUTAGE, self.pace(3)), [])
+        self.assertEqual(len(suites.judge_rates(before + after[::4], OUTAGE, self.pace(3))), 1)
+
+    def test_bursts_of_others_are_noticed(self):
+        with load.Pace() as pace:
+            begin = time.monotonic()
+            time.sleep(2)
+            end = time.monotonic()
+        self.assertGreaterEqual(pace.cost(begin, end), 0.99)
 
     def test_a_run_without_an_outage_is_no_proof(self):
         self.assertFalse(suites.score(GOOD[:3], [], OUTAGE, "")[1])
