@@ -84,6 +84,7 @@ struct Op : Link {  // The engine uses the link for its ready, starved and cance
   bool cancelling : 1 = false;  // Used by the engine: it is being cancelled.
   bool armed : 1 = false;       // Used by the engine: the kernel has it.
   bool paused : 1 = false;      // Receive: see Engine::pause.
+  bool unhurried : 1 = false;   // Send: see there.
 };
 
 // Bytes as they arrive. done() with result > 0: `result` bytes at `data`, valid during the call unless kept by
@@ -162,7 +163,10 @@ struct Accept : Op {
 
 // Sends all bytes of `parts` in order, or fails. One send per stream at a time. result: the total on success (INT32_MAX
 // when it is more); after an error it is unknown how much the peer has received. At most 1 MiB of a large send is sent
-// in one iteration.
+// in one iteration. The owner of one after whose completion it has nothing to do may set `unhurried` before each
+// submit(): done() may then come as late as the next completion of another operation, a timer or a wake-up, which saves
+// io_uring the system call that would only report this one. A peer that does not take the bytes at once, and other
+// engines, make it a usual send.
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   std::uint32_t part_count = 0;  // In: at most 64.

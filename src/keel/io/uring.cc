@@ -83,6 +83,7 @@ void UringEngine::cancel(Op& op) noexcept {
   }
   if (receives(op)) drop_waiting(static_cast<Receive&>(op));
   if (op.linked()) op.unlink();
+  if (op.unhurried) hurry(op);
   if (op.armed) {
     cancel_armed(op);
   } else {
@@ -104,7 +105,8 @@ bool UringEngine::wait(Instant until) noexcept {
     if (until < timeout_at_) arm_timeout(until);
     hand_over_messages();
     ++system_calls_;
-    io_uring_submit_and_wait(&ring_, 1);
+    // Unhurried sends complete while they are submitted, with whatever result: one completion more is another's.
+    io_uring_submit_and_wait(&ring_, 1 + unhurried_);
   }
   return !ready_.empty() || io_uring_cq_ready(&ring_) != 0;
 }
@@ -269,7 +271,12 @@ void UringEngine::arm_send(Send& op) noexcept {
   const std::size_t left = op.part_count == 1 ? op.parts->iov_len : bytes_left(op.parts, op.part_count);
   // The kernel sends a small one to its end by itself; for a large one it reports how far it has come, and we send the
   // rest.
-  const int flags = MSG_NOSIGNAL | (left <= whole_send_max ? MSG_WAITALL : 0);
+  int flags = MSG_NOSIGNAL | (left <= whole_send_max ? MSG_WAITALL : 0);
+  if (op.unhurried) {
+    // Never waits in the kernel, which would keep wait() from returning for others.
+    flags = MSG_NOSIGNAL | MSG_DONTWAIT;
+    ++unhurried_;
+  }
   if (op.part_count == 1) {
     io_uring_prep_send(sqe, op.fd, op.parts->iov_base, std::min(left, ring_send_bytes_max), flags);
   } else if (op.parts->iov_len > ring_send_bytes_max) {
@@ -402,6 +409,7 @@ int UringEngine::answered(Op& op, int result, std::uint32_t flags) noexcept {
 }
 
 int UringEngine::sent(Send& op, int result) noexcept {
+  if (op.unhurried) hurry(op);  // What is left of it is a usual send.
   if (result < 0) [[unlikely]] {
     // EINPROGRESS: a first write without a valid Fast Open cookie; the connection is made in the usual way.
     if ((result == -EINTR || result == -EAGAIN || result == -EINPROGRESS) && !op.cancelling) {

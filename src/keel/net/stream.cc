@@ -424,6 +424,7 @@ bool StreamOutput::begin(iovec* parts, std::size_t count) {
   }
   op->parts = parts;
   op->part_count = static_cast<std::uint32_t>(count);
+  op->unhurried = std::exchange(result_, 0) != 0;
   const bool is_complete = count == 0 ? state_.establish(*op) : state_.send(*op);
   if (!is_complete) {
     state_.output = op;

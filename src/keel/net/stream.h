@@ -274,6 +274,7 @@ class StreamOutput : public Leaf {
   explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
   bool send(iovec* parts, std::size_t count);   // True: complete, `result_` has the outcome.
   bool begin(iovec* parts, std::size_t count);  // The same; without parts it waits for the handshake.
+  // Before it begins: 1, if it is unhurried. Another field would enlarge each task that writes.
   std::int32_t result_ = 0;
   Stream::State& state_;
 
@@ -289,6 +290,10 @@ class [[nodiscard]] Stream::Write : public StreamOutput {
       : StreamOutput(state), bytes_{const_cast<char*>(bytes.data()), bytes.size()} {}
   bool start() { return send(&bytes_, bytes_.iov_len != 0 ? 1 : 0); }
   bool failed() const noexcept { return result_ < 0; }
+  // The task may continue as late as the next event of its event loop, of whatever kind, which saves a system call on
+  // io_uring: for a task that has nothing to do after the write, to a peer that owes a response. Call it before
+  // awaiting.
+  void set_unhurried(bool value) noexcept { result_ = value ? 1 : 0; }
 
  private:
   iovec bytes_;

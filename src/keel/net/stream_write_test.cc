@@ -54,6 +54,37 @@ TEST_P(Writes, send_all_parts_in_order) {
   EXPECT_TRUE(tail.size() < whole.size() && tail == whole.substr(whole.size() - tail.size()));
 }
 
+Task<std::string> ask_unhurried(Stream& stream, std::string question) {
+  Stream::Write write = stream.write(question);
+  write.set_unhurried(true);
+  co_await write;
+  std::string text;
+  while (text.size() < question.size()) {
+    Chunk chunk = co_await stream.receive();
+    if (chunk.empty()) break;
+    text += chunk;
+  }
+  co_return std::move(text);
+}
+Task<> answer(Stream& stream) {
+  while (true) {
+    Chunk chunk = co_await stream.receive();
+    if (chunk.empty()) co_return;
+    co_await stream.write(chunk);
+  }
+}
+TEST_P(Writes, that_are_unhurried_arrive_and_end) {
+  auto [client, server] = pair();
+  Start<void> answering;
+  answering.begin(answer(server), [](StartCore&) noexcept {});
+  for (int i = 0; i < 20; ++i) {
+    const std::string question = "question " + std::to_string(i);
+    EXPECT_EQ(*run(ask_unhurried(client, question)), question);
+  }
+  client.shutdown_write();
+  ASSERT_TRUE(until([&] { return answering.has_ended(); }));
+}
+
 TEST_P(Writes, nothing_in_parts_is_nothing_written) {
   auto [client, server] = pair();
   EXPECT_TRUE(run(write_parts(client, {})));

@@ -105,6 +105,11 @@ class UringEngine final : public SystemEngine {
   [[gnu::noinline]] int handle_own(std::uint64_t key, int result) noexcept;
   [[gnu::noinline]] int answered(Op& op, int result, std::uint32_t flags) noexcept;
   void arm_send(Send& op) noexcept;
+  // Its completion counts like others from now on. Requires an armed send, for only these are unhurried.
+  void hurry(Op& op) noexcept {
+    --unhurried_;
+    op.unhurried = false;
+  }
   [[gnu::noinline]] int sent(Send& op, int result) noexcept;
 
   // --- Receiving: uring_receives.cc.
@@ -175,6 +180,7 @@ class UringEngine final : public SystemEngine {
   static constexpr unsigned told_max = 16;
   std::shared_ptr<WakeUp<>> told_[told_max];
   unsigned told_count_ = 0;
+  unsigned unhurried_ = 0;  // The number of unhurried sends that are armed, or whose completions were not handled.
 };
 
 }  // namespace keel::io

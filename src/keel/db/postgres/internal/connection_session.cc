@@ -141,7 +141,10 @@ Task<> Connection::write_all(Stream& stream) {
     co_await has_output_.wait();
     has_output_.reset();
     std::swap(out_, sending_);
-    const Result<> written = co_await attempt(stream.write(sending_.view()));
+    Stream::Write write = stream.write(sending_.view());
+    // After a group the server owes responses, and nothing is sent before they come.
+    write.set_unhurried(pipeline_ != nullptr && pipeline_->waiting() != 0 && !is_copy_);
+    const Result<> written = co_await attempt(write);
     sending_.clear();
     if (copy_ != nullptr) {
       heard_ = pool_.loop().now();
