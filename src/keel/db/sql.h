@@ -1,7 +1,8 @@
 // keel/db/sql.h — SQL text that is known when the program is compiled, and its arguments.
 //
 // Sql can be made only from a string literal, so that input text can never become SQL. `$1`, `$2`, … are the
-// placeholders for every database; those in literals, quoted names and comments are left alone. SqlFor<N> is an Sql
+// placeholders for every database; those in literals, also in dollar quotes, which only PostgreSQL has ($$it's$$), in
+// quoted names and in comments are left alone. SqlFor<N> is an Sql
 // with exactly the parameters $1 to $N: a wrong number of arguments does not compile.
 //
 //   database.query_one<User>("select id, name from users where id = $1", id);
@@ -50,6 +51,22 @@ struct Placeholder {
   constexpr bool is_named() const noexcept { return !name.empty() && !ascii::is_digit(name[0]); }
 };
 
+// The size of the literal in PostgreSQL's dollar quotes that `text` begins with: $$it's$$, $tag$a $$ b$tag$. All of
+// `text` if it does not end; 0 if there is none.
+constexpr std::size_t dollar_quoted_size(std::string_view text) {
+  std::size_t end = 1;
+  while (end < text.size() && text[end] != '$') {
+    const bool is_letter =
+        ascii::is_letter(text[end]) || text[end] == '_' || static_cast<unsigned char>(text[end]) >= 0x80;
+    if (!is_letter && (end == 1 || !ascii::is_digit(text[end]))) return 0;
+    ++end;
+  }
+  if (text.empty() || text[0] != '$' || end >= text.size()) return 0;
+  const std::string_view quote = text.substr(0, end + 1);
+  const std::size_t close = text.find(quote, quote.size());
+  return close == std::string_view::npos ? text.size() : close + quote.size();
+}
+
 // Calls f(const Placeholder&) for each in `text`.
 template <class F>
 constexpr void for_each_placeholder(std::string_view text, F&& f) {
@@ -71,6 +88,8 @@ constexpr void for_each_placeholder(std::string_view text, F&& f) {
       at += 2;
       while (at + 1 < text.size() && !(text[at] == '*' && text[at + 1] == '/')) ++at;
       at += 2;
+    } else if (const std::size_t quoted = dollar_quoted_size(text.substr(at)); quoted != 0) {
+      at += quoted;
     } else if (c == '$') {
       const std::size_t start = at++;
       int number = 0;

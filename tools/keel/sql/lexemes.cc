@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "keel/base/ascii.h"
+#include "keel/db/sql.h"
 
 namespace keel::sql {
 namespace {
@@ -47,6 +48,11 @@ bool Lexeme::is(std::string_view word) const noexcept {
 
 std::string Lexeme::value() const {
   if (kind != Lexeme::Kind::Quoted && kind != Lexeme::Kind::Text) return std::string(text);
+  if (text[0] == '$') {
+    const std::size_t tag = text.find('$', 1) + 1;
+    const bool is_ended = text.size() >= 2 * tag && text.ends_with(text.substr(0, tag));
+    return std::string(text.substr(tag, text.size() - tag - (is_ended ? tag : 0)));
+  }
   const char end = text[0] == '[' ? ']' : text[0];
   std::string value;
   for (std::size_t i = 1; i < text.size(); ++i) {
@@ -97,6 +103,9 @@ std::vector<Lexeme> lexemes_of(std::string_view text) {
     } else if (begins_word(c)) {
       kind = Lexeme::Kind::Word;
       while (at < text.size() && continues_word(text[at])) ++at;
+    } else if (const std::size_t size = db::dollar_quoted_size(text.substr(at)); size != 0) {
+      kind = Lexeme::Kind::Text;
+      at += size;
     } else if (c == '$') {
       kind = Lexeme::Kind::Parameter;
       for (++at; at < text.size() && continues_word(text[at]); ++at) {

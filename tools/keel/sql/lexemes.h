@@ -19,7 +19,7 @@ struct Lexeme {
     Word,       // A name or a keyword.
     Quoted,     // A name in quotes, backticks or brackets.
     Number,     //
-    Text,       // 'a string'
+    Text,       // 'a string', $$a string$$
     Blob,       // x'00ff'
     Parameter,  // $1, $name
     Symbol,     // One operator.

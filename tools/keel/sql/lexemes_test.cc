@@ -31,6 +31,16 @@ TEST(Lexemes, in_quotes_are_one) {
   EXPECT_EQ(tokens("'open"), "t:'open") << "to the end";
 }
 
+TEST(Lexemes, in_dollar_quotes_are_one_text) {
+  EXPECT_EQ(tokens("a $$it's -- $1$$ b $tag$ $$ $t$ $tag$$1 c$$ $2"),
+            "w:a t:$$it's -- $1$$ w:b t:$tag$ $$ $t$ $tag$ p:$1 w:c$$ p:$2");
+  EXPECT_EQ(lexemes_of("$$it's$$")[0].value(), "it's");
+  EXPECT_EQ(lexemes_of("$tag$a $$ b$tag$")[0].value(), "a $$ b");
+  EXPECT_EQ(lexemes_of("$$$$")[0].value(), "");
+  EXPECT_EQ(tokens("$$open; x"), "t:$$open; x") << "to the end";
+  EXPECT_EQ(lexemes_of("$$open")[0].value(), "open");
+}
+
 TEST(Lexemes, leave_comments_out) {
   EXPECT_EQ(tokens("a -- b 'c\nd /* e ' */ f /* open"), "w:a w:d w:f");
   EXPECT_EQ(skip_comment("-- a\nb", 0), 4u);
@@ -39,7 +49,7 @@ TEST(Lexemes, leave_comments_out) {
 
 // A text that ends anywhere is still tokens, each at its place.
 TEST(Lexemes, of_a_text_that_ends_anywhere_stand_in_it) {
-  const std::string text = "select 'a''b', \"c\", $1 /* d */ from [e] -- f\nwhere x'00' >= 1.5e-3";
+  const std::string text = "select 'a''b', \"c\", $1, $$x$$, $t$ $ $t$ /* d */ from [e] -- f\nwhere x'00' >= 1.5e-3";
   for (std::size_t size = 0; size <= text.size(); ++size) {
     std::size_t end = 0;
     for (const Lexeme& lexeme : lexemes_of(std::string_view(text).substr(0, size))) {

@@ -110,6 +110,12 @@ TEST_F(PostgresChecker, takes_columns_as_their_table_has_them_where_no_outer_joi
             "id int64?, name text?");
 }
 
+TEST_F(PostgresChecker, takes_literals_in_dollar_quotes) {
+  EXPECT_EQ(columns("select $$it's $2$$ as a, name from users where id = $1"), "a text, name text");
+  EXPECT_EQ(parameters("select $tag$ $$ $2 $tag$ as a from users where id = $1 and name <> $$$3$$"), "1 int64");
+  EXPECT_EQ(parameters("insert into users (name) values ($1) returning $body$ $id $body$::text"), "1 text");
+}
+
 TEST_F(PostgresChecker, gives_the_types_of_parameters) {
   EXPECT_EQ(parameters("select 1 from orders where total > $1 and created_at < $2 and user_id = any($3)"),
             "1 int32, 2 timestamp, 3 text");

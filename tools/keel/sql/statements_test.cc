@@ -63,6 +63,13 @@ TEST(Statements, are_put_together_of_adjacent_and_raw_literals) {
   EXPECT_EQ(find.texts(), (Texts{"insert into a (b) values ($1)", "\n      delete from \"a\""}));
 }
 
+TEST(Statements, may_have_literals_in_dollar_quotes) {
+  const Find find("s.execute(\"select $$it's; $2$$, $1\", 1); s.execute(\"select $a$x$a$\");");
+
+  EXPECT_EQ(find.texts(), (Texts{"select $$it's; $2$$, $1", "select $a$x$a$"}));
+  EXPECT_EQ(find.unknown(), Texts());
+}
+
 TEST(Statements, are_constants_too) {
   const Find find(R"(
     constexpr char one[] = "1";

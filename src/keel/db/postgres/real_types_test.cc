@@ -327,6 +327,49 @@ TEST_F(RealTypes, that_are_not_known_here_are_text) {
   EXPECT_EQ(client_->one("select point(1, 2)"), "(1,2)");
 }
 
+TEST_F(RealTypes, of_ranges_are_read_and_written_as_text) {
+  const auto expect = [&](const char* type, const char* written, const char* read) {
+    EXPECT_EQ(client_->one("select $1::" + std::string(type), {written}), read) << type;
+    EXPECT_EQ(client_->one("select ($1::" + std::string(type) + ")::text", {read}), read) << type;
+  };
+  expect("int4range", "[1,5]", "[1,6)");
+  expect("int8range", "(,9223372036854775807)", "(,9223372036854775807)");
+  expect("int4range", "empty", "empty");
+  expect("numrange", "[1.50,2]", "[1.50,2]");
+  expect("daterange", "[2026-11-24,2026-11-30]", "[2026-11-24,2026-12-01)");
+  expect("tstzrange", "[2026-11-24 12:00:37+02,)", "[\"2026-11-24 10:00:37+00\",)");
+  expect("int4range[]", "{\"[1,5)\",NULL}", "{\"[1,5)\",NULL}");
+  if (client_->one("select to_regtype('int4multirange') is not null") == "1") {  // Since PostgreSQL 14.
+    expect("int4multirange", "{[1,3),[7,9]}", "{[1,3),[7,10)}");
+  }
+  ASSERT_TRUE(client_->run("create temp table booked (room int, during tstzrange)").is_ok());
+  ASSERT_TRUE(client_
+                  ->run("insert into booked values ($1, tstzrange($2, $3))",
+                        {"7", "2026-11-24T10:00:00Z", "2026-11-24T12:00:00Z"})
+                  .is_ok());
+  EXPECT_EQ((*client_->run("select room, lower(during), upper(during) from booked where during && $1::tstzrange",
+                           {"[2026-11-24 11:00+00,2026-11-24 11:30+00)"}))[0],
+            (Texts{"7", "2026-11-24T10:00:00.000000000Z", "2026-11-24T12:00:00.000000000Z"}));
+  EXPECT_EQ(client_->run("select $1::int4range", {"[5,1]"}).error().code(), Code::InvalidArgument);
+  EXPECT_EQ(client_->run("select $1::int4range", {"1-5"}).error().code(), Code::InvalidArgument);
+}
+
+TEST_F(RealTypes, of_several_fields_are_read_and_written_as_text) {
+  ASSERT_TRUE(client_->run("create type money_in as (amount numeric, currency text)").is_ok());
+  ASSERT_TRUE(client_->run("create temp table prices (sku text, price money_in)").is_ok());
+  const auto take = [&](const std::string& price) {
+    return client_->run("insert into prices values ('a', $1) returning price, (price).amount, (price).currency",
+                        {price});
+  };
+  EXPECT_EQ((*take("(19.90,EUR)"))[0], (Texts{"(19.90,EUR)", "19.90", "EUR"}));
+  EXPECT_EQ((*take("(,\"a \"\"b\"\", c\")"))[0], (Texts{"(,\"a \"\"b\"\", c\")", "NULL", "a \"b\", c"}));
+  EXPECT_EQ(client_->one("select array_agg(price) from prices where (price).amount is not null"), "{\"(19.90,EUR)\"}");
+  EXPECT_EQ(client_->one("select count(*) from prices where price = any($1::money_in[])", {"{\"(19.90,EUR)\"}"}), "1");
+  EXPECT_EQ(client_->one("select (row($1::numeric, $2::text)::money_in)::text", {"2.50", "a,b"}), "(2.50,\"a,b\")");
+  EXPECT_EQ(take("19.90").error().code(), Code::InvalidArgument);
+  EXPECT_EQ(take("(x,EUR)").error().code(), Code::InvalidArgument);
+}
+
 TEST_F(RealTypes, read_a_literal_where_a_text_has_another_form) {
   EXPECT_EQ(client_->one("select $1::interval", {"1 day 2 hours"}), "P1DT2H");
   EXPECT_EQ(client_->one("select $1::timestamptz", {"2026-11-24 12:00:37+02"}), "2026-11-24T10:00:37.000000000Z");

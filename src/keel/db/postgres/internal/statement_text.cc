@@ -1,5 +1,6 @@
 #include "keel/db/postgres/internal/statement_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -60,7 +61,8 @@ class Scan {
         return What::Comment;
       } else if (c == '/' && has('*', 1)) {
         skip_comment();
-      } else if (c == '$' && skip_dollar_quoted()) {
+      } else if (c == '$') {
+        at_ += std::max<std::size_t>(1, dollar_quoted_size(text_.substr(at_)));  // Or a parameter.
       } else if (is_word_start(c)) {
         while (at_ < text_.size() && is_word(text_[at_])) ++at_;
         // The letter of e'…' belongs to the literal.
@@ -105,22 +107,6 @@ class Scan {
         ++at_;
       }
     }
-  }
-  bool skip_dollar_quoted() noexcept {
-    std::size_t end = at_ + 1;
-    if (end < text_.size() && ascii::is_digit(text_[end])) {
-      ++at_;
-      return true;  // A parameter.
-    }
-    while (end < text_.size() && is_word_start(text_[end])) ++end;
-    if (end >= text_.size() || text_[end] != '$') {
-      ++at_;
-      return true;  // A parameter with a name.
-    }
-    const std::string_view tag = text_.substr(at_, end + 1 - at_);
-    const std::size_t close = text_.find(tag, end + 1);
-    at_ = close == std::string_view::npos ? text_.size() : close + tag.size();
-    return true;
   }
 
   std::string_view text_;
