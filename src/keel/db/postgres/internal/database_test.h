@@ -38,6 +38,8 @@ class RealDatabaseTest : public io::testing::LoopTest {
     close();
     if (options.url.empty()) options.url = shared_server().url();
     options.uses_environment = false;
+    // Starting a server may have taken seconds since the loop read the clock, and statements wait by its time.
+    loop().turn(Instant());
     auto made = Database::make(std::move(options));
     EXPECT_TRUE(made) << made.error().describe();
     database_ = *std::move(made);
