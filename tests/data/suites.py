@@ -70,6 +70,10 @@ def judge_rates(seen, outages, pace=load.Pace()):
     return wrong
 
 
+# A transaction that waits for a slow machine is not rolled back for that.
+PATIENT = ("--database.type=postgres", "--database.hold_max_sec=30")
+
+
 class Outages:
     """Clients of a service that is made to fail: when, and what they saw."""
 
@@ -127,7 +131,7 @@ def score(seen, wrong, outages, demanded):
 def restarts(build, rounds=20):
     """The server is killed in mid-load, as by a crash, as by an administrator, and its first process alone."""
     ways = itertools.cycle((signal.SIGQUIT, signal.SIGINT, signal.SIGKILL))
-    with peers.postgres() as server, peers.served(build, "--database.type=postgres",
+    with peers.postgres() as server, peers.served(build, *PATIENT,
                                                   f"--database.url={server.url()}") as service:
         with Outages(service) as outages:
             for how in itertools.islice(ways, rounds):
@@ -158,7 +162,7 @@ CANCEL_GRACE = 5.0  # database.h
 def toxics(build, which=TOXICS):
     """Resets, cuts, slices and stalls by toxiproxy between service and server."""
     with peers.postgres() as server, peers.ending(peers.Proxy(server.port)) as proxy, peers.served(
-            build, "--database.type=postgres", f"--database.url={server.url(proxy.port)}",
+            build, *PATIENT, f"--database.url={server.url(proxy.port)}",
             f"--database.statement_timeout_sec={STATEMENT_TIMEOUT}") as service:
         with Outages(service) as outages:
             for name, stream, attributes, stalls in which:
@@ -178,7 +182,7 @@ def toxics(build, which=TOXICS):
 def pooled(build, rounds=3):
     """pgbouncer in transaction mode before the server: it is killed, and the server behind it."""
     with peers.postgres() as server, peers.ending(peers.Pooler(server)) as pooler, peers.served(
-            build, "--database.type=postgres", f"--database.url={server.url(pooler.port)}",
+            build, *PATIENT, f"--database.url={server.url(pooler.port)}",
             "--database.pooler=true") as service:
         with Outages(service) as outages:
             for number in range(rounds):
