@@ -1,9 +1,10 @@
 // What a statement costs in the process that asks a PostgreSQL server: by Keel's client, by libpq, and by pgbench.
 //
 // The server is Debian's, in a folder of its own, on a Unix socket; it starts when the first case does. `cpu_ns` is the
-// processor time of this process for a statement, on all of its threads; `rate` is statements per second by the clock;
-// `system_calls` and `allocations` are those of a statement. An iteration is one statement by each task. Each case
-// checks the values of every row, and one that inserts counts its rows afterwards.
+// processor time of this process, or of pgbench, for a statement, on all of its threads; `server_cpu_ns` is that of all
+// processes of the server. `rate` is statements per second by the clock; `system_calls` and `allocations` are those of
+// a statement. An iteration is one statement by each task. Each case checks the values of every row, and one that
+// inserts counts its rows afterwards.
 
 #include <benchmark/benchmark.h>
 
@@ -148,13 +149,15 @@ BENCHMARK_CAPTURE(keel_insert, epoll, epoll)->Arg(64)->Arg(256)->UseRealTime();
 // --- pgbench, for a second
 
 void pgbench(benchmark::State& state, const char* arguments, const char* script) {
-  double rate = 0;
+  Pgbench done;
   for (auto _ : state) {
-    rate = pgbench_rate(arguments, script);
-    state.SetIterationTime(rate > 0 ? 1 / rate : 1);
+    done = pgbench_run(arguments, script);
+    state.SetIterationTime(done.rate > 0 ? 1 / done.rate : 1);
   }
-  if (rate <= 0) state.SkipWithError("pgbench has failed");
-  state.counters["rate"] = rate;
+  if (done.rate <= 0 || done.transactions <= 0) return state.SkipWithError("pgbench has failed");
+  state.counters["rate"] = done.rate;
+  state.counters["cpu_ns"] = static_cast<double>(done.cpu_ns) / done.transactions;
+  state.counters["server_cpu_ns"] = static_cast<double>(done.server_ns) / done.transactions;
 }
 BENCHMARK_CAPTURE(pgbench, select_16, "-S -M prepared -c 16 -j 1 -T 1", "")->Iterations(1)->UseManualTime();
 BENCHMARK_CAPTURE(pgbench, insert_64, "-M prepared -c 64 -j 1 -T 1",

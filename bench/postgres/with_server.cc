@@ -23,7 +23,7 @@ int main(int count, char** arguments) {
   if (child == 0) {
     close(url[0]);
     close(life[1]);
-    setsid();  // What ends the program's group does not end the server before it.
+    setsid();                // What ends the program's group does not end the server before it.
     unsetenv("LD_PRELOAD");  // What counts the program's allocations does not count the server's.
     const std::string at = keel::bench::server().url();
     if (write(url[1], at.data(), at.size()) != static_cast<ssize_t>(at.size())) return 1;
