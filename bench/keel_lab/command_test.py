@@ -1,5 +1,10 @@
 """bench/lab as it is called."""
 
+import ast
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import os
 import pathlib
 import signal
@@ -8,17 +13,26 @@ import sys
 import tempfile
 import time
 import unittest
+from unittest import mock
 
 from keel_lab import self_test
 
 LAB = pathlib.Path(__file__).resolve().parents[1] / "lab"
 
 
+def loaded():
+    """bench/lab as a module."""
+    loader = importlib.machinery.SourceFileLoader("lab", str(LAB))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("lab", loader))
+    loader.exec_module(module)
+    return module
+
+
+PROGRAM = loaded()
+
+
 def call(*arguments, stdout=subprocess.PIPE):
-    return subprocess.run([sys.executable, LAB, *arguments],
-                          stdout=stdout,
-                          stderr=subprocess.PIPE,
-                          text=True,
+    return subprocess.run([sys.executable, LAB, *arguments], stdout=stdout, stderr=subprocess.PIPE, text=True,
                           timeout=60)
 
 
@@ -42,6 +56,35 @@ class Command(unittest.TestCase):
         done = call("claims", "--summary", "--csv", "/nowhere/claims.csv")
         self.assertEqual((done.returncode, done.stderr),
                          (2, "bench/lab: [Errno 2] No such file or directory: '/nowhere/claims.csv'\n"))
+
+    def test_what_python_lacks_is_said_and_what_installs_it(self):
+        done = subprocess.run([sys.executable, "-I", "-S", LAB, "list"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr),
+                         (2, "bench/lab: Python lacks jinja2 and yaml: scripts/setup bench installs it\n"))
+        setup = (LAB.parents[1] / "scripts/setup").read_text()
+        for package in PROGRAM.PACKAGES:
+            self.assertRegex(setup, rf"(?m)^bench \| python3-{package} ")
+
+    def test_it_imports_nothing_else_that_is_not_pythons(self):
+        imported = set()
+        for file in LAB.parent.glob("keel_lab/*.py"):
+            for node in ast.walk(ast.parse(file.read_text())):
+                names = [name.name for name in node.names] if isinstance(node, ast.Import) else \
+                    [node.module] if isinstance(node, ast.ImportFrom) else []
+                imported |= {name.partition(".")[0] for name in names}
+        # Jinja2 stands on MarkupSafe.
+        self.assertEqual(imported - set(sys.stdlib_module_names) - {"keel_lab", "markupsafe"}, set(PROGRAM.PACKAGES))
+
+    def test_a_python_that_is_too_old_is_named(self):
+        with mock.patch.object(sys, "version_info", (3, 10, 14)), contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(PROGRAM.main(["list"]), 2)
+        self.assertIn("Python 3.11 or later is needed", said.getvalue())
+
+    def test_a_mistake_of_the_user_is_a_line(self):
+        done = call("run", "nothing", "--plan")
+        self.assertEqual((done.returncode, done.stderr), (2, "no experiment nothing: bench/lab list has them all\n"))
+        done = call("show", "/nowhere/result.json")
+        self.assertEqual((done.returncode, done.stderr), (2, "/nowhere/result.json: No such file or directory\n"))
 
     def test_help_goes_to_standard_output(self):
         done = call("--help")

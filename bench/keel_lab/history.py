@@ -4,7 +4,7 @@ import argparse
 import pathlib
 import sys
 
-from keel_lab import archive, quantity, results
+from keel_lab import archive, quantity
 
 SUMMARY = "how the figures went over the dated results"
 
@@ -48,11 +48,7 @@ def main(arguments):
                         )
     options = parser.parse_args(arguments)
     if options.keep is not None:
-        try:
-            kept = archive.keep(options.keep, dated=options.results)
-        except results.Wrong as problem:
-            print(f"bench/lab history: {problem}", file=sys.stderr)
-            return 2
+        kept = archive.keep(options.keep, dated=options.results)
         print(f"kept {kept} results")
     days, problems = archive.history(options.results)
     for problem in problems:

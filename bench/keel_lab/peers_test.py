@@ -441,3 +441,30 @@ esac
     def test_several_versions_of_a_crate_are_all_named(self):
         tree = "peer_x v0.1.0 (/x)\nhyper v1.2.0\nbitflags v1.0.0\nbitflags v2.0.0 (*)\n"
         self.assertEqual(peers.crates(tree, "peer_x"), {"bitflags": "1.0.0, 2.0.0", "hyper": "1.2.0"})
+
+
+class Sources(unittest.TestCase):
+    """What the peers are made of is resolved from exact direct dependencies."""
+    FOLDER = peers.ROOT / "bench/peers"
+
+    def test_each_crate_is_pinned_to_one_version(self):
+        files = sorted(self.FOLDER.glob("rust/*/Cargo.toml"))
+        self.assertGreaterEqual(len(files), 4)
+        for file in files:
+            made_of = tomllib.loads(file.read_text()).get("dependencies", {})
+            self.assertTrue(made_of, file)
+            for name, spec in made_of.items():
+                version = spec if isinstance(spec, str) else spec.get("version", "")
+                self.assertRegex(version, r"^=\d+\.\d+\.\d+$", f"{file}: {name}")
+
+    def test_each_module_of_go_is_pinned_to_one_version(self):
+        files = sorted(self.FOLDER.glob("go/*/go.mod"))
+        self.assertGreaterEqual(len(files), 2)
+        for file in files:
+            for line in file.read_text().splitlines():
+                words = line.split("//")[0].split()
+                if words[:1] in ([], ["module"], ["go"], ["toolchain"], [")"]) or words == ["require", "("]:
+                    continue
+                # A module that has never had a version is named by the time and the hash of one commit.
+                self.assertRegex(words[-1], r"^v\d+\.\d+\.\d+(-\d{14}-[0-9a-f]{12})?$", f"{file}: {line}")
+                self.assertNotIn("replace", words, file)

@@ -2,11 +2,9 @@
 
 import argparse
 import pathlib
-import sys
 
 from keel_lab import callgrind, counts, experiment, peers, preset, runner
 from keel_lab.progress import duration
-from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "run experiments by id or by file, or all of a profile"
 
@@ -74,12 +72,8 @@ def main(arguments):
     if not options.experiments and not options.profile:
         parser.error("which? An ID of bench/lab list, or --profile quick or full for all of it")
     settings = read_settings(parser, options, options.profile or "full", options.plan)
-    try:
-        chosen = experiment.choose(options.experiments) if options.experiments else \
-            experiment.of_profile(experiment.read_all().values(), options.profile)
-    except Mistakes as mistakes:
-        print(mistakes, file=sys.stderr)
-        return 2
+    chosen = experiment.choose(options.experiments) if options.experiments else \
+        experiment.of_profile(experiment.read_all().values(), options.profile)
     if options.plan:
         print_plan(chosen, settings)
         return 0

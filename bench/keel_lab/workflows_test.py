@@ -116,12 +116,12 @@ class Workflows(unittest.TestCase):
             self.assertTrue(list(dangers(safe | wrong)), wrong)
 
     def test_what_pip_installs_is_known_by_its_hash(self):
-        for path in (*ROOT.glob("bench/requirements*.txt"), *ROOT.glob("tests/*/requirements*.txt")):
+        for path in (*ROOT.glob("bench/peers/python/*/requirements.txt"), *ROOT.glob("tests/*/requirements*.txt")):
             packages = [line for line in path.read_text().replace("\\\n", " ").splitlines() if not line.startswith("#")]
             for line in packages:
                 self.assertRegex(line, r"^[\w.-]+==[\w.]+( +--hash=sha256:[0-9a-f]{64})+$", path)
             self.assertTrue(packages, path)
-        for path in (ROOT / "bench/keel_lab/packages.py", ROOT / "tests/conformance/suites.py"):
+        for path in (ROOT / "bench/keel_lab/peers.py", ROOT / "tests/conformance/suites.py"):
             self.assertEqual(path.read_text().count('"install"'), path.read_text().count('"--require-hashes"'), path)
 
     def test_the_container_file_calls_what_exists(self):
