@@ -6,14 +6,12 @@ and without what keel load says that it polled in vain.
 """
 
 import json
-import os
 import pathlib
 import re
 import shutil
-import subprocess
 import tempfile
 
-from keel_lab import judge, load_client, peers, resources, results, sides
+from keel_lab import judge, load_client, peers, resources, results, sides, wrk
 from keel_lab.kind import OfSides
 from keel_lab.measure import DISTURBED, payload_for
 from keel_lab.sides import CLIENT_CORE, Invalid
@@ -21,7 +19,6 @@ from keel_lab.sides import CLIENT_CORE, Invalid
 NAMES = ("keel-uring", "keel-epoll", "wrk", "h2load")
 SECONDS = 1  # Of a run: wrk and h2load know whole seconds only.
 OVERHEAD = 0.1
-PATIENCE = 30
 
 
 def missing(client, build):
@@ -39,7 +36,7 @@ def command(client, build, url, connections, folder):
             f"--json={folder}/report.json"
         ]
     if client == "wrk":
-        return ["wrk", "-t1", f"-c{connections}", f"-d{SECONDS}s", url]
+        return wrk.command(url, connections, SECONDS)
     return ["h2load", "--h1", "-t1", f"-c{connections}", "-D", str(SECONDS), url]
 
 
@@ -50,10 +47,7 @@ def counted(client, said, folder):
         load_client.check(report)
         return report["requests"], report["achieved"], report["client_busy_polling"] * SECONDS
     if client == "wrk":
-        found = re.search(r"(\d+) requests in", said), re.search(r"Requests/sec:\s*([\d.]+)", said)
-        if None in found or "Non-2xx" in said or "Socket errors" in said:
-            raise Invalid(f"wrk met errors, or said something else: {said.strip()[-300:]}")
-        return int(found[0].group(1)), float(found[1].group(1)), 0
+        return *wrk.counted(said), 0
     found = re.search(r"(\d+) succeeded, (\d+) failed", said)
     if found is None or int(found.group(2)):
         raise Invalid(f"h2load met errors, or said something else: {said.strip()[-300:]}")
@@ -66,25 +60,17 @@ def run(client, half, payload):
     with sides.running(half.side, work, half.build, payload) as server, tempfile.TemporaryDirectory() as folder:
         sides.check(server.port, work)
         arguments = command(client, half.build, f"http://127.0.0.1:{server.port}{work.path}", work.connections, folder)
-        idle, server_cpu, own = resources.cores_idle(), load_client.cpu_of(server.pid), load_client.children_cpu()
-        with resources.Wall() as wall:
-            try:
-                done = subprocess.run(arguments, capture_output=True, text=True, timeout=SECONDS + PATIENCE,
-                                      preexec_fn=lambda: os.sched_setaffinity(0, {CLIENT_CORE}))
-            except subprocess.TimeoutExpired:
-                raise Invalid(f"{client} had not ended {PATIENCE} s after its time") from None
-        used, server_cpu = load_client.children_cpu() - own, load_client.cpu_of(server.pid) - server_cpu
-        if done.returncode != 0:
-            raise Invalid(f"{client} ended with {sides.ending(done.returncode)}: {(done.stdout + done.stderr)[-300:]}")
-        count, rate, polled = counted(client, done.stdout, folder)
+        idle = resources.cores_idle()
+        said, wall, server_cpu, used = load_client.run_other(arguments, server, SECONDS)
+        idle = resources.cores_idle() - idle
+        count, rate, polled = counted(client, said, folder)
         sides.check(server.port, work)
     if not count:
         raise Invalid(f"{client}: no answer")
     return {
-        "rate": rate, "client_us": (used - polled) / count * 1e6, "server_utilisation": server_cpu / wall.seconds,
-        "client_utilisation": (used - polled) / wall.seconds,
-        "others_used": resources.others_used(wall.seconds,
-                                             resources.cores_idle() - idle, used, server_cpu)
+        "rate": rate, "client_us": (used - polled) / count * 1e6, "server_utilisation": server_cpu / wall,
+        "client_utilisation": (used - polled) / wall,
+        "others_used": resources.others_used(wall, idle, used, server_cpu)
     }
 
 

@@ -39,11 +39,7 @@ class Source:
 def run(command, folder):
     """CPU seconds of it and of what it starts. Invalid when it fails."""
     before = load_client.children_cpu()
-    done = subprocess.run(command, cwd=folder, env=os.environ | {"CCACHE_DISABLE": "1"}, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS_MAX)
-    if done.returncode != 0:
-        raise Invalid(f"{pathlib.Path(command[0]).name} ended with {sides.ending(done.returncode)}: "
-                      f"{done.stdout.strip()[-500:]}")
+    sides.output(command, SECONDS_MAX, cwd=folder, env=os.environ | {"CCACHE_DISABLE": "1"}, stdin=subprocess.DEVNULL)
     return load_client.children_cpu() - before
 
 
@@ -101,12 +97,6 @@ def measured(one, builds, settings, found, step=lambda: None):
     return {name: case for of_variant in cases.values() for name, case in of_variant.items()}
 
 
-def compared(a, b, target=None):
-    pairs = [{"a": {"cpu_s": left}, "b": {"cpu_s": right}, "repeated": 0, "disturbed": False}
-             for left, right in zip(a, b)]
-    return judge.compare(pairs, "cpu_s", target, judge.noise(pairs, "cpu_s"), itself=True)
-
-
 class Compile(Kind):
     name = "compile"
     keys = {"like": str, "cases": dict, "comparisons": list}
@@ -136,7 +126,7 @@ class Compile(Kind):
         found, cases = {}, one.cases
         try:
             cases = measured(one, {"": settings.build}, settings, found, step)
-        except (Invalid, subprocess.TimeoutExpired) as problem:
+        except Invalid as problem:
             results.refuse(result, one.id, problem)
         finally:
             values = {name: seconds for (_, name), seconds in found.items()}
@@ -145,7 +135,7 @@ class Compile(Kind):
                 result["values"].append(judge.value(name, case.what, "s", seconds, case.target))
             for row in one.comparisons:
                 if row.a in values and row.b in values:
-                    whole = compared(values[row.a], values[row.b], row.target)
+                    whole = judge.compare_rounds(values[row.a], values[row.b], "cpu_s", row.target)
                     result["comparisons"].append({"id": row.id, "a": row.a, "b": row.b, "work": "", **whole})
 
     def seconds_of_revisions(self, one, settings):
@@ -160,5 +150,6 @@ class Compile(Kind):
         finally:
             for name in dict.fromkeys(name for _, name in found):
                 if ("head", name) in found and ("base", name) in found:
+                    row = judge.compare_rounds(found["head", name], found["base", name], "cpu_s")
                     result["comparisons"].append({"id": f"{name}:cpu_s", "a": f"{name} of head", "b": f"{name} of base",
-                                                  "work": "", **compared(found["head", name], found["base", name])})
+                                                  "work": "", **row})

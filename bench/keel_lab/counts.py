@@ -7,9 +7,7 @@ is null, and the row says why.
 
 import contextlib
 import dataclasses
-import functools
 import json
-import os
 import pathlib
 import resource
 import socket
@@ -45,14 +43,8 @@ def instructions(settings, half, payload, counts=STEPPED):
             sides.prepare(server.port, half.work)
             traced = measure.client_command(settings, server, half.work, count=count, warmup=0)
             # On the server's core: each step is then a switch within it.
-            done = subprocess.run([str(stepper), str(server.pid), *traced],
-                                  capture_output=True,
-                                  text=True,
-                                  timeout=120,
-                                  preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
-        if done.returncode != 0:
-            raise Invalid(f"{half.name}, stepped: {done.stdout.strip()} {done.stderr.strip()}")
-        answer, steps = done.stdout.strip().split("\n")
+            said = sides.output([str(stepper), str(server.pid), *traced], 120, {SERVER_CORE})
+        answer, steps = said.strip().split("\n")
         seen.append((json.loads(answer)["requests"], int(steps)))
     (few, less), (many, more) = seen
     return (more - less) / (many - few)
@@ -92,27 +84,15 @@ def permit_descriptors(count):
 def connection_bytes(half, payload):
     """Memory that one more idle connection takes; None for work that has no such connection."""
     work = half.work
-    if work.https:
-        return secure_connection_bytes(half, payload)
-    if work.client == "bytes" and not work.churn:
-        connect = echoed
-    elif work.client == "lockstep" and work.method == "GET":
-        connect = functools.partial(answered, path=work.path.replace("{n}", "1"))
-    else:
+    echoes = work.client == "bytes" and not work.churn
+    if not (work.https or echoes or (work.client, work.method) == ("lockstep", "GET")):
         return None
     with sides.running(half.side, work, half.build, payload) as server:
         sides.prepare(server.port, work)
         permit_descriptors(work.idle + 1000)
-        return counters.connection_bytes(lambda: connect(server.port), server.resident_bytes, count=work.idle)
-
-
-def secure_connection_bytes(half, payload):
-    """The same, over TLS."""
-    work = half.work
-    with sides.running(half.side, work, half.build, payload) as server:
-        permit_descriptors(work.idle + 1000)
-        context = ssl.create_default_context(cafile=server.roots)
-        connect = functools.partial(answered, server.https_port, work.path, context)
+        context = ssl.create_default_context(cafile=server.roots) if work.https else None
+        port, path = server.https_port if work.https else server.port, work.path.replace("{n}", "1")
+        connect = lambda: echoed(port) if echoes else answered(port, path, context)
         return counters.connection_bytes(connect, server.resident_bytes, count=work.idle)
 
 

@@ -147,6 +147,12 @@ def compare(pairs, of, target=None, noise=None, waits=False, itself=False):
     }
 
 
+def compare_rounds(a, b, of, target=None, against_itself=None):
+    """The same of what needs no server: a value of each side in every round."""
+    pairs = [{"a": {of: left}, "b": {of: right}, "repeated": 0, "disturbed": False} for left, right in zip(a, b)]
+    return compare(pairs, of, target, against_itself or noise(pairs, of), itself=True)
+
+
 def bound(of, a, b, target):
     """A count of A against that of B. Counts have no interval."""
     ratio = a / b

@@ -6,12 +6,10 @@ the same side is loaded in a closed loop as well, which is what hides a server t
 """
 
 import dataclasses
-import os
 import statistics
-import subprocess
 import tempfile
 
-from keel_lab import judge, load_client, resources, results, sides, wrk
+from keel_lab import judge, load_client, results, sides, wrk
 from keel_lab.kind import OfSides, of_distributions
 from keel_lab.measure import payload_for
 from keel_lab.sides import Invalid
@@ -77,28 +75,14 @@ def of_wrk(half, duration, result):
         return results.skip(result, name, f"{wrk.missing()}: not found")
     with sides.running(half.side, work, half.build, payload_for(half, [])) as server:
         sides.check(server.port, work)
-        server_cpu, own = load_client.cpu_of(server.pid), load_client.children_cpu()
-        with resources.Wall() as wall:
-            url = f"http://127.0.0.1:{server.port}{work.path}"
-            said = run_wrk(wrk.command(url, work.connections, duration), duration)
-        server_cpu, own = load_client.cpu_of(server.pid) - server_cpu, load_client.children_cpu() - own
+        command = wrk.command(f"http://127.0.0.1:{server.port}{work.path}", work.connections, duration)
+        said, wall, server_cpu, own = load_client.run_other(command, server, duration)
         sides.check(server.port, work)
     found = wrk.read(said)
-    used = {"server_utilisation": server_cpu / wall.seconds, "client_utilisation": own / wall.seconds,
+    used = {"server_utilisation": server_cpu / wall, "client_utilisation": own / wall,
             "server_cpu_us_per_request": server_cpu / found["requests"] * 1e6}
     result["distributions"].append(
         distribution(name, half.name, f"{work.name}, wrk", found | used | {"offered": None, "errors": {}}))
-
-
-def run_wrk(command, duration):
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=duration + load_client.PATIENCE,
-                              preexec_fn=lambda: os.sched_setaffinity(0, {sides.CLIENT_CORE}))
-    except subprocess.TimeoutExpired:
-        raise Invalid(f"wrk had not ended {load_client.PATIENCE} s after its time") from None
-    if done.returncode != 0:
-        raise Invalid(f"wrk ended with {sides.ending(done.returncode)}: {(done.stdout + done.stderr)[-300:]}")
-    return done.stdout
 
 
 def capacity_of(half, keel, duration):

@@ -115,6 +115,14 @@ def children_cpu():
     return used.ru_utime + used.ru_stime
 
 
+def run_other(command, server, seconds):
+    """Another client, on the client's core: (what it prints, seconds that passed, the server's CPU, its own)."""
+    server_cpu, own = cpu_of(server.pid), children_cpu()
+    with resources.Wall() as wall:
+        said = sides.output(command, seconds + PATIENCE, {CLIENT_CORE})
+    return said, wall.seconds, cpu_of(server.pid) - server_cpu, children_cpu() - own
+
+
 def run(settings, server, work):
     """Of one load, and of what is beside it, what the light client would have said, and latencies."""
     keel = program(settings.build)

@@ -86,26 +86,26 @@ def client(settings, server, work, **more):
     return result
 
 
-def run_itself(half):
-    """A program that measures itself, as if it were a server without a client."""
-    idle, begin = resources.cores_idle(), time.monotonic()
+def itself(half):
+    """(command, environment) of a program that measures itself."""
     places = {"build": half.build, "engine": half.side.engine}
-    program, *arguments = sides.command(half.side, half.build, places)
     environment = os.environ | {name: sides.filled(value, places) for name, value in half.side.environment}
+    return [*sides.command(half.side, half.build, places), *half.work.arguments], environment
+
+
+def run_itself(half):
+    """The same as if it were a server without a client."""
+    idle, begin = resources.cores_idle(), time.monotonic()
+    command, environment = itself(half)
     try:
-        done = subprocess.run([program, *arguments, *half.work.arguments], env=environment, capture_output=True,
-                              text=True, timeout=60, preexec_fn=lambda: os.sched_setaffinity(0, {SERVER_CORE}))
-    except (OSError, subprocess.TimeoutExpired) as problem:
+        result = json.loads(sides.output(command, 60, {SERVER_CORE}, env=environment))
+    except (OSError, Invalid) as problem:
         raise Invalid(f"{half.name}: {problem}") from None
-    if done.returncode != 0:
-        raise Invalid(f"{half.name}: ended with {sides.ending(done.returncode)}; it said: {done.stderr.strip()[-500:]}")
-    result = json.loads(done.stdout)
-    wall = time.monotonic() - begin
+    wall, used = time.monotonic() - begin, result["whole_cpu"]
     return {key: result[key] for key in ("rss_kb",) if key in result} | {
         "ns": result["ns"], "rate": 1e9 / result["ns"], "cpu_us": result["ns"] / 1000, "samples": [],
-        "server_utilisation": result["whole_cpu"] / wall, "client_utilisation": 0.0,
-        "others_used": resources.others_used(wall,
-                                             resources.cores_idle() - idle, result["whole_cpu"])
+        "server_utilisation": used / wall, "client_utilisation": 0.0,
+        "others_used": resources.others_used(wall, resources.cores_idle() - idle, used)
     }
 
 
@@ -163,7 +163,7 @@ def run(settings, half, payload=b"", count_allocations=False, look=None, samples
         if look:
             result["looks"] = (before, look(server))
         sides.check(server.port, work)
-        result |= {"rss_kb": server.rss_kb(), "start_ms": server.start_ms, "samples": watch.samples}
+        result |= {"rss_kb": server.resident_bytes() // 1024, "start_ms": server.start_ms, "samples": watch.samples}
     try:
         check_log(half, server, result)
         check_rows(half, server, rows, result)

@@ -9,7 +9,6 @@ import dataclasses
 import json
 import os
 import re
-import subprocess
 
 from keel_lab import judge, peers, results, sides
 from keel_lab.kind import Kind
@@ -45,11 +44,7 @@ def path_of(program, build):
 
 
 def listed(path):
-    done = subprocess.run([path, "--benchmark_list_tests=true"], capture_output=True, text=True, timeout=60)
-    if done.returncode != 0:
-        raise Invalid(
-            f"{path} lists no benchmarks: {sides.ending(done.returncode)}; it said: {done.stderr.strip()[-300:]}")
-    return done.stdout.split("\n")
+    return sides.output([path, "--benchmark_list_tests=true"], 60).split("\n")
 
 
 def chosen(case, names):
@@ -77,15 +72,9 @@ def value_of(case, row):
 def run_round(path, benchmarks, cores):
     """{benchmark: its row} of one repetition of each."""
     wanted = "|".join(f"^{re.escape(name)}$" for name in benchmarks)
-    done = subprocess.run(
-        [path, f"--benchmark_filter={wanted}", f"--benchmark_min_time={SECONDS_EACH}", "--benchmark_format=json"],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        preexec_fn=lambda: os.sched_setaffinity(0, cores))
-    if done.returncode != 0:
-        raise Invalid(f"{path}: {sides.ending(done.returncode)}; it said: {done.stderr.strip()[-300:]}")
-    return {row["name"]: row for row in json.loads(done.stdout)["benchmarks"]}
+    options = (f"--benchmark_filter={wanted}", f"--benchmark_min_time={SECONDS_EACH}", "--benchmark_format=json")
+    said = sides.output([path, *options], 300, cores)
+    return {row["name"]: row for row in json.loads(said)["benchmarks"]}
 
 
 def rounds_of(settings):
@@ -137,10 +126,6 @@ class Rounds:
         self._turns += 1
 
 
-def as_pairs(a, b):
-    return [{"a": {"ns": left}, "b": {"ns": right}, "repeated": 0, "disturbed": False} for left, right in zip(a, b)]
-
-
 def unit_of(case):
     """A counter's own, where it is not nanoseconds."""
     return {} if case.unit == "ns" else {"unit": case.unit}
@@ -160,8 +145,7 @@ def publish(experiment, values, result):
     for one in experiment.comparisons:
         if one.a in values and one.b in values:
             a, b = experiment.cases[one.a], experiment.cases[one.b]
-            pairs = as_pairs(values[one.a], values[one.b])
-            row = judge.compare(pairs, "ns", one.target, judge.noise(pairs, "ns"), itself=True)
+            row = judge.compare_rounds(values[one.a], values[one.b], "ns", one.target)
             if row:
                 whole = {"id": one.id, "a": one.a, "b": one.b, "work": a.benchmark, **row, **unit_of(a), **label(a, b)}
                 result["comparisons"].append(whole)
@@ -214,7 +198,7 @@ class Micro(Kind):
             for _ in range(rounds_of(settings)):
                 rounds.run()
                 step()
-        except (Invalid, subprocess.TimeoutExpired) as problem:
+        except Invalid as problem:
             results.refuse(result, one.id, problem)
         finally:
             publish(one, {case: found for (_, case), found in values.items()}, result)
@@ -240,6 +224,6 @@ class Micro(Kind):
                 if ratios := [left / right for left, right in zip(again[:count], base[:count]) if right]:
                     spread = judge.spread(ratios)
                     noise = {key: spread[key] for key in ("low", "high")}
-                    row = judge.compare(as_pairs(head[:count], base[:count]), "ns", None, noise, itself=True)
+                    row = judge.compare_rounds(head[:count], base[:count], "ns", None, noise)
                     sides_of = {"a": f"{name} of head", "b": f"{name} of base", "work": case.benchmark}
                     result["comparisons"].append({"id": f"{name}:ns", **sides_of, **row})

@@ -59,9 +59,7 @@ def alone(one, name, build, seconds):
     half = half_of(one, name, build)
     if half.work.client != "itself":
         return None
-    places = {"build": half.build, "engine": half.side.engine}
-    environment = {key: sides.filled(value, places) for key, value in half.side.environment}
-    return [*sides.command(half.side, half.build, places), *half.work.arguments], environment
+    return measure.itself(half)
 
 
 def output(*command, environment=None, text=None):

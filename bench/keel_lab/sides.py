@@ -186,12 +186,6 @@ class Server:
         """Of its log so far, those that name the work's path."""
         return lines_with(self.log, work.path.partition("{n}")[0])
 
-    def rss_kb(self):
-        for line in pathlib.Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmRSS:"):
-                return int(line.split()[1])
-        return 0
-
     def resident_bytes(self):
         """Exact, unlike VmRSS, which may lag behind by some pages for each core."""
         for line in pathlib.Path(f"/proc/{self.pid}/smaps_rollup").read_text().splitlines():
@@ -210,13 +204,24 @@ def keel(build):
 
 def make_certificate(build, folder):
     """service.pem and root.pem, for 127.0.0.1: ECDSA with P-256. Invalid where keel is not built."""
-    done = subprocess.run([keel(build), "cert", "--dir", folder], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Invalid(f"keel cert ended with {ending(done.returncode)}: {done.stderr.strip()[-300:]}")
+    output([keel(build), "cert", "--dir", folder], START_SECONDS_MAX)
 
 
 def ending(code):
     return f"signal {signal.Signals(-code).name}" if code < 0 else f"code {code}"
+
+
+def output(command, seconds, cores=CORES, **more):
+    """What a program prints. Invalid with the last that it said when it fails, or has not ended in time."""
+    name = pathlib.Path(command[0]).name
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=seconds,
+                              preexec_fn=lambda: os.sched_setaffinity(0, cores), **more)
+    except subprocess.TimeoutExpired:
+        raise Invalid(f"{name} had not ended after {seconds:g} s") from None
+    if done.returncode != 0:
+        raise Invalid(f"{name} ended with {ending(done.returncode)}: {(done.stdout + done.stderr).strip()[-500:]}")
+    return done.stdout
 
 
 def wait_for_answer(process, port, path, seconds=START_SECONDS_MAX):

@@ -16,6 +16,7 @@ LINE = re.compile(r"^ +(\d+(?:\.\d+)?)% +([\d.]+)(us|ms|s|m|h)$", re.MULTILINE)
 LONGEST = re.compile(r"^ +Latency +\S+ +\S+ +([\d.]+)(us|ms|s|m|h) ", re.MULTILINE)
 DONE = re.compile(r"(\d+) requests in ")
 RATE = re.compile(r"Requests/sec: +([\d.]+)")
+WRONG = "wrk met errors, or said something else: "
 
 
 def missing():
@@ -28,17 +29,24 @@ def command(url, connections, seconds):
     return [PROGRAM, "--latency", "-t1", f"-c{connections}", f"-d{math.ceil(seconds)}s", url]
 
 
+def counted(said):
+    """(requests answered, per second). Invalid when it met errors or says something else."""
+    done, rate = DONE.search(said), RATE.search(said)
+    if None in (done, rate) or "Non-2xx" in said or "Socket errors" in said:
+        raise Invalid(WRONG + said.strip()[-300:])
+    return int(done[1]), float(rate[1])
+
+
 def read(said):
-    """{requests, achieved, latency: {unit, count, percentiles, cdf}}. Invalid when it met errors or says something
-    else."""
-    done, rate, longest = DONE.search(said), RATE.search(said), LONGEST.search(said)
+    """{requests, achieved, latency: {unit, count, percentiles, cdf}}. Invalid as above."""
+    (requests, rate), longest = counted(said), LONGEST.search(said)
     percentiles = {f"{float(name):g}": us(number, unit) for name, number, unit in LINE.findall(said)}
-    if None in (done, rate, longest) or not percentiles or "Non-2xx" in said or "Socket errors" in said:
-        raise Invalid(f"wrk met errors, or said something else: {said.strip()[-300:]}")
+    if longest is None or not percentiles:
+        raise Invalid(WRONG + said.strip()[-300:])
     percentiles["max"] = us(*longest.groups())
     return {
-        "requests": int(done.group(1)), "achieved": float(rate.group(1)), "latency": {
-            "unit": "us", "count": int(done.group(1)), "percentiles": percentiles,
+        "requests": requests, "achieved": rate, "latency": {
+            "unit": "us", "count": requests, "percentiles": percentiles,
             "cdf": [[value, 1 if name == "max" else float(name) / 100] for name, value in percentiles.items()],
             "from": "sent, corrected by wrk"
         }
