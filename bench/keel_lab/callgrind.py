@@ -48,10 +48,8 @@ def dump(folder, pid):
     folder = pathlib.Path(folder)
     before = set(folder.glob("callgrind.*"))
     try:
-        done = subprocess.run(["vgdb", f"--vgdb-prefix={folder}/vgdb", f"--pid={pid}", "dump"],
-                              capture_output=True,
-                              text=True,
-                              timeout=SECONDS)
+        done = subprocess.run(["vgdb", f"--vgdb-prefix={folder}/vgdb", f"--pid={pid}", "dump"], capture_output=True,
+                              text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
         raise NotCounted(f"callgrind did not answer within {SECONDS} s") from None
     made = set(folder.glob("callgrind.*")) - before

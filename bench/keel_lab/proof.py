@@ -74,6 +74,14 @@ class Connection:
                 raise Wrong(f"{what}: {name} {got!r}, not {right!r}")
         return answer[2]
 
+    def expect_json(self, what, status):
+        """What the next answer has in its body."""
+        body = self.expect(what, status, "application/json")
+        try:
+            return json.loads(body)
+        except ValueError:
+            raise Wrong(f"{what}: not JSON: {body!r}") from None
+
     def is_silent(self):
         """Whether nothing more comes within a moment."""
         self.socket.settimeout(0.05)
@@ -121,13 +129,9 @@ def prove_postgres(port, seconds=SECONDS):
         connection.expect("/plaintext", 200, "text/plain", b"Hello, World!")
         for number in (1, 10_000, 1):
             connection.send(f"/users/{number}")
-            body = connection.expect(f"user {number}", 200, "application/json")
-            try:
-                found = json.loads(body)
-            except ValueError:
-                raise Wrong(f"user {number}: not JSON: {body!r}") from None
+            found = connection.expect_json(f"user {number}", 200)
             if found != {"id": number, "name": f"user{number:012}", "email": f"user{number}@example.com"}:
-                raise Wrong(f"user {number}: another user: {body!r}")
+                raise Wrong(f"user {number}: another user: {found}")
         connection.send("/users/10001")
         connection.expect("a user who does not exist", 404)
         connection.post("/visits", {"page": "/welcome", "at": 1})
@@ -136,13 +140,9 @@ def prove_postgres(port, seconds=SECONDS):
 
 def user(connection, what, status, given):
     """The members of the answer."""
-    body = connection.expect(what, status, "application/json")
-    try:
-        found = json.loads(body)
-    except ValueError:
-        raise Wrong(f"{what}: not JSON: {body!r}") from None
+    found = connection.expect_json(what, status)
     if not isinstance(found, dict) or set(found) != MEMBERS:
-        raise Wrong(f"{what}: not the members of a user: {body!r}")
+        raise Wrong(f"{what}: not the members of a user: {found}")
     if not isinstance(found["id"], int) or found != found | given | {"age": None}:
-        raise Wrong(f"{what}: another user: {body!r}")
+        raise Wrong(f"{what}: another user: {found}")
     return found

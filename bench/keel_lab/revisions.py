@@ -218,9 +218,7 @@ def main(arguments):
     parser.add_argument("head", help="another")
     parser.add_argument("--gate", type=gate_of, default=0.05, help="how much worse is too much (5%%)")
     parser.add_argument("--experiment", action="append", metavar="ID", help=f"repeatable ({', '.join(WHAT)})")
-    parser.add_argument("--profile",
-                        choices=list(runner.PROFILES),
-                        default="quick",
+    parser.add_argument("--profile", choices=list(runner.PROFILES), default="quick",
                         help="length of the windows (quick)")
     run.add_settings(parser)
     options = parser.parse_args(arguments)

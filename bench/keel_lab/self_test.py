@@ -14,9 +14,7 @@ def main(arguments):
     global BUILD
     parser = argparse.ArgumentParser(prog="bench/lab self-test", description=SUMMARY)
     folder = pathlib.Path(__file__).resolve().parent
-    parser.add_argument("--build",
-                        type=pathlib.Path,
-                        default=folder.parents[1] / "build/release",
+    parser.add_argument("--build", type=pathlib.Path, default=folder.parents[1] / "build/release",
                         help="where the clients were built")
     parser.add_argument("--only", metavar="TEXT", help="only tests whose name contains TEXT")
     options = parser.parse_args(arguments)

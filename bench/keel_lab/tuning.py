@@ -1,6 +1,5 @@
 """Recommendations with our verdict: bench/tuning.yaml and the dated results make the table of docs/tuning.md."""
 
-import dataclasses
 import pathlib
 
 from keel_lab import claims, experiment
@@ -15,20 +14,8 @@ KEYS = {"says": str, "source": str, "experiment": str, "value": str, "more is be
         "not comparable": str, "note": str}
 
 
-@dataclasses.dataclass
-class Row:
-    says: str
-    source: str
-    experiment: str
-    value: str
-    more_is_better: bool
-    open: str
-    incomparable: str
-    note: str
-
-
 def read(path=FILE, experiments=None):
-    """The rows. Mistakes when one is wrong or names what does not exist."""
+    """The rows, as the file has them. Mistakes when one is wrong or names what does not exist."""
     experiments = experiment.read_all() if experiments is None else experiments
     file = File(path, pathlib.Path(path).read_text(encoding="utf-8"))
     rows = []
@@ -44,24 +31,24 @@ def read(path=FILE, experiments=None):
             file.wrong((number, "experiment"), f"no experiment {name}: bench/lab list has them all")
         elif name and not claims.is_there(spec.get("value", ""), claims.figures_of(experiments[name])):
             file.wrong((number, "value"), f"experiment {name} gives no {spec.get('value')}")
-        rows.append(Row(spec["says"], spec["source"], name, spec.get("value", ""), spec.get("more is better", False),
-                        spec.get("open", ""), spec.get("not comparable", ""), spec.get("note", "")))
+        rows.append(spec)
     file.finish()
     return rows
 
 
 def verdict(row, results):
     """What the dated results say of a recommendation."""
-    if row.incomparable:
-        return f"not comparable: {row.incomparable}"
-    if row.open:
-        return f"open: waits for {row.open}"
-    one = results.get(row.experiment)
+    if "not comparable" in row:
+        return f"not comparable: {row['not comparable']}"
+    if "open" in row:
+        return f"open: waits for {row['open']}"
+    name, value = row["experiment"], row["value"]
+    one = results.get(name)
     if one is None or not one.complete:
-        return f"open: waits for a dated result of {row.experiment}"
-    found = one.rows.get(row.value)
+        return f"open: waits for a dated result of {name}"
+    found = one.rows.get(value)
     if found is None:
-        return f"open: waits for a dated result of {row.experiment} with {row.value}"
+        return f"open: waits for a dated result of {name} with {value}"
     ratio = f"{found.median:.3f} ({found.low:.3f} – {found.high:.3f})"
     if found.oversubscribed:
         ratio += f", oversubscribed: {found.oversubscribed}"
@@ -71,14 +58,16 @@ def verdict(row, results):
     noise = max(high - 1, 1 / low - 1, 0)
     if found.low <= 1 <= found.high or abs(max(found.median, 1) / min(found.median, 1) - 1) < noise:
         return f"no difference seen: {ratio}"
-    return f"{'helps' if (found.median > 1) == row.more_is_better else 'hurts'}: {ratio}"
+    helps = (found.median > 1) == row.get("more is better", False)
+    return f"{'helps' if helps else 'hurts'}: {ratio}"
 
 
 def table(rows, results):
     lines = ["| recommendation | source | experiment | verdict |", "|---|---|---|---|"]
     for row in rows:
-        said = verdict(row, results) + (f". {row.note[0].upper()}{row.note[1:]}" if row.note else "")
-        cells = [row.says, row.source, f"`{row.experiment}`" if row.experiment else "–", said]
+        note, name = row.get("note"), row.get("experiment")
+        said = verdict(row, results) + (f". {note[0].upper()}{note[1:]}" if note else "")
+        cells = [row["says"], row["source"], f"`{name}`" if name else "–", said]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

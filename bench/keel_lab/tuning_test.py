@@ -100,7 +100,7 @@ class TheDocument(unittest.TestCase):
         self.assertEqual(len(documents.check("docs/other.md", text, {})), 2)
 
     def test_names_a_recommendation_for_each_part_of_the_sources(self):
-        sources = " ".join(row.source for row in tuning.read())
+        sources = " ".join(row["source"] for row in tuning.read())
         for part in (
             "thread pool sizing",
             "custom allocators",
