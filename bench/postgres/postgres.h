@@ -45,16 +45,16 @@ class Usage {
   bool has_begun() const noexcept { return has_begun_; }
   void begin() noexcept {
     has_begun_ = true;
+    server_ns_ = server_cpu_ns();  // Allocates.
     allocations_ = internal::allocations();
-    server_ns_ = server_cpu_ns();
     cpu_ns_ = ns(CLOCK_PROCESS_CPUTIME_ID);
     clock_ns_ = ns(CLOCK_MONOTONIC);
   }
   void end() noexcept {
     clock_ns_ = ns(CLOCK_MONOTONIC) - clock_ns_;
     cpu_ns_ = ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns_;
-    server_ns_ = server_cpu_ns() - server_ns_;
     allocations_ = internal::allocations() - allocations_;
+    server_ns_ = server_cpu_ns() - server_ns_;
   }
   void report(benchmark::State& state) const {
     const auto all = static_cast<double>(statements_);
