@@ -593,7 +593,8 @@ class Maker {
       if (facets.values) values = facets.values;
     }
     member.must_come = is_required && !is_read_only;
-    if (initial != nullptr) {
+    const bool has_null = type->is_nullable || type->shape == Shape::Any;
+    if (initial != nullptr && (!initial->is(Kind::Null) || has_null)) {
       member.presence = Presence::Default;
       member.initialiser = state_.literal_of(*type, *initial);
       return !member.initialiser.empty();

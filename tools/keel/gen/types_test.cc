@@ -138,6 +138,18 @@ TEST(Types, a_circular_all_of_and_a_pattern_with_look_around_are_errors_before) 
   EXPECT_TRUE(pattern[0].find("uses look-around") != std::string::npos) << pattern[0];
 }
 
+TEST(Types, nullable_and_a_default_of_null_change_nothing_where_null_is_not_allowed) {
+  const std::string plain = output_of(head +
+                                      "    A: {type: object, required: [y], properties: {x: {type: integer}, "
+                                      "y: {type: string}}}\n")
+                                .header;
+  EXPECT_NE(plain.find("  std::optional<std::int64_t> x{};\n  std::string y;\n"), plain.npos) << plain;
+  EXPECT_EQ(output_of(head + "    A: {type: object, required: [y], properties: {x: {type: integer, default: null}, "
+                             "y: {type: string, nullable: true}}}\n")
+                .header,
+            plain);
+}
+
 TEST(Types, a_default_that_has_no_form_in_cpp_is_an_error) {
   EXPECT_EQ(
       output_of(head + "    A: {type: object, properties: {x: {type: string, format: uuid, default: no}}}\n"

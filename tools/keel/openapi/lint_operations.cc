@@ -67,8 +67,11 @@ class OperationCheck {
       const auto [known, is_new] = ids_.emplace(id->text, id);
       if (!is_new)
         problems_.error(*id, "the operationId " + quoted(id->text) + " is taken: " + place_of(*known->second));
-    } else {
+    } else if (!is_sent(operation)) {
       problems_.warning(operation, "the operation has no operationId: nothing can call it by a name");
+    }
+    if (const Node* const callbacks = operation.find("callbacks", Kind::Map); callbacks != nullptr) {
+      problems_.warning(*callbacks, "no code is generated for 'callbacks': send these requests with an http::Client");
     }
     const Node* const body = operation.find("requestBody");
     if (body != nullptr &&
@@ -120,6 +123,14 @@ class OperationCheck {
   }
 
  private:
+  // Whether the service sends the request: the operation is in 'webhooks' or 'callbacks'.
+  static bool is_sent(const Node& operation) {
+    for (const Node* node = operation.parent; node != nullptr; node = node->parent) {
+      if (node->key == "callbacks" || node->key == "webhooks") return true;
+    }
+    return false;
+  }
+
   bool check_path(const Node& item) {
     const Template parsed = parse_template(item.key);
     if (!parsed.problem.empty()) {
@@ -226,6 +237,10 @@ void check_operations(const Document& document, const std::vector<Object>& objec
     if (role == Role::Operation) operations.push_back(node);
     const bool is_of_paths = node->parent != nullptr && node->parent->key == "paths";
     if (role == Role::PathItem && !is_of_paths) check.check_item(*node, nullptr);
+  }
+  const Node* const webhooks = document.root().find("webhooks", Kind::Map);
+  if (webhooks != nullptr && !webhooks->children.empty()) {
+    problems.warning(*webhooks, "no code is generated for 'webhooks': send these requests with an http::Client");
   }
   for (const Node* const operation : operations) {
     check.check_operation(*operation);

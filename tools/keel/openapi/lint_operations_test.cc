@@ -174,5 +174,23 @@ TEST(LintOperations, a_link_leads_to_an_operation) {
                    "(#/paths/~1pets/get/responses/200/links/c)"}));
 }
 
+TEST(LintOperations, requests_that_the_service_sends_have_no_code_and_need_no_operation_id) {
+  EXPECT_EQ(
+      lint_of("openapi: 3.1.0\n"
+              "info: {title: Shop, version: '1'}\n"
+              "paths:\n"
+              "  /pets:\n"
+              "    post:\n"
+              "      operationId: addPet\n"
+              "      callbacks: {added: {'{$request.query.url}': {post: {responses: {'204': {description: fine}}}}}}\n"
+              "      responses: {'204': {description: fine}}\n"
+              "webhooks:\n"
+              "  low: {post: {responses: {'204': {description: fine}}}}\n"),
+      (Lines{"api.yaml:7:7: warning: no code is generated for 'callbacks': send these requests with an http::Client "
+             "(#/paths/~1pets/post/callbacks)",
+             "api.yaml:9:1: warning: no code is generated for 'webhooks': send these requests with an http::Client "
+             "(#/webhooks)"}));
+}
+
 }  // namespace
 }  // namespace keel::openapi::lint_operations_test

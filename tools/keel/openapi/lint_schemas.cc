@@ -65,6 +65,10 @@ class SchemaCheck {
   void check_values(const Node& schema) {
     if (const Node* const value = schema.find("default")) {
       for (Misfit& misfit : instances_.misfits(schema, *value)) {
+        if (value->is(Kind::Null)) {  // Many tools write it where there is no default.
+          problems_.warning(*value, "the default null is ignored: its schema does not allow null");
+          break;
+        }
         problems_.error(*misfit.at, "the default does not fit its schema: " + std::move(misfit.text));
       }
     }

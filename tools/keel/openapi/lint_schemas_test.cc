@@ -67,6 +67,18 @@ TEST(LintSchemas, a_default_that_does_not_fit_is_an_error) {
                    "(#/components/schemas/Pet/default)"}));
 }
 
+TEST(LintSchemas, a_default_null_that_does_not_fit_is_a_warning) {
+  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
+                    "info: {title: Shop, version: '1'}\n"
+                    "components:\n"
+                    "  schemas:\n"
+                    "    Pet:\n"
+                    "      {type: object, properties: {a: {type: integer, default: null}, b: {type: [integer, 'null'], "
+                    "default: null}}}\n"),
+            (Lines{"api.yaml:6:54: warning: the default null is ignored: its schema does not allow null "
+                   "(#/components/schemas/Pet/properties/a/default)"}));
+}
+
 TEST(LintSchemas, an_example_that_does_not_fit_is_a_warning) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"

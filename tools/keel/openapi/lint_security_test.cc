@@ -93,5 +93,18 @@ TEST(LintSecurity, a_variable_of_a_server_is_declared) {
           "api.yaml:6:4: error: the URL '/{a' has a '{' without a '}' (#/servers/2/url)"}));
 }
 
+TEST(LintSecurity, scopes_of_a_scheme_that_has_none_in_3_0_are_a_warning) {
+  const std::string paths =
+      "info: {title: Shop, version: '1'}\n"
+      "paths: {/pets: {get: {operationId: pets, security: [{token: [read]}], responses: {'204': {description: "
+      "fine}}}}}\n"
+      "components: {securitySchemes: {token: {type: http, scheme: bearer}}}\n";
+  EXPECT_EQ(lint_of("openapi: 3.1.0\n" + paths), Lines());
+  EXPECT_EQ(
+      lint_of("openapi: 3.0.3\n" + paths),
+      (Lines{"api.yaml:3:54: warning: scopes of 'token', which is of the type 'http': in OpenAPI 3.0 only oauth2 and "
+             "openIdConnect have some; they are passed on as in 3.1 (#/paths/~1pets/get/security/0/token)"}));
+}
+
 }  // namespace
 }  // namespace keel::openapi::lint_security_test

@@ -116,19 +116,30 @@ class Walk {
                                  suggestion(child.key, names));
     } else if ((field->flags & Field::Unsupported) != 0) {
       problems_.error(child, quoted(child.key) + " is not supported");
+    } else if (role == Role::Schema && child.key == "nullable" && !is_30()) {
+      warn_of_nullable(node, child);
     } else if (!field->is_in(document_.version())) {
       problems_.error(child, quoted(child.key) + " is part of " + (is_30() ? "OpenAPI 3.1" : "OpenAPI 3.0") +
                                  ", and this document is " + std::string(document_.version_text()) +
-                                 (child.key == "nullable" ? ": write type: [" + first_type(node) + ", \"null\"]"
-                                  : child.key == "const"  ? ": write an enum with one value"
-                                                          : ""));
+                                 (child.key == "const" ? ": write an enum with one value" : ""));
     } else {
       check_form(node, child, *field);
     }
   }
-  static std::string first_type(const Node& node) {
-    const std::string_view type = node.string("type");
-    return type.empty() ? "…" : std::string(type);
+  // JSON Schema 2020-12 ignores it like any keyword that it does not know. Many documents of 3.1 still have it.
+  void warn_of_nullable(const Node& node, const Node& child) {
+    const Node* const type = node.find("type");
+    const bool is_in_type =
+        type != nullptr && std::any_of(type->children.begin(), type->children.end(),
+                                       [](const Node* one) { return one->is(Kind::String) && one->text == "null"; });
+    std::string todo = "remove it";
+    if (child.is_true() && !is_in_type && type != nullptr && type->is(Kind::String)) {
+      todo = "to allow null, write type: [" + std::string(type->text) + ", \"null\"]";
+    } else if (child.is_true() && !is_in_type) {
+      todo = "to allow null, add \"null\" to the types";
+    }
+    problems_.warning(child, "'nullable' is ignored: it is part of OpenAPI 3.0, and this document is " +
+                                 std::string(document_.version_text()) + ": " + todo);
   }
 
   bool expect(const Node& child, bool is_right, std::string_view what) {
@@ -165,6 +176,11 @@ class Walk {
         }
         return;
       case Form::AnyList:
+        if (child.key == "examples" && !child.is(Kind::List)) {
+          problems_.warning(child, "'examples' is ignored: it is " + std::string(to_string(child.kind)) +
+                                       ", and a schema has an array of examples");
+          return;
+        }
         if (expect(child, child.is(Kind::List), "an array") && child.key == "enum" && child.children.empty()) {
           problems_.error(child, "'enum' is empty: no value could be right");
         }
@@ -327,6 +343,8 @@ class Walk {
       normalise_nullable(node);
       normalise_bound(node, "minimum", "exclusiveMinimum");
       normalise_bound(node, "maximum", "exclusiveMaximum");
+    } else if (const Node* const nullable = std::as_const(node).find("nullable")) {
+      remove(node, nullable);
     }
     if (Node* const example = node.find("example"); example != nullptr && node.find("examples") == nullptr) {
       Node& examples = add(node, *example, "examples", Kind::List);

@@ -109,18 +109,49 @@ TEST(Structure, a_keyword_of_another_version_is_an_error) {
                    "with one value (#/components/schemas/Pet/const)"}));
 }
 
-TEST(Structure, nullable_is_no_keyword_of_3_1) {
+TEST(Structure, nullable_is_ignored_in_3_1_with_a_warning) {
+  const std::string head =
+      "openapi: 3.1.0\n"
+      "info: {title: Shop, version: '1'}\n"
+      "components:\n"
+      "  schemas:\n"
+      "    Pet:\n";
+  const auto warning = [](std::string_view position, std::string_view todo) {
+    return Lines{"api.yaml:6:" + std::string(position) +
+                 ": warning: 'nullable' is ignored: it is part of OpenAPI 3.0, and this document is 3.1.0: " +
+                 std::string(todo) + " (#/components/schemas/Pet/nullable)"};
+  };
+  EXPECT_EQ(lint_of(head + "      {type: string, nullable: true}\n"),
+            warning("22", "to allow null, write type: [string, \"null\"]"));
+  EXPECT_EQ(lint_of(head + "      {type: [string, integer], nullable: true}\n"),
+            warning("33", "to allow null, add \"null\" to the types"));
+  EXPECT_EQ(lint_of(head + "      {nullable: true}\n"), warning("8", "to allow null, add \"null\" to the types"));
+  EXPECT_EQ(lint_of(head + "      {type: [string, 'null'], nullable: true}\n"), warning("32", "remove it"));
+  EXPECT_EQ(lint_of(head + "      {type: string, nullable: false}\n"), warning("22", "remove it"));
+  EXPECT_EQ(lint_of(head + "      {type: string, nullable: 'yes'}\n"), warning("22", "remove it"));
+}
+
+TEST(Structure, examples_of_a_schema_that_are_no_array_are_ignored_with_a_warning) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"
                     "components:\n"
                     "  schemas:\n"
                     "    Pet:\n"
-                    "      {type: string, nullable: true, exclusiveMinimum: true}\n"),
-            (Lines{"api.yaml:6:22: error: 'nullable' is part of OpenAPI 3.0, and this document is 3.1.0: write type: "
-                   "[string, \"null\"] (#/components/schemas/Pet/nullable)",
-                   "api.yaml:6:38: error: 'exclusiveMinimum' is a boolean: expected a number in OpenAPI 3.1 "
+                    "      {type: string, examples: {rex: {value: Rex}}}\n"),
+            (Lines{"api.yaml:6:22: warning: 'examples' is ignored: it is an object, and a schema has an array of "
+                   "examples (#/components/schemas/Pet/examples)"}));
+}
+
+TEST(Structure, a_boolean_exclusive_minimum_is_an_error_in_3_1) {
+  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
+                    "info: {title: Shop, version: '1'}\n"
+                    "components:\n"
+                    "  schemas:\n"
+                    "    Pet:\n"
+                    "      {type: string, exclusiveMinimum: true}\n"),
+            (Lines{"api.yaml:6:22: error: 'exclusiveMinimum' is a boolean: expected a number in OpenAPI 3.1 "
                    "(#/components/schemas/Pet/exclusiveMinimum)",
-                   "api.yaml:6:38: warning: 'exclusiveMinimum' has no effect: the type is \"string\", not number "
+                   "api.yaml:6:22: warning: 'exclusiveMinimum' has no effect: the type is \"string\", not number "
                    "(#/components/schemas/Pet/exclusiveMinimum)"}));
 }
 
