@@ -25,7 +25,7 @@ struct Listener::State {
   // room, and the io_uring accept starts only when none is left. With a shared socket, each listener accepts the
   // connections that it is woken for.
   void listen() noexcept {
-    if (accept.pending || retry.is_running() || failed()) return;
+    if (accept.pending || retry.is_running() || failed() || is_stopped) return;
     int fd = accept.shared ? -1 : 0;
     while (fd >= 0 && waiting.size() < accepted_waiting_max) {
       fd = engine.try_accept(accept.fd);
@@ -46,6 +46,8 @@ struct Listener::State {
     } else if (orphaned) {
       free();
       return;
+    } else if (is_stopped) {
+      final_result = -ESHUTDOWN;
     } else if (io::is_exhaustion(-result)) {
       loop.start_timer(retry, loop.now() + retry_pause);
       return;
@@ -56,6 +58,13 @@ struct Listener::State {
     } else {
       final_result = result;
     }
+    wake_taker();
+  }
+  void stop() noexcept {
+    is_stopped = true;
+    loop.stop_timer(retry);
+    if (accept.pending) return engine.cancel(accept);
+    final_result = -ESHUTDOWN;
     wake_taker();
   }
   void free() noexcept {
@@ -74,6 +83,7 @@ struct Listener::State {
   Accept* taker = nullptr;
   int final_result = 0;
   bool orphaned = false;
+  bool is_stopped = false;
 };
 
 Result<Listener> Listener::bind(const Address& address, const io::ListenOptions& options) {
@@ -99,6 +109,9 @@ Listener::~Listener() {
 }
 
 Listener::Accept Listener::accept() noexcept { return Accept(*state_); }
+void Listener::stop() noexcept {
+  if (!state_->is_stopped) state_->stop();
+}
 int Listener::native_handle() const noexcept { return state_->accept.fd; }
 Address Listener::address() const noexcept { return state_->engine.local_address(state_->accept.fd); }
 
@@ -120,6 +133,7 @@ void Listener::Accept::cancel(Leaf& leaf) noexcept {
 
 Result<Stream> Listener::Accept::take() noexcept {
   if (cancelled_) return fail(Code::Cancelled, "accept was cancelled");
+  if (state_.waiting.empty() && state_.is_stopped) return fail(Code::Unavailable, "the listener was stopped");
   if (state_.waiting.empty()) return Error::from_errno("accept", -state_.final_result);
   const int fd = state_.waiting.front();
   state_.waiting.pop_front();

@@ -6,7 +6,8 @@
 //
 // Errors:    bind: AlreadyExists when the address is in use, PermissionDenied, InvalidArgument. accept: retries what is
 //            transient; when descriptors or memory run out it waits 50 ms and tries again.
-// Ownership: owns its descriptor. Accepted connections that no accept() has returned are closed with it.
+//            After stop(): Unavailable, once there is no connection left that has come before.
+// Ownership: owns its descriptor. Accepted connections that no accept() has returned are closed with it: stop() first.
 // Memory:    up to 256 connections wait here to be taken; then no more are accepted until none waits, and the others
 //            stay in the kernel's queue, whose length is ListenOptions::backlog. On io_uring the kernel passes all
 //            connections of one event-loop iteration together: a burst may exceed the 256, at most by the backlog.
@@ -39,6 +40,9 @@ class Listener {
 
   // The next connection.
   [[nodiscard]] Accept accept() noexcept;
+  // Takes no more connections from the system: those that wait there remain for others who listen on the same socket,
+  // or end with it. accept() still returns each that has been taken already, and then fails.
+  void stop() noexcept;
   // The address on which it listens, with the port that the system chose for port 0.
   Address address() const noexcept;
   // Its descriptor, for getsockopt and setsockopt, and to be duplicated or inherited. The listener closes it, and only

@@ -218,6 +218,38 @@ TEST_P(Listeners, close_what_was_accepted_and_not_taken) {
   for (Stream& client : clients) EXPECT_EQ(*run(hear(client)), "");
 }
 
+// Another process may go on with the socket: what has been taken from it would be lost.
+TEST_P(Listeners, give_what_they_have_taken_before_they_were_stopped) {
+  Listener listener = listen();
+  std::vector<Stream> clients;
+  for (int i = 0; i < 5; ++i) clients.push_back(*run(Stream::connect(listener.address())));
+  Stream first = *run(accept_from(listener));
+  settle();  // On io_uring all of them have been taken.
+  listener.stop();
+  listener.stop();
+  std::size_t taken = 1;
+  while (true) {
+    const Result<Stream> stream = run(accept_from(listener));
+    if (!stream) {
+      EXPECT_EQ(stream.error().code(), Code::Unavailable);
+      break;
+    }
+    ++taken;
+  }
+  EXPECT_GE(taken, GetParam() == internal::Which::Uring ? 5u : 1u);
+  EXPECT_EQ(run(accept_from(listener)).error().code(), Code::Unavailable);
+}
+
+TEST_P(Listeners, that_are_stopped_wake_who_waits_for_them) {
+  Listener listener = listen();
+  Start<Stream> accepting;
+  accepting.begin(accept_from(listener), [](StartCore&) noexcept {});
+  settle();
+  listener.stop();
+  ASSERT_TRUE(until([&] { return accepting.has_ended(); }));
+  EXPECT_EQ(accepting.take().error().code(), Code::Unavailable);
+}
+
 TEST_P(Listeners, may_be_destroyed_at_once) {
   for (int i = 0; i < 5; ++i) {
     Listener listener = listen();
