@@ -179,6 +179,20 @@ class LoopTest : public ::testing::TestWithParam<Which> {
     const Instant end = now() + time;
     until([&] { return now() >= end; }, time * 2);
   }
+  // Lets time pass; returns the longest time that the loop did not run meanwhile. Nothing in virtual time.
+  Duration longest_pause_of(Duration time) {
+    Duration longest;
+    Instant last = now();
+    const Instant end = last + time;
+    if (is_sim()) pass(time);
+    while (now() < end) {
+      loop_->turn(std::min(end, now() + 1_ms));
+      const Instant at = now();
+      longest = std::max(longest, at - last);
+      last = at;
+    }
+    return longest;
+  }
   // Lets everything happen that is on its way.
   void settle() {
     if (simulation_ != nullptr) return pass(5_ms);

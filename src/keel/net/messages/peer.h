@@ -60,7 +60,8 @@ struct PeerOptions {
   std::uint16_t requests_max = 256;
   std::uint16_t streams_max = 64;               // Streams opened by the peer at the same time.
   std::uint32_t stream_bytes_max = 256 * 1024;  // Received in a stream and not yet taken from it.
-  Duration heartbeat = 15_s;         // Silence after which the peer is pinged; twice as long closes. Zero: never.
+  // Silence after which the peer is pinged; as long without an answer closes. Zero: never.
+  Duration heartbeat = 15_s;
   std::uint16_t messages_max = 256;  // One-way messages handled at a time; then no more are read meanwhile.
   // Queued bytes above which send() waits. While more bytes of answers are queued, this side reads nothing. If it waits
   // for answers or has streams open itself, it continues to read, but begins no further handlers of requests: it holds

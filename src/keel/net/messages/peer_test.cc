@@ -340,6 +340,61 @@ TEST_P(Peers, drain_before_they_close) {
   EXPECT_EQ(server_->connections(), 0u);
 }
 
+// A pool asks another server from the moment that it hears of it, and loses nothing.
+TEST_P(Peers, get_answers_to_requests_that_were_on_their_way_when_the_server_stopped) {
+  connect();
+  Start<void> stopping;
+  stopping.begin(server_->stop(), ignore);
+  std::vector<std::unique_ptr<Start<Sum>>> asked_before;
+  for (int i = 0; i < 3; ++i) {
+    asked_before.push_back(std::make_unique<Start<Sum>>());
+    asked_before.back()->begin(asked<Sum>(client(), Add{i, 1}), ignore);
+  }
+  ASSERT_TRUE(until([&] { return stopping.has_ended(); }));
+  EXPECT_TRUE(stopping.take());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(until([&] { return asked_before[static_cast<std::size_t>(i)]->has_ended(); }));
+    const Result<Sum> sum = asked_before[static_cast<std::size_t>(i)]->take();
+    ASSERT_TRUE(sum) << sum.error().describe();
+    EXPECT_EQ(sum->value, i + 1);
+  }
+  EXPECT_EQ(ask<Sum>(client(), Add{2, 3}).error().code(), Code::Unavailable);
+}
+
+TEST_P(Peers, are_greeted_though_they_connect_when_the_server_stops) {
+  serve();
+  auto [client, server] = pair();
+  server_->add(std::move(server));
+  Start<void> stopping;
+  stopping.begin(server_->stop(), ignore);
+  Result<Client> made = run(over(std::move(client), {}));
+  ASSERT_TRUE(made) << made.error().describe();
+  ASSERT_TRUE(until([&] { return stopping.has_ended(); }));
+  EXPECT_TRUE((*made)->is_draining());
+  EXPECT_TRUE(stopping.take());
+}
+
+TEST_P(Peers, that_say_nothing_are_not_waited_for_when_the_server_stops) {
+  server_options_.peer.close_timeout = 30_ms;
+  serve();
+  auto [silent, server] = pair();
+  server_->add(std::move(server));
+  auto [greeting, other] = pair();
+  server_->add(std::move(other));
+  struct Writes {
+    static Task<> one(Stream& stream, std::string bytes) { co_await stream.write(bytes); }
+  };
+  Buffer payload, hello;
+  put_hello(payload, {.requests_max = 1, .streams_max = 1, .frame_bytes_max = 1 << 20, .stream_bytes = 1 << 20});
+  put_frame(hello, {.kind = FrameKind::Hello, .payload = payload.view()});
+  ASSERT_TRUE(run(Writes::one(greeting, std::string(hello.view()))));
+  ASSERT_TRUE(until([&] { return peer_ != nullptr; }));
+  const Instant began = now();
+  ASSERT_TRUE(run(server_->stop()));
+  EXPECT_GE(now() - began, 30_ms);
+  EXPECT_LT(now() - began, 5_s) << "less than what a server has to drain";
+}
+
 TEST_P(Peers, close_after_what_was_queued) {
   connect();
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(client().try_send(Text{std::string(3000, 'x')}));

@@ -132,6 +132,11 @@ Task<> Server::serve(Listener& listener, Event& stopping) {
   co_await held.join();
 }
 
+Task<> Server::take_rest(Listener& listener) {
+  listener.stop();
+  while (auto stream = co_await attempt(listener.accept())) add(*std::move(stream));
+}
+
 Task<> Server::stop() {
   state_->is_draining = true;
   state_->connections.for_each([](internal::Connection& connection) { connection.drain(); });
@@ -139,6 +144,14 @@ Task<> Server::stop() {
   if (!drained && drained.error().code() != Code::DeadlineExceeded) co_await std::move(drained);
   state_->close_all();
   co_await state_->none.wait();
+}
+
+void Server::change(const PeerOptions& peer, std::size_t connections_max, Duration drain) {
+  auto settings = std::make_shared<internal::Settings>(*state_->settings);
+  settings->options = peer;
+  state_->settings = std::move(settings);
+  state_->options.connections_max = connections_max;
+  state_->options.drain = drain;
 }
 
 std::size_t Server::connections() const noexcept { return state_->count; }

@@ -61,8 +61,16 @@ class Server {
   Task<> serve(Listener& listener, Event& stopping);
   // Serves one more connection, which other code has accepted. Allowed until serve() has ended.
   void add(Stream stream);
-  // Drains, closes all connections and waits for that; for use without serve().
+  // Adds the connections that the listener has taken from the system already, and stops it: where another process goes
+  // on with the socket, they would be lost. For use without serve(), before stop().
+  Task<> take_rest(Listener& listener);
+  // Drains, closes all connections and waits for that; for use without serve(). A request that was on its way when its
+  // peer heard of it is still handled: so a peer that asks another server from then on loses none.
   Task<> stop();
+
+  // Other limits while it runs: `connections_max` and `drain` count immediately, `peer` for connections that come
+  // later, because what is open keeps to what its peer was told. No connection is closed.
+  void change(const PeerOptions& peer, std::size_t connections_max, Duration drain);
 
   std::size_t connections() const noexcept;
   // Calls f(Peer&) for each open connection; f may close it.

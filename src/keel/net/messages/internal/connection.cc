@@ -137,6 +137,29 @@ void Connection::lost(Error reason) noexcept {
 void Connection::drain() {
   if (is_closed() || std::exchange(is_draining_, true)) return;
   queue({.kind = FrameKind::Drain});
+  if (owner_ == nullptr) {
+    is_drain_known_ = true;  // A client ends as soon as it is idle.
+    return;
+  }
+  ping();
+  if (phase_ == Phase::Greeting) {
+    since_ = std::min(since_, loop_.now() - options().hello_timeout + options().close_timeout);
+  } else {
+    since_ = loop_.now();
+  }
+  wake_at(next_due());
+}
+
+void Connection::ping() {
+  queue({.kind = FrameKind::Ping});
+  ++pongs_due_;
+}
+
+void Connection::ponged() noexcept {
+  if (pongs_due_ != 0) --pongs_due_;
+  if (!is_draining_ || pongs_due_ != 0) return;
+  is_drain_known_ = true;
+  schedule();
 }
 
 // Calls that wait for the peer fail, and handlers are asked to end.
@@ -225,6 +248,7 @@ void Connection::resume_reading() noexcept {
   if (!is_closed()) {
     if (is_to_pause()) return;
     last_received_ = loop_.now();  // This side was silent itself.
+    has_pinged_ = false;
     try {
       read_on();
     } catch (...) {
@@ -262,7 +286,7 @@ void Connection::dispatch(const Frame& frame) {
       if (!is_above_high()) queue({.kind = FrameKind::Pong});
       return;
     case FrameKind::Pong:
-      return;
+      return ponged();
     case FrameKind::Drain:
       is_peer_draining_ = true;
       while (CallCore* const call = waiting_calls_.pop_front()) {
@@ -296,6 +320,7 @@ void Connection::greet(const Frame& frame) {
   theirs_ = *hello;
   has_checksums_ = hello->wants_checksums || options().checksums;
   phase_ = Phase::Open;
+  since_ = loop_.now();
   wake_at(next_due());
   greeted_.set();
   if (owner_ != nullptr) owner_->on_open(*this);
@@ -485,7 +510,7 @@ void Connection::end_transport() noexcept {
 void Connection::note_idle() noexcept {
   if (!is_idle()) return;
   if (!idle_.is_set()) idle_.set();
-  if (is_draining_ && owner_ != nullptr && phase_ <= Phase::Open) owner_->on_idle(*this);
+  if (is_drain_known_ && owner_ != nullptr && phase_ <= Phase::Open) owner_->on_idle(*this);
 }
 
 void Connection::wake_at(Instant at) noexcept {
@@ -500,8 +525,9 @@ Instant Connection::next_due() const noexcept {
   if (phase_ == Phase::Greeting) {
     due = since_ + options().hello_timeout;
   } else if (options().heartbeat > Duration()) {
-    due = last_received_ + options().heartbeat * (has_pinged_ ? 2 : 1);
+    due = (has_pinged_ ? since_ : last_received_) + options().heartbeat;
   }
+  if (is_draining_ && !is_drain_known_ && phase_ == Phase::Open) due = std::min(due, since_ + options().close_timeout);
   if (flight_ != nullptr) due = std::min(due, flight_->last_progress + options().stall_timeout);
   return due;
 }
@@ -534,13 +560,21 @@ void Connection::tick() noexcept {
       return close(Error(Code::DeadlineExceeded, "the peer has sent no hello within hello_timeout"));
     }
   } else if (options().heartbeat > Duration()) {
+    // The peer has a whole heartbeat to answer: this side may have been away itself, and has not read what came.
     if (is_paused_) {
       last_received_ = now;
-    } else if (now >= last_received_ + options().heartbeat * 2) {
+      has_pinged_ = false;
+    } else if (has_pinged_ && now >= since_ + options().heartbeat) {
       return close(Error(Code::Unavailable, "the peer was silent for two heartbeats").from_environment());
-    } else if (now >= last_received_ + options().heartbeat && !std::exchange(has_pinged_, true)) {
-      queue({.kind = FrameKind::Ping});
+    } else if (!has_pinged_ && now >= last_received_ + options().heartbeat) {
+      has_pinged_ = true;
+      since_ = now;
+      ping();
     }
+  }
+  if (is_draining_ && !is_drain_known_ && phase_ == Phase::Open && now >= since_ + options().close_timeout) {
+    is_drain_known_ = true;
+    schedule();
   }
   wake_at(next_due());
 }

@@ -169,6 +169,8 @@ class Connection final : public Peer, public Link {
   void set_reason(Error&& reason) noexcept;
   void fail_all() noexcept;
   void end_transport() noexcept;
+  void ping();
+  void ponged() noexcept;
   void note_idle() noexcept;
   void tick() noexcept;
   void wake_at(Instant at) noexcept;
@@ -186,6 +188,8 @@ class Connection final : public Peer, public Link {
   bool is_shut_ = false;  // After shutdown_write().
   bool has_peer_ended_ = false;
   bool is_draining_ = false;
+  bool is_drain_known_ =
+      false;  // The peer has answered the ping behind the drain, or had the time to: it asks no more.
   bool is_peer_draining_ = false;
   bool has_checksums_ = false;
   bool was_above_low_ = false;
@@ -195,13 +199,14 @@ class Connection final : public Peer, public Link {
   std::uint16_t running_messages_ = 0;
   std::uint16_t waiting_messages_ = 0;  // Those of them whose handlers wait for the peer.
   std::uint16_t next_stream_ = 0;
+  std::uint16_t pongs_due_ = 0;  // A peer with much to send leaves some out.
   std::uint32_t handlings_ = 0;
   std::uint32_t outstanding_ = 0;
   std::size_t answer_bytes_ = 0;  // About how many of the queued bytes are answers.
   std::uint32_t open_streams_ = 0;
   Hello theirs_;
   Instant last_received_;
-  Instant since_;  // The time of the beginning, or of the beginning of its end.
+  Instant since_;  // The time of the beginning, of the last ping, of the drain, or of the beginning of its end.
   std::optional<Error> reason_;
   FrameReader reader_;
   // Queued: first what is in out_, then what is in batch_. What is being sent is at the front of out_, or else its own.

@@ -209,7 +209,7 @@ void Connection::handle_request(const Frame& frame) {
     return protocol_error("the peer has given two requests one id");
   }
   if (settings_->metrics != nullptr) settings_->metrics->requests.add();
-  if (is_draining_) [[unlikely]] {
+  if (is_drain_known_) [[unlikely]] {
     return fail(frame.id, Error(Code::Unavailable, "no new requests are taken: the connection is being drained"));
   }
   if (held_ != nullptr || has_many_answers()) [[unlikely]]
@@ -383,7 +383,7 @@ void Connection::handle_open(const Frame& frame) {
   StreamState* const stream = at = new StreamState(*this, frame.id, false, theirs_.stream_bytes);
   ++open_streams_;
   stream->is_handled_ = true;
-  if (is_draining_) {
+  if (is_drain_known_) {
     const Error error(Code::Unavailable, "no new streams are taken: the connection is being drained");
     return stream->handled(&error);
   }
