@@ -1,7 +1,7 @@
 """A program that measures itself and prints its figures: {"name": number, ...}, the last line that it says.
 
-For what takes a while to build up, such as 10,000 sessions: one process has all figures of a round. The program proves its
-own work, and ends with another code than 0 where something was not as it has to be. All cores are its own.
+For what takes a while to build up, such as 10,000 sessions: one process has all figures of a round. The program proves
+its own work, and ends with another code than 0 where something was not as it has to be. All cores are its own.
 """
 
 import dataclasses

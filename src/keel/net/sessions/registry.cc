@@ -44,6 +44,11 @@ Registry::Registry(const RegistryOptions& options) : state_(Owned<State>::make(o
 
 Registry::~Registry() { KEEL_CHECK(state_->homes.empty(), "a registry of sessions outlives its servers"); }
 
+void Registry::change(std::size_t sessions_max) {
+  const std::lock_guard lock(state_->mutex);
+  state_->sessions_max = sessions_max;
+}
+
 RegistryStats Registry::stats() const {
   RegistryStats stats;
   stats.begun = state_->begun.load(relaxed);

@@ -83,6 +83,8 @@ class Registry {
   Registry& operator=(const Registry&) = delete;
   ~Registry();
 
+  // Another limit for sessions that begin later; none ends.
+  void change(std::size_t sessions_max);
   RegistryStats stats() const;
   // At most `max` sessions, in the order in which they began.
   std::vector<SessionInfo> list(std::size_t max = 1000) const;

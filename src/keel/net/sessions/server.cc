@@ -578,6 +578,11 @@ Task<> Server::stop() {
   co_await State::Quiet(*state_);
 }
 
+void Server::change(const SessionOptions& session, Duration expiry) {
+  state_->options.session = session;
+  state_->options.expiry = expiry;
+}
+
 std::size_t Server::sessions() const noexcept { return state_->sessions.size(); }
 
 Session* Server::find(std::uint64_t number) noexcept {

@@ -75,6 +75,9 @@ class Server {
   // even if the awaiting task is stopped.
   Task<> stop();
 
+  // Other limits for sessions that begin later, and another heartbeat for those that connect later.
+  void change(const SessionOptions& session, Duration expiry);
+
   std::size_t sessions() const noexcept;
   // Only this worker's sessions; null: it is not here.
   Session* find(std::uint64_t number) noexcept;

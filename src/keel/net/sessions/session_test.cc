@@ -334,18 +334,28 @@ TEST_P(Sessions, ask_a_silent_peer_and_give_its_connection_up) {
   EXPECT_EQ(registry_->stats().sessions, 1u);
 }
 
+// A heartbeat is longer on a machine that takes the loop, and with it both sides, away for so long.
 TEST_P(Sessions, keep_an_idle_connection_by_heartbeats) {
-  ClientOptions options = client_options();
-  options.session.heartbeat = 20_ms;
   start_server();
-  start_client(options);
-  ASSERT_TRUE(until([&] { return is_connected(); }));
+  for (Duration heartbeat = 20_ms;; heartbeat = heartbeat * 2) {
+    ASSERT_LE(heartbeat, 5_s) << "the machine never ran this test for a heartbeat without a pause";
+    const std::uint64_t missed = registry_->stats().heartbeats_missed;
+    client_events_.clear();
+    ClientOptions options = client_options();
+    options.session.heartbeat = heartbeat;
+    start_client(options);
+    ASSERT_TRUE(until([&] { return is_connected(); }));
 
-  pass(200_ms);
+    if (longest_pause_of(heartbeat * 10) >= heartbeat / 2) {
+      stop_client();
+      continue;
+    }
 
-  EXPECT_TRUE(is_connected());
-  EXPECT_EQ(client_events_, Texts{"connected"});
-  EXPECT_EQ(registry_->stats().heartbeats_missed, 0u);
+    EXPECT_TRUE(is_connected());
+    EXPECT_EQ(client_events_, Texts{"connected"});
+    EXPECT_EQ(registry_->stats().heartbeats_missed, missed);
+    return;
+  }
 }
 
 TEST_P(Sessions, come_back_after_the_server_was_away) {

@@ -78,7 +78,7 @@ Result<> Core::link(Instant now, const Point& peer, const Window& peer_window, D
   }
   ping_due_ = pong_due_ = false;
   missed_ = 0;
-  heard_at_ = now;
+  quiet_since_ = now;
   return {};
 }
 
@@ -123,7 +123,7 @@ Result<Core::Event> Core::receive_data(const Packet& packet) {
 }
 
 Result<Core::Event> Core::receive(Instant now, std::string_view bytes) {
-  heard_at_ = now;
+  quiet_since_ = now;
   missed_ = 0;
   ping_due_ = false;
   KEEL_TRY(const Kind kind, kind_of(bytes));
@@ -202,21 +202,26 @@ bool Core::next(Instant now, Buffer& out) {
   return false;
 }
 
+// The client's is first, so that usually only one side sends heartbeats. After each one the peer has a whole interval
+// to reply, however late it was sent: this side may have been away itself.
+Instant Core::next_beat() const noexcept {
+  const bool is_second = options_.role == Role::Server && missed_ == 0;
+  return quiet_since_ + heartbeat_ + (is_second ? heartbeat_ / 4 : Duration());
+}
+
 Instant Core::deadline() const noexcept {
   if (!is_linked_) return Instant::never();
-  const Duration late = options_.role == Role::Server ? heartbeat_ / 4 : Duration();
-  const Instant beat = heard_at_ + late + heartbeat_ * (missed_ + 1);
-  return std::min(beat, handled_ != ack_told_ ? ack_at_ : Instant::never());
+  return std::min(next_beat(), handled_ != ack_told_ ? ack_at_ : Instant::never());
 }
 
 Core::Due Core::tick(Instant now) noexcept {
   if (!is_linked_) return Due::Nothing;
-  const Duration late = options_.role == Role::Server ? heartbeat_ / 4 : Duration();
   Due due = is_ack_due(now) ? Due::Packet : Due::Nothing;
-  if (now < heard_at_ + late + heartbeat_ * (missed_ + 1)) return due;
+  if (now < next_beat()) return due;
   if (missed_ != 0) ++heartbeats_missed_;
   if (missed_ == missed_max) return Due::LinkLost;
   ++missed_;
+  quiet_since_ = now;
   ping_due_ = true;
   if (ring_.empty()) ring_.release();
   return Due::Packet;

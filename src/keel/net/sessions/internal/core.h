@@ -103,6 +103,7 @@ class Core {
   Result<> acknowledged(std::uint64_t number) noexcept;
   Result<Event> receive_data(const Packet& packet);
   bool is_ack_due(Instant now) const noexcept;
+  Instant next_beat() const noexcept;
   bool window_admits(const Ring::Message& message) const noexcept;
   bool fits(std::size_t cost) const noexcept;
   bool replace_unsent(std::uint16_t type, std::uint64_t key, Buffer& payload) noexcept;
@@ -130,7 +131,7 @@ class Core {
   std::size_t unhandled_bytes_ = 0;
   std::size_t untold_bytes_ = 0;  // Bytes handled since.
   Instant ack_at_ = Instant::never();
-  Instant heard_at_;
+  Instant quiet_since_;  // The last time that something came, or that a heartbeat was sent.
   std::uint64_t heartbeats_missed_ = 0;
 };
 

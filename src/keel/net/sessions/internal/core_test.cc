@@ -305,6 +305,21 @@ TEST_F(Cores, give_a_connection_up_after_two_questions_without_a_reply) {
   EXPECT_EQ(client.core.heartbeats_missed(), 2u);
 }
 
+TEST_F(Cores, ask_twice_before_they_give_a_connection_up_though_they_were_away_themselves) {
+  link();
+  Buffer out;
+  now = now + beat * 10;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(client.core.tick(now), Core::Due::Packet);
+    EXPECT_TRUE(client.core.next(now, out));
+    EXPECT_EQ(client.core.tick(now), Core::Due::Nothing) << "the peer has had no time to reply";
+    EXPECT_EQ(client.core.deadline(), now + beat);
+    now = now + beat;
+  }
+
+  EXPECT_EQ(client.core.tick(now), Core::Due::LinkLost);
+}
+
 TEST_F(Cores, take_the_goodbye_of_the_peer_with_its_reason) {
   link();
   Buffer out;

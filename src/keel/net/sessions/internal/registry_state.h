@@ -57,8 +57,8 @@ struct Registry::State {
         .has_value();
   }
 
-  std::size_t sessions_max;
   mutable std::mutex mutex;  // Guards the members below, up to the counters.
+  std::size_t sessions_max;
   std::uint64_t next_number = 1;
   std::map<std::uint64_t, std::shared_ptr<Card>> cards;
   std::vector<std::shared_ptr<Home>> homes;

@@ -79,6 +79,7 @@ class SessionsTest : public keel::internal::NetTest {
     NetTest::TearDown();
   }
   virtual RegistryOptions registry_options() { return {}; }
+  virtual void configure(messages::ServerOptions&) {}
   virtual TransportLayers* server_layers() { return is_layered() ? &layers_ : nullptr; }
   virtual TransportLayers* client_layers() { return is_layered() ? &layers_ : nullptr; }
 
@@ -88,6 +89,7 @@ class SessionsTest : public keel::internal::NetTest {
     of_messages.layers = server_layers();
     of_messages.drain = 10_ms;
     of_messages.on_open = [this](messages::Peer& peer) { sessions_->open(peer); };
+    configure(of_messages);
     messages_.emplace(requests_, std::move(of_messages));
     stopping_.reset();
     ASSERT_FALSE(serving_.begin(messages_->serve(*listener_, stopping_), [](StartCore&) noexcept {}));
