@@ -4,9 +4,11 @@
 #include <malloc.h>
 
 #include <atomic>
+#include <exception>
 #include <sstream>
 
 #include "keel/app/internal/app_testing.h"
+#include "keel/base/bug.h"
 #include "keel/base/sanitizers.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/telemetry/process.h"
@@ -496,6 +498,16 @@ TEST_F(AppDeathTest, what_prevents_the_start_is_one_line_and_1) {
     App app("test", config);
   };
 
+  const auto misconfigured = [] {
+    config::Reloadable<Settings> config(quiet());
+    App app("test", config);
+    try {
+      throw Misconfigured("the key of \"ops\" is empty");
+    } catch (...) {
+      std::terminate();  // As for an exception that main() does not catch, which GoogleTest would.
+    }
+  };
+  EXPECT_EXIT(misconfigured(), ::testing::ExitedWithCode(2), "^test: the key of \"ops\" is empty\n$");
   EXPECT_EXIT(fail(), ::testing::ExitedWithCode(1), "^test: starting: the moon is down\n$");
   EXPECT_EXIT(no_database(), ::testing::ExitedWithCode(1),
               "^test: database.path: creating the folder '/dev/null'[^\n]*\n$");

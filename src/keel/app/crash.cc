@@ -25,10 +25,12 @@
 
 #include "keel/app/internal/bystanders.h"
 #include "keel/base/ascii.h"
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
 #include "keel/base/printable.h"
 #include "keel/base/stack.h"
+#include "keel/config/command_line.h"
 #include "keel/http/message/date.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/observe/log.h"
@@ -406,6 +408,9 @@ void on_crash(int signal, siginfo_t* info, void* context) {
     std::free(name);
     try {
       throw;
+    } catch (const Misconfigured& mistake) {
+      if (telemetry::LogWriter* const logs = installed.logs) logs->flush();
+      config::exit_refused(installed.name, Error::text(Code::InvalidArgument, mistake.what()));
     } catch (const std::exception& exception) {
       text += std::string(": ") + exception.what();
     } catch (...) {

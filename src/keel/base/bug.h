@@ -42,6 +42,14 @@ class Bug : public std::logic_error {
   Stack stack_;
 };
 
+// A mistake of the configuration that is found while a service is put together, such as an empty key for clients: an
+// App prints the sentence and ends with exit code 2, as for the mistakes that it finds itself. Thrown later, in a
+// request, it ends that request with 500.
+class Misconfigured : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // The overload for a literal sentence is in check.h.
 [[noreturn, gnu::cold, gnu::noinline]] void throw_bug(const std::string& sentence, std::source_location place);
 

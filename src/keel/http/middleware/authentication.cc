@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "keel/base/ascii.h"
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/base/constant_time.h"
 #include "keel/data/base64.h"
@@ -129,7 +130,10 @@ Response insufficient_scope(std::string_view scope) {
 }
 
 KnownKeys::KnownKeys(std::vector<NamedKey> keys) : keys_(std::move(keys)) {
-  for (const NamedKey& key : keys_) KEEL_CHECK(!key.key.empty(), "a known key must not be empty");
+  for (const NamedKey& key : keys_) {
+    if (!key.key.empty()) continue;
+    throw Misconfigured("the key of \"" + key.name + "\" for http::one_of() is empty: set it in the configuration");
+  }
 }
 
 std::optional<KeyOwner> KnownKeys::operator()(std::string_view key) const noexcept {

@@ -246,7 +246,8 @@ struct KeyOwner {
 // password, Basic. A key is compared with all of them, in a time that depends only on the sizes (base/constant_time.h).
 class KnownKeys {
  public:
-  // An empty key is a bug and aborts.
+  // An empty key, which the configuration may have left out, is Misconfigured (base/bug.h): the service does not start,
+  // and says whose key it is.
   explicit KnownKeys(std::vector<NamedKey> keys);
   std::optional<KeyOwner> operator()(std::string_view key) const noexcept;
   std::optional<KeyOwner> operator()(std::string_view name, std::string_view key) const noexcept;

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "keel/base/bug.h"
 #include "keel/data/base64.h"
 #include "keel/http/testing/internal/request_test.h"
 #include "keel/http/testing/test_server.h"
@@ -290,9 +291,17 @@ TEST_F(WaitingVerifier, that_fails_is_a_fault_of_the_server) {
 TEST(AuthenticationDeathTest, options_that_cannot_stand_in_a_field_are_bugs) {
   EXPECT_DEATH(bearer(&by_token, {.realm = "a\"b"}), "a realm is a text without quotes");
   EXPECT_DEATH(basic(&by_password, {.realm = "a\r\nb"}), "a realm is a text without quotes");
-  EXPECT_DEATH(api_key(&by_token, {.header = "X Key"}), "the header of an API key must be the name of a field");
-  EXPECT_DEATH(api_key(&by_token, {.header = ""}), "an API key needs a field or a query parameter");
-  EXPECT_DEATH(one_of({{"ops", ""}}), "a known key must not be empty");
+  EXPECT_DEATH(api_key(&by_token, {.header = "X Key"}), "an API key's header is the name of a field");
+  EXPECT_DEATH(api_key(&by_token, {.header = ""}), "an API key is in a field or in the query");
+}
+
+TEST(Authentication, of_known_keys_refuses_one_that_the_configuration_has_left_out) {
+  try {
+    one_of({{"ada", "secret"}, {"ops", ""}});
+    FAIL() << "an empty key was accepted";
+  } catch (const Misconfigured& mistake) {
+    EXPECT_STREQ(mistake.what(), "the key of \"ops\" for http::one_of() is empty: set it in the configuration");
+  }
 }
 
 }  // namespace
