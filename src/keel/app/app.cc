@@ -117,6 +117,11 @@ void App::every(Duration period, std::string name, BackgroundWork::Work work, Ev
   systems_->background.work().every(period, std::move(name), std::move(work), options);
 }
 
+void App::daily(std::string_view time_of_day, std::string name, BackgroundWork::Work work, DailyOptions options) {
+  comes_before_run("daily()");
+  systems_->background.work().daily(time_of_day, std::move(name), std::move(work), options);
+}
+
 void App::background(std::string name, BackgroundWork::Work work, BackgroundOptions options) {
   comes_before_run("background()");
   systems_->background.work().background(std::move(name), std::move(work), options);

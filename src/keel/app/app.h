@@ -169,6 +169,7 @@ class App {
   // run().
   void at_start(std::string name, BackgroundWork::Work work);
   void every(Duration period, std::string name, BackgroundWork::Work work, EveryOptions options = {});
+  void daily(std::string_view time_of_day, std::string name, BackgroundWork::Work work, DailyOptions options = {});
   void background(std::string name, BackgroundWork::Work work, BackgroundOptions options = {});
   // A further page of the admin listener: the objects that it shows outlive run(). Call it before run(); a path that
   // already exists is a bug.

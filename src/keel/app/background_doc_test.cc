@@ -25,6 +25,8 @@ struct Orders {
     ++expired;
     co_return;
   }
+  Task<> tidy() { co_return; }
+  Task<> close_day() { co_return; }
   Task<> report() {
     ++reported;
     co_return;
@@ -56,6 +58,8 @@ TEST(BackgroundDoc, runs_what_the_page_says) {
   app.background("consume", [&]() -> Task<> {
     while (true) co_await handle(co_await queue.receive());
   });
+  app.daily("03:30", "tidy", [&] { return orders.tidy(); });  // in UTC
+  app.daily("23:59:30", "close the day", [&] { return orders.close_day(); }, {.jitter = 10_min, .time_limit = 1_h});
   app.every(1_h, "report", [&] { return orders.report(); },
             {.first_after = 10_min, .jitter = 5_min, .time_limit = 20_min});
 

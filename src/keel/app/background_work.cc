@@ -4,8 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "keel/base/ascii.h"
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/base/host.h"
+#include "keel/base/printable.h"
+#include "keel/data/date.h"
+#include "keel/data/timestamp.h"
 #include "keel/observe/span.h"
 #include "keel/task/start.h"
 #include "keel/task/timing.h"
@@ -35,6 +40,26 @@ std::uint64_t beats_before(Instant at, Instant beat, Duration period) noexcept {
   if (at <= beat) return 0;
   return static_cast<std::uint64_t>(((at - beat).count_ns() - 1) / period.count_ns() + 1);
 }
+
+// The time after midnight that "03:30" or "03:30:15" stands for.
+std::optional<Duration> time_of_day(std::string_view text) noexcept {
+  if (text.size() != 5 && text.size() != 8) return std::nullopt;
+  int parts[3] = {};
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (i % 3 == 2 ? text[i] != ':' : !ascii::is_digit(text[i])) return std::nullopt;
+    if (i % 3 != 2) parts[i / 3] = parts[i / 3] * 10 + (text[i] - '0');
+  }
+  if (parts[0] > 23 || parts[1] > 59 || parts[2] > 59) return std::nullopt;
+  return parts[0] * 1_h + parts[1] * 1_min + parts[2] * 1_s;
+}
+
+// The first time from `from` on at which it is that time of day in UTC.
+Timestamp next_at(Timestamp from, Duration time_of_day) noexcept {
+  const Timestamp today = Date::of(from).midnight() + time_of_day;
+  return today >= from ? today : today + 1_d;
+}
+
+Timestamp wall_now() noexcept { return Timestamp::from_unix_ns(Host::current().wall_ns()); }
 
 // An exception that a plain callable throws before it returns a task becomes an error of this task.
 Task<> call(const BackgroundWork::Work& work) { co_await work(); }
@@ -75,6 +100,8 @@ std::string_view to_string(WorkStatus::Kind kind) noexcept {
       return "at start";
     case Kind::Every:
       return "every";
+    case Kind::Daily:
+      return "daily";
     default:
       return "background";
   }
@@ -152,6 +179,21 @@ void BackgroundWork::every(Duration period, std::string name, Work work, EveryOp
   piece.status.period = period;
 }
 
+void BackgroundWork::daily(std::string_view time, std::string name, Work work, DailyOptions options) {
+  const std::optional<Duration> after_midnight = time_of_day(time);
+  if (!after_midnight) {
+    throw Misconfigured("the daily work \"" + name + "\" has no time of day: \"" + printable(time) +
+                        "\": expected hours and minutes in UTC such as 03:30");
+  }
+  KEEL_CHECK(options.jitter >= Duration() && options.jitter <= 12_h,
+             "the jitter of daily work is from zero to 12 hours");
+  Piece& piece = add(Kind::Daily, std::move(name), std::move(work));
+  piece.options.jitter = options.jitter;
+  piece.options.time_limit = options.time_limit;
+  piece.status.period = 1_d;
+  piece.status.time_of_day = *after_midnight;
+}
+
 void BackgroundWork::background(std::string name, Work work, BackgroundOptions options) {
   Piece& piece = add(Kind::Background, std::move(name), std::move(work));
   piece.options.backoff_first = options.backoff_first;
@@ -183,6 +225,7 @@ void BackgroundWork::begin(Piece& piece) {
   idle_.reset();
   const auto task = [&] {
     if (piece.status.kind == Kind::Every) return repeat(piece);
+    if (piece.status.kind == Kind::Daily) return repeat_daily(piece);
     return piece.status.kind == Kind::Background ? keep_up(piece) : run(piece, Duration::forever());
   };
   if (piece.Start<void>::begin(task(), &Piece::ended, {.span = &piece.span})) Piece::ended(piece);
@@ -215,6 +258,23 @@ Task<> BackgroundWork::repeat(Piece& piece) {
     const std::uint64_t backoff = beats_before(ended + piece.pause, beat, period);
     beat = beat + period * static_cast<std::int64_t>(backoff);
     note_skipped(piece, overrun, backoff);
+  }
+}
+
+Task<> BackgroundWork::repeat_daily(Piece& piece) {
+  const Duration at = piece.status.time_of_day;
+  constexpr Duration look_every = 60_s;  // A clock that is set is noticed this late.
+  Timestamp beat = next_at(wall_now(), at);
+  while (!is_stopping_) {
+    const Duration later = random_part(piece.options.jitter);
+    for (Timestamp clock = wall_now(); clock < beat + later; clock = wall_now()) {
+      if (beat - clock > 2_d) beat = next_at(clock, at);  // It was set back by more than a day.
+      co_await sleep_for(std::min(beat + later - clock, look_every));
+    }
+    co_await run(piece, piece.options.time_limit);
+    const Timestamp next = std::max(next_at(wall_now(), at), beat + 1_d);
+    note_skipped(piece, static_cast<std::uint64_t>((next - beat) / 1_d - 1), 0);
+    beat = next;
   }
 }
 

@@ -3,6 +3,7 @@
 //
 //   app.at_start("warm", [&]() -> Task<> { co_await cache.load(); });               // before the service listens
 //   app.every(30_s, "expire", [&]() -> Task<> { co_await orders.expire(); });
+//   app.daily("03:30", "tidy", [&]() -> Task<> { co_await orders.tidy(); });          // each day, in UTC
 //   app.background("consume", [&]() -> Task<> { while (true) co_await handle(co_await queue.receive()); });
 //
 // All of it runs on one worker, so pieces of work can share data without a lock. Move work that would block
@@ -19,12 +20,19 @@
 // every       The first run begins after first_after, the others in a fixed rhythm of `period` from there, each up to
 //             `jitter` later at random. A run never overlaps itself: when one takes longer than its period, the beats
 //             that it has missed are left out, not made up for, and counted (reason="overrun").
+// daily       Runs each day at a time of day in UTC, "03:30" or "03:30:15", up to `jitter` later at random, but not at
+//             the start. The time is that of the Host's calendar; a clock that is set is noticed within a minute. Runs
+//             that are missed are not made up for: those while the service is not running, and those during a longer
+//             run, which are counted (reason="overrun"). A clock that is set back by less than a day does not repeat a
+//             run; one that is set forward past the time lets it begin then. Local times are not supported, because
+//             with summer time one day a year has such a time twice, and one not at all.
 // background Begins when at_start is done. Work that returns is complete and not started again; work that fails
 //             is, after a wait.
 // Failures    An error, or an exception, ends that run alone: it is logged once at level error and counted. After n
 //             failures in a row backoff_first * 2^(n-1) go by, at most backoff_max, or at random up to half of that
 //             less. With every() the next run is the first beat after that (those left out: reason="backoff"), so
-//             it never runs more often than its period says. A background task that has run for longer than backoff_max
+//             it never runs more often than its period says; with daily() it is that of the next day. To try again
+//             sooner, retry within the run. A background task that has run for longer than backoff_max
 //             starts its count again.
 // Trace       Each run has a trace of its own: its log lines carry it, and calls of an http::Client pass it on.
 // Metrics     background_runs_total, background_failures_total, background_skipped_total{reason},
@@ -34,8 +42,8 @@
 //            start().
 // Ownership: the callables are kept until the BackgroundWork ends, so a lambda's captures outlive each task that it
 //            makes, coroutine lambdas too. What they refer to outlives it.
-// Threads:   at_start(), every() and background() before start(), on any one thread; start() and stop() on the loop;
-//            status() on any.
+// Threads:   at_start(), every(), daily() and background() before start(), on any one thread; start() and stop() on the
+//            loop; status() on any.
 // Cancel:    stop() stops each run: what it awaits ends with Cancelled, which is no failure. What awaits
 //            nothing, or catches errors and continues, looks at (co_await this_task()).stop. A start() that is stopped
 //            leaves a run for stop() to wait for.
@@ -70,6 +78,12 @@ struct EveryOptions {
   Duration backoff_max = 300_s;
 };
 
+// When a run of daily() begins within its day, and how long it may take.
+struct DailyOptions {
+  Duration jitter = Duration();               // A run begins up to this much later; at most 12 hours.
+  Duration time_limit = Duration::forever();  // Time limit of one run; then the run is stopped and counts as failed.
+};
+
 // The pause after a run of background() that failed.
 struct BackgroundOptions {
   Duration backoff_first = 1_s;
@@ -78,12 +92,13 @@ struct BackgroundOptions {
 
 // The current state of a piece of work.
 struct WorkStatus {
-  enum class Kind : std::uint8_t { AtStart, Every, Background };
+  enum class Kind : std::uint8_t { AtStart, Every, Daily, Background };
   enum class State : std::uint8_t { NotBegun, Waits, Runs, BacksOff, Ended };
   std::string name;
   Kind kind = Kind::Every;
   State state = State::NotBegun;
-  Duration period = {};                   // The period of every().
+  Duration period = {};                   // The period of every(); a day for daily().
+  Duration time_of_day = {};              // daily(): the time after midnight in UTC.
   std::uint64_t runs = 0;                 // Runs that have ended, with or without success.
   std::uint64_t failures = 0;             // Runs that failed.
   std::uint64_t skipped = 0;              // Beats that were skipped, for any reason.
@@ -108,6 +123,9 @@ class BackgroundWork {
   // A name that is used already, and a period that is not positive, are bugs. The name is a label and a word in logs.
   void at_start(std::string name, Work work);
   void every(Duration period, std::string name, Work work, EveryOptions options = {});
+  // `time_of_day` is "HH:MM" or "HH:MM:SS" in UTC; any other text is Misconfigured (base/bug.h), because it may come
+  // from the configuration.
+  void daily(std::string_view time_of_day, std::string name, Work work, DailyOptions options = {});
   void background(std::string name, Work work, BackgroundOptions options = {});
 
   // Runs the at_start work, and begins the rest. Call it once.
@@ -127,6 +145,7 @@ class BackgroundWork {
   Piece& add(WorkStatus::Kind kind, std::string name, Work work);
   void begin(Piece& piece);
   Task<> repeat(Piece& piece);
+  Task<> repeat_daily(Piece& piece);
   Task<> keep_up(Piece& piece);
   Task<> run_first(Piece& piece);
   Task<> run(Piece& piece, Duration time_limit);

@@ -6,6 +6,10 @@
 #include <stdexcept>
 #include <vector>
 
+#include "keel/base/bug.h"
+#include "keel/base/host.h"
+#include "keel/data/date.h"
+#include "keel/data/timestamp.h"
 #include "keel/exec/call.h"
 #include "keel/io/testing/simulation.h"
 #include "keel/observe/span.h"
@@ -173,6 +177,108 @@ TEST(Every, never_overlaps_itself_and_counts_the_beats_that_it_missed) {
                          {{"work", "expire"}, {"reason", "overrun"}})
                 .value(),
             metrics::is_recorded ? 4u : 0u);
+}
+
+// The hours of UTC at which runs began, on the clock of the simulation.
+struct NotedTimes {
+  std::vector<std::string> begins = {};
+  Duration takes = {};
+  int fails = 0;
+
+  Task<> run() {
+    begins.emplace_back(Timestamp::from_unix_ns(Host::current().wall_ns()).text().view().substr(0, 16));
+    co_await sleep_for(takes);
+    if (fails > 0) {
+      --fails;
+      co_await fail(Code::Unavailable, "the warehouse does not answer");
+    }
+  }
+};
+
+TEST(Daily, runs_once_a_day_at_its_time_of_day) {
+  World world;
+  const Timestamp begins = Timestamp::from_unix_ns(world.simulation.wall_ns());
+  const Timestamp later = begins + 90_min;
+  const std::string time(later.text().view().substr(11, 5));
+  NotedTimes noted;
+  world.work.daily(time, "tidy", [&] { return noted.run(); });
+
+  world.start();
+  EXPECT_TRUE(world.started());
+  world.run_for(4_d);
+  end(world);
+
+  ASSERT_EQ(noted.begins.size(), 4u);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(noted.begins[static_cast<std::size_t>(i)], (later + i * 1_d).text().view().substr(0, 16));
+  }
+  EXPECT_EQ(world.status().kind, WorkStatus::Kind::Daily);
+  EXPECT_EQ(world.status().runs, 4u);
+  EXPECT_EQ(world.status().skipped, 0u);
+}
+
+TEST(Daily, waits_for_the_next_day_when_its_time_is_past_and_does_not_run_at_the_start) {
+  World world;
+  const Timestamp begins = Timestamp::from_unix_ns(world.simulation.wall_ns());
+  NotedTimes noted;
+  world.work.daily((begins - 1_min).text().view().substr(11, 5), "tidy", [&] { return noted.run(); });
+
+  world.start();
+  EXPECT_TRUE(world.started());
+  world.run_for(23_h);
+  EXPECT_TRUE(noted.begins.empty());
+  world.run_for(1_h);
+  end(world);
+
+  EXPECT_EQ(noted.begins.size(), 1u);
+}
+
+TEST(Daily, leaves_out_what_a_long_run_has_missed_and_stays_at_its_time) {
+  World world;
+  const Timestamp first = Timestamp::from_unix_ns(world.simulation.wall_ns()) + 10_min;
+  NotedTimes noted{.takes = 50_h};
+  world.work.daily(first.text().view().substr(11, 8), "tidy", [&] { return noted.run(); });
+
+  world.start();
+  EXPECT_TRUE(world.started());
+  world.run_for(7_d);
+  end(world);
+
+  ASSERT_EQ(noted.begins.size(), 3u);
+  EXPECT_EQ(noted.begins[1], (first + 3_d).text().view().substr(0, 16));
+  EXPECT_EQ(noted.begins[2], (first + 6_d).text().view().substr(0, 16));
+  EXPECT_EQ(world.status().skipped, 4u);
+}
+
+TEST(Daily, that_fails_runs_again_the_next_day) {
+  World world;
+  const Timestamp first = Timestamp::from_unix_ns(world.simulation.wall_ns()) + 10_min;
+  NotedTimes noted{.fails = 1};
+  world.work.daily(first.text().view().substr(11, 5), "tidy", [&] { return noted.run(); }, {.jitter = 30_min});
+
+  world.start();
+  EXPECT_TRUE(world.started());
+  world.run_for(2_d);
+  end(world);
+
+  ASSERT_EQ(noted.begins.size(), 2u);
+  EXPECT_EQ(noted.begins[0].substr(0, 10), Date::of(first).text());
+  EXPECT_EQ(noted.begins[1].substr(0, 10), (Date::of(first + 1_d)).text());
+  EXPECT_EQ(world.status().failures, 1u);
+  EXPECT_EQ(world.logged("background work failed"), 1);
+}
+
+TEST(Daily, needs_a_time_of_day) {
+  for (const char* time : {"", "3:30", "03.30", "24:00", "03:60", "03:30:60", "03:30Z", "0330", "03:30:1", "aa:bb"}) {
+    BackgroundWork work;
+    EXPECT_THROW(work.daily(time, "tidy", []() -> Task<> { co_return; }), Misconfigured) << time;
+    EXPECT_TRUE(work.empty());
+  }
+  BackgroundWork work;
+  work.daily("23:59:59", "tidy", []() -> Task<> { co_return; });
+  EXPECT_EQ(work.status().at(0).time_of_day, 1_d - 1_s);
+  work.daily("00:00", "midnight", []() -> Task<> { co_return; });
+  EXPECT_EQ(work.status().at(1).time_of_day, Duration());
 }
 
 TEST(Every, logs_and_counts_each_failure_once_and_backs_off) {

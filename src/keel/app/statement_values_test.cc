@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "keel/data/date.h"
 #include "keel/data/timestamp.h"
 #include "keel/data/uuid.h"
 #include "keel/db/sqlite/database.h"
@@ -97,6 +98,32 @@ TEST_F(StatementValues, are_arguments_of_transactions_and_of_sqlites_functions) 
 
   EXPECT_FALSE(id.is_nil());
   EXPECT_EQ(run(day_of(id)), "2027-01-01");
+}
+
+TEST_F(StatementValues, of_days_are_texts_in_the_order_of_the_days) {
+  struct Invoice {
+    std::int64_t id = 0;
+    Date due;
+    std::optional<Date> paid;
+  };
+  run(database_->execute("create table invoices (id integer primary key, due text not null, paid text) strict"));
+  const Date first = Date::make(2026, 12, 30).value();
+  for (int i = 0; i < 3; ++i) {
+    run(database_->execute("insert into invoices (due, paid) values ($1, $2)", first + i,
+                           i == 1 ? std::optional(first) : std::nullopt));
+  }
+
+  const std::vector<Invoice> late =
+      run(database_->query_many<Invoice>("select * from invoices where due > $1 order by due", first));
+  ASSERT_EQ(late.size(), 2u);
+  EXPECT_EQ(late[0].due.text(), "2026-12-31");
+  EXPECT_EQ(late[0].paid, first);
+  EXPECT_EQ(late[1].due.text(), "2027-01-01");
+  EXPECT_EQ(late[1].paid, std::nullopt);
+  EXPECT_EQ(run(database_->query_one<Date>("select date(max(due), '+1 month') from invoices")),
+            (first + 2).plus_months(1));
+  const Result<Date> none = loop_.run(database_->query_one<Date>("select 'soon' as due"));
+  EXPECT_EQ(none.error().message(), "column 'due': expected a date such as 2026-11-24 (RFC 3339)");
 }
 
 TEST_F(StatementValues, that_are_none_fail_the_query_and_name_the_column) {

@@ -4,6 +4,7 @@
 
 #include "keel/app/internal/on_worker.h"
 #include "keel/data/json_writer.h"
+#include "keel/data/timestamp.h"
 #include "keel/exec/call.h"
 #include "keel/observe/log.h"
 #include "keel/task/timing.h"
@@ -34,6 +35,9 @@ void write_json(Buffer& out, const std::vector<WorkStatus>& all) {
     json.begin_object().key("name").string(work.name).key("kind").string(to_string(work.kind));
     json.key("state").string(to_string(work.state));
     if (work.kind == WorkStatus::Kind::Every) json.key("period_seconds").number(work.period.count_seconds());
+    if (work.kind == WorkStatus::Kind::Daily) {
+      json.key("time_of_day").string((Timestamp() + work.time_of_day).text().view().substr(11));
+    }
     json.key("runs").unsigned_integer(work.runs).key("failures").unsigned_integer(work.failures);
     json.key("skipped").unsigned_integer(work.skipped).key("last_seconds").number(work.last_took.count_seconds());
     json.key("last_success_unix_ms").integer(work.last_success_wall_ns / 1'000'000);
