@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "keel/base/bug.h"
+#include "keel/data/date.h"
 #include "keel/data/timestamp.h"
 #include "keel/data/uuid.h"
 #include "keel/http/testing/internal/request_test.h"
@@ -57,6 +58,8 @@ TEST_F(Requests, convert_parameters_to_types_that_are_read_from_text) {
   EXPECT_EQ(id.error().message(), "parameter 'id': expected a UUID such as 0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f50");
   EXPECT_EQ(wrong->query_param<Timestamp>("since").error().message(),
             "parameter 'since': expected a time such as 2026-11-24T12:00:37.250Z (RFC 3339)");
+  EXPECT_EQ(wrong->query_param<Date>("since").error().message(),
+            "parameter 'since': expected a date such as 2026-11-24 (RFC 3339)");
 }
 
 TEST_F(Requests, refuse_path_parameters_of_another_type_by_name) {
