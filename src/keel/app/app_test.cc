@@ -25,6 +25,7 @@ TEST_F(Apps, serve_until_a_signal_and_give_0) {
     EXPECT_NE(ask(admin_, get("/metrics")).find("\nhealth_check_up{check=\"worker 0\"} 1\n"), std::string::npos);
     EXPECT_NE(ask(admin_, get("/metrics")).find("\nhttp_requests_total{"), std::string::npos);
     EXPECT_EQ(status_of(ask(service_, get("/metrics"))), 404);
+    EXPECT_NE(ask(admin_, get("/metrics")).find("\nhttp_requests_in_progress{server=\"http\"} 0\n"), std::string::npos);
   });
 
   EXPECT_EQ(code, 0);

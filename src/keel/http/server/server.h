@@ -184,7 +184,9 @@ struct ServerCounts {
   Count connections_max{};  // The limit of open connections.
   Count accepted{};
   Count requests{};  // Requests with a response, including rejected ones.
-  Count refused{};   // Requests that the parser or a limit rejected.
+  // Requests whose handler, body or response is not complete.
+  Count in_progress{};
+  Count refused{};  // Requests that the parser or a limit rejected.
   Count timeouts{};
   Count aborted{};             // Connections that ended with an unsent response.
   Count paused_full{};         // How often accepting stopped at the limit of connections.

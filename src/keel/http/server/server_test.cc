@@ -155,6 +155,36 @@ TEST_P(Servers, answer_who_wakes_others_before_the_next_requests_of_those) {
   }
 }
 
+Task<> write_when_published(BodyWriter& body) {
+  co_await published->wait();
+  co_await body.write("begun");
+}
+Response stream_when_published(Request&) { return Response::stream(Status::Ok, "text/plain", &write_when_published); }
+
+TEST_P(Servers, count_the_requests_in_progress) {
+  router_.get("/subscribe", &subscribe).get("/published", stream_when_published).post("/whole", echo);
+  start();
+  Event event;
+  published = &event;
+  handlers_begun = 0;
+  EXPECT_EQ(ask_one(get("/plaintext")).status, 200);
+  EXPECT_EQ(server_->stats().in_progress, 0u) << "an idle connection has none";
+
+  peer().send(get("/subscribe"));
+  ASSERT_TRUE(until([] { return handlers_begun == 1; }));
+  EXPECT_EQ(server_->stats().in_progress, 1u) << "in a handler";
+  peer().send(get("/published"));
+  ASSERT_TRUE(until([&] { return server_->stats().in_progress == 2; })) << "a streamed response";
+  Peer& sending = peer();
+  sending.send("POST /whole HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\n1");
+  ASSERT_TRUE(until([&] { return server_->stats().in_progress == 3; })) << "a body that has not arrived";
+
+  close(sending);
+  ASSERT_TRUE(until([&] { return server_->stats().in_progress == 2; }));
+  event.set();
+  ASSERT_TRUE(until([&] { return server_->stats().in_progress == 0; }));
+}
+
 TEST_P(Servers, do_not_start_with_a_limit_that_no_head_has_room_for) {
   ServerOptions options;
   options.address = Address::parse("127.0.0.1:0").value();

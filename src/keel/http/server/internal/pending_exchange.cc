@@ -29,6 +29,7 @@ PendingExchange::PendingExchange(Carrier& carrier, std::uint32_t client, const E
       Exchange(begun, own_head, own_arena),
       carrier_(carrier),
       client_(client) {
+  worker_.counts.in_progress.add();
   if (StageClock* const measured = clock()) {
     stages_ = *measured;
     set_clock(stages_);
@@ -39,6 +40,7 @@ PendingExchange::PendingExchange(Carrier& carrier, std::uint32_t client, const E
 }
 
 PendingExchange::~PendingExchange() {
+  worker_.counts.in_progress.subtract();
   if (body_held_ != 0) worker_.hold_body(client_, body_held_, 0);
 }
 

@@ -44,6 +44,8 @@ constexpr Row metrics_table[] = {
     {&Stats::connections, &Cells::connections, Kind::Workers, "http_worker_connections",
      "Open connections of one worker"},
     {&Stats::requests, &Cells::requests, Kind::None},
+    {&Stats::in_progress, &Cells::in_progress, Kind::Gauge, "http_requests_in_progress",
+     "Requests that are not answered yet: receiving a body, in a handler, or sending a stream"},
     {&Stats::refused, &Cells::refused, Kind::None},
     {&Stats::cut, &Cells::cut, Kind::None},
     {&Stats::accepted, &Cells::accepted, Kind::Counter, "http_accepted_total", "Connections accepted"},
