@@ -116,11 +116,13 @@ bool is_abandoned(const Address& address, int type) {
 
 Result<> bind_to(int fd, const Address& address, int type = SOCK_STREAM) {
   if (bind(fd, address.system(), address.system_size()) == 0) return {};
-  if (errno == EADDRINUSE && address.is_unix() && is_abandoned(address, type)) {
+  int error = errno;  // Looking at who listens there changes errno: the queue of connections may be full.
+  if (error == EADDRINUSE && address.is_unix() && is_abandoned(address, type)) {
     ::unlink(reinterpret_cast<const sockaddr_un*>(address.system())->sun_path);
     if (bind(fd, address.system(), address.system_size()) == 0) return {};
+    error = errno;
   }
-  return Error::from_errno("bind", errno);
+  return Error::from_errno("bind", error);
 }
 
 Result<> prepare_listener(int fd, const Address& address, const ListenOptions& options) {
