@@ -247,7 +247,7 @@ Result<> App::start() {
   KEEL_TRY_VOID(systems.lifecycle.start(is_interrupted));
   const Instant checking = Host::current().now();
   systems.checkup.start();
-  systems.service.check_limits();
+  systems.service.check_limits(systems.messages.connections_max());
   systems.clients.warn_of_unknown();
   systems.message_pools.warn_of_unknown();
   systems.start.complete(checking);

@@ -394,6 +394,10 @@ TEST_F(Apps, close_after_as_many_requests_as_the_settings_say) {
 
 TEST_F(Apps, log_requests_only_when_asked_to) {
   const auto one = [&] { EXPECT_EQ(status_of(ask(service_, get("/"))), 200); };
+  // One worker: max_connections for the only listener, none for messages, and 144 others.
+  EXPECT_NE(log().find(R"("needed":10000144,"listeners":1,"max_connections":10000000,"message_connections":0,)"),
+            std::string::npos)
+      << log();
 
   EXPECT_EQ(run({"--network.http.access_log=false"}, one), 0);
   EXPECT_EQ(occurrences(log(), R"("message":"request")"), 0);

@@ -49,6 +49,8 @@ class Messages {
   std::string place() const;
   // How long the module may take to stop.
   Duration drain_timeout() const noexcept { return is_served_ ? options_.drain : Duration(); }
+  // The number of connections that it accepts, once it has its module; 0 when no messages are served.
+  std::size_t connections_max() const noexcept { return is_served_ ? options_.connections_max : 0; }
 
   void add_module();
   // What a successor may have.

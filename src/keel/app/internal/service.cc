@@ -121,7 +121,7 @@ void Service::stop() {
   each([](Part& part) { part.server->stop(); });
 }
 
-void Service::check_limits() {
+void Service::check_limits(std::uint64_t message_connections) {
   if (server() == nullptr) return;
   static const log::Logger log("app");
   const http::Limits& limits = registrar_.settings.network.http.server.limits;
@@ -129,12 +129,17 @@ void Service::check_limits() {
   const std::uint64_t workers = static_cast<std::uint64_t>(workers_.runtime().workers());
   // A worker's engine, listener and database connection; files, admin and what the application opens.
   const std::uint64_t others = 128 + 16 * workers;
-  if (descriptors_max_ < listeners * limits.connections_max + others) {
+  const std::uint64_t needed = listeners * limits.connections_max + message_connections + others;
+  if (descriptors_max_ < needed) {
     log.warn(
         "the limit of file descriptors is too low for network.http.max_connections; accepting will pause when they run "
         "out",
-        log::field("limit", descriptors_max_), log::field("max_connections", limits.connections_max),
-        log::field("others", others), log::field("remedy", "raise RLIMIT_NOFILE or lower max_connections"));
+        log::field("limit", descriptors_max_), log::field("needed", needed), log::field("listeners", listeners),
+        log::field("max_connections", limits.connections_max), log::field("message_connections", message_connections),
+        log::field("others", others),
+        log::field("remedy",
+                   "raise RLIMIT_NOFILE to needed, which counts max_connections once for each listener, or lower "
+                   "max_connections"));
   }
   if (limits.bodies_bytes_max / workers < limits.body_bytes_max) {
     log.warn(

@@ -38,8 +38,9 @@ class Service {
   // Adds the modules. They start last, because accepted requests would be lost if another module could not start, and
   // stop first.
   void add_module();
-  // Logs limits of the settings that the system does not allow.
-  void check_limits();
+  // Logs limits of the settings that the system does not allow. `message_connections`: the number of connections that
+  // the App accepts for messages.
+  void check_limits(std::uint64_t message_connections);
   // Adds the sockets that a successor may have.
   void share(std::vector<Succession::Shared>& servers);
   // False when requests were aborted at network.http.drain_timeout.
