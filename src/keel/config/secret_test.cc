@@ -150,6 +150,13 @@ TEST_F(Secrets, are_read_from_the_file_that_their_file_key_names) {
   EXPECT_TRUE(origins_.warnings().empty());
 }
 
+TEST_F(Secrets, whose_file_key_is_misspelt_are_not_suggested_in_its_place) {
+  const std::string misspelt = "--password_fil=" + path("password");
+  const auto shop = load("", {misspelt.c_str()});
+  ASSERT_FALSE(shop);
+  EXPECT_EQ(shop.error().describe(), "--password_fil: unknown key; did you mean --password_file?");
+}
+
 TEST_F(Secrets, from_a_file_are_described_by_its_path_and_load_again) {
   const std::string file = write("password", "hush\n");
   const auto shop = load("password_file: " + file + "\nkeys: [{key_file: " + file + "}]\n");

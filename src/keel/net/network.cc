@@ -45,8 +45,13 @@ Result<Network> Network::parse(std::string_view text) {
         "network '" + std::string(text) + "': expected none with a zone, because a network is matched on every link");
   }
   const std::size_t slash = text.find('/');
-  KEEL_TRY(const Address address, Address::ip(text.substr(0, slash), 0));
-  const Bytes bytes = bytes_of(address);
+  const Result<Address> address = Address::ip(text.substr(0, slash), 0);
+  if (!address) {
+    return Error::text(Code::InvalidArgument, "network '" + std::string(text) +
+                                                  "': expected an IP address, a network such as 10.0.0.0/8, or unix, "
+                                                  "for each client of a Unix socket");
+  }
+  const Bytes bytes = bytes_of(*address);
   std::memcpy(network.bytes_, bytes.at, sizeof bytes.at);
   network.family_ = bytes.family;
   network.prefix_ = bytes.family == AF_INET ? 32 : 128;

@@ -43,6 +43,9 @@ TEST(Network, refuses_what_is_none) {
     ASSERT_FALSE(network) << text;
     EXPECT_EQ(network.error().code(), Code::InvalidArgument);
   }
+  EXPECT_EQ(Network::parse("unix:").error().message(),
+            "network 'unix:': expected an IP address, a network such as 10.0.0.0/8, or unix, for each client of a Unix "
+            "socket");
 }
 
 }  // namespace
