@@ -472,16 +472,16 @@ class Loader {
     const auto consider = [&](const std::string& sibling) {
       if (const std::size_t d = distance(key, sibling); d < best) {
         best = d;
-        guess = join(path, f.key) + shown(below);
+        guess = join(path, sibling) + shown(below);
       }
-    }
-    if (guess.empty() && !key.empty()) {
     };
     for (const Field& f : siblings) {
       consider(std::string(f.key));
       if (f.kind == Kind::Secret && !f.key.empty()) consider(std::string(f.key) + std::string(file_suffix));
       std::vector<std::string> same;
       paths_to(subject_.schema.fields(), below.empty() ? key : below.substr(below.rfind('.') + 1), {}, same);
+    }
+    if (guess.empty() && !key.empty()) {
       if (same.size() == 1) guess = same.front();
     }
     std::string text = "unknown key";
