@@ -38,4 +38,4 @@
 #include "settings.h"
 #include "shop.h"
 
-int main(int argc, char** argv) { return keel::app::run<Shop, Settings>("orders", argc, argv); }
+int main(int argc, char** argv) { return keel::app::run<Shop, Settings>({"orders", VERSION}, argc, argv); }

@@ -1,6 +1,8 @@
 // What somebody who configures the service gets wrong: one clear line, and the right exit code.
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -124,6 +126,85 @@ TEST_F(Mistakes, a_port_in_use_is_one_line) {
 
   EXPECT_EQ(call(first.address(), "GET", "/health").status, 200) << "the first one goes on";
   EXPECT_EQ(first.stop(), 0);
+}
+
+// A socket that listens, as another process's does.
+class Taken {
+ public:
+  explicit Taken(const Address& address) : fd_(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    EXPECT_EQ(::bind(fd_, address.system(), address.system_size()), 0);
+    EXPECT_EQ(::listen(fd_, 0), 0);  // The first connection fills the queue.
+    sockaddr_storage storage{};
+    socklen_t size = sizeof storage;
+    EXPECT_EQ(::getsockname(fd_, reinterpret_cast<sockaddr*>(&storage), &size), 0);
+    port_ = std::to_string(Address::from_system(reinterpret_cast<sockaddr*>(&storage), size).port());
+  }
+  Taken(const Taken&) = delete;
+  Taken& operator=(const Taken&) = delete;
+  ~Taken() { ::close(fd_); }
+
+  const std::string& port() const noexcept { return port_; }
+
+ private:
+  int fd_;
+  std::string port_;
+};
+
+TEST_F(Mistakes, ports_in_use_are_all_told_in_one_start) {
+  const Address any = Address::parse("127.0.0.1:0").value();
+  const Taken http(any), admin(any), probes(any);
+  Service service(folder_, {"--network.http.port=" + http.port(), "--monitoring.metrics.export_port=" + admin.port(),
+                            "--monitoring.probes.address=127.0.0.1", "--monitoring.probes.port=" + probes.port()});
+  EXPECT_EQ(service.wait(10_s), 1);
+  EXPECT_EQ(service.output(), "");
+  const std::vector<std::string> said = lines(service.errors());
+  ASSERT_EQ(said.size(), 3u) << service.errors();
+  const std::string remedy = ": another process listens there: stop it (ss -ltnp names it), or change ";
+  EXPECT_TRUE(said[0].starts_with("fullstack: admin listener (monitoring.metrics)" + remedy +
+                                  "monitoring.metrics.export_port: "))
+      << said[0];
+  EXPECT_EQ(said[2], "fullstack: listener for probes (monitoring.probes)" + remedy +
+                         "monitoring.probes.port: listening on 127.0.0.1:" + probes.port() +
+                         ": bind: Address already in use");
+  EXPECT_EQ(said[1], "fullstack: network.http" + remedy + "network.http.port: listening on 127.0.0.1:" + http.port() +
+                         ": bind: Address already in use");
+}
+
+TEST_F(Mistakes, a_port_that_two_listeners_of_the_service_have_is_told_as_such) {
+  std::string port;
+  {
+    port = Taken(Address::parse("127.0.0.1:0").value()).port();
+  }
+
+  expect_no_start(
+      "network.http: this service itself listens there, for admin listener (monitoring.metrics): change "
+      "network.http.port: listening on 0.0.0.0:" +
+          port,
+      {"--network.http.address=0.0.0.0", "--network.http.port=" + port, "--monitoring.metrics.export_port=" + port});
+}
+
+TEST_F(Mistakes, a_unix_socket_in_use_is_one_line_with_the_program_that_finds_its_process) {
+  const Taken http(Address::parse("unix:" + folder_ / "http.sock").value());
+  const Taken admin(Address::parse("unix:" + folder_ / "admin.sock").value());
+  const std::string remedy = ": another process listens there: stop it (ss -lxp names it), or change ";
+
+  expect_no_start("network.http" + remedy + "network.http.address: ",
+                  {"--network.http.address=unix:" + folder_ / "http.sock"});
+
+  Service service(folder_, {"--network.http.address=unix:" + folder_ / "http.sock",
+                            "--monitoring.metrics.export_address=unix:" + folder_ / "admin.sock"});
+  EXPECT_EQ(service.wait(10_s), 1);
+  const std::vector<std::string> said = lines(service.errors());
+  ASSERT_EQ(said.size(), 2u) << service.errors();
+  EXPECT_NE(said[0].find(remedy + "monitoring.metrics.export_address: "), std::string::npos) << said[0];
+  EXPECT_NE(said[1].find(remedy + "network.http.address: "), std::string::npos) << said[1];
+}
+
+TEST_F(Mistakes, the_version_is_printed) {
+  Service service({"--version"}, {});
+  EXPECT_EQ(service.wait(10_s), 0);
+  EXPECT_EQ(service.errors(), "");
+  EXPECT_TRUE(service.output().starts_with("fullstack (Keel ")) << service.output();
 }
 
 TEST_F(Mistakes, a_data_base_that_cannot_be_used_is_one_line) {

@@ -11,6 +11,7 @@
 #include "keel/app/internal/systems.h"
 #include "keel/base/pool.h"
 #include "keel/base/printable.h"
+#include "keel/base/version.h"
 #include "keel/http/server/problem.h"
 
 namespace keel::app {
@@ -27,9 +28,9 @@ std::string_view name_of(Signal signal) { return signal == Signal::Terminate ? "
 
 }  // namespace
 
-App::App(std::string name, config::Versions& config, SettingsIn settings_in, const void* type,
+App::App(Program program, config::Versions& config, SettingsIn settings_in, const void* type,
          const internal::Platform* platform)
-    : name_(std::move(name)),
+    : program_(std::move(program)),
       config_(config),
       settings_in_(settings_in),
       type_(type),
@@ -195,14 +196,18 @@ void App::refuse(const Error& error) {
   systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
   if (platform_.is_test) end_start(error);
   systems_->logging.flush();
-  config::exit_refused(name_, error);
+  config::exit_refused(program_.name, error);
 }
 
 void App::end_start(const Error& error) {
-  if (platform_.is_test) throw std::runtime_error(name_ + ": " + error.describe());
+  if (platform_.is_test) throw std::runtime_error(program_.name + ": " + error.describe());
   supervision_->tell(supervision_->supervisor().status("not started: " + error.describe()));
   systems_->logging.flush();
-  std::fprintf(stderr, "%s: %s\n", name_.c_str(), printable(error.describe()).c_str());
+  const auto print = [this](const std::string& line) {
+    std::fprintf(stderr, "%s: %s\n", program_.name.c_str(), printable(line).c_str());
+  };
+  print(error.describe());
+  for (const std::string& line : systems_->addresses.further()) print(line);
   std::fflush(stderr);
   // Runs no destructors, because modules that did not stop may still use objects of main.
   _exit(exit_failure);
@@ -221,11 +226,12 @@ int App::run() {
   relieve_predecessor();
   const io::EngineChoice& engine = systems.workers.runtime().engine();
   const http::Server* const server = systems.service.server();
-  log_.info("ready", log::field("engine", systems.engine()), log::field("reason", engine.reason),
+  log_.info("ready", log::field("version", program_.version), log::field("keel", keel_version()),
+            log::field("engine", systems.engine()), log::field("reason", engine.reason),
             log::field("workers", systems.workers.runtime().workers()),
             log::field("address", server != nullptr ? server->address().to_string() : std::string("none")),
             log::field("took", systems.start.took()));
-  systems.print_ready(name_);
+  systems.print_ready();
   const Signal signal = serve_until_signal();
   log_.info("stopping", log::field("signal", name_of(signal)));
   return drain();
@@ -383,7 +389,7 @@ int App::stop_modules(Duration deadline) {
                log::field("took", part.took));
     std::fprintf(stderr,
                  "%s: module \"%s\" was still stopping after %.1f s; the process exits without waiting for it\n",
-                 name_.c_str(), part.name.c_str(), part.took.count_seconds());
+                 program_.name.c_str(), part.name.c_str(), part.took.count_seconds());
   }
   log_.info("stopped", log::field("took", report.took));
   if (report.is_complete()) return 0;

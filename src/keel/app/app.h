@@ -42,8 +42,12 @@
 // Listening sockets may come from a service manager (listeners.h), or from the running process, which hands over
 // (network.handover.path, handover.h); otherwise they are bound.
 //
-// Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration). So is
-//           what still stops when the time is up: the process ends without it, and without destructors.
+// The program's version (program.h), and Keel's, are in the response to --version, in the log line "ready", in
+// /admin/start and in the metrics app_build_info and keel_build_info.
+//
+// Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration); of
+//           addresses that cannot be listened at, each one has a line. So is what still stops when the time is up: the
+//           process ends without it, and without destructors.
 //           A call at the wrong time, serve() after run() has begun or the first pool() in a handler, throws
 //           std::logic_error with what to do instead.
 // Threads:  all calls on the main thread; database(), pool(), client(), message_pool() and runtime() also in a module's
@@ -62,6 +66,7 @@
 #include "keel/app/background_work.h"
 #include "keel/app/health.h"
 #include "keel/app/lifecycle.h"
+#include "keel/app/program.h"
 #include "keel/app/settings.h"
 #include "keel/app/signals.h"
 #include "keel/base/check.h"
@@ -103,8 +108,8 @@ inline constexpr char type_of_settings = 0;  // The address of this object ident
 
 // config::load_or_exit() for Settings or a type derived from it.
 template <class S = Settings>
-config::Reloadable<S> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
-  return config::load_or_exit<S>(name, argc, argv, std::move(file));
+config::Reloadable<S> load_or_exit(const Program& program, int argc, char** argv, std::string file = {}) {
+  return config::load_or_exit<S>(program.name, argc, argv, std::move(file), program.version);
 }
 
 class App {
@@ -112,9 +117,9 @@ class App {
   // Starts logging, and begins to start the workers. Make it before any other thread. `config` holds Settings or a
   // struct that derives from it.
   template <class S>
-  App(std::string name, config::Reloadable<S>& config)
+  App(Program program, config::Reloadable<S>& config)
       : App(
-            std::move(name), config.versions(),
+            std::move(program), config.versions(),
             [](const void* value) -> const Settings& { return *static_cast<const S*>(value); },
             &internal::type_of_settings<S>) {}
   ~App();
@@ -205,7 +210,7 @@ class App {
   struct Systems;
   using SettingsIn = const Settings& (*)(const void* value);
   // `platform`: null stands for the system.
-  App(std::string name, config::Versions& config, SettingsIn settings_in, const void* type,
+  App(Program program, config::Versions& config, SettingsIn settings_in, const void* type,
       const internal::Platform* platform = nullptr);
   // Used by an AppUnderTest, which calls start() and stop() instead of run(). Abrupt: connections are reset.
   enum class Stop : std::uint8_t { Drained, Abrupt };
@@ -222,7 +227,7 @@ class App {
   int drain();
   int stop_modules(Duration deadline);
 
-  const std::string name_;
+  const Program program_;
   config::Versions& config_;
   const SettingsIn settings_in_;
   const void* const type_;
@@ -238,9 +243,9 @@ class App {
 
 // The main() of a service whose class is constructed with an App: loads the configuration as S, makes both, and runs.
 template <class Service, class S = Settings>
-int run(std::string name, int argc, char** argv) {
-  config::Reloadable<S> config = load_or_exit<S>(name, argc, argv);
-  App app(std::move(name), config);
+int run(Program program, int argc, char** argv) {
+  config::Reloadable<S> config = load_or_exit<S>(program, argc, argv);
+  App app(std::move(program), config);
   const Service service(app);
   return app.run();
 }

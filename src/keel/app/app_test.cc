@@ -10,6 +10,7 @@
 #include "keel/app/internal/app_testing.h"
 #include "keel/base/bug.h"
 #include "keel/base/sanitizers.h"
+#include "keel/base/version.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/telemetry/process.h"
 
@@ -24,14 +25,31 @@ TEST_F(Apps, serve_until_a_signal_and_give_0) {
     EXPECT_EQ(status_of(ask(admin_, get("/startupz"))), 200);
     EXPECT_NE(ask(admin_, get("/metrics")).find("\nhealth_check_up{check=\"worker 0\"} 1\n"), std::string::npos);
     EXPECT_NE(ask(admin_, get("/metrics")).find("\nhttp_requests_total{"), std::string::npos);
-    EXPECT_EQ(status_of(ask(service_, get("/metrics"))), 404);
     EXPECT_NE(ask(admin_, get("/metrics")).find("\nhttp_requests_in_progress{server=\"http\"} 0\n"), std::string::npos);
+    EXPECT_EQ(status_of(ask(service_, get("/metrics"))), 404);
   });
 
   EXPECT_EQ(code, 0);
   EXPECT_NE(log().find(R"("message":"ready")"), std::string::npos);
   EXPECT_NE(log().find(R"("message":"stopping","signal":"SIGTERM")"), std::string::npos);
   EXPECT_NE(log().find(R"("message":"stopped")"), std::string::npos);
+}
+
+TEST_F(Apps, say_their_version_and_that_of_keel) {
+  const std::string keel(keel_version());
+  const int code = run({}, [&] {
+    const std::string metrics = ask(admin_, get("/metrics"));
+    EXPECT_NE(metrics.find("\nkeel_build_info{version=\"" + keel + "\",compiler=\"" + std::string(keel_compiler()) +
+                           "\"} 1\n"),
+              std::string::npos)
+        << metrics;
+    EXPECT_NE(metrics.find("\napp_build_info{name=\"test\",version=\"1.4.2\"} 1\n"), std::string::npos) << metrics;
+    EXPECT_NE(ask(admin_, get("/admin/start")).find(R"({"name":"test","version":"1.4.2","keel":")" + keel + R"(",)"),
+              std::string::npos);
+  });
+
+  EXPECT_EQ(code, 0);
+  EXPECT_NE(log().find(R"("message":"ready","version":"1.4.2","keel":")" + keel + R"(",)"), std::string::npos) << log();
 }
 
 TEST_F(Apps, run_one_after_the_other_in_one_process) {
@@ -376,6 +394,10 @@ TEST_F(Apps, warn_when_there_are_fewer_descriptors_than_connections_may_need) {
   EXPECT_NE(log().find(R"("message":"the limit of file descriptors is too low for network.http.max_connections)"),
             std::string::npos)
       << log();
+  // One worker: max_connections for the only listener, none for messages, and 144 others.
+  EXPECT_NE(log().find(R"("needed":10000144,"listeners":1,"max_connections":10000000,"message_connections":0,)"),
+            std::string::npos)
+      << log();
 
   std::filesystem::remove(folder_ + "/logs/app.log");
   EXPECT_EQ(run({"--network.http.max_connections=10"}, [] {}), 0);
@@ -394,10 +416,6 @@ TEST_F(Apps, close_after_as_many_requests_as_the_settings_say) {
 
 TEST_F(Apps, log_requests_only_when_asked_to) {
   const auto one = [&] { EXPECT_EQ(status_of(ask(service_, get("/"))), 200); };
-  // One worker: max_connections for the only listener, none for messages, and 144 others.
-  EXPECT_NE(log().find(R"("needed":10000144,"listeners":1,"max_connections":10000000,"message_connections":0,)"),
-            std::string::npos)
-      << log();
 
   EXPECT_EQ(run({"--network.http.access_log=false"}, one), 0);
   EXPECT_EQ(occurrences(log(), R"("message":"request")"), 0);
@@ -432,7 +450,7 @@ class AppDeathTest : public ::testing::Test {
     std::vector<char*> argv;
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
-    const auto loaded = load_or_exit("test", static_cast<int>(words.size()), argv.data());
+    const auto loaded = load_or_exit({"test", "1.4.2"}, static_cast<int>(words.size()), argv.data());
     std::fprintf(stderr, "loaded: %d from %s\n", loaded->network.http.port,
                  std::string(loaded.origins().of("network.http.port")).c_str());
     ::_exit(7);
@@ -456,6 +474,8 @@ TEST_F(AppDeathTest, load_or_exit_answers_questions_with_0) {
   EXPECT_EXIT(load({"--print-config", "--network.http.port=81"}), ::testing::ExitedWithCode(0),
               "port: 81 +# --network.http.port");
   EXPECT_EXIT(load({"--check-config"}), ::testing::ExitedWithCode(0), "^the configuration is valid\n$");
+  EXPECT_EXIT(load({"--version"}), ::testing::ExitedWithCode(0),
+              "^test 1\\.4\\.2 \\(Keel [0-9.]+, [A-Z][A-Za-z]+ [0-9.]+\\)\n$");
 }
 
 TEST_F(AppDeathTest, load_or_exit_ends_with_1_where_its_answer_cannot_be_written) {
@@ -467,7 +487,7 @@ TEST_F(AppDeathTest, load_or_exit_ends_with_1_where_its_answer_cannot_be_written
     ::_exit(7);
   };
 
-  for (const char* const question : {"--help", "--print-config", "--check-config"}) {
+  for (const char* const question : {"--help", "--version", "--print-config", "--check-config"}) {
     EXPECT_EXIT(to_full(question), ::testing::ExitedWithCode(1), "^test: standard output: No space left on device\n$")
         << question;
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "keel/base/check.h"
+#include "keel/base/version.h"
 #include "keel/data/json.h"
 
 namespace keel::app {
@@ -80,9 +81,10 @@ std::string phase_table(std::string_view name, const std::vector<Phase>& phases,
   return text + fmt::format("  {:<{}}  {:>9}  {:>9.2f}\n", "total", width, "", milliseconds(end - origin));
 }
 
-void write_phases(Buffer& out, std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end) {
+void write_phases(Buffer& out, const Program& program, const std::vector<Phase>& phases, Instant origin, Instant end) {
   json::Writer json(out);
-  json.begin_object().key("name").string(name).key("total_ms").number(milliseconds(end - origin));
+  json.begin_object().key("name").string(program.name).key("version").string(program.version);
+  json.key("keel").string(keel_version()).key("total_ms").number(milliseconds(end - origin));
   json.key("phases").begin_array();
   for (const Phase& phase : phases) {
     json.begin_object().key("name").string(phase.name);

@@ -35,6 +35,7 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/app/program.h"
 #include "keel/base/buffer.h"
 #include "keel/base/function.h"
 #include "keel/base/host.h"
@@ -70,9 +71,9 @@ std::string_view to_string(Phase::State state) noexcept;
 // the total until `end`.
 std::string phase_table(std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end);
 // The phases of a start as one JSON object:
-// {"name":…,"total_ms":…,"phases":[{"name":…,"began_ms":…,"took_ms":…,"waited_ms":…,
+// {"name":…,"version":…,"keel":…,"total_ms":…,"phases":[{"name":…,"began_ms":…,"took_ms":…,"waited_ms":…,
 // "waited_for":…,"thread":…,"state":…}]}
-void write_phases(Buffer& out, std::string_view name, const std::vector<Phase>& phases, Instant origin, Instant end);
+void write_phases(Buffer& out, const Program& program, const std::vector<Phase>& phases, Instant origin, Instant end);
 
 // The result of stop(): each module with the time it took, and the error of one that did not stop cleanly.
 struct StopReport {

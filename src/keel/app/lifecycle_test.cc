@@ -10,6 +10,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "keel/base/version.h"
+
 namespace keel::app::lifecycle_test {
 namespace {
 
@@ -491,7 +493,7 @@ TEST(Phases, are_a_table_for_people) {
 TEST(Phases, are_json_for_machines) {
   const Instant zero = Instant::from_ns(0);
   Buffer out;
-  write_phases(out, "shop",
+  write_phases(out, {"shop", "1.4.2"},
                {{.name = "http",
                  .began = zero + 3_ms,
                  .took = 250_us,
@@ -500,9 +502,9 @@ TEST(Phases, are_json_for_machines) {
                  .thread = "start-1"}},
                zero, zero + 5_ms);
 
-  EXPECT_EQ(out.view(),
-            R"({"name":"shop","total_ms":5,"phases":[{"name":"http","began_ms":3,"took_ms":0.25,"waited_ms":2,)"
-            R"("waited_for":"workers","thread":"start-1","state":"running"}]})");
+  EXPECT_EQ(out.view(), R"({"name":"shop","version":"1.4.2","keel":")" + std::string(keel_version()) +
+                            R"(","total_ms":5,"phases":[{"name":"http","began_ms":3,"took_ms":0.25,"waited_ms":2,)"
+                            R"("waited_for":"workers","thread":"start-1","state":"running"}]})");
 }
 
 TEST_F(Modules, and_steps_are_told_in_order_of_beginning) {

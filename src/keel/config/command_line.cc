@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "keel/base/version.h"
+
 namespace keel::config {
 namespace {
 
@@ -20,6 +22,7 @@ Action action(std::span<const char* const> args) noexcept {
     const std::string_view arg = args[i];
     if (arg == "--config" || arg == "--set") ++i;
     if (arg == "--help" || arg == "-h") return Action::Help;
+    if (arg == "--version") return Action::Version;
     if (arg == "--print-config") return Action::PrintConfig;
     if (arg == "--check-config") return Action::CheckConfig;
   }
@@ -41,6 +44,12 @@ void exit_refused(std::string_view name, const Error& error) {
 namespace internal {
 
 std::vector<const char*> words(int argc, char** argv) { return {argv + std::min(argc, 1), argv + argc}; }
+
+std::string version_line(std::string_view name, std::string_view version) {
+  std::string line(name);
+  if (!version.empty()) line.append(" ").append(version);
+  return line.append(" (Keel ").append(keel_version()).append(", ").append(keel_compiler()).append(")\n");
+}
 
 void show_warnings(std::string_view name, const Origins& origins) {
   for (const std::string& warning : origins.warnings()) {

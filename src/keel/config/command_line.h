@@ -23,8 +23,9 @@
 namespace keel::config {
 
 // The action that a command line asks for.
-enum class Action { Run, Help, PrintConfig, CheckConfig };
-// What the command line asks for: the first of --help (-h), --print-config and --check-config, else Run.
+enum class Action { Run, Help, Version, PrintConfig, CheckConfig };
+// What the command line asks for: the first of --help (-h), --version, --print-config and --check-config,
+// else Run.
 Action action(std::span<const char* const> args) noexcept;
 
 // Writes each line of `error` to standard error, prefixed with `name`, and ends the process with exit code 2. Other
@@ -33,19 +34,23 @@ Action action(std::span<const char* const> args) noexcept;
 
 namespace internal {
 std::vector<const char*> words(int argc, char** argv);
+std::string version_line(std::string_view name, std::string_view version);
 void show_warnings(std::string_view name, const Origins& origins);
 [[noreturn]] void show_and_exit(std::string_view name, const std::string& text);
 }  // namespace internal
 
 // Loads the configuration: `file` unless --config names another (empty: none), the environment (KEEL_…), the command
-// line. --help, --print-config and --check-config end the process: with 0, with 1 if the text cannot be written, and
-// with 2 for a mistake; Origins::warnings() go to standard error. Without them, a mistake ends it as exit_refused()
-// does, and the caller has to report the warnings (app::App logs them).
+// line. --help, --version, --print-config and --check-config end the process: with 0, with 1 if the text cannot be
+// written, and with 2 for a mistake; Origins::warnings() go to standard error. Without them, a mistake ends it as
+// exit_refused() does, and the caller has to report the warnings (app::App logs them). `version`: that of the program,
+// for --version, which prints "store 1.4.2 (Keel 0.1.0, GCC 12.2.0)"; empty: unknown.
 template <Section T>
-Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {}) {
+Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {},
+                           std::string_view version = {}) {
   const auto args = internal::words(argc, argv);
   const Action asked = action(args);
   if (asked == Action::Help) internal::show_and_exit(name, help<T>());
+  if (asked == Action::Version) internal::show_and_exit(name, internal::version_line(name, version));
   auto loaded = Reloadable<T>::load({.file = std::move(file), .args = args});
   if (!loaded) exit_refused(name, loaded.error());
   if (asked != Action::Run) internal::show_warnings(name, loaded->origins());

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include "keel/base/version.h"
+
 namespace keel::config::command_line_test {
 namespace {
 
@@ -21,11 +23,13 @@ TEST(Action, is_the_first_word_that_asks_for_one) {
   const char* const check[] = {"--config", "x.yaml", "--check-config", "--help"};
   const char* const print[] = {"--print-config"};
   const char* const help[] = {"-h"};
+  const char* const version[] = {"--version", "--help"};
 
   EXPECT_EQ(action(run), Action::Run);
   EXPECT_EQ(action(check), Action::CheckConfig);
   EXPECT_EQ(action(print), Action::PrintConfig);
   EXPECT_EQ(action(help), Action::Help);
+  EXPECT_EQ(action(version), Action::Version);
 }
 
 TEST(CommandLine, loads_what_it_says) {
@@ -44,6 +48,14 @@ TEST(CommandLine, ends_the_process_with_the_text_it_asks_for) {
         (void)load({"--help"});
       },
       ::testing::ExitedWithCode(1), "store: standard output");
+}
+
+TEST(CommandLine, tells_the_versions_of_the_program_and_of_keel) {
+  ::testing::FLAGS_gtest_death_test_style = "threadsafe";
+  const std::string keel = "(Keel " + std::string(keel_version()) + ", " + std::string(keel_compiler()) + ")\n";
+  EXPECT_EQ(internal::version_line("store", "1.4.2"), "store 1.4.2 " + keel);
+  EXPECT_EQ(internal::version_line("store", ""), "store " + keel);
+  EXPECT_EXIT((void)load({"--shelves=many", "--version"}), ::testing::ExitedWithCode(0), "");
 }
 
 TEST(CommandLine, ends_the_process_with_2_and_a_line_for_each_mistake) {

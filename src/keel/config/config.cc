@@ -194,7 +194,9 @@ class Loader {
     for (std::size_t i = 0; i < args.size(); ++i) {
       const std::string_view arg = args[i];
       const std::string before = std::exchange(without_value, {});
-      if (arg == "--help" || arg == "-h" || arg == "--print-config" || arg == "--check-config") continue;
+      if (arg == "--help" || arg == "-h" || arg == "--version" || arg == "--print-config" || arg == "--check-config") {
+        continue;
+      }
       if (arg == "--config" || arg == "--set") {
         if (i + 1 == args.size()) {
           problem(arg, {}, arg == "--set" ? "needs a key and a value: --set KEY=VALUE" : "needs a file: --config FILE");
@@ -233,13 +235,13 @@ class Loader {
     return equals + 1 == text.size() ? where : std::string();
   }
 
-  // A word without dot and value that begins no key was meant as an option: --confg, --version.
+  // A word without dot and value that begins no key was meant as an option: --confg, --verbose.
   std::string without_value_text(const std::string& path, std::string_view flag, const std::string& where) const {
     const auto begins = [&path](const Field& f) { return path.substr(0, path.find('.')) == f.key; };
     if (flag != "--" || path.find('.') != std::string::npos || std::ranges::any_of(subject_.schema.fields(), begins)) {
       return fmt::format("needs a value: {}=VALUE", where);
     }
-    for (const char* const option : {"config", "set", "print-config", "check-config", "help"}) {
+    for (const char* const option : {"config", "set", "print-config", "check-config", "help", "version"}) {
       if (distance(path, option) <= 2) return fmt::format("unknown option; did you mean --{}?", option);
     }
     return "unknown option: --help lists all";
@@ -478,10 +480,10 @@ class Loader {
     for (const Field& f : siblings) {
       consider(std::string(f.key));
       if (f.kind == Kind::Secret && !f.key.empty()) consider(std::string(f.key) + std::string(file_suffix));
-      std::vector<std::string> same;
-      paths_to(subject_.schema.fields(), below.empty() ? key : below.substr(below.rfind('.') + 1), {}, same);
     }
     if (guess.empty() && !key.empty()) {
+      std::vector<std::string> same;
+      paths_to(subject_.schema.fields(), below.empty() ? key : below.substr(below.rfind('.') + 1), {}, same);
       if (same.size() == 1) guess = same.front();
     }
     std::string text = "unknown key";

@@ -35,8 +35,8 @@
 //   environment   KEEL_NETWORK__HTTP__PORT=8081: prefix, capitals, two underscores between levels, digits for the
 //                 place in a list (KEEL_THREAD__POOLS__0__SIZE; the place after the last one appends).
 //   command line  --network.http.port=8081 or --set network.http.port=8081; --config FILE names the file. The words
-//                 --help, --print-config and --check-config are left to command_line.h. A list or a whole section is
-//                 written as YAML: --thread.pools='[{name: database, size: 4}]'.
+//                 --help, --version, --print-config and --check-config are left to command_line.h. A list or a whole
+//                 section is written as YAML: --thread.pools='[{name: database, size: 4}]'.
 // Secrets: beside the key of a Secret, `password`, there is `password_file`: the value is what that file holds, without
 //         one line feed at its end (Secret::from_file). A path that begins with $CREDENTIALS_DIRECTORY/ is below what
 //         systemd says there. Both keys given, wherever, is an error. The file is read at each load. A Secret on the

@@ -413,7 +413,7 @@ TEST_F(Config, wrong_variables_and_flags_are_named) {
 }
 
 TEST_F(Config, an_option_that_is_none_is_not_taken_for_a_key) {
-  EXPECT_EQ(error("name: x", {"--version"}), "--version: unknown option: --help lists all");
+  EXPECT_EQ(error("name: x", {"--verbose"}), "--verbose: unknown option: --help lists all");
   EXPECT_EQ(error("name: x", {"--confg", "orders.yaml"}),
             "--confg: unknown option; did you mean --config?\n"
             "command line: unexpected argument after --confg");
@@ -571,6 +571,7 @@ TEST(Help, lists_every_key_with_range_and_default) {
             "  --set KEY=VALUE      the same as --KEY=VALUE\n"
             "  --print-config       print the effective configuration and where each value comes from\n"
             "  --check-config       load the configuration and end: 0 when it is right, 2 when not\n"
+            "  --version            print the versions of the program and of Keel\n"
             "  --help               print this\n"
             "\n"
             "Every key below can be given in the file, in the environment (KEEL_SECTION__KEY for section.key) and "

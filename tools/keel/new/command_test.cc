@@ -63,7 +63,8 @@ TEST_F(NewCommand, writes_a_whole_service_in_which_nothing_has_the_templates_nam
     EXPECT_TRUE(text.ends_with('\n') && !text.ends_with("\n\n")) << file;
   }
   EXPECT_EQ(read(folder_ / "tea_shop/src/main.cc"),
-            "#include \"service.h\"\n\nint main(int argc, char** argv) { return keel::app::run<TeaShop>(\"tea_shop\", "
+            "#include \"service.h\"\n\nint main(int argc, char** argv) { return keel::app::run<TeaShop>({\"tea_shop\", "
+            "VERSION}, "
             "argc, argv); }\n");
 }
 

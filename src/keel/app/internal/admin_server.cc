@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "keel/app/internal/options.h"
-
 namespace keel::app::internal {
 namespace {
 
@@ -24,8 +22,9 @@ http::Limits limits_of_probes() {
 
 Result<> AdminServer::make(Part& part, Result<Address> address, telemetry::AdminPages::Which pages,
                            TransportLayers* https) {
-  if (!address) return std::move(address).error().because(part.keys);
+  if (!address) return std::move(address).error().because(part.section);
   part.address = *address;
+  addresses_.add(part.name, part.address, part.section, part.keys);
   part.router.use(guard_);
   pages_.mount(part.router, pages);
   http::ServerOptions options;
@@ -101,9 +100,7 @@ void AdminServer::stop() {
 }
 
 Result<> AdminServer::start(Part& part, const Succession::Inherited& inherited) {
-  return with_remedy(part.server->start(workers_.runtime(), 0, inherited.sockets), part.address,
-                     &part == &all_ ? "monitoring.metrics.export_" : "monitoring.probes.")
-      .because(part.keys);
+  return addresses_.report(part.name, part.server->start(workers_.runtime(), 0, inherited.sockets));
 }
 
 }  // namespace keel::app::internal

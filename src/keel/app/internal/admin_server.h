@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "keel/app/internal/addresses.h"
 #include "keel/app/internal/admin_guard.h"
 #include "keel/app/internal/certificates.h"
 #include "keel/app/internal/registrar.h"
@@ -23,8 +24,13 @@ namespace keel::app::internal {
 
 class AdminServer {
  public:
-  AdminServer(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates)
-      : registrar_(registrar), workers_(workers), succession_(succession), certificates_(certificates) {}
+  AdminServer(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates,
+              Addresses& addresses)
+      : registrar_(registrar),
+        workers_(workers),
+        succession_(succession),
+        certificates_(certificates),
+        addresses_(addresses) {}
   AdminServer(const AdminServer&) = delete;
   AdminServer& operator=(const AdminServer&) = delete;
 
@@ -48,7 +54,8 @@ class AdminServer {
  private:
   struct Part {
     const char* name;
-    const char* keys;  // The prefix of the keys of its settings.
+    const char* section;  // Names it in errors.
+    const char* keys;     // The prefix of the keys of its address.
     Address address = {};
     http::Router router = {};
     std::unique_ptr<http::Server> server = nullptr;
@@ -67,10 +74,11 @@ class AdminServer {
   Workers& workers_;
   Succession& succession_;
   Certificates& certificates_;
+  Addresses& addresses_;
   telemetry::AdminPages pages_;
   const AdminGuard guard_{registrar_.settings.monitoring.metrics.export_names};
-  Part all_{.name = "admin", .keys = "admin listener (monitoring.metrics)"};
-  Part probes_{.name = "probes", .keys = "listener for probes (monitoring.probes)"};
+  Part all_{.name = "admin", .section = "admin listener (monitoring.metrics)", .keys = "monitoring.metrics.export_"};
+  Part probes_{.name = "probes", .section = "listener for probes (monitoring.probes)", .keys = "monitoring.probes."};
 };
 
 }  // namespace keel::app::internal

@@ -133,7 +133,7 @@ class Apps : public testing::Test {
       ADD_FAILURE() << config.error().describe();
       return -1;
     }
-    App app("test", *config);
+    App app({"test", "1.4.2"}, *config);
     http::Router router;
     router.get("/", hello).get("/point", point).post("/echo", echo).get("/slow", &slow);
     router.get("/hungry", hungry).get("/stall", stall).get("/forever", &waits_for_sigterm);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "keel/base/version.h"
 #include "keel/exec/call.h"
 
 namespace keel::app::internal {
@@ -12,6 +13,15 @@ Exporter::Exporter(const Registrar& registrar, Logging& logging, Workers& worker
   registrar.add({.name = "monitoring", .needs = {"logs"}, .start = [this, &registrar, &logging]() -> Result<> {
                    process_ = std::make_unique<telemetry::ProcessMetrics>(registrar.metrics);
                    logging.writer()->expose(registrar.metrics);
+                   const Program& program = registrar.program;
+                   registrar.metrics
+                       .gauge("keel_build_info", "Always 1: the version of Keel and the compiler that built it",
+                              {{"version", keel_version()}, {"compiler", keel_compiler()}})
+                       .set(1);
+                   registrar.metrics
+                       .gauge("app_build_info", "Always 1: the name and the version of the application",
+                              {{"name", program.name}, {"version", program.version}})
+                       .set(1);
                    prometheus_ = std::make_unique<telemetry::Prometheus>(registrar.metrics);
                    return {};
                  }});

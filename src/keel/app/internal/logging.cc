@@ -26,7 +26,8 @@ Result<> Logging::handle_crashes() {
   const LoggingSettings& settings = registrar_.settings.logging;
   const std::string& file = settings.crash_file;
   KEEL_TRY_VOID(make_folder_of(file).because("logging.crash_file"));
-  auto installed = CrashHandler::install({.name = registrar_.name, .file = file, .core_memory = settings.core_memory});
+  auto installed =
+      CrashHandler::install({.name = registrar_.program.title(), .file = file, .core_memory = settings.core_memory});
   if (!installed) return std::move(installed).error().because("logging.crash_file");
   crash_ = *std::move(installed);
   return {};

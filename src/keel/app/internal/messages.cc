@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "keel/app/internal/message_options.h"
-#include "keel/app/internal/options.h"
 #include "keel/base/check.h"
 #include "keel/data/json.h"
 #include "keel/io/sockets.h"
@@ -94,8 +93,13 @@ Task<> Messages::OnWorker::run(OnWorker& worker) {
   if (worker.sessions) co_await worker.sessions->stop();
 }
 
-Messages::Messages(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates)
-    : registrar_(registrar), workers_(workers), succession_(succession), certificates_(certificates) {}
+Messages::Messages(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates,
+                   Addresses& addresses)
+    : registrar_(registrar),
+      workers_(workers),
+      succession_(succession),
+      certificates_(certificates),
+      addresses_(addresses) {}
 Messages::~Messages() = default;
 
 template <class F>
@@ -115,6 +119,8 @@ Result<> Messages::prepare() {
   Result<Address> address = settings.network.messages.listen_address();
   if (!address) return std::move(address).error().because("network.messages.address");
   address_ = *address;
+  addresses_.add("messages", address_, "network.messages", "network.messages.",
+                 settings.network.messages.listen_mode().value_or(0));
   if (settings.network.messages.tls) {
     KEEL_TRY_VOID(certificates_.load(settings.network.https).because("network.https"));
   }
@@ -182,8 +188,9 @@ Result<> Messages::start() {
   }
   if (!result) {
     stop();
-    return with_remedy(std::move(result), address_, "network.messages.").because("network.messages");
+    return addresses_.report("messages", std::move(result));
   }
+  KEEL_TRY_VOID(addresses_.report("messages", {}));
   check_ = registrar_.health.add({.name = "messages"}, [this] { return check(); });
   if (!registrar_.platform.is_simulated()) messages_logger().info("messages are served", log::field("at", place()));
   return {};

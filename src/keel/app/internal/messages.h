@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "keel/app/health.h"
+#include "keel/app/internal/addresses.h"
 #include "keel/app/internal/certificates.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/succession.h"
@@ -32,7 +33,8 @@ namespace keel::app::internal {
 
 class Messages {
  public:
-  Messages(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates);
+  Messages(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates,
+           Addresses& addresses);
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;
   ~Messages();
@@ -47,10 +49,10 @@ class Messages {
   Address address() const;
   // "127.0.0.1:7000", "127.0.0.1:7000 (TLS)", "unix:/run/devices.sock"
   std::string place() const;
-  // How long the module may take to stop.
-  Duration drain_timeout() const noexcept { return is_served_ ? options_.drain : Duration(); }
   // The number of connections that it accepts, once it has its module; 0 when no messages are served.
   std::size_t connections_max() const noexcept { return is_served_ ? options_.connections_max : 0; }
+  // How long the module may take to stop.
+  Duration drain_timeout() const noexcept { return is_served_ ? options_.drain : Duration(); }
 
   void add_module();
   // What a successor may have.
@@ -78,6 +80,7 @@ class Messages {
   Workers& workers_;
   Succession& succession_;
   Certificates& certificates_;
+  Addresses& addresses_;
   const messages::Handlers no_handlers_;
   const messages::Handlers* handlers_ = nullptr;
   const sessions::Handlers* session_handlers_ = nullptr;

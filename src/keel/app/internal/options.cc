@@ -22,13 +22,19 @@ telemetry::LineFormat usual_format(LogSink::To to) {
 
 }  // namespace
 
+std::string key_of_place(const Address& address, std::string_view keys) {
+  return std::string(keys) + (address.is_unix() ? "address" : "port");
+}
+
 Result<> with_remedy(Result<> listening, const Address& address, std::string_view keys) {
   if (listening) return listening;
-  const std::string key = std::string(keys) + (address.is_unix() ? "address" : "port");
+  const std::string key = key_of_place(address, keys);
+  // The program that names the process which listens.
+  const std::string finder = address.is_unix() ? "ss -lxp" : "ss -ltnp";
   switch (listening.error().errno_value()) {
     case EADDRINUSE:
-      return std::move(listening).because("another process listens there: stop it (ss -ltnp names it), or change " +
-                                          key);
+      return std::move(listening).because("another process listens there: stop it (" + finder +
+                                          " names it), or change " + key);
     case EACCES:
       if (address.is_unix()) break;
       return std::move(listening).because("this user may not listen there: grant CAP_NET_BIND_SERVICE, or change " +

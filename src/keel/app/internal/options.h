@@ -27,6 +27,8 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
 // For https that is enabled.
 tls::ServerOptions tls_options(const HttpsSettings& https);
 
+// The key that changes where `address` is: "network.http.port" for the keys "network.http.".
+std::string key_of_place(const Address& address, std::string_view keys);
 // Adds what to do about an address that is taken, not allowed or not of this machine to the error of listening there.
 // `keys` begins the keys of that address, such as "network.http." before port.
 Result<> with_remedy(Result<> listening, const Address& address, std::string_view keys);

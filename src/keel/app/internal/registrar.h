@@ -9,13 +9,13 @@
 
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <utility>
 
 #include "keel/app/health.h"
 #include "keel/app/internal/platform.h"
 #include "keel/app/lifecycle.h"
+#include "keel/app/program.h"
 #include "keel/app/settings.h"
 #include "keel/config/reloadable.h"
 #include "keel/observe/metric.h"
@@ -23,7 +23,7 @@
 namespace keel::app::internal {
 
 struct Registrar {
-  const std::string& name;   // The name of the service.
+  const Program& program;    // The name and the version of the service.
   const Settings& settings;  // The settings at the start.
   const Settings& (*settings_in)(const void* value);
   config::Versions& config;

@@ -12,12 +12,14 @@
 
 namespace keel::app::internal {
 
-Service::Service(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates)
+Service::Service(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates,
+                 Addresses& addresses)
     : registrar_(registrar),
       workers_(workers),
       succession_(succession),
       descriptors_max_(telemetry::raise_descriptor_limit()),
       certificates_(certificates),
+      addresses_(addresses),
       applier_(registrar.on_reload("network", [this](const Settings& now) -> Result<> {
         const HttpsSettings& https = now.network.https;
         if (https.is_on() != (secure_.server != nullptr) && server() != nullptr) {
@@ -33,6 +35,7 @@ Service::Service(const Registrar& registrar, Workers& workers, Succession& succe
 
 void Service::make(Part& part, const http::Router& router, http::ServerOptions options) {
   options.name = part.name;
+  addresses_.add(part.name, options.address, part.section, std::string(part.section) + '.', options.listen.socket_mode);
   if (registrar_.settings.monitoring.enabled) options.metrics = &registrar_.metrics;
   part.server = std::make_unique<http::Server>(router, std::move(options));
 }
@@ -87,10 +90,7 @@ Result<> Service::start() {
     if (!result) return;
     const auto inherited = succession_.find(part.name, part.server->address());
     part.is_kept = inherited.is_kept;
-    const char* const section = &part == &secure_ ? "network.https" : "network.http";
-    result = with_remedy(part.server->start(workers_.runtime(), inherited.sockets), part.server->address(),
-                         std::string(section) + '.')
-                 .because(section);
+    result = addresses_.report(part.name, part.server->start(workers_.runtime(), inherited.sockets));
   });
   if (!result) stop();  // Ends a server that has begun, before the workers end.
   return result;

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "keel/app/internal/addresses.h"
 #include "keel/app/internal/certificates.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/succession.h"
@@ -24,7 +25,8 @@ namespace keel::app::internal {
 
 class Service {
  public:
-  Service(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates);
+  Service(const Registrar& registrar, Workers& workers, Succession& succession, Certificates& certificates,
+          Addresses& addresses);
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
@@ -53,6 +55,7 @@ class Service {
  private:
   struct Part {
     const char* name;
+    const char* section;
     std::unique_ptr<http::Server> server = nullptr;
     bool is_kept = false;
   };
@@ -72,9 +75,10 @@ class Service {
   Succession& succession_;
   const std::uint64_t descriptors_max_;
   Certificates& certificates_;
+  Addresses& addresses_;
   http::Router redirecting_;
-  Part plain_{.name = "http"};
-  Part secure_{.name = "https"};
+  Part plain_{.name = "http", .section = "network.http"};
+  Part secure_{.name = "https", .section = "network.https"};
   bool is_drained_ = true;
   config::Applier applier_;
 };

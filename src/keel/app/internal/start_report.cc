@@ -46,7 +46,7 @@ void StartReport::complete(Instant checking) {
   }
   expose("total", end - began_);
   if (settings.common.start_report) {
-    std::fputs(phase_table(registrar_.name, phases, began_, end).c_str(), stdout);
+    std::fputs(phase_table(registrar_.program.title(), phases, began_, end).c_str(), stdout);
   }
 }
 
@@ -59,10 +59,10 @@ void StartReport::add_pages(telemetry::AdminPages& pages) {
   pages.add(
       {.path = "/admin/start",
        .json =
-           [this](Buffer& out) { write_phases(out, registrar_.name, registrar_.lifecycle.phases(), began_, end()); },
+           [this](Buffer& out) { write_phases(out, registrar_.program, registrar_.lifecycle.phases(), began_, end()); },
        .text =
            [this](Buffer& out) {
-             out.append(phase_table(registrar_.name, registrar_.lifecycle.phases(), began_, end()));
+             out.append(phase_table(registrar_.program.title(), registrar_.lifecycle.phases(), began_, end()));
            }});
 }
 

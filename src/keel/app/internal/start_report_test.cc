@@ -19,13 +19,13 @@ class StartReports : public ::testing::Test {
     return names;
   }
 
-  const std::string name_ = "shop";
+  const Program program_{"shop", "1.4.2"};
   config::Reloadable<Settings> config_{Settings()};
   Lifecycle lifecycle_;
   metrics::Registry metrics_;
   Health health_;
   const Platform platform_;
-  const Registrar registrar_{name_,
+  const Registrar registrar_{program_,
                              *config_,
                              [](const void* value) -> const Settings& { return *static_cast<const Settings*>(value); },
                              config_.versions(),
@@ -51,8 +51,8 @@ TEST_F(StartReports, have_the_phases_of_an_app_in_their_order) {
 TEST_F(StartReports, begin_with_the_configuration_when_it_was_loaded) {
   const char* const none[] = {nullptr};
   config_ = config::Reloadable<Settings>::load({.environment = none}).value();
-  const Registrar registrar{name_,   *config_, registrar_.settings_in, config_.versions(), lifecycle_, metrics_,
-                            health_, platform_};
+  const Registrar registrar{program_, *config_, registrar_.settings_in, config_.versions(), lifecycle_, metrics_,
+                            health_,  platform_};
   StartReport report(registrar, Host::system().now());
   report.begin();
 
@@ -72,6 +72,8 @@ TEST_F(StartReports, are_a_page) {
   EXPECT_NE(text.find("\n  signals  "), std::string::npos) << text;
   const std::string json(server.get("/admin/start").body());
   EXPECT_NE(json.find(R"({"name":"signals",)"), std::string::npos) << json;
+  EXPECT_TRUE(text.starts_with("start of shop 1.4.2\n")) << text;
+  EXPECT_TRUE(json.starts_with(R"({"name":"shop","version":"1.4.2","keel":")")) << json;
 }
 
 }  // namespace

@@ -29,13 +29,13 @@ void Succession::add_module() {
 
 Result<> Succession::start() {
   const std::string& path = registrar_.settings.network.handover.path;
-  auto found = Predecessor::find(path, registrar_.name);
+  auto found = Predecessor::find(path, registrar_.program.name);
   if (!found) return std::move(found).error().because(key);
   if (found->has_value()) {
     predecessor_.emplace(**std::move(found));
     certificates_.adopt_tickets(predecessor_->secret());
   }
-  auto made = Handover::make(path, registrar_.name, [this] { supervision_.request_stop(); });
+  auto made = Handover::make(path, registrar_.program.name, [this] { supervision_.request_stop(); });
   if (!made) return std::move(made).error().because(key);
   handover_ = *std::move(made);
   return {};

@@ -1,6 +1,9 @@
 #include "keel/app/internal/systems.h"
 
 #include <cstdio>
+#include <string>
+
+#include "keel/base/version.h"
 
 namespace keel::app {
 namespace {
@@ -15,8 +18,8 @@ std::string url_of(const Address& address, bool is_secure) {
 App::Systems::Systems(App& app, Instant began)
     : settings(app.settings()),
       lifecycle(settings.common.stop_timeout, app.platform_.is_simulated() ? ModuleThreads::None : ModuleThreads::Own),
-      registrar{app.name_, settings,      app.settings_in_, app.config_,
-                lifecycle, app.registry_, app.health_,      app.platform_},
+      registrar{app.program_, settings,      app.settings_in_, app.config_,
+                lifecycle,    app.registry_, app.health_,      app.platform_},
       start(registrar, began),
       reloads(registrar),
       logging(registrar),
@@ -33,16 +36,21 @@ App::Systems::Systems(App& app, Instant began)
       checkup(registrar, workers, storage),
       certificates(registrar),
       succession(registrar, *app.supervision_, certificates),
-      messages(registrar, workers, succession, certificates),
-      service(registrar, workers, succession, certificates),
-      admin(registrar, workers, succession, certificates) {}
+      addresses(workers, succession),
+      messages(registrar, workers, succession, certificates, addresses),
+      service(registrar, workers, succession, certificates, addresses),
+      admin(registrar, workers, succession, certificates, addresses) {}
 
 std::string_view App::Systems::engine() {
   return workers.runtime().engine().kind == io::EngineKind::Uring ? "uring" : "epoll";
 }
 
-void App::Systems::print_ready(const std::string& name) {
-  std::printf("%s is ready (%.1f ms)\n", name.c_str(), start.took().count_seconds() * 1e3);
+void App::Systems::print_ready() {
+  const Program& program = registrar.program;
+  std::printf("%s is ready (%.1f ms)\n", program.name.c_str(), start.took().count_seconds() * 1e3);
+  if (!program.version.empty()) {
+    std::printf("  version  %s, Keel %s\n", program.version.c_str(), std::string(keel_version()).c_str());
+  }
   for (const std::string& url : service.urls()) std::printf("  service  %s\n", url.c_str());
   if (messages.is_served()) std::printf("  messages %s\n", messages.place().c_str());
   if (const http::Server* const server = admin.server(); server != nullptr) {

@@ -10,6 +10,7 @@
 
 #include "keel/app/app.h"
 #include "keel/app/container.h"
+#include "keel/app/internal/addresses.h"
 #include "keel/app/internal/admin_server.h"
 #include "keel/app/internal/background.h"
 #include "keel/app/internal/certificates.h"
@@ -39,8 +40,8 @@ struct App::Systems {
 
   // "uring" or "epoll".
   std::string_view engine();
-  // Tells the terminal that the application called `name` is ready, and where it listens and has its data.
-  void print_ready(const std::string& name);
+  // Tells the terminal that the application is ready, and where it listens and has its data.
+  void print_ready();
 
   const Settings& settings;  // Those at the start.
   Lifecycle lifecycle;
@@ -59,6 +60,7 @@ struct App::Systems {
   internal::Checkup checkup;
   internal::Certificates certificates;
   internal::Succession succession;
+  internal::Addresses addresses;
   internal::Messages messages;
   internal::Service service;
   internal::AdminServer admin;

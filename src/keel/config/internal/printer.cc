@@ -128,6 +128,7 @@ std::string help(const Schema& schema, std::string_view env_prefix) {
       "  --set KEY=VALUE      the same as --KEY=VALUE\n"
       "  --print-config       print the effective configuration and where each value comes from\n"
       "  --check-config       load the configuration and end: 0 when it is right, 2 when not\n"
+      "  --version            print the versions of the program and of Keel\n"
       "  --help               print this\n";
   text += "\nEvery key below can be given in the file, in the environment";
   if (!env_prefix.empty()) text += fmt::format(" ({} for section.key)", variable(env_prefix, "section.key"));

@@ -1,0 +1,55 @@
+// keel/app/internal/addresses.h — the addresses at which an App listens, and what is wrong with each of them.
+//
+// The modules that listen start one after the other, and the first one that fails ends the start. Its report therefore
+// also tries the listeners that have not started yet, so that one start names every mistake.
+//
+// Threads: add() on the main thread; report() in the modules that listen, one after the other; further() after them.
+
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "keel/app/internal/succession.h"
+#include "keel/app/internal/workers.h"
+#include "keel/base/result.h"
+#include "keel/io/address.h"
+
+namespace keel::app::internal {
+
+class Addresses {
+ public:
+  Addresses(Workers& workers, const Succession& succession) : workers_(workers), succession_(succession) {}
+  Addresses(const Addresses&) = delete;
+  Addresses& operator=(const Addresses&) = delete;
+
+  // The listener `name` is going to listen at `address`. `section` names it in errors; the keys of its address and its
+  // port begin with `keys`. `socket_mode` is that of a Unix socket.
+  void add(std::string_view name, const Address& address, std::string_view section, std::string_view keys,
+           std::uint32_t socket_mode = 0);
+  // Returns the result of starting the listener `name`. An error names its section and a remedy.
+  Result<> report(std::string_view name, Result<> started);
+  // After a report of an error: the errors of the listeners that had not started, a line each.
+  const std::vector<std::string>& further() const noexcept { return further_; }
+
+ private:
+  struct Entry {
+    std::string name;
+    Address address;
+    std::string section;
+    std::string keys;
+    std::uint32_t socket_mode;
+    bool is_tried = false;
+    bool listens = false;
+  };
+  Result<> try_to_listen(const Entry& entry);
+  Result<> explain(const Entry& entry, Result<> result) const;
+
+  Workers& workers_;
+  const Succession& succession_;
+  std::vector<Entry> entries_;
+  std::vector<std::string> further_;
+};
+
+}  // namespace keel::app::internal
