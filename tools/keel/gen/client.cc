@@ -234,7 +234,9 @@ std::string ClientText::shared() const {
   std::string text = "#pragma once\n\n#include <string>\n\n#include \"keel/contract/client.h\"\n\nnamespace " +
                      options_.space + " {\n\n";
   if (!names_.credentials.empty()) {
-    text += "// Those that a client has (keel::contract::Credential): a text, or what provides it for each call.\n";
+    text +=
+        "// The credentials of a client: each is a text, or a function that provides it for each call\n"
+        "// (keel::contract::Credential).\n";
     text += "struct " + names_.credentials + " {\n";
     for (const Scheme& scheme : contract_.schemes) {
       if (scheme.kind == "Certificate") continue;
@@ -245,11 +247,11 @@ std::string ClientText::shared() const {
     }
     text += "};\n";
   }
-  text +=
-      "struct " + names_.options +
-      " {\n  // What stands in front of all paths, behind the base_url of the http::Client: the path of the contract's "
-      "first\n  // server.\n  std::string base = " +
-      literal(contract_.base) + ";\n";
+  text += "struct " + names_.options +
+          " {\n  // The prefix of all paths, after the base_url of the http::Client: the path of the contract's first "
+          "server.\n"
+          "  std::string base = " +
+          literal(contract_.base) + ";\n";
   if (!names_.credentials.empty()) text += "  " + names_.credentials + " credentials = {};\n";
   text += "};\n\nnamespace internal {\nkeel::contract::ClientSettings client_settings(" + names_.options +
           "&& options);\n}\n\n}  // namespace " + options_.space + '\n';

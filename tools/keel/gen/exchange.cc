@@ -47,8 +47,7 @@ std::string initialised(const Type& type, const std::string& initialiser) {
 }
 
 std::string request_struct(const Operation& operation) {
-  std::string text =
-      comment("", "What " + capital(operation.method) + ' ' + std::string(operation.path) + " is asked with.");
+  std::string text = comment("", "The input of " + capital(operation.method) + ' ' + std::string(operation.path) + '.');
   text += "struct " + operation.request + " {\n";
   for (const Parameter& parameter : operation.parameters) {
     const std::string about = described(*parameter.node);
@@ -76,6 +75,8 @@ std::string header_structs(const Operation& operation) {
   std::string text;
   for (const Response& response : operation.responses) {
     if (response.headers.empty()) continue;
+    text += comment("", "The headers of the response " + response.status + " to " + capital(operation.method) + ' ' +
+                            std::string(operation.path) + '.');
     text += "struct " + response.headers_name + " {\n";
     for (const Header& header : response.headers) {
       const std::string about = described(*header.node);
@@ -85,7 +86,7 @@ std::string header_structs(const Operation& operation) {
                                                               : "std::optional<" + header.type->spelling + '>') +
               ' ' + header.name + (header.is_required ? initialised(*header.type, "") : "") + ";\n";
     }
-    text += "};\n";
+    text += "};\n\n";
   }
   return text;
 }

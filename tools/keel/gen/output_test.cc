@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <random>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -376,6 +377,24 @@ TEST(Output, has_no_page_at_a_path_of_the_contract) {
 
   EXPECT_EQ(output.problems, Lines());
   EXPECT_TRUE(output.has("api.h", "keel::contract::DocumentationOptions documentation = {.page_path = \"\"};"));
+}
+
+TEST(Output, has_no_line_that_is_too_long_and_says_how_credentials_are_sent) {
+  const Output made = output_of(shop);
+  for (const char* const name : {"products.h", "orders.h", "security.h", "types.h", "api.h"}) {
+    std::istringstream lines(made.text(name));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 120u) << name << ": " << line;
+  }
+  EXPECT_TRUE(made.has("security.h", R"(  // basic: a user and a password in 'Authorization' (RFC 7617).
+  virtual keel::Task<> basic(keel::http::Request& http, std::string_view user, std::string_view password,
+                             keel::contract::Scopes scopes) = 0;
+)")) << made.text("security.h");
+  EXPECT_TRUE(made.has("security.h", "  // key: a key in the header 'X-Key'.\n"));
+  EXPECT_TRUE(made.has("products.h",
+                       "    GetProductResponse answer(\n"
+                       "        keel::http::Response::stream(keel::http::Status::Ok, \"text/csv\", "
+                       "std::forward<Write>(write)...));\n"))
+      << made.text("products.h");
 }
 
 }  // namespace
