@@ -2,17 +2,15 @@
 
 import pathlib
 import re
-import shutil
 import subprocess
-import tarfile
 import tempfile
 
 import compile_cost
 import fuzzing
+import npm
 
 PACKAGE = "@octokit/openapi@23.0.2"
-TOOLS = compile_cost.ROOT / "build/contract-tools"
-DOCUMENT = TOOLS / "octokit_openapi_23.0.2/api.github.com.json"  # tests/contract/CMakeLists.txt looks for it.
+FILE = "generated/api.github.com.json"  # tests/contract/CMakeLists.txt looks for it where npm.py keeps it.
 OPERATION_LIMIT = 60.0  # Milliseconds of CPU, on the machine of tests/yardstick.py.
 SECONDS_LIMIT = 5.0  # To generate all of it,
 BYTES_LIMIT = 500_000_000  # in that much memory.
@@ -20,24 +18,7 @@ BYTES_LIMIT = 500_000_000  # in that much memory.
 
 def document():
     """The document, which npm fetches when it is missing."""
-    if DOCUMENT.exists():
-        return DOCUMENT
-    if shutil.which("npm") is None:
-        raise fuzzing.Failed("needs npm")
-    with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        done = subprocess.run(["npm", "pack", "--silent", PACKAGE], cwd=folder, text=True, capture_output=True,
-                              timeout=600, check=False)
-        if done.returncode != 0:
-            raise fuzzing.Failed(f"npm pack: {done.stderr.strip()[-300:]}")
-        with tarfile.open(next(folder.glob("*.tgz"))) as archive:
-            text = archive.extractfile("package/generated/api.github.com.json").read()
-        DOCUMENT.parent.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all: a run that is interrupted leaves no half of it.
-        part = DOCUMENT.with_suffix(".part")
-        part.write_bytes(text)
-        part.rename(DOCUMENT)
-    return DOCUMENT
+    return npm.fetched(PACKAGE, FILE)
 
 
 def cost(build):

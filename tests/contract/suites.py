@@ -21,6 +21,7 @@ import generated
 import github
 import handler_cost
 import mutations
+import published
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TOOLS = ROOT / "build/contract-tools"
@@ -155,6 +156,11 @@ def real_documents(build):
     return documents.compile_all(build, ROOT)
 
 
+def published_documents(build):
+    """Contracts of services that others run: what is not supported is refused by name, the rest compiles."""
+    return published.compile_all(build, ROOT)
+
+
 def at_random(build):
     """Generated code under sanitizers, for schemas and values at random."""
     return generated.at_random(build, ROOT)
@@ -179,6 +185,7 @@ SUITES = [
     ("schemathesis 4.32.5: examples/orders", orders),
     ("schemathesis 4.32.5: bugs that are put in", planted),
     ("keel gen api: documents of others", real_documents),
+    ("keel gen api: contracts of services, published", published_documents),
     ("keel gen api: GitHub's contract, compiled", github.cost),
     ("keel gen api: GitHub's client asks its service", github.client),
     ("a handler of examples/products, changed: until it answers", handler_cost.changed),
