@@ -479,7 +479,8 @@ class Writing {
                        "#include \"keel/contract/docs_page.h\"\n#include \"keel/contract/routes.h\"\n";
     for (const Tag& tag : contract_.tags) text += "#include \"" + folder_ + '/' + tag.file + ".h\"\n";
     if (is_secured) text += "#include \"" + folder_ + "/security.h\"\n";
-    text += '\n' + open();
+    const std::string document_function = "const keel::contract::Document& served_document() noexcept";
+    text += '\n' + open() + "namespace internal {\n" + document_function + ";\n}\n\n";
     text +=
         "struct " + mount_options_ +
         " {\n  // The prefix of all paths: the path of the contract's first server.\n"
@@ -501,17 +502,21 @@ class Writing {
     if (is_secured) parameters.push_back(security_ + "& security");
     for (const Tag& tag : contract_.tags) parameters.push_back(tag.handler + "& " + tag.file);
     parameters.push_back("const " + mount_options_ + "& options");
-    text += call("void mount", "(", parameters, " = {});") + '\n' + close();
+    // In the header: a source with this function would have to read the headers of all tags once more.
+    text += call("inline void mount", "(", parameters, " = {}) {");
+    text += "  const keel::contract::Routes all = routes.below(options.base).streaming(options.streamed_bytes_max);\n";
+    for (const Tag& tag : contract_.tags) {
+      text += "  " + tag.file + ".add_routes(all" + (has_security(tag) ? ", security" : "") + ");\n";
+    }
+    text +=
+        "  keel::contract::mount_documentation(routes.group(), internal::served_document(), options.documentation);\n"
+        "}\n\n" +
+        close();
     files_.push_back({"api.h", std::move(text)});
 
-    std::string& part = part_of("mount", "api.h");
+    std::string& part = part_of("mount", "");
     part += "namespace {\n\n" + document_source + "\n}  // namespace\n\n";
-    part += call("void mount", "(", parameters, ") {");
-    part += "  const keel::contract::Routes all = routes.below(options.base).streaming(options.streamed_bytes_max);\n";
-    for (const Tag& tag : contract_.tags) {
-      part += "  " + tag.file + ".add_routes(all" + (has_security(tag) ? ", security" : "") + ");\n";
-    }
-    part += "  keel::contract::mount_documentation(routes.group(), document, options.documentation);\n}\n\n";
+    part += "namespace internal {\n" + document_function + " { return document; }\n}  // namespace internal\n\n";
   }
 
   void write_clients() {
@@ -546,7 +551,9 @@ class Writing {
       std::string text = head("Definitions.");
       if (!part.text.empty()) {
         const std::string functions = types_.functions_for(part.text);
-        text += Types::includes_of(functions + part.text);
+        const bool has_document = part.text.find("served_document()") != part.text.npos;
+        text += has_document ? Types::includes_of(functions + part.text, {"\"keel/contract/docs_page.h\""})
+                             : Types::includes_of(functions + part.text);
         const bool has_tables = (functions + part.text).find("schema_") != std::string::npos && !tables_.each().empty();
         if (has_tables) text += includes({"schemas.h"});
         text += includes({part.headers.begin(), part.headers.end()});
