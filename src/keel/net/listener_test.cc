@@ -218,7 +218,7 @@ TEST_P(Listeners, close_what_was_accepted_and_not_taken) {
   for (Stream& client : clients) EXPECT_EQ(*run(hear(client)), "");
 }
 
-// Another process may go on with the socket: what has been taken from it would be lost.
+// Another process may continue with the socket: what has been taken from it would be lost.
 TEST_P(Listeners, give_what_they_have_taken_before_they_were_stopped) {
   Listener listener = listen();
   std::vector<Stream> clients;

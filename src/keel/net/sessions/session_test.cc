@@ -334,7 +334,7 @@ TEST_P(Sessions, ask_a_silent_peer_and_give_its_connection_up) {
   EXPECT_EQ(registry_->stats().sessions, 1u);
 }
 
-// A heartbeat is longer on a machine that takes the loop, and with it both sides, away for so long.
+// On a machine that takes the loop, and with it both sides, away for half a heartbeat, it becomes longer.
 TEST_P(Sessions, keep_an_idle_connection_by_heartbeats) {
   start_server();
   for (Duration heartbeat = 20_ms;; heartbeat = heartbeat * 2) {
