@@ -74,7 +74,7 @@ TEST(BufferDeathTest, aborts_when_more_is_used_than_there_is) {
   Buffer buffer;
   buffer.append("abc");
 
-  EXPECT_DEATH(buffer.consume(4), "consume() cannot remove more bytes than the buffer holds");
+  EXPECT_DEATH(buffer.consume(4), "consume\\(\\) cannot remove more bytes than the buffer holds");
   EXPECT_DEATH(buffer.commit(254), "a buffer cannot be larger than its capacity");
   buffer.commit(253);
   EXPECT_DEATH(buffer.resize(257), "a buffer cannot be larger than its capacity");

@@ -130,7 +130,7 @@ TEST(EventDeathTest, ending_before_a_waiter_is_a_bug) {
           start.begin(wait_and_say(event, said, 'a'), &ignore);
         }
       },
-      "outlives");
+      "must outlive");
 }
 
 }  // namespace

@@ -257,7 +257,7 @@ class Walk {
       const std::string note = one.is(Kind::Null) ? ": put null in quotes"
                                : is_known         ? ", and this document is OpenAPI 3.0: write nullable: true"
                                           : expected + (one.is(Kind::String) ? suggestion(one.text, type_names) : "");
-      problems_.error(one, shown(one) + (is_known ? " is a type of OpenAPI 3.1" : " is no type") + note);
+      problems_.error(one, shown(one) + (is_known ? " is a type of OpenAPI 3.1" : " is not a type") + note);
     };
     if (!child.is(Kind::List)) return check_name(child);
     if (is_30()) {

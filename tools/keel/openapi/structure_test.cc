@@ -208,7 +208,7 @@ TEST(Structure, a_type_null_without_quotes_is_an_error) {
                     "  schemas:\n"
                     "    Pet:\n"
                     "      {type: [string, null]}\n"),
-            (Lines{"api.yaml:6:23: error: null is no type: put null in quotes (#/components/schemas/Pet/type/1)"}));
+            (Lines{"api.yaml:6:23: error: null is not a type: put null in quotes (#/components/schemas/Pet/type/1)"}));
 }
 
 TEST(Structure, counts_are_whole_numbers_from_0) {
