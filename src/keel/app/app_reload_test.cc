@@ -3,6 +3,14 @@
 #include <atomic>
 
 #include "keel/app/internal/app_testing.h"
+#include "keel/io/loop.h"
+#include "keel/net/messages/client.h"
+#include "keel/net/messages/handlers.h"
+#include "keel/net/messages/server.h"
+#include "keel/net/sessions/handlers.h"
+#include "keel/net/sessions/registry.h"
+#include "keel/net/sessions/server.h"
+#include "keel/task/start.h"
 
 namespace keel::app::app_reload_test {
 namespace {
@@ -127,6 +135,60 @@ TEST_F(Reloads, apply_what_may_change_and_say_each_change) {
   });
 
   EXPECT_EQ(code, 0);
+}
+
+Task<> send(Address at, std::size_t bytes) {
+  messages::Client client = co_await messages::Client::connect(at);
+  const std::string text(bytes, 'x');
+  Result<> sent = client->try_send(messages::Raw{1, text});
+  co_await client.close();
+  co_await std::move(sent);
+}
+// Whether the service takes a message of this size; on a loop of this thread.
+bool takes(Address at, std::size_t bytes) {
+  io::Loop loop(io::make_engine(io::EngineKind::Auto).value(), Host::system());
+  const io::Loop::Entered entered(loop);
+  Start<void> sending;
+  if (!sending.begin(send(at, bytes), [](StartCore&) noexcept {})) {
+    while (!sending.has_ended()) loop.turn(Host::system().now() + 10_ms);
+  }
+  const Result<> sent = sending.take();
+  if (!sent) {
+    EXPECT_EQ(sent.error().code(), Code::OutOfRange) << sent.error().describe();
+  }
+  loop.finish();
+  return sent.has_value();
+}
+
+TEST_F(Reloads, change_the_limits_of_messages_and_say_what_needs_a_restart) {
+  messages::Handlers handlers;
+  handlers.on_raw(1, [](messages::Peer&, std::string_view) {});
+  sessions::Handlers of_sessions;
+  Address at = free_address();
+  mount_ = [&](App& app, http::Router&) {
+    // The application's, where the configuration says nothing.
+    app.messages(handlers, {.peer = {.frame_bytes_max = 2000}});
+    app.sessions(of_sessions);
+  };
+  const std::string port = "port: " + std::to_string(at.port());
+  const auto section = [&](const std::string& keys) {
+    return sinks() + "network: {messages: {" + port + (keys.empty() ? "" : ", ") + keys + "}}\n";
+  };
+  const int code = run_file(section(""), [&] {
+    EXPECT_TRUE(takes(at, 1500));
+    EXPECT_FALSE(takes(at, 2500)) << "the application has set 2000";
+    reload(section("max_frame: 3KiB, drain_timeout_sec: 0.5, checksums: true, sessions: {max_sessions: 7}"));
+    EXPECT_TRUE(takes(at, 2500));
+    EXPECT_EQ(told(R"("message":"setting changed","key":"network.messages.max_frame","before":"1MiB","now":"3KiB")"),
+              1);
+    EXPECT_EQ(told(R"("message":"setting changed","key":"network.messages.drain_timeout_sec")"), 1);
+    EXPECT_EQ(told(R"("message":"setting changed","key":"network.messages.sessions.max_sessions")"), 1);
+    EXPECT_EQ(told(R"("message":"a changed setting needs a restart","key":"network.messages.checksums")"), 1) << log();
+    reload(section(""));
+    EXPECT_FALSE(takes(at, 2500)) << "as it was at the start";
+  });
+
+  EXPECT_EQ(code, 0) << log();
 }
 
 TEST_F(Reloads, of_a_bad_file_change_nothing_and_say_why_with_file_and_line) {

@@ -251,7 +251,9 @@ struct PeerSettings {
   bool checksums;
   // With the defaults of these options.
   PeerSettings();
-  void fields(config::Schema& v);
+  enum class Of : std::uint8_t { Server, Pool };
+  // A reload changes the limits of a server.
+  void fields(config::Schema& v, Of whom);
 };
 
 // The section `network.messages.sessions`.

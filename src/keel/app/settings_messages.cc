@@ -25,31 +25,38 @@ PeerSettings::PeerSettings() {
   internal::each_peer_option(*this, defaults, take_default);
 }
 
-void PeerSettings::fields(config::Schema& v) {
-  field(v, "max_frame", Bytes(frame_bytes_max), "largest message of the peer; a larger one ends the connection",
-        {ByteSize{512}, ByteSize::mib(1024)});
-  field(v, "max_requests", requests_max,
-        "requests of the peer that are handled at a time on a connection; the others wait at the peer", {0, 65'535});
-  field(v, "max_messages", messages_max,
-        "one-way messages that are handled at a time on a connection; then no more are read from it", {1, 65'535});
-  field(v, "max_streams", streams_max, "streams that the peer may have open on a connection", {0, 65'535});
-  field(v, "max_stream", Bytes(stream_bytes_max),
-        "received bytes of a stream that its handler has not taken; at the limit the peer stops sending",
-        {ByteSize::kib(1), ByteSize::mib(1024)});
-  field(v, "max_queued", Bytes(queued_bytes_max),
-        "bytes that wait to be sent on a connection; above it messages are rejected, and a peer that does not read its "
-        "replies is disconnected",
-        {ByteSize::kib(1), ByteSize::mib(4096)});
-  field(v, "heartbeat_sec", heartbeat,
-        "a peer that sends nothing for this long is asked for a sign of life, and after twice as long the connection "
-        "is closed; 0: never",
-        message_time_or_none);
-  field(v, "stall_timeout_sec", stall_timeout,
-        "time limit for the peer to receive anything of what is sent; then the connection is reset",
-        message_time_limit);
-  field(v, "hello_timeout_sec", hello_timeout,
-        "time limit from connecting to the peer's first message, TLS included; then the connection is closed",
-        message_time_limit);
+void PeerSettings::fields(config::Schema& v, Of whom) {
+  const auto reloads = [whom](config::Field& field) {
+    if (whom == Of::Server) field.reloadable();
+  };
+  reloads(field(v, "max_frame", Bytes(frame_bytes_max), "largest message of the peer; a larger one ends the connection",
+                {ByteSize{512}, ByteSize::mib(1024)}));
+  reloads(field(v, "max_requests", requests_max,
+                "requests of the peer that are handled at a time on a connection; the others wait at the peer",
+                {0, 65'535}));
+  reloads(field(v, "max_messages", messages_max,
+                "one-way messages that are handled at a time on a connection; then no more are read from it",
+                {1, 65'535}));
+  reloads(field(v, "max_streams", streams_max, "streams that the peer may have open on a connection", {0, 65'535}));
+  reloads(field(v, "max_stream", Bytes(stream_bytes_max),
+                "received bytes of a stream that its handler has not taken; at the limit the peer stops sending",
+                {ByteSize::kib(1), ByteSize::mib(1024)}));
+  reloads(field(
+      v, "max_queued", Bytes(queued_bytes_max),
+      "bytes that wait to be sent on a connection; above it messages are rejected, and a peer that does not read its "
+      "replies is disconnected",
+      {ByteSize::kib(1), ByteSize::mib(4096)}));
+  reloads(field(
+      v, "heartbeat_sec", heartbeat,
+      "a peer that sends nothing for this long is asked for a sign of life, and after twice as long the connection "
+      "is closed; 0: never",
+      message_time_or_none));
+  reloads(field(v, "stall_timeout_sec", stall_timeout,
+                "time limit for the peer to receive anything of what is sent; then the connection is reset",
+                message_time_limit));
+  reloads(field(v, "hello_timeout_sec", hello_timeout,
+                "time limit from connecting to the peer's first message, TLS included; then the connection is closed",
+                message_time_limit));
   field(v, "checksums", checksums, "protect each message by a checksum, both ways; TLS needs none");
 }
 
@@ -60,17 +67,23 @@ SessionSettings::SessionSettings() {
 }
 
 void SessionSettings::fields(config::Schema& v) {
-  field(v, "expiry_sec", expiry, "how long a session is kept without a connection; then it ends", {1_ms, 24_h * 365});
+  field(v, "expiry_sec", expiry, "how long a session is kept without a connection; then it ends", {1_ms, 24_h * 365})
+      .reloadable();
   field(v, "max_sessions", sessions_max,
-        "sessions of the process, with those that have no connection; a client above it is rejected", {1, 100'000'000});
+        "sessions of the process, with those that have no connection; a client above it is rejected", {1, 100'000'000})
+      .reloadable();
   field(v, "max_ring_messages", ring_messages, "messages that wait for one client, or that it has not acknowledged",
-        {1, 16'777'216});
+        {1, 16'777'216})
+      .reloadable();
   field(v, "max_ring", Bytes(ring_bytes),
         "the same in bytes, with 64 for each message: what a client that is away may cost",
-        {ByteSize::kib(1), ByteSize::mib(1024)});
+        {ByteSize::kib(1), ByteSize::mib(1024)})
+      .reloadable();
   field(v, "max_window_messages", window_messages,
-        "messages of one client that were received and not handled; at the limit it stops sending", {1, 16'777'216});
-  field(v, "max_window", Bytes(window_bytes), "the same in bytes", {ByteSize::kib(1), ByteSize::mib(1024)});
+        "messages of one client that were received and not handled; at the limit it stops sending", {1, 16'777'216})
+      .reloadable();
+  field(v, "max_window", Bytes(window_bytes), "the same in bytes", {ByteSize::kib(1), ByteSize::mib(1024)})
+      .reloadable();
 }
 
 MessagesSettings::MessagesSettings() {
@@ -88,11 +101,13 @@ void MessagesSettings::fields(config::Schema& v) {
         "client needs one");
   field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none");
   field(v, "max_connections", connections_max,
-        "maximum number of open connections of the process; more are closed with a reason", {1, 10'000'000});
+        "maximum number of open connections of the process; more are closed with a reason", {1, 10'000'000})
+      .reloadable();
   field(v, "drain_timeout_sec", drain,
         "time limit for requests and streams that are under way when the service stops; then they are cancelled",
-        message_time_or_none);
-  peer.fields(v);
+        message_time_or_none)
+      .reloadable();
+  peer.fields(v, PeerSettings::Of::Server);
   field(v, "sessions", sessions, "sessions, which outlive their connections");
 }
 
@@ -140,7 +155,7 @@ void MessagePoolSettings::fields(config::Schema& v) {
         {1, 1'000'000});
   field(v, "breaker_open_sec", breaker_open_time, "how long it is left out then, until it is tried again",
         message_time_limit);
-  peer.fields(v);
+  peer.fields(v, PeerSettings::Of::Pool);
   field(v, "tls", tls, "connect with TLS; the name of an endpoint is the one its certificate has to be for");
   field(v, "roots", roots, "PEM file of the roots of servers' certificates; empty text: the system's");
   field(v, "certificate", certificate, "PEM file of a certificate that proves who this client is; empty text: none");

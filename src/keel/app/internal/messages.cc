@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "keel/app/internal/message_options.h"
@@ -77,6 +78,7 @@ struct Messages::OnWorker {
 
 Task<> Messages::OnWorker::accept(OnWorker& worker, Listener& listener) {
   while (auto stream = co_await until(worker.stopping, listener.accept())) worker.server->add(*std::move(stream));
+  co_await worker.server->take_rest(listener);
 }
 
 Task<> Messages::OnWorker::run(OnWorker& worker) {
@@ -99,7 +101,11 @@ Messages::Messages(const Registrar& registrar, Workers& workers, Succession& suc
       workers_(workers),
       succession_(succession),
       certificates_(certificates),
-      addresses_(addresses) {}
+      addresses_(addresses),
+      applier_(registrar.on_reload("network.messages", [this](const Settings& now) -> Result<> {
+        change(now.network.messages);
+        return {};
+      })) {}
 Messages::~Messages() = default;
 
 template <class F>
@@ -145,20 +151,33 @@ Result<sessions::Registry*> Messages::serve(const sessions::Handlers& handlers, 
   return registry_.get();
 }
 
+// f(key, setting, option) for all of them.
+template <class F>
+void Messages::each_option(const MessagesSettings& from, Limits& to, F f) {
+  each_message_server_option(from, to, f);
+  each_peer_option(from.peer, to.peer, f);
+  const auto of_sessions = [&f](const char* key, const auto& setting, auto& option) {
+    f(std::string("sessions.") + key, setting, option);
+  };
+  each_session_option(from.sessions, to, of_sessions);
+  f("heartbeat_sec", from.peer.heartbeat, to.session.heartbeat);
+  f("sessions.max_sessions", from.sessions.sessions_max, to.sessions_max);
+}
+
 // What the configuration says wins; what it does not say stays the application's.
 void Messages::add_module() {
   if (!is_served_) return;
   const MessagesSettings& from = registrar_.settings.network.messages;
-  const config::Origins& origins = registrar_.config.origins();
-  const auto take_from = [&origins](const std::string& section) {
-    return [&origins, section](const char* key, const auto& setting, auto& option) {
-      if (origins.is_set(section + key)) option = setting;
-    };
-  };
-  each_message_server_option(from, options_, take_from("network.messages."));
-  each_peer_option(from.peer, options_.peer, take_from("network.messages."));
-  each_session_option(from.sessions, session_options_, take_from("network.messages.sessions."));
-  if (origins.is_set("network.messages.heartbeat_sec")) session_options_.session.heartbeat = from.peer.heartbeat;
+  limits_at_start_ = {.peer = options_.peer,
+                      .connections_max = options_.connections_max,
+                      .drain = options_.drain,
+                      .session = session_options_.session,
+                      .expiry = session_options_.expiry,
+                      .sessions_max = from.sessions.sessions_max};
+  each_option(from, limits_at_start_, [this](const std::string& key, const auto& setting, auto& option) {
+    if (registrar_.config.origins().is_set("network.messages." + key)) option = setting;
+  });
+  limits_ = limits_at_start_;
   if (from.tls) options_.layers = &certificates_.layers(Certificates::Messages);
   if (options_.metrics == nullptr && registrar_.settings.monitoring.enabled) {
     options_.metrics = &metrics_.emplace(registrar_.metrics, "messages");
@@ -167,6 +186,42 @@ void Messages::add_module() {
                   .needs = registrar_.lifecycle.wanted(),
                   .start = [this] { return start(); },
                   .stop = [this] { stop(); }});
+}
+
+Messages::Limits Messages::limits_of(const MessagesSettings& now) const {
+  const auto number = [](const auto& setting) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(setting)>, Duration>) {
+      return setting.count_ns();
+    } else {
+      return static_cast<std::int64_t>(setting);
+    }
+  };
+  Limits limits = limits_at_start_;
+  std::vector<std::int64_t> at_start;
+  each_option(registrar_.settings.network.messages, limits,
+              [&](const auto&, const auto& setting, auto&) { at_start.push_back(number(setting)); });
+  auto before = at_start.begin();
+  each_option(now, limits, [&](const auto&, const auto& setting, auto& option) {
+    if (number(setting) != *before++) option = setting;
+  });
+  return limits;
+}
+
+std::size_t Messages::connections_max_of_worker() const noexcept {
+  const auto workers = static_cast<std::size_t>(workers_.runtime().workers());
+  return std::max<std::size_t>(1, (limits_.connections_max + workers - 1) / workers);
+}
+
+void Messages::change(const MessagesSettings& now) {
+  if (!is_served_) return;
+  limits_ = limits_of(now);
+  if (registry_ != nullptr) registry_->change(limits_.sessions_max);
+  const std::lock_guard lock(mutex_);
+  if (on_workers_.empty()) return;
+  each([this](OnWorker& worker) {
+    worker.server->change(limits_.peer, connections_max_of_worker(), limits_.drain);
+    if (worker.sessions) worker.sessions->change(limits_.session, limits_.expiry);
+  });
 }
 
 // --- From the start to the end.
@@ -228,8 +283,8 @@ Result<> Messages::begin(io::Loop& loop, const std::vector<int>& inherited,
   worker->address = worker->listeners.front().address();
   if (session_handlers_ != nullptr) {
     sessions::ServerOptions options;
-    options.session = session_options_.session;
-    options.expiry = session_options_.expiry;
+    options.session = limits_.session;
+    options.expiry = limits_.expiry;
     if (session_options_.authenticate) {
       options.authenticate = [this](const sessions::Greeting& client) { return session_options_.authenticate(client); };
     }
@@ -242,11 +297,10 @@ Result<> Messages::begin(io::Loop& loop, const std::vector<int>& inherited,
 }
 
 messages::ServerOptions Messages::options_on(OnWorker& worker) const {
-  const auto workers = static_cast<std::size_t>(workers_.runtime().workers());
   messages::ServerOptions options;
-  options.peer = options_.peer;
-  options.connections_max = std::max<std::size_t>(1, (options_.connections_max + workers - 1) / workers);
-  options.drain = options_.drain;
+  options.peer = limits_.peer;
+  options.connections_max = connections_max_of_worker();
+  options.drain = limits_.drain;
   options.layers = options_.layers;
   options.metrics = options_.metrics;
   if (session_handlers_ != nullptr || options_.on_open) {

@@ -52,7 +52,7 @@ class Messages {
   // The number of connections that it accepts, once it has its module; 0 when no messages are served.
   std::size_t connections_max() const noexcept { return is_served_ ? options_.connections_max : 0; }
   // How long the module may take to stop.
-  Duration drain_timeout() const noexcept { return is_served_ ? options_.drain : Duration(); }
+  Duration drain_timeout() const noexcept { return is_served_ ? limits_.drain : Duration(); }
 
   void add_module();
   // What a successor may have.
@@ -62,6 +62,21 @@ class Messages {
 
  private:
   struct OnWorker;
+  // What the settings say, and a reload changes.
+  struct Limits {
+    messages::PeerOptions peer;
+    std::size_t connections_max = 0;  // Of all workers.
+    Duration drain;
+    sessions::SessionOptions session;
+    Duration expiry;
+    std::size_t sessions_max = 0;
+  };
+  template <class F>
+  static void each_option(const MessagesSettings& from, Limits& to, F f);
+  // With what has changed since the start. A reload that is rolled back so leaves nothing behind.
+  Limits limits_of(const MessagesSettings& now) const;
+  void change(const MessagesSettings& now);
+  std::size_t connections_max_of_worker() const noexcept;
   Result<> prepare();
   Result<> start();
   // Adds the part of the loop's worker to `started`.
@@ -88,6 +103,7 @@ class Messages {
   sessions::ServerOptions session_options_;
   std::optional<messages::MessageMetrics> metrics_;
   std::unique_ptr<sessions::Registry> registry_;
+  Limits limits_at_start_, limits_;
   bool is_served_ = false;
   bool is_kept_ = false;
   mutable std::mutex mutex_;                           // Guards what follows.
@@ -95,6 +111,7 @@ class Messages {
   std::vector<std::unique_ptr<OnWorker>> on_workers_;  // By worker, while the module runs.
   std::atomic<bool> has_failed_ = false;               // A worker accepts no connections any more.
   Health::Check check_;
+  config::Applier applier_;
 };
 
 }  // namespace keel::app::internal
