@@ -11,6 +11,7 @@
 
 namespace keel {
 
+// The bounds of a type of integer, and what to say of a number beyond them.
 struct IntegerRange {
   std::int64_t least;
   std::uint64_t most;

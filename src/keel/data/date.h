@@ -14,9 +14,8 @@
 // month has; and nothing else: no time, no blanks, no week, no shorter form.
 //
 // The calendar is the Gregorian one, also before 1582 (ISO 8601). Arithmetic saturates at first() and last().
-// Errors:  make() and parse() give InvalidArgument. A `date` of PostgreSQL beyond the years 0000 to 9999, or infinity,
-// is
-//          no Date: the query fails and names the column (db/row.h).
+// Errors:  make() and parse() give InvalidArgument. A `date` of PostgreSQL before the year 0001 or after 9999, and
+//          infinity, are no Date: the query fails and names the column (db/row.h).
 // Threads: a value.  Cost: 4 bytes, no heap; the conversions between days, dates and texts some 5 ns each.
 
 #pragma once
@@ -34,6 +33,7 @@ namespace keel {
 class Host;
 class Timestamp;
 
+// The days of the week, numbered as in ISO 8601.
 enum class Weekday : std::uint8_t { Monday = 1, Tuesday, Wednesday, Thursday, Friday, Saturday, Sunday };
 
 class Date {
