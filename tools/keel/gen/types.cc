@@ -593,8 +593,7 @@ class Maker {
       if (facets.values) values = facets.values;
     }
     member.must_come = is_required && !is_read_only;
-    const bool has_null = type->is_nullable || type->shape == Shape::Any;
-    if (initial != nullptr && (!initial->is(Kind::Null) || has_null)) {
+    if (initial != nullptr && (!initial->is(Kind::Null) || type->is_nullable || type->shape == Shape::Any)) {
       member.presence = Presence::Default;
       member.initialiser = state_.literal_of(*type, *initial);
       return !member.initialiser.empty();
