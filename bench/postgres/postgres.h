@@ -27,8 +27,8 @@ std::int64_t server_cpu_ns();
 struct Pgbench {
   double rate = 0;             // Transactions per second, as it says; 0: it failed.
   double transactions = 0;     // All of them.
-  std::int64_t cpu_ns = 0;     // Processor time of pgbench,
-  std::int64_t server_ns = 0;  // and of the server meanwhile.
+  std::int64_t cpu_ns = 0;     // Processor time of pgbench.
+  std::int64_t server_ns = 0;  // Processor time of the server meanwhile.
 };
 Pgbench pgbench_run(const std::string& arguments, const std::string& script);
 

@@ -165,7 +165,7 @@ struct Accept : Op {
 // when it is more); after an error it is unknown how much the peer has received. At most 1 MiB of a large send is sent
 // in one iteration. The owner of one after whose completion it has nothing to do may set `unhurried` before each
 // submit(): done() may then come as late as the next completion of another operation, a timer or a wake-up, which saves
-// io_uring the system call that would only report this one. A peer that does not take the bytes at once, and other
+// io_uring the system call that would only report this one. A peer that does not take the bytes immediately, and other
 // engines, make it a usual send.
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
