@@ -166,7 +166,7 @@ class Restart : public ::testing::TestWithParam<std::string> {
     auto connection = db::sqlite::Connection::open({.path = folder_ / "app.db"}).value();
     std::uint64_t readings = 0;
     const auto keep = [&](const db::Row& row) { readings = static_cast<std::uint64_t>(row.integer(0)); };
-    EXPECT_TRUE(connection->query("select readings from devices where name = '" + name + "'", keep).has_value());
+    EXPECT_TRUE(connection->query("select readings from devices where name = $1", keep, name).has_value());
     return readings;
   }
 

@@ -11,7 +11,7 @@
 #include "keel/app/internal/systems.h"
 #include "keel/base/pool.h"
 #include "keel/base/printable.h"
-#include "keel/base/version.h"
+#include "keel/config/version.h"
 #include "keel/http/server/problem.h"
 
 namespace keel::app {

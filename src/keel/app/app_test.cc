@@ -10,7 +10,7 @@
 #include "keel/app/internal/app_testing.h"
 #include "keel/base/bug.h"
 #include "keel/base/sanitizers.h"
-#include "keel/base/version.h"
+#include "keel/config/version.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/telemetry/process.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "keel/base/check.h"
-#include "keel/base/version.h"
+#include "keel/config/version.h"
 #include "keel/data/json.h"
 
 namespace keel::app {

@@ -10,7 +10,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "keel/base/version.h"
+#include "keel/config/version.h"
 
 namespace keel::app::lifecycle_test {
 namespace {

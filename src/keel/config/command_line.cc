@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "keel/base/version.h"
+#include "keel/config/version.h"
 
 namespace keel::config {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
-#include "keel/base/version.h"
+#include "keel/config/version.h"
 
 namespace keel::config::command_line_test {
 namespace {

@@ -458,8 +458,7 @@ std::int64_t Reader::int64(const IntegerRange& range) {
   std::int64_t value = 0;
   if (!internal::take_integer(at_, end_, value)) return whole_number<std::int64_t>(range);
   state_ = State::Next;
-  if (range.contains(value)) [[likely]]
-    return value;
+  if (range.contains(value)) return value;
   refuse_beyond(range, value < 0);
   return 0;
 }

@@ -16,8 +16,8 @@ constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
-// Waits in the executor below until it is due, and is then posted here. The executor below has it until it has run there, even if this
-// executor no longer exists.
+// Waits in the executor below until it is due, and is then posted here. The executor below has it until it has run
+// there, even if this executor no longer exists.
 struct SerialExecutor::Delayed final : Job, Link {
   Delayed(SerialExecutor& s, Job& j) noexcept : Job(&run_below), serial(s), job(j) {}
 

@@ -12,13 +12,12 @@
 namespace keel::gen {
 namespace {
 
-// Without its folder, which differs between machines.
-std::string file_name(const openapi::Node& node) { return node.file->substr(node.file->rfind('/') + 1); }
-
 using openapi::Document;
 using openapi::Kind;
 using openapi::Node;
 
+// Without its folder, which differs between machines.
+std::string file_name(const Node& node) { return node.file->substr(node.file->rfind('/') + 1); }
 constexpr std::string_view library = "keel::json::internal::";
 constexpr std::size_t enumerators_max = 256;
 constexpr std::size_t members_max = 1024;

@@ -43,7 +43,7 @@ TEST(Csv, mistakes_are_told_with_their_line) {
       {"a\n\"1\n2\"\n3,4\n", "x.csv:4: 2 fields, but 1 columns"},
       {"a\n\"1\n", "x.csv:2: a quotation mark is not closed"},
       {"a\n1\"2\n", "x.csv:2: a quotation mark within a field"},
-      {"a\n\"1\"2\n", "x.csv:2: a quoted field is followed by neither"},
+      {"a\n\"1\"2\n", "x.csv:2: a quoted field must be followed by a comma"},
       {"a\n1\r2\n", "x.csv:2: CR without LF"},
   };
   for (const auto& [text, said] : mistakes) {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "keel/base/version.h"
+#include "keel/config/version.h"
 #include "keel/exec/call.h"
 
 namespace keel::app::internal {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <string>
 
-#include "keel/base/version.h"
+#include "keel/config/version.h"
 
 namespace keel::app {
 namespace {

@@ -149,7 +149,7 @@ TEST_F(MigrationSteps, without_a_transaction_go_on_where_they_stopped) {
   const std::string text = "-- keel: no transaction\ncreate table c (id integer primary key);";
   file("0003_c.sql", text);
   EXPECT_EQ(message(migrate(*connection, folder.path())).substr(0, 94),
-            "migrations: 0003_c.sql: has changed since the first 4 of its statements ran: bring it back as ")
+            "migrations: 0003_c.sql: has changed since the first 4 of its statements ran: restore it as it ")
       << message(migrate(*connection, folder.path()));
 
   file("0003_c.sql",

@@ -174,7 +174,11 @@ Result<> ClientResponse::read_json(ReadJson read, void* value) const {
   Arena arena;
   Violations wrong;
   if (read(value, body(), arena, wrong)) return {};
-  return wrong.error().as(Code::Upstream).because("the body is not as expected").because(loggable_url(url_)).from_environment();
+  return wrong.error()
+      .as(Code::Upstream)
+      .because("the body is not as expected")
+      .because(loggable_url(url_))
+      .from_environment();
 }
 
 Task<Chunk> ClientStream::read() {

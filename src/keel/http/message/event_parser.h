@@ -28,6 +28,7 @@
 
 namespace keel::http {
 
+// One event of a stream.
 struct ServerEvent {
   std::string_view data;              // Its lines, separated by "\n".
   std::string_view type = "message";  // What the server gave as `event`.

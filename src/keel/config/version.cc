@@ -1,4 +1,4 @@
-#include "keel/base/version.h"
+#include "keel/config/version.h"
 
 #define KEEL_TEXT_OF(number) #number
 #define KEEL_DOTTED(major, minor, patch) KEEL_TEXT_OF(major) "." KEEL_TEXT_OF(minor) "." KEEL_TEXT_OF(patch)

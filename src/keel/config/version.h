@@ -1,4 +1,4 @@
-// keel/base/version.h — the Keel that a program is linked with.
+// keel/config/version.h — the Keel that a program is linked with.
 //
 // Threads: any.
 

@@ -1,4 +1,4 @@
-#include "keel/base/version.h"
+#include "keel/config/version.h"
 
 #include <gtest/gtest.h>
 
