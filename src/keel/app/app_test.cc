@@ -532,7 +532,9 @@ TEST_F(AppDeathTest, what_prevents_the_start_is_one_line_and_1) {
       std::terminate();  // As for an exception that main() does not catch, which GoogleTest would.
     }
   };
-  EXPECT_EXIT(misconfigured(), ::testing::ExitedWithCode(2), "^test: the key of \"ops\" is empty\n$");
+  if (!KEEL_THREAD_SANITIZER) {  // It replaces the status of a process that ends before its threads were joined.
+    EXPECT_EXIT(misconfigured(), ::testing::ExitedWithCode(2), "^test: the key of \"ops\" is empty\n$");
+  }
   EXPECT_EXIT(fail(), ::testing::ExitedWithCode(1), "^test: starting: the moon is down\n$");
   EXPECT_EXIT(no_database(), ::testing::ExitedWithCode(1),
               "^test: database.path: creating the folder '/dev/null'[^\n]*\n$");
