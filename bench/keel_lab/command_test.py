@@ -58,12 +58,24 @@ class Command(unittest.TestCase):
                          (2, "bench/lab: [Errno 2] No such file or directory: '/nowhere/claims.csv'\n"))
 
     def test_what_python_lacks_is_said_and_what_installs_it(self):
-        done = subprocess.run([sys.executable, "-I", "-S", LAB, "list"], capture_output=True, text=True, timeout=60)
+        without = [sys.executable, "-I", "-S", "-c", f"""
+import os, runpy, sys
+os.access = lambda path, mode: False  # No Python of Debian's either.
+sys.argv = ["lab", "list"]
+runpy.run_path({str(LAB)!r}, run_name="__main__")
+"""]
+        done = subprocess.run(without, capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr),
                          (2, "bench/lab: Python lacks jinja2 and yaml: scripts/setup bench installs it\n"))
         setup = (LAB.parents[1] / "scripts/setup").read_text()
         for package in PROGRAM.PACKAGES:
             self.assertRegex(setup, rf"(?m)^bench \| python3-{package} ")
+
+    @unittest.skipUnless(sys.prefix != "/usr" and os.path.exists("/usr/lib/python3/dist-packages/jinja2"),
+                         "there is no other Python that has them")
+    def test_a_python_without_the_packages_leaves_its_place_to_debians(self):
+        done = subprocess.run([sys.executable, "-I", "-S", LAB, "list"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_it_imports_nothing_else_that_is_not_pythons(self):
         imported = set()

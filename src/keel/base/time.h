@@ -2,8 +2,7 @@
 //
 // Duration is a signed span of time (about ±292 years). Instant is a point on the monotonic clock of the current
 // Host (base/host.h); it has no relation to the calendar. Arithmetic saturates: forever() + x is forever(). A Duration
-// is multiplied by an integer on either side (days * 24_h), and divided by one, or by another Duration. Conversions to
-// <chrono> are in base/chrono.h, which costs compile time and is therefore opt-in.
+// is multiplied by an integer on either side (days * 24_h), and divided by one, or by another Duration.
 //
 // Threads: values.  Cost: integer arithmetic.
 
