@@ -11,6 +11,7 @@ import pathlib
 import statistics
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+FOLDER = ROOT / "build/lab/results"  # Of the last run.
 SCHEMA = 1
 VERDICTS = ("met", "missed", "undecided", "no target", "below the detectable effect")
 EMPTY = {

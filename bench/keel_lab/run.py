@@ -3,7 +3,7 @@
 import argparse
 import pathlib
 
-from keel_lab import callgrind, counts, experiment, peers, preset, runner
+from keel_lab import callgrind, counts, experiment, peers, preset, results, runner
 from keel_lab.progress import duration
 
 SUMMARY = "run experiments by id or by file, or all of a profile"
@@ -64,7 +64,7 @@ def main(arguments):
     parser.add_argument(
         "--profile", choices=list(runner.PROFILES),
         help="quick: short windows and what is quick, full: all; without ID it also chooses the experiments")
-    parser.add_argument("--out", type=pathlib.Path, default=runner.RESULTS, metavar="DIR",
+    parser.add_argument("--out", type=pathlib.Path, default=results.FOLDER, metavar="DIR",
                         help="where results go (build/lab/results)")
     parser.add_argument("--plan", action="store_true", help="only say how long each will take")
     add_settings(parser)

@@ -15,7 +15,6 @@ from keel_lab.kinds import KINDS
 from keel_lab.measure import Settings
 from keel_lab.progress import Progress, duration
 
-RESULTS = experiment.ROOT / "build/lab/results"
 BUILD = experiment.ROOT / "build/release"
 # Windows, pauses and repetitions. More pairs or longer windows than these bring narrower intervals, and a full run that
 # nobody can afford twice.

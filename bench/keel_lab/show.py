@@ -53,10 +53,9 @@ def text(result):
 
 
 def main(arguments):
-    from keel_lab import runner
     if len(arguments) != 1 or arguments[0].startswith("-"):
         print("usage: bench/lab show ID|FILE", file=sys.stderr)
         return 0 if arguments[:1] in (["--help"], ["-h"]) else 2
-    path = arguments[0] if arguments[0].endswith(".json") else runner.RESULTS / f"{arguments[0]}.json"
+    path = arguments[0] if arguments[0].endswith(".json") else results.FOLDER / f"{arguments[0]}.json"
     print(text(results.load(path)), end="")
     return 0
