@@ -151,7 +151,7 @@ class Restart : public ::testing::TestWithParam<std::string> {
     };
     return std::make_unique<Service>(std::move(flags), Program(KEEL_E2E_DEVICES));
   }
-  // A port that nobody listens on.
+  // An address at which no process listens.
   static Address free_address() {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const Address any = Address::parse("127.0.0.1:0").value();

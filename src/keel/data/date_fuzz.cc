@@ -1,4 +1,4 @@
-// What is read is a day of the years 0000 to 9999, and is written as it was read. Any day that can be reached by
+// A date that is read lies in the years 0000 to 9999, and is written as it was read. Any day that can be reached by
 // arithmetic can be written, and read back.
 
 #include <cstdlib>

@@ -409,7 +409,7 @@ int UringEngine::answered(Op& op, int result, std::uint32_t flags) noexcept {
 }
 
 int UringEngine::sent(Send& op, int result) noexcept {
-  if (op.unhurried) hurry(op);  // What is left of it is a usual send.
+  if (op.unhurried) hurry(op);  // The rest of it is sent as usual.
   if (result < 0) [[unlikely]] {
     // EINPROGRESS: a first write without a valid Fast Open cookie; the connection is made in the usual way.
     if ((result == -EINTR || result == -EAGAIN || result == -EINPROGRESS) && !op.cancelling) {

@@ -55,7 +55,7 @@ Result<std::string> hash_password(const std::string& password, const std::string
   return base64::encode(hash, base64::Form::Standard);
 }
 
-// The database has only digests of tokens: a copy of it logs nobody in.
+// The database has only digests of tokens, so nobody can log in with a copy of it.
 std::string digest(std::string_view token) {
   std::string bytes(32, '\0');
   EVP_Digest(token.data(), token.size(), reinterpret_cast<unsigned char*>(bytes.data()), nullptr, EVP_sha256(),

@@ -15,7 +15,7 @@
 
 namespace keel::http {
 
-// What is sent as JSON: everything but text.
+// A type whose values are sent as JSON: any but a text.
 template <class T>
 concept IsNoText = !std::convertible_to<const std::remove_reference_t<T>&, std::string_view>;
 

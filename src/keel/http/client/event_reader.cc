@@ -9,7 +9,8 @@
 namespace keel::http {
 
 Task<std::optional<ServerEvent>> EventReader::next() {
-  if (rest_.empty()) co_await check_head();
+  if (!is_checked_) co_await check_head();
+  is_checked_ = true;
   while (true) {
     Result<std::optional<ServerEvent>> event = parser_.next(rest_);
     if (!event) {

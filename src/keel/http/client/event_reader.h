@@ -49,7 +49,8 @@ class EventReader {
 
   ClientStream& response_;
   EventParser parser_;
-  std::string_view rest_;  // Of the last chunk.
+  std::string_view rest_;  // The bytes of the last chunk that the parser has not taken.
+  bool is_checked_ = false;
 };
 
 }  // namespace keel::http

@@ -59,7 +59,7 @@ class EventWriter {
 
   BodyWriter& out_;
   Mutex sending_;
-  Buffer text_;  // What is being sent.
+  Buffer text_;  // The lines that are being sent.
 };
 
 }  // namespace keel::http
