@@ -14,6 +14,7 @@
 #include "keel/base/buffer.h"
 #include "keel/data/timestamp.h"
 #include "keel/http/server/body_writer.h"
+#include "keel/http/server/event_writer.h"
 #include "keel/task/task.h"
 #include "library/api.h"
 
@@ -168,7 +169,7 @@ inline Task<> write_cover(http::BodyWriter& out, std::string name) {
   for (int i = 0; i < 3; ++i) co_await out.write(name);
 }
 
-inline Task<> write_events(http::BodyWriter& out) { co_await out.write("data: 1\n\n"); }
+inline Task<> follow(http::EventWriter& events) { co_await events.send("1"); }
 
 class Files final : public FilesMediaHandler {
  public:
@@ -204,7 +205,7 @@ class Files final : public FilesMediaHandler {
     co_return AskNotesResponse::no_content(headers);
   }
   Task<WatchResponse> watch(http::Request&, const WatchRequest&) override {
-    co_return WatchResponse::ok_stream(&write_events);
+    co_return WatchResponse::ok_events(&follow);
   }
   Task<UploadResponse> upload(http::Request&, const UploadRequest& request) override {
     Upload came;

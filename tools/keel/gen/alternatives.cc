@@ -98,13 +98,53 @@ class Chooser {
     }
     for (std::size_t i = 0; i < alternatives_.size(); ++i) {
       if (mapped.contains(static_cast<int>(i))) continue;
-      const Node* const target = document_.target(*alternatives_[i]);
-      const Node& named = target != nullptr ? *target : *alternatives_[i];
-      const auto [taken, is_new] = cases.emplace(std::string(named.key), static_cast<int>(i));
-      if (!is_new) return conflict(taken->second, static_cast<int>(i), "objects");
+      const auto values = implied_values(*alternatives_[i]);
+      if (values.empty()) {
+        problems_.error(*alternatives_[i],
+                        "an alternative beside a discriminator has to be a $ref, or to state the "
+                        "values of " +
+                            openapi::quoted(choice_.property) + " by const or enum: it has no name otherwise");
+        return std::nullopt;
+      }
+      for (const std::string& value : values) {
+        const auto [taken, is_new] = cases.emplace(value, static_cast<int>(i));
+        if (is_new) continue;
+        const Node& other = *alternatives_[at(taken->second)];
+        problems_.error(*alternatives_[i], "the value " + openapi::quoted(value) +
+                                               " of the discriminator leads here "
+                                               "and to " +
+                                               place_of(other) + " (" + pointer_of(other) + "): give it a mapping");
+        return std::nullopt;
+      }
     }
     choice_.cases.assign(cases.begin(), cases.end());
     return choice_;
+  }
+  // The values of the discriminator that lead to an alternative without a mapping: its name, unless it allows only
+  // others. Empty: it has neither a name nor such values.
+  std::vector<std::string> implied_values(const Node& alternative) const {
+    const auto constants = constants_of(facets_of(document_, core_of(document_, alternative)), choice_.property);
+    const Node* const target = document_.target(alternative);
+    if (target == nullptr) return constants.value_or(std::vector<std::string>());
+    const std::string name(target->key);
+    if (!constants || constants->empty() || std::ranges::find(*constants, name) != constants->end()) return {name};
+    return *constants;
+  }
+  // The values that a property can have, if all of them are strings.
+  std::optional<std::vector<std::string>> constants_of(const Facets& facets, std::string_view name) const {
+    const auto property = facets.properties.find(name);
+    if (property == facets.properties.end()) return std::nullopt;
+    std::optional<std::vector<std::string>> values;
+    for (const Node* const node : property->second) {
+      const Facets of = facets_of(document_, *node);
+      if (!of.values) continue;
+      values.emplace();
+      for (const Node* const value : *of.values) {
+        if (!value->is(Kind::String)) return std::nullopt;
+        values->emplace_back(value->text);
+      }
+    }
+    return values;
   }
   int alternative_of(const Node& mapped) const {
     const Node* const schemas = [&]() -> const Node* {
@@ -125,21 +165,8 @@ class Chooser {
       std::map<std::string, int> cases;
       bool is_good = true;
       for (const int i : objects) {
-        const Facets& facets = facets_[i];
-        const auto property = facets.properties.find(name);
-        is_good = is_good && property != facets.properties.end() && facets.required.contains(name);
-        if (!is_good) break;
-        std::optional<std::vector<std::string>> values;
-        for (const Node* const node : property->second) {
-          const Facets of = facets_of(document_, *node);
-          if (!of.values) continue;
-          values.emplace();
-          for (const Node* const value : *of.values) {
-            if (!value->is(Kind::String)) is_good = false;
-            values->emplace_back(value->text);
-          }
-        }
-        is_good = is_good && values.has_value();
+        const auto values = constants_of(facets_[i], name);
+        is_good = is_good && values && facets_[i].required.contains(name);
         if (!is_good) break;
         for (const std::string& value : *values) is_good = is_good && cases.emplace(value, i).second;
       }

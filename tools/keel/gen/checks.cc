@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
+#include <string>
 
 #include "gen/cpp.h"
 #include "keel/contract/regex.h"
@@ -106,20 +108,20 @@ class Maker {
     switch (shape) {
       case Shape::Integer:
         integer();
-        values();
+        values(Kind::Number);
         break;
       case Shape::Number:
         number();
-        values();
+        values(Kind::Number);
         break;
       case Shape::Boolean:
-        values();
+        values(Kind::Boolean);
         break;
       case Shape::String:
         length("minLength", "maxLength", "character", true);
         patterns();
         format();
-        values();
+        values(Kind::String);
         break;
       case Shape::List:
         length("minItems", "maxItems", "element", false);
@@ -397,12 +399,15 @@ class Maker {
     }
   }
 
-  void values() {
+  // Values of another kind are left out: lint() warns that nothing can equal them.
+  void values(Kind kind) {
     if (!facets_.values) return;
     std::string wrong;
     std::string words;
+    std::set<std::string> seen;
     constexpr std::size_t words_max = 1000;
     for (const Node* const value : *facets_.values) {
+      if (!value->is(kind)) continue;
       std::string text;
       if (value->is(Kind::String)) {
         text = literal(value->text);
@@ -414,13 +419,13 @@ class Maker {
       } else if (value->is(Kind::Boolean)) {
         text = std::string(value->text);
       }
-      if (text.empty()) continue;
+      if (text.empty() || !seen.insert(text).second) continue;
       wrong += (wrong.empty() ? "value != " : " && value != ") + text;
       if (words.size() < words_max) words += (words.empty() ? "" : ", ") + std::string(value->text);
     }
     if (words.size() >= words_max) words += ", …";
     if (wrong.empty()) wrong = "true";
-    const bool is_one = facets_.values->size() == 1;
+    const bool is_one = seen.size() == 1;
     add(std::move(wrong), (is_one ? "must be " : "must be one of ") + words,
         facets_.find("const") != nullptr ? "const" : "enum");
   }

@@ -90,16 +90,15 @@ class Reading {
 
   // Why the router would reject a path, or "".
   static std::string unroutable(std::string_view path) {
-    for (std::string_view rest = path; !rest.empty();) {
-      rest.remove_prefix(1);
-      const std::string_view segment = rest.substr(0, rest.find('/'));
-      rest.remove_prefix(segment.size());
-      if (segment.starts_with('{')) continue;
-      if (segment == "." || segment == "..") return "clients take out its dots before they send it";
-      for (const char c : segment) {
-        const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!is_plain && std::string_view("-._~!$&'()*+,;=:@").find(c) == std::string_view::npos) {
-          return "it has a character that is escaped in a URL";
+    for (const openapi::Segment& segment : openapi::segments_of(path)) {
+      const bool is_dots = segment.before == "." || segment.before == "..";
+      if (is_dots && !segment.is_parameter()) return "clients take out its dots before they send it";
+      for (const std::string_view text : {segment.before, segment.after}) {
+        for (const char c : text) {
+          const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+          if (!is_plain && std::string_view("-._~!$&'()*+,;=:@").find(c) == std::string_view::npos) {
+            return "it has a character that is escaped in a URL";
+          }
         }
       }
     }
@@ -118,26 +117,22 @@ class Reading {
     std::string pattern;
     std::string shape;
     std::set<std::string> used;
-    while (!path.empty()) {
-      path.remove_prefix(1);
-      const std::string_view segment = path.substr(0, path.find('/'));
-      path.remove_prefix(segment.size());
+    for (const openapi::Segment& segment : openapi::segments_of(path)) {
       pattern += '/';
       shape += '/';
-      if (!segment.starts_with('{')) {
-        pattern += segment;
-        shape += segment;
-        continue;
-      }
-      const std::string_view wire = segment.substr(1, segment.size() - 2);
+      pattern += segment.before;
+      shape += segment.before;
+      if (!segment.is_parameter()) continue;
       shape += "{}";
-      auto [known, is_new] = pattern_names_.emplace(shape, snake_of(wire));
+      shape += segment.after;
+      auto [known, is_new] = pattern_names_.emplace(shape, snake_of(segment.name));
       if (is_new) {
         while (used.contains(known->second)) known->second += '_';
       }
       used.insert(known->second);
       pattern += '{' + known->second + '}';
-      if (names != nullptr) names->emplace(wire, known->second);
+      pattern += segment.after;
+      if (names != nullptr) names->emplace(segment.name, known->second);
     }
     return pattern;
   }
@@ -303,9 +298,14 @@ class Reading {
     const Node* const required = node->find("required");
     body.is_required = required != nullptr && required->is_true();
     const Node* const content = node->find("content", Kind::Map);
-    if (content == nullptr) return;
+    if (content == nullptr || content->children.empty()) {
+      problems_.warning(*node, "the request body has no media type: it is not read");
+      body = {};
+      return;
+    }
     const bool has_other =
         std::ranges::any_of(content->children, [](const Node* media) { return !is_xml(media->key); });
+    const bool has_json = std::ranges::any_of(content->children, [](const Node* media) { return is_json(media->key); });
     // Sorted by name, with JSON first, which is assumed when the type is unknown.
     std::vector<const Node*> media_types(content->children.begin(), content->children.end());
     std::ranges::sort(media_types, [](const Node* a, const Node* b) {
@@ -322,7 +322,12 @@ class Reading {
         type = types_.type_of(*schema, operation.title + "Body");
         if (type == nullptr) continue;
         if (kind == Body::Kind::Form && type->shape != Shape::Struct && type->shape != Shape::Map) {
-          problems_.error(*media, "the schema of a form has to be an object");
+          const std::string what = "the schema of a form has to be an object";
+          if (has_json) {
+            problems_.warning(*media, what + ": only JSON is read here");
+          } else {
+            problems_.error(*media, what);
+          }
           continue;
         }
       } else if (media_type_of(media->key).starts_with("text/")) {

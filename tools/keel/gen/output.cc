@@ -91,6 +91,10 @@ std::vector<Maker> makers_of(const Response& response, const std::string& of) {
     add(content.name + "_stream", "Write&&... write",
         "keel::http::Response::stream(" + status + ", " + type + ", std::forward<Write>(write)...)", true,
         has_wild_type);
+    if (content.is_events) {
+      add(content.name + "_events", "Write&&... write", "keel::http::Response::events(std::forward<Write>(write)...)",
+          true);
+    }
   }
   return makers;
 }
@@ -286,7 +290,7 @@ class Writing {
 
   // The first line of the body in two, when it is too long for one.
   static std::string split_stream(std::string body) {
-    constexpr std::string_view made = "(keel::http::Response::stream(";
+    constexpr std::string_view made = "(keel::http::Response::";
     const std::size_t at = body.find(made);
     if (at != body.npos && std::min(body.find('\n'), body.size()) + 4 > width) {
       body.insert(at + 1, "\n        ");

@@ -1,7 +1,9 @@
 #include "gen/responses.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "gen/media_types.h"
@@ -105,11 +107,14 @@ class ResponseReading {
         subtype = subtype.substr(0, subtype.find(';'));
         one.name += '_' + snake_of(subtype == "*" ? "any" : subtype);
       }
-      // "text/csv" and "application/csv" would give the same function names, and each may have one that ends in
-      // "_stream".
+      // "text/csv" and "application/csv" would give the same function names, and each may have some that end in
+      // "_stream" and "_events".
       const std::string name = one.name;
       const auto is_taken = [&](const Response::Content& other) {
-        return other.name == one.name || other.name + "_stream" == one.name || one.name + "_stream" == other.name;
+        return std::ranges::any_of(
+            std::array<std::string_view, 3>{"", "_stream", "_events"}, [&](std::string_view end) {
+              return other.name == one.name + std::string(end) || one.name == other.name + std::string(end);
+            });
       };
       for (int number = 2; std::ranges::any_of(response.contents, is_taken); ++number) {
         one.name = name + '_' + std::to_string(number);
@@ -120,8 +125,9 @@ class ResponseReading {
         if (one.type == nullptr) continue;
         one.is_problem = media_type_of(media->key) == "application/problem+json" && is_problem(*one.type);
       } else {
-        one.is_text =
-            media_type_of(media->key).starts_with("text/") && media_type_of(media->key) != "text/event-stream";
+        const bool is_event_stream = media_type_of(media->key) == "text/event-stream";
+        one.is_text = media_type_of(media->key).starts_with("text/") && !is_event_stream;
+        one.is_events = is_event_stream && response.is_one() && response.least == 200;
       }
       response.contents.push_back(std::move(one));
     }

@@ -30,6 +30,7 @@ struct Response {
     std::string_view media_type;
     const Type* type = nullptr;  // For JSON.
     bool is_text = false;
+    bool is_events = false;   // Server-sent events, whose status is 200.
     bool is_problem = false;  // Whether a detail is sufficient for it.
   };
   std::string name;    // "ok".

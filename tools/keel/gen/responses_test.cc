@@ -55,6 +55,7 @@ Lines contents_of(const Response& response) {
                     (one.is_problem        ? " problem " + one.type->spelling
                      : one.type != nullptr ? " json " + one.type->spelling
                      : one.is_text         ? " text"
+                     : one.is_events       ? " events"
                                            : " bytes"));
   }
   return lines;
@@ -102,7 +103,7 @@ TEST(Responses, have_a_function_for_each_media_type_of_a_response) {
   ASSERT_EQ(made.responses.size(), 3u);
   EXPECT_EQ(contents_of(made.responses[0]),
             (Lines{"ok application/json json std::string", "ok_csv application/csv bytes", "ok_any image/* bytes",
-                   "ok_csv_2 text/csv text", "ok_event_stream text/event-stream bytes"}));
+                   "ok_csv_2 text/csv text", "ok_event_stream text/event-stream events"}));
   EXPECT_EQ(contents_of(made.responses[1]), Lines{"conflict application/problem+json json AConflict"});
   EXPECT_EQ(contents_of(made.responses[2]), Lines{"client_error application/problem+json problem AClientError"});
 }

@@ -193,6 +193,15 @@ TEST(Shapes, alternatives_are_chosen_by_constants) {
   EXPECT_EQ(json::write(shapes::Event(shapes::EventOpened{})), R"({"type":"opened"})");
 }
 
+TEST(Shapes, a_discriminator_takes_the_constants_of_an_alternative_that_its_name_is_not_among) {
+  const auto filter = read<shapes::Filter>(R"({"op":"or","parts":[{"op":"eq","key":"a"},{"key":"b","op":"ne"}]})");
+  const auto& compound = std::get<shapes::FilterCompound>(filter);
+  ASSERT_EQ(compound.parts.size(), 2u);
+  EXPECT_EQ(std::get<shapes::Comparison>(compound.parts[1]).key, "b");
+  EXPECT_EQ(wrong_with<shapes::Filter>(R"({"op":"Comparison","key":"a"})"),
+            (Lines{"/op must be one of and, eq, ne, or"}));
+}
+
 TEST(Shapes, alternatives_are_chosen_by_kind) {
   EXPECT_EQ(std::get<std::string>(*read<shapes::HoldsMixed>(R"({"mixed":"a"})").mixed), "a");
   EXPECT_EQ(std::get<std::int64_t>(*read<shapes::HoldsMixed>(R"({"mixed":1})").mixed), 1);

@@ -103,6 +103,38 @@ TEST(Types, alternatives_that_cannot_be_told_apart_are_an_error_with_both_places
                    "(#/components/schemas/C/oneOf/1)"}));
 }
 
+TEST(Types, an_alternative_beside_a_discriminator_needs_a_name_or_constants) {
+  EXPECT_EQ(output_of(head + "    A: {type: object, required: [kind], properties: {kind: {type: string}}}\n"
+                             "    C:\n"
+                             "      oneOf:\n"
+                             "        - $ref: '#/components/schemas/A'\n"
+                             "        - {type: object, required: [kind], properties: {kind: {type: string}}}\n"
+                             "      discriminator: {propertyName: kind}\n")
+                .problems,
+            (Lines{"api.yaml:10:11: error: an alternative beside a discriminator has to be a $ref, or to state the "
+                   "values of 'kind' by const or enum: it has no name otherwise (#/components/schemas/C/oneOf/1)"}));
+}
+
+TEST(Types, a_value_of_a_discriminator_leads_to_one_alternative) {
+  EXPECT_EQ(output_of(head + "    A: {type: object, required: [kind], properties: {kind: {enum: [x, y]}}}\n"
+                             "    B: {type: object, required: [kind], properties: {kind: {const: y}}}\n"
+                             "    C:\n"
+                             "      oneOf:\n"
+                             "        - $ref: '#/components/schemas/A'\n"
+                             "        - $ref: '#/components/schemas/B'\n"
+                             "      discriminator: {propertyName: kind}\n")
+                .problems,
+            (Lines{"api.yaml:11:11: error: the value 'y' of the discriminator leads here and to api.yaml:10:11 "
+                   "(#/components/schemas/C/oneOf/0): give it a mapping (#/components/schemas/C/oneOf/1)"}));
+}
+
+TEST(Types, a_value_of_an_enum_that_is_of_another_type_is_not_compared) {
+  const Output output =
+      output_of(head + "    A: {type: object, properties: {n: {type: integer, enum: ['', 0, 2, 2]}}}\n");
+  const std::string all = output.parts[0] + output.parts[1] + output.parts[2];
+  EXPECT_TRUE(all.contains("if (value != 0 && value != 2) return {\"must be one of 0, 2\", \"enum\"};")) << all;
+}
+
 TEST(Types, an_any_of_that_cannot_be_told_apart_is_any_value_that_fits) {
   const Output output = output_of(head +
                                   "    A: {type: object, properties: {x: {type: string}}}\n"

@@ -114,7 +114,9 @@ class ContentCheck {
         problems_.warning(*encoding,
                           "'encoding' has no effect: it is for multipart and application/x-www-form-urlencoded");
       }
-      if (is_structured_format(essence) || !is_structured(*one)) continue;
+      const bool is_of_events =
+          essence == "text/event-stream" && content.parent != nullptr && content.parent->key == "200";
+      if (is_structured_format(essence) || is_of_events || !is_structured(*one)) continue;
       const std::string text = "an object or array in " + essence + " is not supported: JSON, forms and multipart are";
       if (has_readable) {
         problems_.warning(*one, text + ", and this content has one of them");

@@ -15,16 +15,25 @@ namespace {
 
 constexpr std::size_t compared_paths_max = 3000;
 
-std::vector<std::string_view> segments_of(std::string_view path) {
-  std::vector<std::string_view> segments;
-  while (!path.empty()) {
-    path.remove_prefix(1);
-    segments.push_back(path.substr(0, path.find('/')));
-    path.remove_prefix(segments.back().size());
+// Whether some text matches both; neither has more than one parameter.
+bool can_meet(const Segment& a, const Segment& b) {
+  if (!a.is_parameter() && !b.is_parameter()) return a.before == b.before;
+  const auto share = [](std::string_view one, std::string_view other, bool is_prefix) {
+    if (one.size() > other.size()) std::swap(one, other);
+    return is_prefix ? other.starts_with(one) : other.ends_with(one);
+  };
+  if (a.is_parameter() && b.is_parameter()) {
+    return share(a.before, b.before, true) && share(a.after, b.after, false);
   }
-  return segments;
+  const Segment& parameter = a.is_parameter() ? a : b;
+  const std::string_view text = a.is_parameter() ? b.before : a.before;
+  return text.size() > parameter.before.size() + parameter.after.size() && text.starts_with(parameter.before) &&
+         text.ends_with(parameter.after);
 }
-bool is_parameter(std::string_view segment) { return segment.starts_with('{'); }
+// The bytes of text around the parameter: more of them are tried first.
+std::size_t text_around(const Segment& segment) {
+  return segment.is_parameter() ? segment.before.size() + segment.after.size() : std::string_view::npos;
+}
 
 class OperationCheck {
  public:
@@ -40,8 +49,13 @@ class OperationCheck {
       if (is_new) {
         good.push_back(item);
       } else if (known->second->key != item->key) {  // A repeated key has already been reported.
-        problems_.error(*item, "the path " + quoted(item->key) + " matches the same requests as " +
-                                   quoted(known->second->key) + " in line " + std::to_string(known->second->line));
+        const std::string what = "the path " + quoted(item->key) + " matches the same requests as " +
+                                 quoted(known->second->key) + " in line " + std::to_string(known->second->line);
+        if (has_common_method(*item, *known->second)) {
+          problems_.error(*item, what);
+        } else {
+          problems_.warning(*item, what + ", which has other methods: write one path");
+        }
       }
     }
     if (good.size() <= compared_paths_max) check_ambiguous(good);
@@ -142,18 +156,25 @@ class OperationCheck {
                                 " has a '?' or '#': parameters of the query are declared with in: query");
       return false;
     }
-    for (const std::string_view segment : segments_of(item.key)) {
-      const std::size_t open = segment.find('{');
-      if (open == segment.npos || (open == 0 && segment.find('}') + 1 == segment.size())) continue;
+    for (const Segment& segment : segments_of(item.key)) {
+      if (!segment.has_more) continue;
       problems_.error(item, "the path " + quoted(item.key) +
-                                " cannot be routed: a parameter has to be a whole segment, and " + quoted(segment) +
-                                " is more");
+                                " cannot be routed: a segment has at most one parameter, and the one of " +
+                                quoted(segment.name) + " has more");
       return false;
     }
     return true;
   }
+  bool has_common_method(const Node& a, const Node& b) const {
+    const Node* const one = document_.resolve(a);
+    const Node* const other = document_.resolve(b);
+    if (one == nullptr || other == nullptr) return false;
+    return std::ranges::any_of(methods, [&](std::string_view method) {
+      return one->find(method) != nullptr && other->find(method) != nullptr;
+    });
+  }
   void check_ambiguous(const std::vector<const Node*>& items) {
-    std::map<std::size_t, std::vector<std::pair<const Node*, std::vector<std::string_view>>>> by_size;
+    std::map<std::size_t, std::vector<std::pair<const Node*, std::vector<Segment>>>> by_size;
     for (const Node* const item : items) {
       auto segments = segments_of(item->key);
       auto& group = by_size[segments.size()];
@@ -162,11 +183,9 @@ class OperationCheck {
         bool is_wider = false;
         bool is_apart = false;
         for (std::size_t i = 0; i < segments.size() && !is_apart; ++i) {
-          const bool is_mine = is_parameter(segments[i]);
-          const bool is_theirs = is_parameter(theirs[i]);
-          is_wider = is_wider || (is_mine && !is_theirs);
-          is_narrower = is_narrower || (!is_mine && is_theirs);
-          is_apart = !is_mine && !is_theirs && segments[i] != theirs[i];
+          is_wider = is_wider || text_around(segments[i]) < text_around(theirs[i]);
+          is_narrower = is_narrower || text_around(segments[i]) > text_around(theirs[i]);
+          is_apart = !can_meet(segments[i], theirs[i]);
         }
         if (!is_apart && is_narrower && is_wider) {
           problems_.warning(*item, "some paths match " + quoted(item->key) + " and " + quoted(other->key) +

@@ -58,11 +58,44 @@ TEST(LintOperations, paths_that_match_the_same_requests_are_an_error) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"
                     "paths:\n"
-                    "  /pets/{id}: {}\n"
-                    "  /pets/{name}: {}\n"
+                    "  /pets/{id}:\n"
+                    "    parameters: [{name: id, in: path, required: true, schema: {type: string}}]\n"
+                    "    get: {operationId: a, responses: {'200': {description: fine}}}\n"
+                    "  /pets/{name}:\n"
+                    "    parameters: [{name: name, in: path, required: true, schema: {type: string}}]\n"
+                    "    get: {operationId: b, responses: {'200': {description: fine}}}\n"
                     "  /pets/mine: {}\n"),
-            (Lines{"api.yaml:5:3: error: the path '/pets/{name}' matches the same requests as '/pets/{id}' in line 4 "
+            (Lines{"api.yaml:7:3: error: the path '/pets/{name}' matches the same requests as '/pets/{id}' in line 4 "
                    "(#/paths/~1pets~1{name})"}));
+}
+
+TEST(LintOperations, paths_that_match_the_same_requests_with_other_methods_are_a_warning) {
+  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
+                    "info: {title: Shop, version: '1'}\n"
+                    "paths:\n"
+                    "  /pets/{id}:\n"
+                    "    parameters: [{name: id, in: path, required: true, schema: {type: string}}]\n"
+                    "    get: {operationId: a, responses: {'200': {description: fine}}}\n"
+                    "  /pets/{name}:\n"
+                    "    parameters: [{name: name, in: path, required: true, schema: {type: string}}]\n"
+                    "    put: {operationId: b, responses: {'200': {description: fine}}}\n"),
+            (Lines{"api.yaml:7:3: warning: the path '/pets/{name}' matches the same requests as '/pets/{id}' in line "
+                   "4, which has other methods: write one path (#/paths/~1pets~1{name})"}));
+}
+
+TEST(LintOperations, paths_with_text_around_a_parameter_overlap_where_some_text_matches_both) {
+  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
+                    "info: {title: Shop, version: '1'}\n"
+                    "paths:\n"
+                    "  /v{n}/{id}: {}\n"
+                    "  /{version}/{id}.json: {}\n"
+                    "  /{version}/{id}.xml: {}\n"
+                    "  /x{n}/{id}.html: {}\n"
+                    "  /x{n}/page.html: {}\n"),
+            (Lines{"api.yaml:5:3: warning: some paths match '/{version}/{id}.json' and '/v{n}/{id}' in line 4: the "
+                   "path that has text where the other has a parameter is chosen (#/paths/~1{version}~1{id}.json)",
+                   "api.yaml:6:3: warning: some paths match '/{version}/{id}.xml' and '/v{n}/{id}' in line 4: the "
+                   "path that has text where the other has a parameter is chosen (#/paths/~1{version}~1{id}.xml)"}));
 }
 
 TEST(LintOperations, paths_that_overlap_are_a_warning) {
@@ -79,15 +112,15 @@ TEST(LintOperations, a_path_that_cannot_be_routed_is_an_error) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"
                     "paths:\n"
-                    "  /pets/{id}.json: {}\n"
+                    "  /pets/{id}-{name}: {}\n"
                     "  /pets/{id: {}\n"
                     "  /pets/}: {}\n"
                     "  /pets/{}: {}\n"
                     "  /{a}/{a}: {}\n"
                     "  /pets?x=1: {}\n"
                     "  pets: {}\n"),
-            (Lines{"api.yaml:4:3: error: the path '/pets/{id}.json' cannot be routed: a parameter has to be a whole "
-                   "segment, and '{id}.json' is more (#/paths/~1pets~1{id}.json)",
+            (Lines{"api.yaml:4:3: error: the path '/pets/{id}-{name}' cannot be routed: a segment has at most one "
+                   "parameter, and the one of 'id' has more (#/paths/~1pets~1{id}-{name})",
                    "api.yaml:5:3: error: the path '/pets/{id' has a '{' without a '}' (#/paths/~1pets~1{id)",
                    "api.yaml:6:3: error: the path '/pets/}' has a '}' without a '{' (#/paths/~1pets~1})",
                    "api.yaml:7:3: error: the path '/pets/{}' has a parameter without a name (#/paths/~1pets~1{})",

@@ -193,9 +193,6 @@ class SchemaCheck {
           problems_.error(*part,
                           "the discriminator " + quoted(property->text) + " is not a property of this alternative");
         }
-        if (part->find("$ref") == nullptr) {
-          problems_.error(*part, "an alternative beside a discriminator has to be a $ref: it has no name otherwise");
-        }
       }
     }
     const Node* const mapping = discriminator->find("mapping", Kind::Map);

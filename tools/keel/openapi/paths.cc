@@ -30,6 +30,24 @@ Template parse_template(std::string_view text) {
   return parsed;
 }
 
+std::vector<Segment> segments_of(std::string_view path) {
+  std::vector<Segment> segments;
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::string_view text = path.substr(0, path.find('/'));
+    path.remove_prefix(text.size());
+    const std::size_t open = text.find('{');
+    if (open == text.npos) {
+      segments.push_back({.before = text, .name = {}, .after = {}});
+      continue;
+    }
+    const std::size_t close = text.find('}', open);
+    const std::string_view after = text.substr(close + 1);
+    segments.push_back({text.substr(0, open), text.substr(open + 1, close - open - 1), after, after.contains('{')});
+  }
+  return segments;
+}
+
 std::string shape_of(std::string_view path) {
   std::string shape;
   bool is_inside = false;

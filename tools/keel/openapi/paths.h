@@ -22,4 +22,16 @@ Template parse_template(std::string_view text);
 // "/pets/{}" for "/pets/{id}": clients do not see the names of parameters.
 std::string shape_of(std::string_view path);
 
+// A segment of a path, between two slashes.
+struct Segment {
+  std::string_view before;  // The text; if there is a parameter, that before it.
+  std::string_view name;    // Of the parameter; empty without one.
+  std::string_view after;   // The text after the parameter.
+  bool has_more = false;    // There is another parameter in it.
+
+  bool is_parameter() const noexcept { return !name.empty(); }
+};
+// Those of a path that begins with '/', and in which parse_template() finds no problem.
+std::vector<Segment> segments_of(std::string_view path);
+
 }  // namespace keel::openapi

@@ -242,7 +242,7 @@ class Walk {
         problems_.error(*one, shown(*one) + " in " + quoted(child.key) + " is " + std::string(to_string(one->kind)) +
                                   ": expected a string" + (one->is(Kind::Number) ? "; put it in quotes" : ""));
       } else if (!seen.insert(one->text).second) {
-        problems_.error(*one, quoted(one->text) + " is in " + quoted(child.key) + " twice");
+        problems_.warning(*one, quoted(one->text) + " is in " + quoted(child.key) + " twice");
       }
     }
   }

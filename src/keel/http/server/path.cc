@@ -107,12 +107,45 @@ int next_byte(const char*& at, const char* end) noexcept {
   return byte == '/' ? no_byte : byte;
 }
 
+// What is before `suffix` in the segment; empty when it does not end with it.
+template <bool escaped>
+std::string_view without_suffix(std::string_view segment, std::string_view suffix) noexcept {
+  if constexpr (!escaped) {
+    if (!segment.ends_with(suffix)) return {};
+    segment.remove_suffix(suffix.size());
+    return segment;
+  }
+  for (; !suffix.empty(); suffix.remove_suffix(1)) {
+    // A '%' is always the beginning of three bytes.
+    const std::size_t size = segment.size() >= 3 && segment[segment.size() - 3] == '%' ? 3 : 1;
+    if (segment.size() < size) return {};
+    const char* at = segment.data() + segment.size() - size;
+    if (next_byte<true>(at, segment.data() + segment.size()) != static_cast<unsigned char>(suffix.back())) return {};
+    segment.remove_suffix(size);
+  }
+  return segment;
+}
+
+// What is wrong with literal text, or null.
+const char* check_literal(std::string_view text) {
+  for (const char c : text) {
+    if (c == '{' || c == '}') return "a segment has at most one parameter: {name}";
+    if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || c == '#') {
+      return "blanks, control bytes and '#' are not allowed in a path";
+    }
+    if (c == '?' || c == '%') return "literals are written decoded, without '%' and '?'";
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 struct PathTree::Segment {
   enum Kind : std::uint8_t { Literal, Param, Rest } kind;
   Type type;
-  std::string_view text;  // the literal or the name
+  std::string_view text;  // The literal, or the name.
+  std::string_view prefix = {};
+  std::string_view suffix = {};
 };
 
 // Takes the pattern apart, or says what is wrong with it.
@@ -124,21 +157,21 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
     const std::size_t end = std::min(pattern.find('/', at), pattern.size());
     std::string_view text = pattern.substr(at, end - at);
     at = end + 1;
-    if (!text.starts_with('{')) {
-      for (char c : text) {
-        if (c == '{' || c == '}') return "a parameter is a whole segment: {name}";
-        if (static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || c == '#') {
-          return "blanks, control bytes and '#' are not allowed in a path";
-        }
-        if (c == '?' || c == '%') return "literals are written decoded, without '%' and '?'";
-      }
+    const std::size_t open = text.find('{');
+    const std::string_view prefix = text.substr(0, open);
+    if (const char* why = check_literal(prefix)) return why;
+    if (open == text.npos) {
       if (text == "." || text == "..") return "dot segments never arrive from a well-behaved client";
       if (text.size() > literal_bytes_max) return "a literal segment has at most 255 bytes";
       segments.push_back({Segment::Literal, Type::Any, text});
       continue;
     }
-    if (!text.ends_with('}')) return "a parameter is a whole segment: {name}";
-    text = text.substr(1, text.size() - 2);
+    const std::size_t close = text.find('}');
+    if (close == text.npos) return "a parameter is written {name}";
+    const std::string_view suffix = text.substr(close + 1);
+    if (const char* why = check_literal(suffix)) return why;
+    if (prefix.size() + suffix.size() > literal_bytes_max) return "the text of a segment has at most 255 bytes";
+    text = text.substr(open + 1, close - open - 1);
     const bool is_rest = text.ends_with("...");
     if (is_rest) text.remove_suffix(3);
     Type type = Type::Any;
@@ -149,14 +182,29 @@ const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segme
       text = text.substr(0, colon);
     }
     if (!is_name(text)) return "a parameter's name is letters, digits, '_' and '-', and begins with a letter or '_'";
+    if (is_rest && !(prefix.empty() && suffix.empty())) return "{name...} is a whole segment";
     if (is_rest && end != pattern.size()) return "{name...} takes the rest of the path and comes last";
     if (++params > PathParams::capacity) return "at most 16 parameters";
     for (const Segment& other : segments) {
       if (other.kind != Segment::Literal && other.text == text) return "two parameters have the same name";
     }
-    segments.push_back({is_rest ? Segment::Rest : Segment::Param, type, text});
+    segments.push_back({is_rest ? Segment::Rest : Segment::Param, type, text, prefix, suffix});
   }
   return nullptr;
+}
+
+// The parameter of the segment among those that are possible at `place`.
+PathTree::Param& PathTree::param_of(std::uint32_t place, const Segment& segment) {
+  Params& params = params_[place];
+  if (segment.kind == Segment::Rest) return params.rest;
+  if (segment.suffix.empty()) return params.by_type[static_cast<int>(segment.type)];
+  // The longest suffix first, and then by type.
+  const auto at = std::find_if(params.suffixed.begin(), params.suffixed.end(), [&](const Suffixed& one) {
+    if (one.suffix.size() != segment.suffix.size()) return one.suffix.size() < segment.suffix.size();
+    return one.type > segment.type || (one.type == segment.type && one.suffix == segment.suffix);
+  });
+  const bool is_known = at != params.suffixed.end() && at->type == segment.type && at->suffix == segment.suffix;
+  return (is_known ? at : params.suffixed.insert(at, {std::string(segment.suffix), segment.type, {}}))->param;
 }
 
 Error PathTree::there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const {
@@ -171,16 +219,16 @@ Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t
   const auto by = static_cast<std::uint32_t>(patterns_.size());
   patterns_.push_back({std::string(pattern), id});
 
-  std::string run;             // Literals and slashes since the last parameter.
-  std::uint32_t place = none;  // The index of the last parameter in params_; none: there was none yet.
-  int type = 0;                // The type of the last parameter.
+  std::string run;                // Literals and slashes since the last parameter.
+  std::uint32_t place = none;     // The index of the last parameter in params_; none: there was none yet.
+  const Segment* last = nullptr;  // That parameter.
   // The node at which `run` ends.
   const auto pass_run = [&] {
-    const auto first = [&]() -> std::uint32_t& { return place == none ? root_ : params_[place].by_type[type].to; };
-    const std::uint32_t last = first() == none ? make(run) : follow(first(), run);
-    if (first() == none) first() = last;
+    std::uint32_t& first = place == none ? root_ : param_of(place, *last).to;
+    const std::uint32_t ends = first == none ? make(run) : follow(first, run);
+    if (first == none) first = ends;
     run.clear();
-    return last;
+    return ends;
   };
   for (const Segment& segment : segments) {
     run += '/';
@@ -188,15 +236,15 @@ Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t
       run += segment.text;
       continue;
     }
+    run += segment.prefix;
     Node& node = nodes_[pass_run()];
     if (node.params == none) {
       node.params = static_cast<std::uint32_t>(params_.size());
       params_.emplace_back();
     }
     place = node.params;
-    type = static_cast<int>(segment.type);
-    const bool is_rest = segment.kind == Segment::Rest;
-    Param& param = is_rest ? params_[place].rest : params_[place].by_type[type];
+    last = &segment;
+    Param& param = param_of(place, segment);
     if (param.name == none) {
       param.name = static_cast<std::uint32_t>(names_.size());
       param.by = by;
@@ -208,12 +256,12 @@ Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t
           Code::Conflict, pattern,
           "{" + std::string(segment.text) + "} stands where \"" + first.text + "\" has {" + names_[param.name] + "}");
     }
-    if (is_rest) {
+    if (segment.kind == Segment::Rest) {
       if (param.to != none) return there_already(pattern, param.by, other);
       param.to = id;
       return {};
     }
-    params_[place].types |= 1u << type;
+    if (segment.suffix.empty()) params_[place].types |= 1u << static_cast<int>(segment.type);
   }
   Node& node = nodes_[pass_run()];
   if (node.id != none) return there_already(pattern, node.by, other);
@@ -342,6 +390,22 @@ const char* PathTree::pass(const Node& node, const char* at, const char* end) co
   }
 }
 
+// walk() by way of the parameters that text follows in `segment`, which is of the path that ends at `end`.
+template <bool escaped>
+std::uint32_t PathTree::walk_suffixed(const Params& here, std::string_view segment, const char* end,
+                                      PathParams& params) const noexcept {
+  const unsigned size = params.size_;
+  for (const Suffixed& one : here.suffixed) {
+    const std::string_view value = without_suffix<escaped>(segment, one.suffix);
+    if (value.empty() || (one.type != Type::Any && !fits<escaped>(one.type, value))) continue;
+    params.add(names_[one.param.name], value.data(), value.data() + value.size());
+    const std::uint32_t id = walk<escaped>(one.param.to, segment.data() + segment.size(), end, params);
+    if (id != none) return id;
+    params.size_ = size;
+  }
+  return none;
+}
+
 // Returns the id, or none; in that case values may remain in `params`. Recursion, needed for backtracking, is as deep
 // as the longest pattern, whatever the path: every step goes to an existing node further down.
 template <bool escaped>
@@ -371,6 +435,10 @@ std::uint32_t PathTree::walk(std::uint32_t index, const char* at, const char* en
     const Params& here = params_[node.params];
     const char* const stop = find<'/'>(at, end);
     const std::string_view segment(at, static_cast<std::size_t>(stop - at));
+    if (!here.suffixed.empty()) [[unlikely]] {
+      if (const std::uint32_t id = walk_suffixed<escaped>(here, segment, end, params); id != none) return id;
+      params.size_ = size;
+    }
     std::uint32_t last = none;
     for (unsigned types = segment.empty() ? 0 : here.types; types != 0; types &= types - 1) {
       const int type = std::countr_zero(types);

@@ -5,10 +5,11 @@
 //   PathParams params;
 //   if (auto id = tree.match("/users/42", params)) …            // 7, params.find("id") == "42"
 //
-// Patterns: literal segments; {name} for one segment of at least one byte; {name:type} for one that fits the type;
-// {name...} at the end for the rest, which may be empty and may contain slashes. A literal segment wins over
-// {name:type}, in the order below, that over {name}, and {name} over {name...}; when the rest of the path then fails,
-// the next is tried. "/a" and "/a/" are two paths.
+// Patterns: literal segments; {name} for one segment of at least one byte; {name:type} for one that fits the type; text
+// before or after one of these two, as in "/v{version}" and "/reports/{id}.csv"; {name...} at the end for the rest,
+// which may be empty and may contain slashes. A literal segment wins; then the longest text before a parameter, then
+// the longest after it, then {name:type}, in the order below, over {name}, and that over {name...}; when the rest of
+// the path then fails, the next is tried. "/a" and "/a/" are two paths.
 //
 //   uuid   8-4-4-4-12 hexadecimal digits, of either case (RFC 9562)
 //   uint   digits, at most 18446744073709551615
@@ -129,11 +130,18 @@ class PathTree {
     std::uint32_t name = none;  // Index into names_.
     std::uint32_t by = none;    // Index into patterns_ of the pattern that named it first.
   };
+  // A parameter that text follows in its segment.
+  struct Suffixed {
+    std::string suffix;
+    Type type;
+    Param param;
+  };
   // The parameters that are possible at one place.
   struct Params {
     unsigned types = 0;  // Bit by Type.
     Param by_type[type_count];
     Param rest;
+    std::vector<Suffixed> suffixed;  // In the order in which they are tried, before the others.
   };
   // A run of literal bytes, including slashes, and the nodes that follow it. Fits one cache line.
   struct alignas(64) Node {
@@ -142,7 +150,7 @@ class PathTree {
     std::uint32_t size = 0;
     std::uint32_t id = none;      // The id of the pattern that ends here.
     std::uint32_t by = none;      // The index of that pattern in patterns_.
-    std::uint32_t params = none;  // Index into params_; only after a slash.
+    std::uint32_t params = none;  // Index into params_.
     std::uint32_t child_count = 0;
     char bytes[few] = {};  // The first byte of each child; zero where there is no child.
     std::uint32_t children[few] = {none, none, none, none, none, none, none, none};  // The node of each child.
@@ -155,6 +163,7 @@ class PathTree {
   };
 
   static const char* read(std::string_view pattern, std::vector<Segment>& segments);
+  Param& param_of(std::uint32_t place, const Segment& segment);
   template <bool escaped>
   static bool fits(Type type, std::string_view segment) noexcept;
   Error there_already(std::string_view pattern, std::uint32_t by, std::uint32_t* other) const;
@@ -165,6 +174,9 @@ class PathTree {
   std::uint32_t child_of(const Node& node, char byte) const noexcept;
   template <bool escaped>
   const char* pass(const Node& node, const char* at, const char* end) const noexcept;
+  template <bool escaped>
+  std::uint32_t walk_suffixed(const Params& here, std::string_view segment, const char* end,
+                              PathParams& params) const noexcept;
   template <bool escaped>
   std::uint32_t walk(std::uint32_t node, const char* at, const char* end, PathParams& params) const noexcept;
 

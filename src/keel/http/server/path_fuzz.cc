@@ -63,9 +63,40 @@ bool fits(std::string_view type, const std::string& text) {
   return shape == "hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh";
 }
 
-// How well a pattern fits: a digit per segment, 0 literal, 1 to 4 a parameter with a type, 5 one without, 6 rest; less
-// is better. None: it does not.
-std::optional<std::string> fit(std::string_view pattern, std::string_view path) {
+// A wanted segment: text, or a parameter with text around it.
+struct Wanted {
+  std::string_view prefix;
+  std::string_view type;
+  std::string_view suffix;
+  bool is_param;
+};
+
+Wanted wanted_of(std::string_view segment) {
+  const std::size_t open = segment.find('{');
+  if (open == std::string_view::npos) return {segment, {}, {}, false};
+  const std::size_t close = segment.find('}');
+  const std::string_view name = segment.substr(open, close - open);
+  const std::size_t colon = name.find(':');
+  return {segment.substr(0, open), colon == std::string_view::npos ? "" : name.substr(colon + 1),
+          segment.substr(close + 1), true};
+}
+
+// What is left of the raw segment without `prefix` and `suffix`, in whatever way these are escaped.
+std::optional<std::string_view> between(std::string_view raw, std::string_view prefix, std::string_view suffix) {
+  for (std::size_t from = 0; from <= raw.size(); ++from) {
+    if (decode(raw.substr(0, from)) != prefix) continue;
+    for (std::size_t to = raw.size() + 1; to-- > from;) {
+      if (decode(raw.substr(to)) != suffix || !decode(raw.substr(from, to - from))) continue;
+      return raw.substr(from, to - from);
+    }
+  }
+  return std::nullopt;
+}
+
+// How well a pattern fits: three bytes for each segment, the bytes of text before the parameter, those after it (more
+// are better, a literal is best), and 1 to 4 for a parameter with a type, 5 for one without, 6 for the rest; less is
+// better. `values`: of the parameters. None: it does not fit.
+std::optional<std::string> fit(std::string_view pattern, std::string_view path, std::vector<std::string_view>& values) {
   if (!path.starts_with('/')) return std::nullopt;
   const auto wanted = split(pattern);
   const auto given = split(path);
@@ -73,19 +104,25 @@ std::optional<std::string> fit(std::string_view pattern, std::string_view path) 
   std::string how;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (i == given.size()) return std::nullopt;
-    if (wanted[i].ends_with("...}")) return how + "6";
-    if (const std::size_t colon = wanted[i].find(':'); wanted[i].starts_with('{') && colon != std::string_view::npos) {
-      const std::string_view type = wanted[i].substr(colon + 1, wanted[i].size() - colon - 2);
-      const auto meant = decode(given[i]);
-      if (given[i].empty() || !meant || !fits(type, *meant)) return std::nullopt;
-      how += static_cast<char>('1' + (std::find(std::begin(types), std::end(types), type) - std::begin(types)));
-    } else if (wanted[i].starts_with('{')) {
-      if (given[i].empty()) return std::nullopt;
-      how += '5';
-    } else {
-      if (decode(given[i]) != wanted[i]) return std::nullopt;
-      how += '0';
+    if (wanted[i].ends_with("...}")) {
+      values.push_back(path.substr(static_cast<std::size_t>(given[i].data() - path.data())));
+      return how + "\xff\xff" + '6';
     }
+    const Wanted segment = wanted_of(wanted[i]);
+    if (!segment.is_param) {
+      if (decode(given[i]) != wanted[i]) return std::nullopt;
+      how += std::string(3, '\0');
+      continue;
+    }
+    const auto value = between(given[i], segment.prefix, segment.suffix);
+    if (!value || value->empty()) return std::nullopt;
+    if (!segment.type.empty() && !fits(segment.type, *decode(*value))) return std::nullopt;
+    values.push_back(*value);
+    how += static_cast<char>(255 - segment.prefix.size());
+    how += static_cast<char>(255 - segment.suffix.size());
+    how += segment.type.empty()
+               ? '5'
+               : static_cast<char>('1' + (std::find(std::begin(types), std::end(types), segment.type) - types));
   }
   if (wanted.size() != given.size()) return std::nullopt;
   return how;
@@ -108,25 +145,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view path = rest;
 
   std::optional<std::uint32_t> best;
-  std::optional<std::string> best_fit;
+  std::string best_fit;
+  std::vector<std::string_view> best_values;
   for (std::uint32_t id = 0; id < patterns.size(); ++id) {
-    const auto how = fit(patterns[id], path);
-    if (how && (!best || *how < *best_fit)) {
+    std::vector<std::string_view> values;
+    const auto how = fit(patterns[id], path, values);
+    if (how && (!best || *how < best_fit)) {
       best = id;
-      best_fit = how;
+      best_fit = *how;
+      best_values = values;
     }
   }
   PathParams params;
   const auto found = tree.match(path, params);
   KEEL_CHECK(found == best, "the tree finds what the list finds");
   if (found) {
-    unsigned wanted = 0;
-    for (char kind : *best_fit) wanted += kind != '0';
-    KEEL_CHECK(params.size() == wanted, "each parameter of the pattern has a value");
+    KEEL_CHECK(params.size() == best_values.size(), "each parameter of the pattern has a value");
     for (unsigned i = 0; i < params.size(); ++i) {
       const std::string_view value = params[i].value;
-      KEEL_CHECK(value.data() >= path.data() && value.data() + value.size() <= path.data() + path.size(),
-                 "values lie inside the path");
+      KEEL_CHECK(value.data() == best_values[i].data() && value.size() == best_values[i].size(),
+                 "a value is the part of the path that the list finds");
       KEEL_CHECK(params.find(params[i].name) == value, "a parameter is found by its name");
     }
   }
