@@ -44,10 +44,10 @@
 //            makes, coroutine lambdas too. What they refer to outlives it.
 // Threads:   at_start(), every(), daily() and background() before start(), on any one thread; start() and stop() on the
 //            loop; status() on any.
-// Cancel:    stop() stops each run: what it awaits ends with Cancelled, which is no failure. What awaits
-//            nothing, or catches errors and continues, looks at (co_await this_task()).stop. A start() that is stopped
-//            leaves a run for stop() to wait for.
-// Lifetime: it must be stopped before it is destroyed (checked), if any work has begun.
+// Cancel:    stop() stops each run: what it awaits ends with Cancelled, which is no failure. What awaits nothing, or
+//            catches errors and continues, looks at (co_await this_task()).stop. A start() that is stopped leaves a run
+//            for stop() to wait for.
+// Lifetime:  it must be stopped before it is destroyed (checked), if any work has begun.
 // Cost:      a task for each piece of work, a timer while it waits; a lock and a log line at debug for each run.
 
 #pragma once

@@ -8,7 +8,8 @@
 //   disk space       degrades: a folder's file system has less than `free_min` left.
 //   log              degrades: lines were lost since the last time it was looked at.
 //
-// Lifetime: the arguments of a call outlive the checks that it returns. Threads: those of Health.
+// Lifetime: the arguments of a call outlive the checks that it returns.
+// Threads:  those of Health.
 
 #pragma once
 

@@ -24,8 +24,9 @@
 // and with them only SIGABRT is handled here.
 //
 // Errors:   install(): the file does not open.
-// Threads: made and destroyed on the main thread; handles every thread that Host::system() starts. Only one handler
-// exists at a time. Lifetime: the log writer outlives this, or set_logs(nullptr) is called before it ends.
+// Threads:  made and destroyed on the main thread; handles every thread that Host::system() starts. Only one handler
+//           exists at a time.
+// Lifetime: the log writer outlives this, or set_logs(nullptr) is called before it ends.
 // Cost:     none until then.
 
 #pragma once

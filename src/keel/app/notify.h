@@ -9,9 +9,11 @@
 //
 // Without a supervisor every call succeeds and does nothing. App does all of this; an application uses it for STATUS.
 //
-// Errors:   the system's, when the supervisor's socket does not take a message within a second. Nothing depends on it.
-// Threads:  any.  Ownership: the socket; movable.  Cost: one system call for each message.
-// Source:   sd_notify(3), sd_watchdog_enabled(3).
+// Errors:    the system's, when the supervisor's socket does not take a message within a second. Nothing depends on it.
+// Threads:   any.
+// Ownership: the socket; movable.
+// Cost:      one system call for each message.
+// Source:    sd_notify(3), sd_watchdog_enabled(3).
 
 #pragma once
 

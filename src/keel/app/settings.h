@@ -17,7 +17,8 @@
 // stated in the part, and here only if no part has it. The configuration's keys are those of fields(), which
 // these map to members, one line each.
 //
-// Threads: values.  Cost: start-up only.
+// Threads: values.
+// Cost:    start-up only.
 
 #pragma once
 

@@ -13,7 +13,7 @@
 // (a write to a closed socket is an error of that write). The destructor restores everything.
 //
 // Threads: all calls on the thread that made it, except request_stop(), which any thread may call. One per process.
-// Cancellation: request_stop() ends a wait.
+// Cancel:  request_stop() ends a wait.
 
 #pragma once
 

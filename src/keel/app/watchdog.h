@@ -10,7 +10,8 @@
 // calls tick(), is stuck, the beats stop, and the supervisor restarts the process when its time limit is over.
 //
 // Errors:   those of Notify::beat().
-// Threads:  one.  Lifetime: from after the workers' start until after their end; notify outlives it.
+// Threads:  one.
+// Lifetime: from after the workers' start until after their end; notify outlives it.
 // Cost:     one wake-up of each worker in a third of the supervisor's time.
 
 #pragma once

@@ -9,7 +9,8 @@
 // not run: use it only for trivially destructible objects. For containers of the standard library: arena_resource.h.
 //
 // Lifetime: allocated memory is valid until rewind(), a rewind() to an older mark, or destruction.
-// Threads:  one at a time.  Cost: a compare and an add; a pool block when the current one is full.
+// Threads:  one at a time.
+// Cost:     a compare and an add; a pool block when the current one is full.
 
 #pragma once
 

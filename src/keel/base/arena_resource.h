@@ -8,9 +8,10 @@
 // buffers unused until then, so call reserve() first.
 //
 // Lifetime: refers to the arena. Containers must be destroyed before it is rewound, because their destructors access
-// their elements.
+//           their elements.
 // Errors:   std::bad_alloc, as any memory resource.
-// Threads: the arena's. Cost: a virtual call and Arena::allocate; deallocation costs only the call.
+// Threads:  the arena's.
+// Cost:     a virtual call and Arena::allocate; deallocation costs only the call.
 
 #pragma once
 

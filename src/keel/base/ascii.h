@@ -2,7 +2,8 @@
 //
 // A byte from 0x80 up is neither a letter nor a digit nor a blank, and keeps its case.
 //
-// Threads: functions of their argument.  Cost: a comparison or two; no table.
+// Threads: functions of their argument.
+// Cost:    a comparison or two; no table.
 
 #pragma once
 

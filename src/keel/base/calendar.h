@@ -1,6 +1,7 @@
 // keel/base/calendar.h — days since 1970-01-01 as years, months and days, and back: the proleptic Gregorian calendar.
 //
-// Threads: functions.  Cost: about 5 ns; no table of years.
+// Threads: functions.
+// Cost:    about 5 ns; no table of years.
 
 #pragma once
 

@@ -7,7 +7,8 @@
 // all() of tasks is in task/group.h; this one is for Results that already exist.
 //
 // Errors:  the first in the order of the range or of the arguments.
-// Threads: values. Cost: collect allocates the vector, only once if the range knows its size.
+// Threads: values.
+// Cost:    collect allocates the vector, only once if the range knows its size.
 
 #pragma once
 

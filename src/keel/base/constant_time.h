@@ -5,7 +5,8 @@
 //
 // Result:  whether both have the same bytes. The time depends on their sizes alone, never on their contents. That the
 //          sizes differ can be measured: compare digests, or tokens of one size, where the size itself is a secret.
-// Threads: a function.  Cost: about 0.3 ns a byte.
+// Threads: a function.
+// Cost:    about 0.3 ns a byte.
 
 #pragma once
 

@@ -1,6 +1,7 @@
 // keel/base/copy.h — copies texts that are mostly short.
 //
-// Threads: a function.  Cost: up to 64 bytes two overlapping loads and stores instead of a call of memcpy.
+// Threads: a function.
+// Cost:    up to 64 bytes two overlapping loads and stores instead of a call of memcpy.
 
 #pragma once
 

@@ -17,9 +17,9 @@
 //            databases, other servers and the system make is_from_environment(); a mistake of the program is_bug()
 //            (base/bug.h). A server answers these two with a status of 500 or above and without their message. The
 //            origin stays with an Error, whatever becomes of its code and message; on_error() (task/on_error.h) puts
-//            one of the application in its place.
-// Places:    an Error of the two other origins remembers where it was awaited, innermost first, as far as that is not
-//            in Keel's own sources; one of a database the statement, too.
+//            one of the application in its place. Places:    an Error of the two other origins remembers where it was
+//            awaited, innermost first, as far as that is not in Keel's own sources; one of a database the statement,
+//            too.
 //
 // Ownership: a literal message is kept by pointer and costs nothing. Any other message (text, because) is one block of
 //            the heap, however deep its context. The block is made with room for context_room bytes of context that

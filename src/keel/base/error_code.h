@@ -4,7 +4,8 @@
 //   const auto size = std::filesystem::file_size(path, code);
 //   if (code) return error_of("file_size", code);
 //
-// Threads: any.  Cost: no allocation for an errno, one for what has another category.
+// Threads: any.
+// Cost:    no allocation for an errno, one for what has another category.
 
 #pragma once
 

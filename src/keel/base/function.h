@@ -3,7 +3,8 @@
 // Function<R(A...)> owns a callable; up to 32 bytes live inside it, larger ones on the heap. Move-only; calling an
 // empty one is a bug and aborts. FunctionRef<R(A...)> borrows a callable for the length of a call.
 //
-// Threads: as the callable.  Cost: one indirect call.
+// Threads: as the callable.
+// Cost:    one indirect call.
 
 #pragma once
 

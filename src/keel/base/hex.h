@@ -1,6 +1,7 @@
 // keel/base/hex.h — a number as hexadecimal digits, for ids in fields, lines and pages.
 //
-// Threads: a function.  Cost: about a dozen instructions; no table, no loop.
+// Threads: a function.
+// Cost:    about a dozen instructions; no table, no loop.
 
 #pragma once
 

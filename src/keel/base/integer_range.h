@@ -2,7 +2,8 @@
 //
 // The messages of all readers (JSON, CBOR, MessagePack, forms, parameters) come from here.
 //
-// Threads: values.  Cost: constants.
+// Threads: values.
+// Cost:    constants.
 
 #pragma once
 

@@ -3,7 +3,8 @@
 // List<T> (T derives from Link) is doubly linked: push_back, pop_front, remove in O(1). An element is in at most one
 // list at a time; it must be unlinked before it is destroyed (checked in debug builds).
 //
-// Threads: one.  Ownership: none.
+// Threads:   one.
+// Ownership: none.
 
 #pragma once
 

@@ -13,11 +13,11 @@
 //
 // Lifetime: an element does not move until it was taken, and is in one queue at a time; until then the queue uses its
 //           `next`. Elements of a destroyed queue are not notified.
-// Threads: push(), push_all() and empty() on any; take_all() only on the owner's.
-// Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking is an
-//           exchange for all, a write to each of several elements to reverse their order, none to a single one, and a
-//           load when there is nothing. A queue is a cache line, 64 bytes. One whose producers each have a list of
-//           their own pushes without the exchange, and does not keep the order between them.
+// Threads:  push(), push_all() and empty() on any; take_all() only on the owner's.
+// Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking is an exchange
+//           for all, a write to each of several elements to reverse their order, none to a single one, and a load when
+//           there is nothing. A queue is a cache line, 64 bytes. One whose producers each have a list of their own
+//           pushes without the exchange, and does not keep the order between them.
 // Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Of his stack only everything is
 //           taken, never the top alone, so that an address which comes back (ABA) is harmless.
 

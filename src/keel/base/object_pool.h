@@ -15,7 +15,7 @@
 // Errors:   make throws std::bad_alloc and what T's constructor throws; then nothing has changed.
 // Lifetime: every object must be released exactly once, before its pool ends; checked in every build, as is that it
 //           came from this pool. Under AddressSanitizer an object that is used after its release is found as well.
-// Threads: only one: use a pool for each worker (PerThread), and release objects where they were made.
+// Threads:  only one: use a pool for each worker (PerThread), and release objects where they were made.
 // Cost:     one pointer beside each object; make and release take a few instructions and what T's constructor and
 //           destructor do. The heap, by way of pool.h, for each new block.
 

@@ -4,7 +4,7 @@
 // Threads that Host::system() starts have one; create one explicitly on the main thread.
 //
 // Errors:   without memory for it the thread continues with what it had.
-// Threads: created and destroyed on its own thread; nested ones are destroyed in reverse order.
+// Threads:  created and destroyed on its own thread; nested ones are destroyed in reverse order.
 // Cost:     64 KiB of address space, and the pages that a handler touches.
 
 #pragma once

@@ -4,7 +4,8 @@
 // Use it for tables whose keys come from outside: with a secret key from Host::secret(), an attacker cannot fill a
 // table with colliding keys.
 //
-// Threads: a function.  Cost: about 1 ns a byte for short texts.
+// Threads: a function.
+// Cost:    about 1 ns a byte for short texts.
 
 #pragma once
 

@@ -11,7 +11,8 @@
 // Value problem), as an argument of a statement and by Row::get (data/uuid.h and data/timestamp.h are examples). For an
 // invalid text, the message is the name of the parameter, member or column, followed by `expected`.
 //
-// Threads: values.  Cost: a ShortText is an array; no heap.
+// Threads: values.
+// Cost:    a ShortText is an array; no heap.
 
 #pragma once
 

@@ -4,7 +4,8 @@
 // Host (base/host.h); it has no relation to the calendar. Arithmetic saturates: forever() + x is forever(). A Duration
 // is multiplied by an integer on either side (days * 24_h), and divided by one, or by another Duration.
 //
-// Threads: values.  Cost: integer arithmetic.
+// Threads: values.
+// Cost:    integer arithmetic.
 
 #pragma once
 

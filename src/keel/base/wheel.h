@@ -4,7 +4,8 @@
 // before (resolution about 1 ms: one tick is 2^20 ns). Timers of one tick fire in the order they were started.
 //
 // Lifetime: a Timer is stopped before it is destroyed.
-// Threads:  one.  Cost: no allocation; a few nanoseconds to start or stop.
+// Threads:  one.
+// Cost:     no allocation; a few nanoseconds to start or stop.
 
 #pragma once
 

@@ -6,7 +6,8 @@
 //     Store store(config->path);
 //     …
 //
-// Threads: the caller's must be the only one. Cost: start-up only.
+// Threads: the caller's must be the only one.
+// Cost:    start-up only.
 
 #pragma once
 

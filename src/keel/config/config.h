@@ -28,10 +28,9 @@
 //
 // Order:  defaults, then the file, then the environment, then the command line; the later one wins. A list that is
 //         given replaces the whole list that was there.
-//   file          YAML, one document; an empty one has no keys. 1.2 booleans (true, false) only; numbers are decimal
-//   and
-//                 not in quotes. Aliases are expanded within bounds; duplicate keys, tags and more than 32 levels are
-//                 rejected.
+//   file          YAML, one document; an empty one has no keys. Only the booleans of YAML 1.2 (true, false); numbers
+//                 are decimal and not in quotes. Aliases are expanded within bounds; duplicate keys, tags and more
+//                 than 32 levels are rejected.
 //   environment   KEEL_NETWORK__HTTP__PORT=8081: prefix, capitals, two underscores between levels, digits for the
 //                 place in a list (KEEL_THREAD__POOLS__0__SIZE; the place after the last one appends).
 //   command line  --network.http.port=8081 or --set network.http.port=8081; --config FILE names the file. The words

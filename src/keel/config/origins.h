@@ -1,6 +1,7 @@
 // keel/config/origins.h — the origin of each value of a configuration.
 //
-// Threads: values.  Cost: start-up and reloads only.
+// Threads: values.
+// Cost:    start-up and reloads only.
 
 #pragma once
 

@@ -8,8 +8,9 @@
 // list, NAME for a name that the configuration chooses. A Secret has a row for its value and one for its file; its
 // default is not shown. Characters of help sentences that Markdown would read as markup are escaped.
 //
-// Errors: none; an enum whose default has no name throws a Bug.
-// Threads: any, one at a time.  Cost: on request only.
+// Errors:  none; an enum whose default has no name throws a Bug.
+// Threads: any, one at a time.
+// Cost:    on request only.
 
 #pragma once
 

@@ -19,7 +19,9 @@
 // config.h says which types a field may have and how each is written. fields() adds what a plain struct cannot declare:
 // help sentences, reloadable fields, and keys of an earlier version.
 //
-// Threads: values. Lifetime: a Schema refers to the value from which it was made. Cost: start-up and reloads only.
+// Threads:  values.
+// Lifetime: a Schema refers to the value from which it was made.
+// Cost:     start-up and reloads only.
 
 #pragma once
 

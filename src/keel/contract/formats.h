@@ -4,7 +4,8 @@
 //
 // Any other format is an annotation, and checks nothing (docs/contract.md has the list).
 //
-// Threads: functions.  Cost: linear in the text, no heap; `regex` compiles nothing.
+// Threads: functions.
+// Cost:    linear in the text, no heap; `regex` compiles nothing.
 
 #pragma once
 

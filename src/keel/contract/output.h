@@ -19,7 +19,7 @@
 //           multipart, and text that is not UTF-8.
 // Limits:   a text that looks like a number, in a place for either, is read as a number. A list or an object that is
 //           optional and empty is left out where nothing would be sent for it.
-// Threads: a value, which copies what it is given; parameter names and the path are constants.
+// Threads:  a value, which copies what it is given; parameter names and the path are constants.
 // Cost:     what is no text is written as JSON first, and taken apart.
 
 #pragma once

@@ -7,7 +7,8 @@
 // \u{…} become \x{…}, (?<name>…) becomes (…), and \p{Letter} or \p{Script=Greek} get RE2's names. Look-around and back
 // references are kept, and RE2 rejects them, because they need more than linear time.
 //
-// Threads: a value.  Cost: linear.
+// Threads: a value.
+// Cost:    linear.
 
 #pragma once
 

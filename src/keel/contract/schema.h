@@ -6,8 +6,8 @@
 //
 // Keywords:   All of JSON Schema 2020-12 but those that docs/contract.md lists. A default Schema accepts every value.
 // Numbers:    Compared exactly as json::Value has them. A multiple is one in decimal: 0.3 is a multiple of 0.1. A
-//             fraction, an exponent or more than 64 bits make a number the shortest decimal that is its double.
-// Text:       Lengths are in code points. A pattern is searched for anywhere in the text, by RE2 (data/pattern.h).
+//             fraction, an exponent or more than 64 bits make a number the shortest decimal that is its double. Text:
+//             Lengths are in code points. A pattern is searched for anywhere in the text, by RE2 (data/pattern.h).
 // Violations: At most Violations::count_max; those of members and elements come in the order of the text. For anyOf and
 //             oneOf they are those of the one alternative that the value is meant for, when its types, constants,
 //             enumerations and required members tell; else a single one.

@@ -7,10 +7,11 @@
 // line breaks or blanks, padding exactly where the form has it, and the bits of the last character that go beyond the
 // last byte are zero (RFC 4648 §3.5).
 //
-// Result: decode returns the number of bytes, or the bytes.
-// Errors: InvalidArgument, "base64: byte 17 is not in the alphabet": offsets are in the text, from 0.
+// Result:  decode returns the number of bytes, or the bytes.
+// Errors:  InvalidArgument, "base64: byte 17 is not in the alphabet": offsets are in the text, from 0.
 //          ResourceExhausted: `out` is smaller than the bytes; nothing has been written.
-// Threads: functions. Cost: about 1 ns for three bytes; only functions that return a std::string allocate.
+// Threads: functions.
+// Cost:    about 1 ns for three bytes; only functions that return a std::string allocate.
 
 #pragma once
 

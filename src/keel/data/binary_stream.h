@@ -19,10 +19,11 @@
 //           MessagePack come in front of their value, of which the extension's is bytes.
 // Errors:   the first sticks: next() gives null from then on, failed() is true and error() says what and where. Texts
 //           are UTF-8 over all their pieces, keys are texts; nesting is at most 64, a key at most key_bytes_max long.
-//           finish() reports a count or a length that did not come true. A key that occurs twice is shown twice.
-// With is_sequence any number of values may follow one another (RFC 8742), else exactly one.
+//           finish() reports a count or a length that did not come true. A key that occurs twice is shown twice. With
+//           is_sequence any number of values may follow one another (RFC 8742), else exactly one.
 // Lifetime: the fed bytes are borrowed until next() has returned null. An event and its text are valid until the next
-// call. Threads:  one at a time.
+//           call.
+// Threads:  one at a time.
 // Cost:     O(bytes); no heap; about 1 KB, whatever the document says.
 
 #pragma once

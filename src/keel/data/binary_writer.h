@@ -11,8 +11,9 @@
 //
 // Result:  numbers, lengths and counts in their shortest form; in CBOR, doubles in the shortest form that has the same
 //          value. MessagePack keeps double and float apart.
-// Errors: a text or bytes of 4 GiB or more is a Bug in MessagePack (base/bug.h). Texts must be UTF-8, which is not
-// checked. Threads: one at a time.
+// Errors:  a text or bytes of 4 GiB or more is a Bug in MessagePack (base/bug.h). Texts must be UTF-8, which is not
+//          checked.
+// Threads: one at a time.
 // Cost:    no heap but to grow the buffer.
 
 #pragma once

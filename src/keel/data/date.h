@@ -16,7 +16,8 @@
 // The calendar is the Gregorian one, also before 1582 (ISO 8601). Arithmetic saturates at first() and last().
 // Errors:  make() and parse() give InvalidArgument. A `date` of PostgreSQL before the year 0001 or after 9999, and
 //          infinity, are no Date: the query fails and names the column (db/row.h).
-// Threads: a value.  Cost: 4 bytes, no heap; the conversions between days, dates and texts some 5 ns each.
+// Threads: a value.
+// Cost:    4 bytes, no heap; the conversions between days, dates and texts some 5 ns each.
 
 #pragma once
 

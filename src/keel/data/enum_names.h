@@ -15,7 +15,7 @@
 //   constexpr const auto& enum_names(Unit) { return unit_names; }
 //
 // Cost: enum_name is an index operation, enum_value one comparison for each name. At compile time, one function for
-// each enum.
+//       each enum.
 
 #pragma once
 

@@ -6,11 +6,12 @@
 // Use it for a file, a queue or a cache that several kinds of writers have filled. Where the format is stated, as in a
 // Content-Type, use that instead.
 //
-// Result: the format in which the bytes are exactly one value. JSON comes first: its texts begin no object and no list
-//          of the others. Few bytes are a value in both CBOR and MessagePack: then the one in which they are an object
-//          or a list, and CBOR when both are.
-//          Unknown when they are a value in none: empty, cut off, nested more than 64 (JSON: 128) deep.
-// Threads: a function. Cost: one pass for each format that the first byte allows; no heap.
+// Result:  the format in which the bytes are exactly one value. JSON is tried first, because no JSON text begins like
+//          an object or a list of the other formats. A few bytes may be one value both in CBOR and in MessagePack: the
+//          result is then the format in which they are an object or a list, and CBOR when both are.
+//          Unknown when the bytes are one value in no format: empty, truncated, nested more than 64 (JSON: 128) deep.
+// Threads: a function.
+// Cost:    one pass for each format that the first byte allows; no heap.
 
 #pragma once
 

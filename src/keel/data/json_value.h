@@ -12,8 +12,8 @@
 // A field of a struct may be a Value: it is then read and written like any other field, whatever it contains.
 //
 // Numbers:  whole ones without fraction and exponent are exact from -2^63 to 2^64 - 1, others are the nearest double.
-//           Equality is that of the numbers: Value(1) == Value(1.0).
-// Objects: members keep their order, which equality ignores. A text that repeats a member is malformed.
+//           Equality is that of the numbers: Value(1) == Value(1.0). Objects: members keep their order, which equality
+//           ignores. A text that repeats a member is malformed.
 // Errors:   reading is as strict as json::Reader (json_reader.h), whose depth_max and bytes_max bound it. get() says
 //           what is not as asked for (InvalidArgument), with its pointer; the others give null or std::nullopt. A
 //           change of what is neither null nor of that kind is a Bug (base/bug.h), as are a string of 2^32 bytes, a
@@ -22,8 +22,8 @@
 // Lifetime: a std::string_view, span or pointer is valid until the Value is changed, moved or destroyed.
 // Threads:  a value.
 // Cost:     16 bytes for a value, with a string of at most 14 bytes; a longer string, a list and an object take one
-//           allocation each. A member is looked for one by one among 16, else by binary search; adding one to an
-//           object of n moves up to 4 n bytes.
+//           allocation each. A member is looked for one by one among 16, else by binary search; adding one to an object
+//           of n moves up to 4 n bytes.
 
 #pragma once
 

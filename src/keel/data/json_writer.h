@@ -19,8 +19,8 @@ class Pen;
 // each value of an object, and an end for each begin; breaking that is a bug (checked in debug builds where it is
 // cheap).
 //
-// Lifetime: the Buffer outlives the Writer. Cost: a string without escapes is scanned and copied once, 16 bytes at a
-// time.
+// Lifetime: the Buffer outlives the Writer.
+// Cost:     a string without escapes is scanned and copied once, 16 bytes at a time.
 class Writer {
  public:
   explicit Writer(Buffer& out) noexcept : out_(out) {}

@@ -8,7 +8,7 @@
 // character classes stand for characters of UTF-8, not bytes. Time is linear in the text, for every pattern and every
 // text: no client can choose a text for which matching takes long.
 //
-// Errors: an invalid pattern is a Bug (base/bug.h) at its first use; the message has its text and its place.
+// Errors:  an invalid pattern is a Bug (base/bug.h) at its first use; the message has its text and its place.
 // Threads: any. A pattern is compiled once in the process, at its first use, and kept until the process ends.
 // Cost:    either takes some 100 ns and the time for the text, without the heap. A compiled pattern takes some
 //          kilobytes, at most 8 MB. A program without patterns does not load RE2's library.

@@ -20,10 +20,9 @@
 // Types:    set() keeps that of its argument: a std::uint16_t is a Uint16. get<T>() gives a number of any type as any
 //           other that holds it exactly, a string also as a Timestamp, a Uuid, 16 bytes also as a Uuid. The formats
 //           have no widths: what is read is an Int64, Uint64 or Double, of MessagePack also a Float. Equality is that
-//           of the numbers: 1 == 1.0.
-// Formats:  CBOR and MessagePack as cbor.h describes for structs: deterministic, and a repeated field is malformed. A
-//           tag without a meaning here is passed over. JSON: bytes are base64url, times and UUIDs their text, NaN and
-//           the infinities null; they are read as strings.
+//           of the numbers: 1 == 1.0. Formats:  CBOR and MessagePack as cbor.h describes for structs: deterministic,
+//           and a repeated field is malformed. A tag without a meaning here is passed over. JSON: bytes are base64url,
+//           times and UUIDs their text, NaN and the infinities null; they are read as strings.
 // Errors:   InvalidArgument with the path and both types: "samples[2]: is a string, not a double". A Record is nested
 //           at most 64 deep, more is InvalidArgument. A string of 4 GiB or an array of 2^31 elements is a Bug (bug.h).
 // Lifetime: with an arena all of the Record is in the arena and ends with it; a Record that is made or copied without

@@ -24,7 +24,8 @@
 //
 // Arithmetic saturates at first() and last(), a difference at Duration's bounds (±292 years).
 // Errors:  parse gives InvalidArgument.
-// Threads: a value.  Cost: 16 bytes, no heap; reading or writing a text some 20 ns.
+// Threads: a value.
+// Cost:    16 bytes, no heap; reading or writing a text some 20 ns.
 
 #pragma once
 

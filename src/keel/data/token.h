@@ -6,7 +6,8 @@
 // in a path, a query, a cookie or a header field. Store only a digest of a token that is as good as a password, and
 // compare with constant_time_equal() (base/constant_time.h).
 //
-// Threads: a function.  Cost: a system call and a string.
+// Threads: a function.
+// Cost:    a system call and a string.
 
 #pragma once
 

@@ -10,7 +10,7 @@
 // are refused with Code::InvalidArgument, because other programs may read such text differently.
 //
 // Lifetime: text without escapes is returned as a view into the argument, other text as a view into the arena; both
-// must outlive the result.
+//           must outlive the result.
 // Cost:     O(bytes), no heap.
 
 #pragma once

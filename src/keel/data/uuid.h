@@ -17,7 +17,8 @@
 // Text:    8-4-4-4-12 hexadecimal digits, lower case when written, either case when read; no braces, no "urn:uuid:".
 //          Every version is read, also nil and max, and bits of variant and version are not looked at.
 // Errors:  parse gives InvalidArgument.
-// Threads: a value.  Cost: 16 bytes; a system call for v4 and v7 (Host::secret), no heap.
+// Threads: a value.
+// Cost:    16 bytes; a system call for v4 and v7 (Host::secret), no heap.
 
 #pragma once
 

@@ -9,8 +9,9 @@
 // violation. Or it is JSON, and each value that breaks its type or its rules is a violation (HTTP: 422), in the order
 // of the text, at most count_max of them; has_more() when reading stopped there.
 //
-// Threads: a value. Cost: nothing while it is empty; else one or more allocations for each violation, and a scan of the
-// text before it to find its line.
+// Threads: a value.
+// Cost:    nothing while it is empty; else one or more allocations for each violation, and a scan of the text before it
+//          to find its line.
 
 #pragma once
 

@@ -25,7 +25,7 @@
 //           used twice, wrong SQL ("0002_orders.sql:7: near …"), transaction control or a pragma in a file. NotFound:
 //           no folder. Unavailable: another process holds the lock for too long. Unsupported: what a back end has not.
 //           Each names the files and what mends them. What was committed before an error stays.
-// Threads: those of the target. Blocks: call it before serving.
+// Threads:  those of the target. Blocks: call it before serving.
 
 #pragma once
 

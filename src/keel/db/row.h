@@ -29,8 +29,9 @@
 // there are two columns. An expression gets its name by `as`: select count(*) as total.
 //
 // Lifetime: a Row and its views are valid during the call that received it.
-// Threads:  a value.  Cost: access is a load; capturing a row is one copy into a buffer from the thread's pool. The
-//           columns of a struct are looked for once in a result, unless rows of it are read as several structs in turn.
+// Threads:  a value.
+// Cost:     access is a load; capturing a row is one copy into a buffer from the thread's pool. The columns of a struct
+//           are looked for once in a result, unless rows of it are read as several structs in turn.
 
 #pragma once
 

@@ -41,8 +41,8 @@
 // flat array and call these. Each back end has a folder below db/ and a header that documents what it adds.
 //
 // Result:    query: the number of rows, which are handed out on the awaiting executor, only when all are there.
-//            execute: what was changed, once it is as durable as the database promises.
-//            stream: the number of rows; all of them are of one snapshot.
+//            execute: what was changed, once it is as durable as the database promises. stream: the number of rows; all
+//            of them are of one snapshot.
 // Errors:    AlreadyExists (a unique key), Conflict (a foreign key; a transaction that an error has ended),
 //            InvalidArgument (a check, a null, a type), NotFound (query_one without a row), ResourceExhausted (a queue
 //            is full, a result too large), Unavailable (closing; no access to the data, and then whether a write
@@ -51,8 +51,7 @@
 //            Cancelled; Unsupported (stream() of a database that has none). The message is the database's. All but
 //            NotFound, Cancelled and a full queue are from the environment (base/error.h), and name the statement and
 //            the place of the call: a server answers 500 or above. on_error() (task/on_error.h) makes a 409 of a unique
-//            key in one line.
-// Bugs:      a statement of a Transaction that was moved from (base/bug.h).
+//            key in one line. Bugs:      a statement of a Transaction that was moved from (base/bug.h).
 // Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes. A
 //            callback whose captures have destructors, and a struct of arguments that has one, must be a named
 //            variable: as a temporary in the awaiting expression it does not compile, because GCC 12 would destroy it

@@ -20,7 +20,8 @@
 // order. for_each_placeholder() finds them, for a database that supports only numbers.
 //
 // Lifetime: the text lives as long as the process, so that its address identifies it in statement caches.
-// Threads:  values.  Cost: counted by the compiler.
+// Threads:  values.
+// Cost:     counted by the compiler.
 
 #pragma once
 

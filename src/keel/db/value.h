@@ -9,7 +9,8 @@
 // (data/timestamp.h). An enum becomes the name of its value (data/enum_names.h); a value without a name is a Bug
 // (base/bug.h). std::vector<std::byte> is a blob.
 //
-// Threads: values; Arguments may be moved to another thread.  Cost: Arguments is one pool block, no heap.
+// Threads: values; Arguments may be moved to another thread.
+// Cost:    Arguments is one pool block, no heap.
 
 #pragma once
 

@@ -23,7 +23,7 @@
 //
 // Errors:    none of publish(); a handler's are counted and told to on_failure. A program with more than 1023 types of
 //            events, or 1024 topics at a time in all its buses, aborts.
-// Lifetime: outlives its subscriptions and every publish() (both are checked); `metrics` outlives it.
+// Lifetime:  outlives its subscriptions and every publish() (both are checked); `metrics` outlives it.
 // Threads:   all on any.
 // Cost:      a look-up of the topic by its type is two loads; Bus::topic() spares them. 8 KB each.
 

@@ -14,8 +14,8 @@
 // thread at that time is not waited for.
 //
 // Ownership: movable; an empty one (moved from, ended) holds nothing.
-// Lifetime: ends before its Bus does. Everything that the handler refers to must outlive it; a handler does not own its
-// subscription.
+// Lifetime:  ends before its Bus does. Everything that the handler refers to must outlive it; a handler does not own
+//            its subscription.
 // Threads:   any; one at a time for each Subscription, and its own handler. Two handlers that end each other's
 //            subscription at the same time wait for each other for ever.
 // Tasks:     a handler that gives a Task may be about to begin, or in the middle of it: finish() waits for that, and to

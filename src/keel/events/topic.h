@@ -24,16 +24,16 @@
 // Errors:    an exception or an error of a handler, or of a filter, ends only that call: it is counted, and told to
 //            BusOptions::on_failure. Copying an event for an executor may fail in the same way.
 // Ownership: a Topic is a small value, copied freely. The event belongs to the publisher: handlers keep copies.
-// Lifetime: the Bus must outlive every use of its topics.
+// Lifetime:  the Bus must outlive every use of its topics.
 // Threads:   any, concurrently. A publisher waits for no lock but that of a queue that it puts an event into, also
 //            while others subscribe and end subscriptions; a thread's first event takes one more.
 // Cost:      publish() to one handler is about fifty instructions with it, each further one less than twenty, and
 //            inside a handler a few more: no look-up, no lock, no allocation, and nothing written that another thread
 //            writes. The first event that a thread publishes takes 32 KB, and each depth of handlers that publish 64
-//            bytes. To an executor: a copy, two locks and a post; no allocation but those of the copy.
-//            A topic that keeps events takes a lock for each, copies it, and lets one publisher at a time do so.
-//            publish_and_wait() takes its frames and a few words from the pool.
-//            subscribe() copies the list of subscribers. Who publishes meanwhile may be the one to free the old list.
+//            bytes. To an executor: a copy, two locks and a post; no allocation but those of the copy. A topic that
+//            keeps events takes a lock for each, copies it, and lets one publisher at a time do so. publish_and_wait()
+//            takes its frames and a few words from the pool. subscribe() copies the list of subscribers. Who publishes
+//            meanwhile may be the one to free the old list.
 
 #pragma once
 

@@ -4,8 +4,8 @@
 // worker's loop (io/loop.h), a ThreadPool, a SerialExecutor, an InlineExecutor, or the simulation. Each thread that
 // runs jobs has a current executor. Callables become jobs by execute() (exec/call.h) and submit() (exec/submitted.h).
 //
-// Threads: post() may be called on any thread; jobs posted by one thread to one executor run in that order on
-//          executors with one thread.
+// Threads:  post() may be called on any thread; jobs posted by one thread to one executor run in that order on
+//           executors with one thread.
 // Lifetime: a Job must not move until its run() is called; run() may destroy it.
 
 #pragma once

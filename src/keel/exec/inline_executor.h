@@ -10,7 +10,8 @@
 //
 // Not a home for tasks, because they rely on post() never running a job within the call.
 //
-// Threads: one.  Cost: an indirect call; no allocation.
+// Threads: one.
+// Cost:    an indirect call; no allocation.
 
 #pragma once
 

@@ -6,7 +6,8 @@
 // interface, or by its number, "[fe80::1%2]:8080". It is printed with the name, or the number where no
 // interface has it; fe80::1 on two links are two addresses. Without a scope the system refuses to bind or connect.
 //
-// Threads: a value. Cost: parsing and printing only; up to three system calls for the name of a scope.
+// Threads: a value.
+// Cost:    parsing and printing only; up to three system calls for the name of a scope.
 // Source:  RFC 4007 §11.
 
 #pragma once

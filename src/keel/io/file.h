@@ -16,7 +16,8 @@
 //            full, descriptors or threads have run out), DataLoss (EIO: after a failed sync it is unknown what was
 //            written, and trying again does not help), each with its errno; Cancelled and DeadlineExceeded.
 // Ownership: owns its descriptor; movable while no operation is in progress. Destroying it closes the descriptor
-// without a sync. Lifetime: the file and the buffers must live until the operation completes.
+//            without a sync.
+// Lifetime:  the file and the buffers must live until the operation completes.
 // Threads:   the worker it was made on.
 // Cancel:    an operation that has not begun does not take place; one that has begun is waited for and ends as if
 //            nothing had cancelled. So a task on a disk that hangs cannot be ended before the disk answers.

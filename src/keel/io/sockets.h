@@ -4,7 +4,7 @@
 // An Engine is a Sockets (engine.h). These calls return immediately; everything that takes time is an operation (op.h).
 //
 // Threads: the engine's.
-// Errors: calls that input or the system can make fail return Result, or a negative errno where stated.
+// Errors:  calls that input or the system can make fail return Result, or a negative errno where stated.
 // Cost:    a system call or a few; none in the simulation.
 
 #pragma once

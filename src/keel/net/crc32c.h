@@ -5,8 +5,10 @@
 //
 // It finds bytes that were damaged by accident; it does not protect against somebody who changes them.
 //
-// Threads: a function. Cost: with SSE 4.2, which is detected at run time, 8 bytes in one to three cycles; otherwise a
-// table, one byte in about three cycles. Source: RFC 3720 appendix B.4 (Castagnoli's polynomial, reflected).
+// Threads: a function.
+// Cost:    with SSE 4.2, which is detected at run time, 8 bytes in one to three cycles; otherwise a table, one byte in
+//          about three cycles.
+// Source:  RFC 3720 appendix B.4 (Castagnoli's polynomial, reflected).
 
 #pragma once
 

@@ -3,7 +3,8 @@
 //   Network inside = Network::parse("10.0.0.0/8").value();
 //   if (inside.contains(stream.peer_address())) …
 //
-// Threads: a value.  Cost: a comparison of at most 16 bytes.
+// Threads: a value.
+// Cost:    a comparison of at most 16 bytes.
 
 #pragma once
 

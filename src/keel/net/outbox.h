@@ -21,8 +21,8 @@
 //            Unavailable when run() has ended; then nothing of it is queued. run: as Stream::write. below_low, drained:
 //            Unavailable when run() has ended before.
 // Ownership: bytes are copied, or moved in. Refers to the stream, to which nothing else may write while run() is
-// running. Lifetime: outlives run() and every waiting task; bytes that are still queued when it is destroyed are not
-// sent.
+//            running.
+// Lifetime:  outlives run() and every waiting task; bytes that are still queued when it is destroyed are not sent.
 // Threads:   the stream's worker.
 // Cancel:    run() ends immediately; after that the stream can no longer be written to. A cancelled wait leaves nothing
 //            queued.

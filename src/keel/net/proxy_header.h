@@ -12,7 +12,8 @@
 // connected to are checked and not reported.
 //
 // Errors:  State::Refused, and `reason` says why, as soon as no further bytes could make it a header.
-// Threads: a function.  Cost: one pass over the header; no allocation.
+// Threads: a function.
+// Cost:    one pass over the header; no allocation.
 // Source:  https://www.haproxy.org/download/3.0/doc/proxy-protocol.txt
 
 #pragma once

@@ -23,7 +23,7 @@
 //
 // Result:   the error of a task that was not stopped. Unsupported when the engine is not to be had, ResourceExhausted
 //           when there are no descriptors or threads.
-// Threads: call it where no loop runs; it waits there; only one run() can be active in a process.
+// Threads:  call it where no loop runs; it waits there; only one run() can be active in a process.
 // Lifetime: everything the tasks refer to must outlive the call; when it returns all tasks are gone.
 
 #pragma once

@@ -6,7 +6,9 @@
 // that logs, and contains everything that the Error records: the statement, the places through which it went, the
 // stack. An error that the application has made itself is logged at the level of its code.
 //
-// Lifetime: the Error outlives this.  Threads: any.  Cost: a bug's stack is named here (base/stack.h).
+// Lifetime: the Error outlives this.
+// Threads:  any.
+// Cost:     a bug's stack is named here (base/stack.h).
 
 #pragma once
 

@@ -2,7 +2,8 @@
 //
 // Lifetime: valid during the call that Reader::drain makes; its texts as well, except component, message, file and
 //           field names, which live as long as the process.
-// Threads:  the reader's.  Cost: fields are decoded as for_each passes them.
+// Threads:  the reader's.
+// Cost:     fields are decoded as for_each passes them.
 
 #pragma once
 

@@ -11,7 +11,7 @@
 // Threads:  a Ring belongs to the thread that made it and is destroyed there. One Reader exists at a time; its calls
 //           come from one thread at a time (the caller locks).
 // Lifetime: records outlive their Ring, so that the Reader still gets them. Without a Reader they are dropped and
-// counted.
+//           counted.
 // Cost:     room in a ring is one compare; publishing is one store. Reading is paid by the reader.
 
 #pragma once

@@ -7,7 +7,7 @@
 // plain load and store; every other thread adds atomically to one shared place. Places come in chunks, so
 // that cells may be made while threads run.
 //
-// Threads: ThreadCells belongs to the thread that made it and is destroyed there; its counts are kept.
+// Threads:  ThreadCells belongs to the thread that made it and is destroyed there; its counts are kept.
 // Cost:     add() about 1 ns with ThreadCells, 5 ns or more without; 8 bytes per cell and thread.
 
 #pragma once

@@ -9,7 +9,8 @@
 // The state is over once it has been absent for `calm`, so a flickering state counts as one. It is logged when it
 // begins, each `interval` with its count, and when it is over.
 //
-// Threads: a value.  Cost: a few instructions.
+// Threads: a value.
+// Cost:    a few instructions.
 
 #pragma once
 

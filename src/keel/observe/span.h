@@ -12,9 +12,9 @@
 // in many. For other spans a StageTimer does nothing.
 //
 // Lifetime: a span outlives the work that runs under it; work that outlives a request has its own span, or none.
-// Threads: ScopedSpan and StageTimer belong to the thread they are made on. Several threads may add to a StageClock.
+// Threads:  ScopedSpan and StageTimer belong to the thread they are made on. Several threads may add to a StageClock.
 // Cost:     ScopedSpan: a load and two stores. StageTimer without a clock: two loads. With KEEL_BARE=1 nothing is
-// timed.
+//           timed.
 
 #pragma once
 

@@ -8,7 +8,8 @@
 // instead.
 //
 // Metric:  unhandled_errors_total, where telemetry/process.h is (an App has it).
-// Threads: any.  Cost: a bug's stack is named (base/stack.h).
+// Threads: any.
+// Cost:    a bug's stack is named (base/stack.h).
 
 #pragma once
 

@@ -14,7 +14,8 @@
 //           nothing was called. Cancelled, or DeadlineExceeded by the deadline of the awaiting task.
 // Lifetime: outlives its runs, places and the tasks that wait (checked). A closure without a name is copied, and
 //           captures references and plain values; another one has a name, and outlives the run.
-// Threads: one loop. Cancel: a waiting call leaves the queue; a running call is stopped.
+// Threads:  one loop.
+// Cancel:   a waiting call leaves the queue; a running call is stopped.
 // Cost:     entering without a wait is O(1) and no frame (try_enter); run() is a frame of the task pool; no heap.
 
 #pragma once

@@ -24,7 +24,8 @@
 // Lifetime: outlives its runs and calls (checked). A closure without a name is copied, and captures references and
 //           plain values; another one has a name, and outlives the run.
 // Threads:  one loop; the time of admit() and outcomes is the caller's.
-// Cancel:   the call is ended.  Cost: O(1); run() is a frame of the task pool; no heap.
+// Cancel:   the call is ended.
+// Cost:     O(1); run() is a frame of the task pool; no heap.
 
 #pragma once
 

@@ -7,7 +7,9 @@
 //
 // Errors:   enter(): Cancelled once close() was called. close(): Cancelled or DeadlineExceeded when the waiting task is
 //           stopped; the gate stays closed, passes stay valid, and close() may be awaited again.
-// Threads:  one loop. Lifetime: outlives its passes and the tasks that wait (checked). Cost: O(1), no allocation.
+// Threads:  one loop.
+// Lifetime: outlives its passes and the tasks that wait (checked).
+// Cost:     O(1), no allocation.
 
 #pragma once
 

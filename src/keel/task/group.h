@@ -15,7 +15,8 @@
 //          yet, a Semaphore its permit. A bug (base/bug.h) among the errors that are dropped is a line of the log and
 //          counted (observe/unhandled.h).
 // Cancel:  everything in it is stopped and waited for.
-// Threads: the loop where the awaiting task began.  Cost: no frame beside those of the tasks.
+// Threads: the loop where the awaiting task began.
+// Cost:    no frame beside those of the tasks.
 
 #pragma once
 

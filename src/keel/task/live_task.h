@@ -19,7 +19,7 @@
 // Threads:  each_live_task() on the executor's own: elsewhere post a Job that calls it.
 // Lifetime: a LiveTask may be copied and kept.
 // Cost:     a few stores each time a task begins and each time it waits. The visit is O(tasks); naming is
-// base/stack.h's.
+//           base/stack.h's.
 
 #pragma once
 

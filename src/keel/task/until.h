@@ -3,12 +3,14 @@
 //   while (auto peer = co_await until(stopping, listener.accept())) connections.spawn(talk(*std::move(peer)));
 //   co_await connections.join();
 //
-// Result: the value of the awaited task or operation, std::monostate for void. nullopt: the event was set first,
-//          and it was stopped for that. When the event is set already it is not begun; when both have come it yields.
-// Errors:  its own; Cancelled and DeadlineExceeded when the awaiting task is stopped.
-// Cancel: that of the operation, which is stopped and waited for.
-// Threads: the event's loop.  Lifetime: the event outlives the await.
-// Cost:    a frame that waits for the event, and one for an operation that is no task.
+// Result:   the value of the awaited task or operation, std::monostate for void. nullopt: the event was set first, and
+//           the operation was stopped. An operation is not begun when the event is set already; when both are complete
+//           at the same time, the operation's value is returned.
+// Errors:   those of the operation; Cancelled and DeadlineExceeded when the awaiting task is stopped.
+// Cancel:   the operation is stopped and waited for.
+// Threads:  the event's loop.
+// Lifetime: the event outlives the await.
+// Cost:     a frame that waits for the event, and one for an operation that is not a task.
 
 #pragma once
 

@@ -11,7 +11,8 @@
 //      …
 //     void let_one_pass() noexcept { waiting_.wake_first(); }
 //
-// Threads: one loop. Cancel: a waiting task leaves the list immediately and ends with Cancelled.
+// Threads: one loop.
+// Cancel:  a waiting task leaves the list immediately and ends with Cancelled.
 // Cost:    nothing is allocated; entering, leaving and waking are O(1).
 
 #pragma once

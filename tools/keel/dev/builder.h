@@ -5,7 +5,7 @@
 //   …SIGCHLD…
 //   if (const auto built = builder.ended(now)) …
 //
-// Errors: start(): the log, or a command that cannot be started; Built tells how a build ended.
+// Errors:  start(): the log, or a command that cannot be started; Built tells how a build ended.
 // Threads: one.
 
 #pragma once

@@ -7,7 +7,7 @@
 // A child has its own process group: a Ctrl-C in the terminal does not reach it; the caller decides which signals do.
 // When this process is killed, the kernel sends the child SIGTERM.
 //
-// Errors: start(): of fork and of exec, with the program's name.
+// Errors:  start(): of fork and of exec, with the program's name.
 // Threads: one; the thread that starts a child must live as long as the child: SIGTERM is sent when that thread ends.
 
 #pragma once

@@ -9,8 +9,9 @@
 // keel::app, which this sets in the environment), and reports when it is ready (NOTIFY_SOCKET); the old process then
 // drains and ends. When a successor ends before that, or takes longer than start_timeout, the old process continues.
 //
-// Errors: start(): the program cannot be started. make(): no folder for sockets in TMPDIR.
-// Threads: one. Ownership: the folder of the sockets, which is removed with it.
+// Errors:    start(): the program cannot be started. make(): no folder for sockets in TMPDIR.
+// Threads:   one.
+// Ownership: the folder of the sockets, which is removed with it.
 
 #pragma once
 

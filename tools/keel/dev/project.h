@@ -1,6 +1,6 @@
 // dev/project.h — a CMake project that `keel dev` builds and starts: its settings in keel.yaml, and its CMake commands.
 //
-// Errors: InvalidArgument, NotFound: in keel.yaml, or for a target that does not exist; each says what to write.
+// Errors:  InvalidArgument, NotFound: in keel.yaml, or for a target that does not exist; each says what to write.
 // Threads: one.
 
 #pragma once

@@ -7,8 +7,10 @@
 // A file counts as changed when its writer closes it, and when it gets its name by a rename, as many editors save. A
 // new folder is watched from then on, including the files that it already has. Symbolic links are not followed.
 //
-// Errors: NotFound, when the folder does not exist, or no longer; ResourceExhausted, with the kernel's setting to
-// raise. Threads: one.  Source: inotify(7).
+// Errors:  NotFound, when the folder does not exist, or no longer; ResourceExhausted, with the kernel's setting to
+//          raise.
+// Threads: one.
+// Source:  inotify(7).
 
 #pragma once
 

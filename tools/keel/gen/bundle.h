@@ -21,8 +21,8 @@ namespace keel::gen {
 
 // `document` must have been loaded without errors, and must be unchanged since load(): lint() changes its schemas.
 // Errors: a path item of OpenAPI 3.0 that contains itself, more than 20,000 components from other files or 128 MiB, a
-// link to an operation of another file that has no operationId, and a reference inside a member of another file that
-// begins with x-.
+//         link to an operation of another file that has no operationId, and a reference inside a member of another file
+//         that begins with x-.
 std::string bundle(const openapi::Document& document, openapi::Problems& problems);
 
 // A gzip file, as small as possible.

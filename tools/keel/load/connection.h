@@ -4,7 +4,7 @@
 // and reads the responses without copying them. Failures are reported to the generator by kind, and the connection is
 // reopened: immediately if it had brought a response before, else after a pause.
 //
-// Threads: the generator's loop.
+// Threads:  the generator's loop.
 // Lifetime: must be is_closed() before it is destroyed.
 // Cost:     about 1 KB, and 24 bytes for each request that may be under way.
 

@@ -7,7 +7,8 @@
 // Values are counted in rows of 1,024 columns; each row covers twice the range of the one before, so that a value is
 // known to one part in 1,024 from a nanosecond to longest(). Longer values count as longest(), negative ones as zero.
 //
-// Threads: one. Cost: 256 KiB, of which a run uses few pages; record() is a shift and two additions.
+// Threads: one.
+// Cost:    256 KiB, of which a run uses few pages; record() is a shift and two additions.
 // Source:  Gil Tene's HdrHistogram, whose C library is not in Debian 12.
 
 #pragma once

@@ -1,6 +1,7 @@
 // Seeded random numbers: the same seed gives the same load.
 //
-// Source: SplitMix64 by S. Vigna (public domain).  Cost: a few instructions, 8 bytes.
+// Source: SplitMix64 by S. Vigna (public domain).
+// Cost:   a few instructions, 8 bytes.
 
 #pragma once
 

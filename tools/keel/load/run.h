@@ -1,7 +1,8 @@
 // A whole measurement: threads with a generator each, the CPU clocks of both processes, and Ctrl-C.
 //
-// Errors: what is wrong with the engine, the cores or the server's process id; Unavailable when the server cannot be
-// reached. Threads: the calling one waits; `plan.threads` others work.
+// Errors:  what is wrong with the engine, the cores or the server's process id; Unavailable when the server cannot be
+//          reached.
+// Threads: the calling one waits; `plan.threads` others work.
 
 #pragma once
 

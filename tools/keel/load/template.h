@@ -10,7 +10,7 @@
 //
 // Errors:   InvalidArgument: a place that is none of these, a column that the file lacks, a range that is empty.
 // Lifetime: the Csv must outlive the template.
-// Threads: call compile() once; fill() on any number of threads.
+// Threads:  call compile() once; fill() on any number of threads.
 
 #pragma once
 

@@ -1,6 +1,7 @@
 // The database that `keel migrate` works on.
 //
-// Errors: those of db/migrations.h, and of the database.  Threads: one. Blocks.
+// Errors:  those of db/migrations.h, and of the database.
+// Threads: one. Blocks.
 
 #pragma once
 

@@ -1,6 +1,6 @@
 // new/names.h — what a service is called, and in which forms its files have its name.
 //
-// Errors: InvalidArgument, with a valid name if one can be suggested.
+// Errors:  InvalidArgument, with a valid name if one can be suggested.
 // Threads: any.
 
 #pragma once

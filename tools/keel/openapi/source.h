@@ -1,7 +1,7 @@
 // openapi/source.h — reads the text of one file, YAML 1.2 or JSON, into a tree of nodes.
 //
 // Limits: 32 MiB of text, 128 levels, 2,000,000 nodes in a Store after aliases are expanded. A duplicate key, a second
-// document, a tag, a merge key, a key that is not text, and an alias inside its own anchor are errors.
+//         document, a tag, a merge key, a key that is not text, and an alias inside its own anchor are errors.
 
 #pragma once
 

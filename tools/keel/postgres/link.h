@@ -3,8 +3,9 @@
 // It uses a Unix socket or TCP, without TLS, because databases for experiments are local. A URL whose sslmode demands
 // TLS is Unsupported.
 //
-// Errors: those of the server with their SQLSTATE (db/postgres/error.h); Unavailable: it cannot be reached, or the
-// connection is lost. Threads: one. Blocks.
+// Errors:  those of the server with their SQLSTATE (db/postgres/error.h); Unavailable: it cannot be reached, or the
+//          connection is lost.
+// Threads: one. Blocks.
 
 #pragma once
 

@@ -4,7 +4,7 @@
 // to create databases. Otherwise a server is started for it in a temporary folder, using Debian's programs in
 // /usr/lib/postgresql, and is stopped afterwards.
 //
-// Errors: NotFound: there is no URL, and PostgreSQL is not installed. Other errors come from the server.
+// Errors:  NotFound: there is no URL, and PostgreSQL is not installed. Other errors come from the server.
 // Threads: one. Blocks: starting its own server takes about a second.
 
 #pragma once

@@ -2,7 +2,8 @@
 //
 // Any bytes are tokens of some kind; there are no errors.
 //
-// Lifetime: tokens are views into the text.  Cost: linear.
+// Lifetime: tokens are views into the text.
+// Cost:     linear.
 
 #pragma once
 

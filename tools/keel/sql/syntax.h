@@ -4,7 +4,8 @@
 // Nothing here reports errors: the database has done so. For syntax that is not known here there is no tree, and then
 // the types are unknown.
 //
-// Lifetime: a tree owns what it holds.  Cost: linear; at most 200 levels.
+// Lifetime: a tree owns what it holds.
+// Cost:     linear; at most 200 levels.
 
 #pragma once
 

@@ -3,7 +3,8 @@
 // The preprocessor is not run: text between #if and #endif is included, macros are names, and the lines of #include,
 // #pragma, #line, #error and #warning are left out. Any bytes are tokens of some kind; there are no errors.
 //
-// Lifetime: tokens are views into the source.  Cost: linear.
+// Lifetime: tokens are views into the source.
+// Cost:     linear.
 
 #pragma once
 

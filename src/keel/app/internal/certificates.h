@@ -9,7 +9,7 @@
 // holds for their OCSP responses, except that an invalid one is left out, and one degrades the health when it expires.
 //
 // Threads: made and destroyed on the main thread; load() and reload() on any, one at a time; a separate thread checks
-// the files, and the layers are used by the workers.
+//          the files, and the layers are used by the workers.
 
 #pragma once
 

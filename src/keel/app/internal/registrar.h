@@ -5,7 +5,8 @@
 // to the lifecycle, its appliers to the configuration and its series to the registry; its health checks come and go
 // with its modules, its pages when there is an admin listener.
 //
-// Lifetime: everything in it outlives the systems. Threads: those of its members.
+// Lifetime: everything in it outlives the systems.
+// Threads:  those of its members.
 
 #pragma once
 

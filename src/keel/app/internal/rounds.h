@@ -1,7 +1,7 @@
 // keel/app/internal/rounds.h — calls a function once every worker has finished what it was running: after that, no
 // worker still reads something that it began to read earlier without an await since.
 //
-// Threads: the main thread; the function is called on the last worker.
+// Threads:  the main thread; the function is called on the last worker.
 // Lifetime: outlives the runtime.
 
 #pragma once

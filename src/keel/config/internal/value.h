@@ -1,6 +1,7 @@
 // keel/config/internal/value.h — the value of a Field without its type: as text, compared, and copied.
 //
-// Threads: values.  Cost: start-up and reloads only.
+// Threads: values.
+// Cost:    start-up and reloads only.
 
 #pragma once
 

@@ -4,7 +4,8 @@
 // For checksums that must withstand somebody who chooses the texts. It has no key: to protect a hash table use
 // siphash.h, and for passwords a function that is slow on purpose.
 //
-// Threads: a function.  Cost: one pass over the text; no allocation.
+// Threads: a function.
+// Cost:    one pass over the text; no allocation.
 
 #pragma once
 

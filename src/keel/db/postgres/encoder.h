@@ -13,8 +13,8 @@
 // Errors:    InvalidArgument: a text that a zero byte ends on the wire (a name, SQL, a password) contains one; an
 //            argument is not of its parameter's type, named by the parameter's number (types.h). ResourceExhausted: the
 //            message would be longer than message_bytes_max. This is checked before a length is written: no length is
-//            ever truncated to its 32 bits. All are from_environment().
-// Bugs:      more values than types, or than 65,535.
+//            ever truncated to its 32 bits. All are from_environment(). Bugs:      more values than types, or than
+//            65,535.
 // Ownership: `out` outlives the encoder; the arguments are used during the call only.
 // Threads:   one.
 // Cost:      a copy of the arguments; no allocation but the growth of `out`.

@@ -1,7 +1,8 @@
 // keel/db/postgres/oid.h — the numbers by which PostgreSQL names its types (src/include/catalog/pg_type.dat), and the
 // two forms in which a value is sent.
 //
-// Threads: functions.  Cost: a search in a table of two dozen rows.
+// Threads: functions.
+// Cost:    a search in a table of two dozen rows.
 
 #pragma once
 

@@ -19,7 +19,9 @@
 //
 // Errors:    Protocol, from_environment(): "DataRow is not a response to Parse". Every later call fails as well: the
 //            connection cannot be used any more. ResourceExhausted: steps_max steps wait for responses.
-// Threads:   one.  Memory: a byte per step.  Cost: some ten instructions per message; no allocation after the first.
+// Threads:   one.
+// Memory:    a byte per step.
+// Cost:      some ten instructions per message; no allocation after the first.
 
 #pragma once
 

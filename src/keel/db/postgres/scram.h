@@ -17,12 +17,12 @@
 //            password; the server offers no PLUS and channel binding is required; no password. Protocol: a message that
 //            RFC 5802 does not allow, a nonce that does not extend the client's, an iteration count of 0 or above
 //            iterations_max. Unsupported: neither mechanism is offered; an extension is demanded; a password with
-//            characters whose normal form is not known here (below).
-// Password:  normalised by SASLprep (RFC 4013): spaces of other scripts become a space, and characters that it maps to
-//            nothing are removed. A password that is not UTF-8, or has a character that SASLprep prohibits (an emoji is
-//            one), is used as its bytes, as PostgreSQL does. Letters, digits and signs that are their own normal form
-//            (NFKC) are used unchanged: ASCII, Latin, Greek, Cyrillic, Kana, Hangul and Han letters. Combining marks
-//            and compatibility characters (ligatures, full-width letters, Roman numerals) are Unsupported.
+//            characters whose normal form is not known here (below). Password:  normalised by SASLprep (RFC 4013):
+//            spaces of other scripts become a space, and characters that it maps to nothing are removed. A password
+//            that is not UTF-8, or has a character that SASLprep prohibits (an emoji is one), is used as its bytes, as
+//            PostgreSQL does. Letters, digits and signs that are their own normal form (NFKC) are used unchanged:
+//            ASCII, Latin, Greek, Cyrillic, Kana, Hangul and Han letters. Combining marks and compatibility characters
+//            (ligatures, full-width letters, Roman numerals) are Unsupported.
 // Ownership: keeps what it needs; the password is wiped after challenge().
 // Threads:   one.
 // Cost:      begin(): some microseconds. challenge(): two hashes for each iteration, 1 to 2 ms for the server's default

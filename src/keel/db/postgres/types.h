@@ -38,7 +38,8 @@
 //            that are not a value of their type, a length or a count that exceeds the bytes. ResourceExhausted,
 //            from_environment(): an array whose text would be more than 1 MiB and more than 16 times its bytes, or an
 //            argument above 1 GiB.
-// Threads:   functions.  Cost: one pass; no allocation but the growth of the Buffer.
+// Threads:   functions.
+// Cost:      one pass; no allocation but the growth of the Buffer.
 // Source:    PostgreSQL, the *_send and *_recv functions of src/backend/utils/adt.
 
 #pragma once

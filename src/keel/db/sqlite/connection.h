@@ -10,7 +10,8 @@
 //           ResourceExhausted (disk full, too big, no memory), DataLoss (corrupt, not a database), Cancelled
 //           (interrupted). The message is SQLite's; the error is from the environment, and that of a statement names it
 //           and the place of the call (base/error.h).
-// Threads:  one at a time.  Lifetime: outlives its statements.
+// Threads:  one at a time.
+// Lifetime: outlives its statements.
 
 #pragma once
 

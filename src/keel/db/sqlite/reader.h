@@ -11,7 +11,8 @@
 //
 // The memory for rows is kept between reads if it is no more than `buffer_bytes`.
 //
-// Threads: one (the counters may be read on any). Lifetime: when it is destroyed, the loop must not run jobs any more.
+// Threads:  one (the counters may be read on any).
+// Lifetime: when it is destroyed, the loop must not run jobs any more.
 
 #pragma once
 

@@ -4,7 +4,8 @@
 // next run; it leaves nothing open, so that the statement holds no snapshot or lock between calls. fetch() does.
 //
 // Errors:   of run(): see Connection.
-// Lifetime: must be destroyed before its Connection. Threads: one at a time.
+// Lifetime: must be destroyed before its Connection.
+// Threads:  one at a time.
 
 #pragma once
 

@@ -6,7 +6,8 @@
 //
 // Errors:   those of Connection::prepare.
 // Lifetime: must be destroyed before its Connection; the Entry is valid until the next find().
-// Threads:  one at a time.  Cost: a hit does not allocate.
+// Threads:  one at a time.
+// Cost:     a hit does not allocate.
 
 #pragma once
 

@@ -11,9 +11,9 @@
 // come from the current Host; sleeping does nothing, because on one thread nothing else could happen meanwhile.
 // SQLite's own random generator, one per process, is restarted with `seed`.
 //
-// Threads: one. Lifetime: outlives the connections that use it; the disk outlives this. Only one at a time, because of
-// the generator.
-// Cost:    for tests.
+// Threads:  one.
+// Lifetime: outlives the connections that use it; the disk outlives this. Only one at a time, because of the generator.
+// Cost:     for tests.
 
 #pragma once
 

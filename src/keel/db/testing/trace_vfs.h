@@ -6,8 +6,9 @@
 //   vfs.mark("row 17");                          // its write has been acknowledged
 //   auto lost = vfs.violations();                // acknowledged before an fsync that began after its bytes' write
 //
-// Threads: any.  Lifetime: outlives the connections that use it.  Cost: copies everything written to the WAL; never in
-// a product.
+// Threads:  any.
+// Lifetime: outlives the connections that use it.
+// Cost:     copies everything written to the WAL; never in a product.
 
 #pragma once
 

@@ -63,13 +63,13 @@
 //            no such host, a server of https that does not prove who it is, a proxy that rejects, a response that
 //            cannot be understood or decoded, a body above body_bytes_max, too many redirects or one to what is not
 //            spoken. PermissionDenied: the guard allows no address of the host, or would be bypassed by a proxy.
-//            ResourceExhausted: no place in the pool. Cancelled. The
-//            message names method and URL, without its query and user. All but the last two are from the environment
-//            (base/error.h), except what writes a streamed body fails with: a handler that does not catch them is
-//            answered with 500, 503, 504 and, for Upstream, 502, without the message (http/server/problem.h).
+//            ResourceExhausted: no place in the pool. Cancelled. The message names method and URL, without its query
+//            and user. All but the last two are from the environment (base/error.h), except what writes a streamed body
+//            fails with: a handler that does not catch them is answered with 500, 503, 504 and, for Upstream, 502,
+//            without the message (http/server/problem.h).
 // Threads:   one loop; a client for each worker.
-// Lifetime: the client outlives its calls and the streams that it returned (checked); the resolver and the registry
-// outlive it.
+// Lifetime:  the client outlives its calls and the streams that it returned (checked); the resolver and the registry
+//            outlive it.
 // Cancel:    a call that is stopped closes its connection, leaves every queue, and counts for nothing else.
 // Cost:      one log line at debug per call. A call to a kept connection: a write and a read, and a few allocations.
 //            Decoding adds none, where up to 8 answers are decoded at a time and no window is above 512 KiB

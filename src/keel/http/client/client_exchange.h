@@ -15,10 +15,11 @@
 // coding. A body with several codings is rejected: each coding multiplies the size to which a small body may grow.
 //
 // Errors:   Unavailable when the connection breaks or ends too early; Upstream for a response that cannot be understood
-//           or decoded; InvalidArgument for Proxy-Authorization where the client has a proxy;
-//           DeadlineExceeded; what the function that writes the body ended with.
+//           or decoded; InvalidArgument for Proxy-Authorization where the client has a proxy; DeadlineExceeded; what
+//           the function that writes the body ended with.
 // Cancel:   the connection is closed.
-// Threads:  one loop. Lifetime: it must not outlive the pool; movable while no task awaits it.
+// Threads:  one loop.
+// Lifetime: it must not outlive the pool; movable while no task awaits it.
 
 #pragma once
 

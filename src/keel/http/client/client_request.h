@@ -24,7 +24,8 @@
 // Errors:   a name that is not a token, a value with a control character, a field that is the client's own (Host,
 //           Content-Type, Content-Length, Transfer-Encoding, Connection, …) and a bad URL are remembered: send() fails
 //           with InvalidArgument and nothing is sent.
-// Threads: a value. Cost: copies its arguments.
+// Threads:  a value.
+// Cost:     copies its arguments.
 
 #pragma once
 

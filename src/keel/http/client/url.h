@@ -10,7 +10,8 @@
 //           an IPv4 or a bracketed IPv6 address; a port that is not 1 to 65535; blanks, controls and bytes from 0x80
 //           anywhere; "<>\^`{|} in path and query; broken escapes and %00 in the path; more than 8,000 bytes. What is
 //           not allowed is rejected and not repaired: escape it with uri::percent_encode.
-// Threads:  a value.  Cost: one string.
+// Threads:  a value.
+// Cost:     one string.
 
 #pragma once
 

@@ -8,7 +8,8 @@
 // data arrives. (A Content-Length above it has to be rejected by the code that reads the head.) RFC 9112
 // §6, §7.
 //
-// Threads: a value. Cost: that of ChunkDecoder; nothing is copied or allocated.
+// Threads: a value.
+// Cost:    that of ChunkDecoder; nothing is copied or allocated.
 
 #pragma once
 

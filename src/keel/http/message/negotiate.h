@@ -7,7 +7,8 @@
 // text/*" excludes text/plain. Parameters other than the weight are ignored. A malformed element is ignored; quoted
 // strings are recognized.
 //
-// Threads: functions. Cost: O(bytes times offered types), no allocation.
+// Threads: functions.
+// Cost:    O(bytes times offered types), no allocation.
 
 #pragma once
 

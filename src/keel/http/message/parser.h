@@ -22,8 +22,8 @@
 // prefix of a head is Incomplete or rejected for the same reason.
 //
 // Lifetime: views point into `received`. When those bytes move, rebase() makes the views follow.
-// Cost: one pass. Calling parse_head() on each read would parse the same bytes again; resume_head looks again only at
-//       the line that was cut. No allocation; nothing is cleared beforehand.
+// Cost:     one pass. Calling parse_head() on each read would parse the same bytes again; resume_head looks again only
+//           at the line that was cut. No allocation; nothing is cleared beforehand.
 
 #pragma once
 

@@ -4,7 +4,8 @@
 //   traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01
 //                version, trace, the caller's own part of it, flags
 //
-// Threads: functions. Cost: one pass over the bytes; no allocation beyond the buffer's.
+// Threads: functions.
+// Cost:    one pass over the bytes; no allocation beyond the buffer's.
 
 #pragma once
 

@@ -12,7 +12,8 @@
 // those that proxies set. A server sends them whether or not its client sent TE: trailers. They are optional: any
 // intermediary may drop them.
 //
-// Threads: a value.  Cost: nothing without trailers; a copy of them in the worker's pool.
+// Threads: a value.
+// Cost:    nothing without trailers; a copy of them in the worker's pool.
 
 #pragma once
 

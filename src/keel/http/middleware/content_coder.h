@@ -56,7 +56,7 @@ class ContentCoder {
 
 // Coders for contents in pieces, a bounded number at a time.
 //
-// Threads: lend() and the end of a lease on any thread.
+// Threads:  lend() and the end of a lease on any thread.
 // Lifetime: outlives the coders that it lends.
 class ContentCoders {
  public:

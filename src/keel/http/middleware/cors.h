@@ -13,7 +13,8 @@
 // CORS protects readers of responses, not the service: requests without Origin, and those of other origins, still reach
 // the handlers.
 //
-// Threads: one object for all workers.  Cost: a comparison with each origin; no heap.
+// Threads: one object for all workers.
+// Cost:    a comparison with each origin; no heap.
 
 #pragma once
 

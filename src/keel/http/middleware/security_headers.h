@@ -5,7 +5,8 @@
 //
 // A field that the handler or an inner middleware has set is kept.
 //
-// Threads: one object for all workers. Cost: a search of the response's fields for each field that it sets; no heap.
+// Threads: one object for all workers.
+// Cost:    a search of the response's fields for each field that it sets; no heap.
 
 #pragma once
 

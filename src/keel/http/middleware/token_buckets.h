@@ -10,8 +10,8 @@
 // remembered longest. Keys are distinguished by a keyed hash of 64 bits (base/siphash.h), so that
 // clients cannot make them collide.
 //
-// Threads: one at a time. Cost: a hash and two cache lines; the constructor allocates 16 bytes for each key, and
-// nothing is allocated later.
+// Threads: one at a time.
+// Cost:    a hash and two cache lines; the constructor allocates 16 bytes for each key, and nothing is allocated later.
 
 #pragma once
 

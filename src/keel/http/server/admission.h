@@ -6,7 +6,8 @@
 // bounded under any load, and work is not begun for clients that no longer wait. Like CoDel (RFC 8289), it measures how
 // long the queue has existed, not its length.
 //
-// Threads: one worker's.  Cost: a few comparisons.
+// Threads: one worker's.
+// Cost:    a few comparisons.
 
 #pragma once
 

@@ -23,9 +23,8 @@
 //            own has it sent. The connection ends in each case, and where the peer has finished or is gone the handler
 //            is stopped as well and nothing is sent. What a handler has not read is thrown away when it has answered;
 //            when that is more than 256 KiB or the client still waits for 100 (Continue), the connection ends with the
-//            answer.
-// Trailers: use Request::trailer() after a read has returned the empty chunk.
-// Lifetime: that of the Request; a chunk is valid until the next read.
+//            answer. Trailers: use Request::trailer() after a read has returned the empty chunk.
+// Lifetime:  that of the Request; a chunk is valid until the next read.
 // Threads:   the worker. One task reads at a time; the read of a second one is a Bug (base/bug.h).
 // Cancel:    a cancelled read loses nothing and may be repeated.
 // Cost:      on io_uring nothing is copied but what came with the head; no heap in steady state.

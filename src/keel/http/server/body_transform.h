@@ -22,7 +22,8 @@
 // Errors:    of write() and end() end the body: BodyWriter::write() gives the error to the task, the connection is
 //            reset and the error logged. An exception counts as one. Neither is called again.
 // Ownership: a transform manages its own memory: release() is called once, as the last call, whether or not the body
-// was written. Lifetime: `piece` and `out` are valid only during the call.
+//            was written.
+// Lifetime:  `piece` and `out` are valid only during the call.
 // Threads:   the worker of the response.
 // Cost:      two indirect calls for each 64 KiB, or for each write. `out` keeps its memory from call to call.
 

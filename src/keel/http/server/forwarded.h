@@ -13,7 +13,8 @@
 // so are several X-Real-IP fields. Scheme and host come from the element of Forwarded that names the client, or from
 // the last element of their X- field; a scheme other than http and https, or an invalid host, counts as missing.
 //
-// Threads: functions.  Cost: one pass over these fields; no allocation.
+// Threads: functions.
+// Cost:    one pass over these fields; no allocation.
 
 #pragma once
 

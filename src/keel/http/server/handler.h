@@ -8,7 +8,7 @@
 // handler keeps what it needs longer by copying the text.
 //
 // Lifetime: objects whose members are handlers outlive the router.
-// Threads: every worker calls the same handler; the handler has to protect data that it shares between requests.
+// Threads:  every worker calls the same handler; the handler has to protect data that it shares between requests.
 
 #pragma once
 

@@ -5,7 +5,7 @@
 // time for any number of keys and any text.
 //
 // Errors:   adding a key that is there already is a bug and aborts.
-// Threads: find() may be called by any number of threads after the last key was added.
+// Threads:  find() may be called by any number of threads after the last key was added.
 // Cost:     find(): the hash of the text, eight bytes a step, two loads and a comparison. add(): constant on average.
 //           Keys come from our own patterns: nobody outside can choose them so that adding becomes slow.
 

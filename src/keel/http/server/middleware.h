@@ -46,7 +46,7 @@
 // 408, 413, 414, 417, 431, 501, 505), and the 503 of a worker that is overloaded or has no memory for bodies. The
 // router's own responses (404, 405, 406, 415, 501, OPTIONS) pass through the first form only; router.h says which.
 //
-// Threads: all workers call one object concurrently.
+// Threads:  all workers call one object concurrently.
 // Cost:     an indirect call for each before() and after(); a task for each of the second form, and one for a request
 //           whose body has not arrived with its head.
 

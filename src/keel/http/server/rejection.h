@@ -11,7 +11,8 @@
 //
 // For violations that a handler finds itself after the body was read, Invalid (problem.h) makes the same response.
 //
-// Ownership: owned by the Error and its clones. Threads: any.
+// Ownership: owned by the Error and its clones.
+// Threads:   any.
 // Cost:      allocations of the violations; nothing where all is well.
 
 #pragma once

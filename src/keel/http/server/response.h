@@ -11,7 +11,8 @@
 //   Task<> write_rows(http::BodyWriter& out, Table& table, std::string name);
 //   return http::Response::stream(http::Status::Ok, "text/csv", &write_rows, std::ref(table), std::move(name));
 //
-// Threads: a value; made and sent on one worker.  Cost: no heap in steady state.
+// Threads: a value; made and sent on one worker.
+// Cost:    no heap in steady state.
 
 #pragma once
 

@@ -4,7 +4,8 @@
 // Everything in it belongs to the router, except for the values of the parameters, which are in the path of the
 // request: they are offsets, so that they remain valid when its bytes move (PathParams::rebase).
 //
-// Lifetime: a value; the router outlives it.  Threads: the worker of the request.
+// Lifetime: a value; the router outlives it.
+// Threads:  the worker of the request.
 
 #pragma once
 

@@ -23,7 +23,8 @@
 // Access-Control-Request-Method names, or else of the first route that was added for the path.
 //
 // Lifetime: handler objects outlive the router; the router outlives the servers that use it, and must not change while
-// they do. Threads:  routes are added before a server starts; matching is const and may run on every worker.
+//           they do.
+// Threads:  routes are added before a server starts; matching is const and may run on every worker.
 // Errors:   a pattern that is malformed, or matches the same paths as another for that method, or names a parameter
 //           differently, is a bug and aborts with a sentence that names both routes and where they were added.
 // Cost:     O(path), whatever the number of routes; adding too.

@@ -16,8 +16,9 @@
 // object (empty when none matched), its status as the outcome and its body's bytes. A request that is being handled has
 // its path as the object.
 //
-// Threads: call start(), change(), drain() and stop() on one thread that is not a worker (with a Loop: on that loop's
-// thread). Lifetime: router, runtime and registry outlive the server.
+// Threads:  call start(), change(), drain() and stop() on one thread that is not a worker (with a Loop: on that loop's
+//           thread).
+// Lifetime: router, runtime and registry outlive the server.
 
 #pragma once
 

@@ -15,12 +15,13 @@
 // weak while the file is younger than 2 s, because a second change could go unnoticed. A file that is truncated while
 // it is sent ends its connection.
 //
-// Lifetime: outlives the router. Threads: any worker; immutable.
-// Cost: files are read off the loop (io/file.h); up to 32 KiB they are sent with their head in one send, and are read
-//       for HEAD as well; larger ones leave 64 KiB at a time. Two files are opened for a request: the folder too, so
-//       that one that is replaced by a new release is seen immediately. A path with a link in it costs another open and
-//       two system calls.
-// Source: RFC 9110 §8.8, §13, §14.
+// Lifetime: outlives the router.
+// Threads:  any worker; immutable.
+// Cost:     files are read off the loop (io/file.h); up to 32 KiB they are sent with their head in one send, and are
+//           read for HEAD as well; larger ones leave 64 KiB at a time. Two files are opened for a request: the folder
+//           too, so that one that is replaced by a new release is seen immediately. A path with a link in it costs
+//           another open and two system calls.
+// Source:   RFC 9110 §8.8, §13, §14.
 
 #pragma once
 

@@ -1,6 +1,7 @@
 // The state of each descriptor in the epoll engine, indexed by its number.
 //
-// Threads: the engine's.  Cost: a bounds check and an index; 24 bytes for every number up to the largest.
+// Threads: the engine's.
+// Cost:    a bounds check and an index; 24 bytes for every number up to the largest.
 
 #pragma once
 

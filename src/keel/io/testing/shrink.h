@@ -11,7 +11,7 @@
 // latency, sends that complete immediately. In the end every remaining fault is needed. The test itself chooses the
 // size of the scenario, such as clients and messages: it can try smaller ones and shrink each that fails.
 //
-// Result: the options of the last run that failed, with `only` set. If no run failed, the given options are returned.
+// Result:  the options of the last run that failed, with `only` set. If no run failed, the given options are returned.
 // Cost:    one run for each try; the number of faults that struck times its logarithm, at most `runs_max`.
 
 #pragma once

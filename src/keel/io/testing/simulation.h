@@ -25,7 +25,7 @@
 // Files are on a Disk (disk.h), which may outlive the simulation: cut the power, end the simulation, and continue with
 // the same disk in another one.
 //
-// Threads: one; start_thread() is a bug. Submit work that would run on other threads to pool().
+// Threads:  one; start_thread() is a bug. Submit work that would run on other threads to pool().
 // Lifetime: outlives everything that lives on its loops, and owns them.
 // Cost:     for tests: allocates freely; about a microsecond per event.
 

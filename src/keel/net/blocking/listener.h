@@ -9,7 +9,7 @@
 //            shutdown(), DeadlineExceeded, ResourceExhausted when descriptors or memory have run out; later it may be
 //            tried again.
 // Ownership: owns its descriptor; movable. The path of a Unix socket is kept, and is taken over by the next process
-// that binds it.
+//            that binds it.
 // Threads:   any number may accept; shutdown() on any while the listener is open. Not on a worker of a loop, which is a
 //            bug.
 

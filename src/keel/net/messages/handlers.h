@@ -16,7 +16,7 @@
 //
 // Errors:    what a handler fails with, an exception too, is told to the peer (put_error in frame.h). Two handlers of
 //            one type are a bug (base/bug.h).
-// Lifetime: must outlive the servers and clients that use it.
+// Lifetime:  must outlive the servers and clients that use it.
 // Threads:   not changed while they run; may be shared by workers where its handlers may.
 // Cancel:    a handler is stopped when the peer cancels its request, when its deadline passes, and when the connection
 //            ends.

@@ -11,7 +11,8 @@
 // A reply has no number, because the request determines its type. A std::string or a Buffer as the reply is the payload
 // itself, and Raw{type, bytes} is a message with any bytes.
 //
-// Threads: functions.  Cost: those of cbor.h.
+// Threads: functions.
+// Cost:    those of cbor.h.
 
 #pragma once
 

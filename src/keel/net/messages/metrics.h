@@ -3,8 +3,9 @@
 //   messages::MessageMetrics metrics(registry, "devices");
 //   messages::Server server(handlers, {.metrics = &metrics});
 //
-// Threads: made once, used on all workers. Lifetime: must outlive the servers and clients that use it; the registry
-// must outlive it. Cost: two additions for each arrival and one for each request; see observe/metric.h.
+// Threads:  made once, used on all workers.
+// Lifetime: must outlive the servers and clients that use it; the registry must outlive it.
+// Cost:     two additions for each arrival and one for each request; see observe/metric.h.
 
 #pragma once
 

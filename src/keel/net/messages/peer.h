@@ -20,16 +20,17 @@
 // Errors:    of a request: that of the handler, by its code, from the environment, with its message where that was the
 //            application's own (put_error in frame.h); NotFound where no handler takes its type; InvalidArgument where
 //            the peer could not read it, and Protocol where the reply cannot be read. Unavailable: the connection has
-//            ended before the answer came, or takes no new requests; whether the peer has handled it is not known
-//            then. OutOfRange: the message is larger than the peer takes. ResourceExhausted: handlers of one-way
-//            messages wait for this peer, as many as may (messages_max) but for the one that asks. Cancelled and
+//            ended before the answer came, or takes no new requests; whether the peer has handled it is not known then.
+//            OutOfRange: the message is larger than the peer takes. ResourceExhausted: handlers of one-way messages
+//            wait for this peer, as many as may (messages_max) but for the one that asks. Cancelled and
 //            DeadlineExceeded. Of try_send: ResourceExhausted when queued_bytes_max would be exceeded; OutOfRange;
 //            Unavailable.
 // Ownership: messages are encoded during the call. A Peer belongs to its Server or Client.
 // Lifetime:  until FrameSink::on_closed or the handler of closed connections was called (server.h).
 // Threads:   the worker it was made on.
 // Cancel:    a request leaves its place in the connection until the peer has answered it; a wait to send leaves
-// nothing. Cost:      no heap in steady state; what is sent within one iteration of the loop leaves by one system call.
+//            nothing.
+// Cost:      no heap in steady state; what is sent within one iteration of the loop leaves by one system call.
 
 #pragma once
 

@@ -17,7 +17,7 @@
 // Errors:    those of Peer::request. Unavailable when there is no target, with what is wrong with each of them;
 //            InvalidArgument for an endpoint that is none; Cancelled and DeadlineExceeded.
 // Ownership: owns its connections. A Peer that it returned is valid until the next await.
-// Lifetime: must outlive those who wait (checked). The resolver, handlers and layers must outlive it.
+// Lifetime:  must outlive those who wait (checked). The resolver, handlers and layers must outlive it.
 // Threads:   the worker it was made on; one pool for each worker.
 // Cancel:    a request is cancelled at the peer; connections are made all the same.
 // Cost:      a request: the frame of a task, and a look at each connection; no heap in steady state.

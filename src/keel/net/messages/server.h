@@ -10,7 +10,7 @@
 //
 // Errors:    of serve: those of Listener::accept. A connection that fails is closed, with a line of the log, and ends
 //            nothing else.
-// Lifetime: must outlive serve(); the handlers must outlive it.
+// Lifetime:  must outlive serve(); the handlers must outlive it.
 // Threads:   the worker it was made on; one server for each worker.
 // Cancel:    of serve: all connections are closed immediately, and waited for.
 // Cost:      an idle connection has no buffers; its size is in docs/messages.md.

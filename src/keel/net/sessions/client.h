@@ -19,8 +19,8 @@
 // Errors:    of run(): why the session has ended, as in SessionEvent::Kind::Ended: the goodbye of the server (its code
 //            and message), Protocol or Unsupported where it speaks something else, or what end() was given. A server
 //            that cannot be reached, or that stops, ends nothing.
-// Ownership: owns its Session. Lifetime: outlives run(); the handlers outlive it. Must not be destroyed by one of its
-// handlers.
+// Ownership: owns its Session.
+// Lifetime:  outlives run(); the handlers outlive it. Must not be destroyed by one of its handlers.
 // Threads:   the worker it was made on.
 // Cancel:    of run(): the connection is closed without a goodbye, and the session may be resumed by another run()
 //            within the server's expiry.

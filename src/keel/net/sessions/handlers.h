@@ -14,7 +14,7 @@
 //            message counts as handled, for it would fail again. So does one of a type that nobody handles. A message
 //            that cannot be read as its type ends the session with InvalidArgument: the peer hears what is wrong with
 //            it. Two handlers of one type are a bug (base/bug.h).
-// Lifetime: outlives the servers and clients that use it.
+// Lifetime:  outlives the servers and clients that use it.
 // Threads:   not changed while they run; may be shared by workers where its handlers may.
 // Cancel:    a Task is stopped when its session ends.
 // Cost:      a search among the types; a Task costs its frame and a block of the pool.

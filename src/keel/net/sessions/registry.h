@@ -15,8 +15,8 @@
 // Errors:   of send and kick: NotFound when there is no such session. What becomes of the message on the session's
 //           worker is not told: send() from there does (Server::find).
 // Lifetime: outlives its servers (checked).
-// Threads: any. Messages for another worker are posted to it; those for sessions of the calling worker are sent
-// immediately.
+// Threads:  any. Messages for another worker are posted to it; those for sessions of the calling worker are sent
+//           immediately.
 // Cost:     about 300 bytes for a session; a lock where it begins, ends, connects or is looked for, none for its
 //           messages. A broadcast is encoded once, and copied for each session.
 

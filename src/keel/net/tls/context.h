@@ -21,9 +21,9 @@
 //            place while they live. The text of a key is wiped after it was parsed; the key itself is OpenSSL's.
 // Threads:   copies may be used on any, at the same time.
 // Cost:      make: file reads, some milliseconds. A copy is a pointer. With several certificates each handshake
-//            compares the name it is asked for with all of them.
-// Time:      certificates are compared with the calendar of the current Host when a context is made and when a
-//            connection begins. The age of a session that is resumed is by it as well.
+//            compares the name it is asked for with all of them. Time:      certificates are compared with the calendar
+//            of the current Host when a context is made and when a connection begins. The age of a session that is
+//            resumed is by it as well.
 
 #pragma once
 

@@ -13,8 +13,7 @@
 //
 // Errors:    std::bad_alloc without memory, or without randomness. load: InvalidArgument for what save() has not given.
 // Ownership: a value; copies share the keys and their rotation.
-// Threads:   any.
-// Time:      by the calendar of the current Host.
+// Threads:   any. Time:      by the calendar of the current Host.
 // Cost:      a lock and some microseconds for each handshake.
 
 #pragma once

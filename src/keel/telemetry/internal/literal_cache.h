@@ -4,8 +4,9 @@
 // A hash of the address selects the first place to look, followed by the next places, so that literals with the same
 // hash do not evict each other. Only when all `size` places are taken does a new literal replace another one, in turn.
 //
-// Threads: one at a time. Cost: a multiplication and mostly one comparison; `size` comparisons for an unknown literal
-// when all places are taken. It needs no memory besides the object.
+// Threads: one at a time.
+// Cost:    a multiplication and mostly one comparison; `size` comparisons for an unknown literal when all places are
+//          taken. It needs no memory besides the object.
 
 #pragma once
 

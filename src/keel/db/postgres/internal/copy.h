@@ -1,7 +1,7 @@
 // keel/db/postgres/internal/copy.h — the state that the task of a COPY shares with its connection.
 //
 // Ownership: the task's. The connection has a pointer to it from the server's CopyInResponse or CopyOutResponse until
-// the COPY has ended or is abandoned (Connection::leave_copy).
+//            the COPY has ended or is abandoned (Connection::leave_copy).
 
 #pragma once
 

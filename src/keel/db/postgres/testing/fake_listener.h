@@ -1,6 +1,7 @@
 // keel/db/postgres/testing/fake_listener.h — for tests: a FakeServer for each connection to an address of a loop.
 //
-// Threads: the loop's.  Lifetime: outlives the task of serve().
+// Threads:  the loop's.
+// Lifetime: outlives the task of serve().
 
 #pragma once
 

@@ -10,7 +10,8 @@
 // everything and needs no password there. It runs as a user other than root, without fsync, and ends with the process
 // that made it. log() returns its log.
 //
-// Threads: one at a time.  Cost: initdb takes about a second.
+// Threads: one at a time.
+// Cost:    initdb takes about a second.
 
 #pragma once
 

@@ -3,7 +3,7 @@
 // The functions of both classes are those of SQLite's sqlite3_vfs and sqlite3_io_methods, version 2: shared memory for
 // the WAL, no memory-mapped reads. They return SQLite's codes.
 //
-// Threads: any, as far as the derived classes allow.
+// Threads:  any, as far as the derived classes allow.
 // Lifetime: a Vfs outlives the connections that use it.
 
 #pragma once

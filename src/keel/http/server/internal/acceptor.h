@@ -4,7 +4,8 @@
 // Internal to http. At the limit, the connections that have waited longest for a request or for the rest of a head are
 // closed to make room; if there are none, accepting stops, and new connections wait in the kernel's queue.
 //
-// Lifetime: a part of its ServerWorker, to which it passes new connections. Threads: the worker.
+// Lifetime: a part of its ServerWorker, to which it passes new connections.
+// Threads:  the worker.
 
 #pragma once
 

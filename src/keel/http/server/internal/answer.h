@@ -3,7 +3,8 @@
 //
 // Internal to http: handlers make a Response, and a Connection decides how it is framed.
 //
-// Threads: a function.  Cost: one pass, no allocation beyond the buffer's.
+// Threads: a function.
+// Cost:    one pass, no allocation beyond the buffer's.
 
 #pragma once
 

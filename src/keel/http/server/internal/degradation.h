@@ -4,7 +4,8 @@
 // Internal to http. Only states that all clients together cause are logged in this way; an event of a single client is
 // logged at most at level info.
 //
-// Threads: the worker. Lifetime: the loop and the logger outlive it; stop() is called before it is destroyed.
+// Threads:  the worker.
+// Lifetime: the loop and the logger outlive it; stop() is called before it is destroyed.
 
 #pragma once
 

@@ -13,7 +13,8 @@
 // Received bytes: when their limit is reached, the connections that have held such bytes longest are reset in
 // the next event-loop iteration, until an eighth is free. A request whose head is complete does not count as waiting.
 //
-// Lifetime: a part of its ServerWorker.  Threads: the worker.
+// Lifetime: a part of its ServerWorker.
+// Threads:  the worker.
 // Cost:     no system call and no memory below half of the bounds; from there on one of each for a connection that
 //           holds some of a response, every second.
 

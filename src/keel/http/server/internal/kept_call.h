@@ -7,7 +7,8 @@
 // their type shows it: the Request itself, views, spans. A reference parameter is bound to the kept argument, never to
 // a temporary made from it.
 //
-// Threads: a value.  Cost: a move of each argument.
+// Threads: a value.
+// Cost:    a move of each argument.
 
 #pragma once
 

@@ -5,7 +5,8 @@
 // request pays for it.
 //
 // Lifetime: a part of its ServerWorker; after the last ask(), the loop has to run the posted job before this is
-// destroyed. Threads:  the worker; ask() any.
+//           destroyed.
+// Threads:  the worker; ask() any.
 
 #pragma once
 

@@ -8,8 +8,9 @@
 // in between. So it only tells which routes may be costly. A request of such a route is measured from its own start,
 // and rejected only if that measurement confirms it.
 //
-// Threads: the worker. Cost: a few comparisons for each request; a clock read if its route may be costly; a system call
-// if it may also be late.
+// Threads: the worker.
+// Cost:    a few comparisons for each request; a clock read if its route may be costly; a system call if it may also be
+//          late.
 
 #pragma once
 

@@ -3,7 +3,8 @@
 //
 // Internal to http.
 //
-// Lifetime: a part of its ServerWorker.  Threads: the worker; stages() may be read by any thread.
+// Lifetime: a part of its ServerWorker.
+// Threads:  the worker; stages() may be read by any thread.
 
 #pragma once
 

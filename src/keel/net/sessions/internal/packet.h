@@ -12,7 +12,8 @@
 //   Ping     'p' acknowledged:8    Pong 'q' acknowledged:8
 //   Bye      'b' code:1 text
 //
-// Threads: functions. Cost: a copy of each field; views that are read refer to the packet.
+// Threads: functions.
+// Cost:    a copy of each field; views that are read refer to the packet.
 
 #pragma once
 

@@ -7,7 +7,9 @@
 // Keys use P-256. With SeededRandomness (seeded_randomness.h) everything is the same for the same seed. Times are
 // relative to the calendar of the current Host.
 //
-// Errors: none; a failure of OpenSSL ends the test (KEEL_CHECK). Threads: one. Cost: about 0.2 ms for a certificate.
+// Errors:  none; a failure of OpenSSL ends the test (KEEL_CHECK).
+// Threads: one.
+// Cost:    about 0.2 ms for a certificate.
 
 #pragma once
 
