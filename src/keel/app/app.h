@@ -12,8 +12,8 @@
 //   };
 //   int main(int argc, char** argv) { return app::run<Accounts>("accounts", argc, argv); }
 //
-// A test runs the same class in a simulation: app::TestApp<Accounts> (app/testing/test_app.h). What run() does, main()
-// may do itself:
+// A test runs the same class in a simulation: app::TestApp<Accounts> (app/testing/test_app.h). Instead of calling
+// run(), main() can do its steps itself:
 //
 //   auto config = app::load_or_exit("accounts", argc, argv);
 //   app::App app("accounts", config);
@@ -46,10 +46,10 @@
 // /admin/start and in the metrics app_build_info and keel_build_info.
 //
 // Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration); of
-//           addresses that cannot be listened at, each one has a line. So is what still stops when the time is up: the
-//           process ends without it, and without destructors.
-//           A call at the wrong time, serve() after run() has begun or the first pool() in a handler, throws
-//           std::logic_error with what to do instead.
+//           addresses that cannot be listened at, each one has a line. Parts that have not stopped within
+//           common.stop_timeout are named in a line as well: the process then ends without waiting for them, and
+//           without running destructors. A call at the wrong time, serve() after run() has begun or the first pool() in
+//           a handler, throws std::logic_error with what to do instead.
 // Threads:  all calls on the main thread; database(), pool(), client(), message_pool() and runtime() also in a module's
 //           start, settings() and messages_address() on any.
 // Lifetime: objects that handlers refer to are made before run() and outlive it; the router outlives the App's run(),
@@ -128,7 +128,8 @@ class App {
 
   // The settings that are in effect. A reload creates new ones; a reference to these does not change.
   const Settings& settings() const noexcept { return settings_in_(config_.value()); }
-  // The same with the application's own sections, of the type that the configuration was loaded as; another is a bug.
+  // The settings with the application's own sections. S must be the type that the configuration was loaded as
+  // (checked).
   template <class S>
   const S& settings() const noexcept {
     KEEL_CHECK(type_ == &internal::type_of_settings<S>,
@@ -143,7 +144,7 @@ class App {
   db::Database& database();
   // The pool `name` of thread.pools, made at the first call; a name that is not listed there has thread.pool_size
   // threads, or, with thread.autoscale, as many as it needs. For blocking or heavy work: co_await
-  // resume_on(app.pool("images")). Ends after the servers have drained.
+  // resume_on(app.pool("images")). The pool ends after the servers have drained.
   ThreadPool& pool(std::string_view name);
   // An HTTP client for all workers: co_await payments.get("/charges/7") in a handler or in background work, on
   // whichever worker that is (http/client/shared_client.h). It may be used immediately, has metrics with client="NAME",

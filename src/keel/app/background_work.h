@@ -41,13 +41,13 @@
 // Errors:    DeadlineExceeded: a run that took longer than time_limit was stopped; it is a failure. The result of
 //            start().
 // Ownership: the callables are kept until the BackgroundWork ends, so a lambda's captures outlive each task that it
-//            makes, coroutine lambdas too. What they refer to outlives it.
+//            makes, coroutine lambdas too. Objects that a callable refers to must outlive the BackgroundWork.
 // Threads:   at_start(), every(), daily() and background() before start(), on any one thread; start() and stop() on the
 //            loop; status() on any.
-// Cancel:    stop() stops each run: what it awaits ends with Cancelled, which is no failure. What awaits nothing, or
-//            catches errors and continues, looks at (co_await this_task()).stop. A start() that is stopped leaves a run
-//            for stop() to wait for.
-// Lifetime:  it must be stopped before it is destroyed (checked), if any work has begun.
+// Cancel:    stop() stops each run: the operation that it awaits ends with Cancelled, which does not count as a
+//            failure. A run that awaits nothing, or that catches errors and continues, must check (co_await
+//            this_task()).stop. A start() that is stopped leaves a run for stop() to wait for.
+// Lifetime:  stop() must have completed before the destructor, if any work has begun (checked).
 // Cost:      a task for each piece of work, a timer while it waits; a lock and a log line at debug for each run.
 
 #pragma once
@@ -132,7 +132,8 @@ class BackgroundWork {
   Task<> start();
   // Asks everything to end; start() then begins nothing more. Idempotent.
   void request_stop() noexcept;
-  // The same, and completes when nothing runs any more. May be awaited again when the wait was stopped.
+  // Asks everything to end, and completes when no work runs any more. It may be awaited again when the wait was
+  // stopped.
   Task<> stop();
 
   bool empty() const noexcept { return pieces_.empty(); }

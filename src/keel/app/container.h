@@ -180,8 +180,8 @@ class Services {
     }
     internal::refuse_get(internal::type_id<T>());
   }
-  // The same, but a lazy service is made now if it does not exist. Errors: NotFound when T is not provided,
-  // FailedPrecondition when it needs a scope; else the error of T itself, with its chain.
+  // Returns the service like get(), but makes a lazy one if it does not exist yet. Errors: NotFound when T is not
+  // provided, FailedPrecondition when it needs a scope; else the error of T itself, with its chain.
   template <class T>
   Result<T*> resolve() const {
     return internal::resolve(*core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
@@ -199,7 +199,7 @@ class Services {
   // order and took_ns are those of the first instance, and null until there is one.
   void write_text(Buffer& out) const;
   void write_json(Buffer& out) const;
-  // /admin/graph: both of them.
+  // The page /admin/graph, in both formats.
   void add_pages(telemetry::AdminPages& pages) const;
 
  private:

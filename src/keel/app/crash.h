@@ -15,10 +15,10 @@
 // worker, request, trace, reason), for at most a second; then
 //   3. the last requests of each worker (observe/flight_recorder.h);
 //   4. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
-// Then the signal takes its default effect: the exit status is that of a process without this. A core dump lacks the
-// memory of the process, unless CrashOptions::core_memory says otherwise. After a crash in one of these steps, the
-// report continues with the next step. Threads that crash during the report wait. Text from an exception or a request
-// is escaped (base/printable.h).
+// Then the signal has its default effect, so that the exit status is the one of a process without this handler. A core
+// dump lacks the memory of the process, unless CrashOptions::core_memory says otherwise. After a crash in one of these
+// steps, the report continues with the next step. Threads that crash during the report wait. Text from an exception or
+// a request is escaped (base/printable.h).
 //
 // A signal that already has a handler is not handled: AddressSanitizer and ThreadSanitizer report faults themselves,
 // and with them only SIGABRT is handled here.

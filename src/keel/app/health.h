@@ -87,9 +87,9 @@ class Health {
 
   // Runs every check now and then each `interval`. Call it once.
   void start(Duration interval);
-  // The same in a simulation, where nothing has a thread: everything runs on the first loop of `simulated`, functions
-  // too, in its time. wait_checked(), and the destructor of a Check whose task runs, run the loops. The runtime
-  // outlives the checks that are tasks, and its loops outlive this.
+  // Runs the checks in a simulation, which has no threads: tasks and functions run on the first loop of `simulated`, in
+  // virtual time. wait_checked(), and the destructor of a Check whose task runs, run the loops. The runtime outlives
+  // the checks that are tasks, and its loops outlive this.
   void start(io::Runtime& simulated, Duration interval);
   // Waits until each check has a result; false when `limit` was over first.
   bool wait_checked(Duration limit);

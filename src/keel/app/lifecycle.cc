@@ -493,8 +493,8 @@ std::vector<Phase> Lifecycle::phases() const {
     }
     phases.push_back(std::move(phase));
   }
-  // Each after those that began at the same time. Not stable_sort: the library's version uses a function that Clang
-  // calls deprecated.
+  // Sorts by beginning; phases that began at the same time keep their order. std::stable_sort is not used, because the
+  // library's version calls a function that Clang reports as deprecated.
   for (auto at = phases.begin(); at != phases.end(); ++at) {
     std::rotate(std::ranges::upper_bound(phases.begin(), at, at->began, {}, &Phase::began), at, at + 1);
   }

@@ -15,15 +15,15 @@
 // In a simulation, which has no threads, modules start and stop one after the other inside the calls that need them
 // (ModuleThreads::None), and no timeout ends them.
 //
-// Errors:   InvalidArgument for a need without a module and for a circle, with the chain, before anything starts; a
-//           module's own error, DeadlineExceeded (start_timeout) or Cancelled (is_interrupted), with the module, its
-//           time and what waited for it. An exception out of `start` is Internal.
+// Errors:    InvalidArgument for a need without a module and for a circle, with the chain, before anything starts; a
+//            module's own error, DeadlineExceeded (start_timeout) or Cancelled (is_interrupted), with the module, its
+//            time and what waited for it. An exception out of `start` is Internal.
 // Ownership: start and stop are called at most once per start, and destroyed with the Lifecycle; what they refer to
-//           outlives it.
-// Threads:  add(), begin(), ensure(), record() and phases() on any; start() and stop() on one.
-// Lifetime: destruction stops what runs and waits for it without a limit: where stop() has reported a module that is
-//           stuck, end the process without destructors.
-// Cost:     a lock for ensure() of what runs; starting, a thread for each module that starts beside another.
+//            outlives it.
+// Threads:   add(), begin(), ensure(), record() and phases() on any; start() and stop() on one.
+// Lifetime:  destruction stops what runs and waits for it without a limit: where stop() has reported a module that is
+//            stuck, end the process without destructors.
+// Cost:      a lock for ensure() of what runs; starting, a thread for each module that starts beside another.
 
 #pragma once
 
@@ -114,8 +114,8 @@ class Lifecycle {
   Result<> start();
   // Starts one module and its needs, without waiting; for errors see ensure().
   Result<> begin(std::string_view name);
-  // The same, and waits. On an error no other module is stopped; calling it for a failed module starts it again.
-  // FailedPrecondition once stop() has begun, for a module that does not run.
+  // Starts one module and its needs, and waits for them. On an error no other module is stopped; calling it for a
+  // failed module starts it again. FailedPrecondition once stop() has begun, for a module that does not run.
   Result<> ensure(std::string_view name, FunctionRef<bool()> is_interrupted);
   Result<> ensure(std::string_view name);
 

@@ -45,10 +45,10 @@ class Listeners {
 
   // The descriptors with the name `name`; they stay owned by this object.
   std::vector<int> find(std::string_view name) const;
-  // The same, but only those that listen at `at` (with port 0: at any port), or that are kept, because a service
-  // manager chooses their address.
+  // Takes the sockets of `name` that listen at `at` (with port 0: at any port), and those that a service manager keeps,
+  // whatever their address.
   std::vector<int> find(std::string_view name, const Address& at) const;
-  // Whether the service manager has those of `name` open.
+  // Whether the service manager keeps the sockets of `name` open.
   bool is_kept(std::string_view name) const noexcept;
 
   const std::vector<Entry>& entries() const noexcept { return entries_; }

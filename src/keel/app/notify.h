@@ -9,7 +9,8 @@
 //
 // Without a supervisor every call succeeds and does nothing. App does all of this; an application uses it for STATUS.
 //
-// Errors:    the system's, when the supervisor's socket does not take a message within a second. Nothing depends on it.
+// Errors:    the system's, when the supervisor's socket does not take a message within a second. A failed notification
+//            does not affect the service.
 // Threads:   any.
 // Ownership: the socket; movable.
 // Cost:      one system call for each message.

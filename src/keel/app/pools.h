@@ -11,8 +11,8 @@
 // half of common.stop_timeout_sec are discarded and logged.
 //
 // Threads:  add() and get() on any.
-// Lifetime: settings, lifecycle and registry outlive it; the pools live as long as it does. The lifecycle is stopped
-//           before it ends.
+// Lifetime: settings, lifecycle and registry must outlive this object, and the lifecycle must be stopped before it is
+//           destroyed; the pools live as long as this object.
 
 #pragma once
 

@@ -14,8 +14,8 @@
 //   Result<ShopConfig> config = config::load<ShopConfig>({.file = "shop.yaml", .args = args});
 //
 // A section whose values become the options of a part holds these options, or begins with their defaults: a default is
-// stated in the part, and here only if no part has it. The configuration's keys are those of fields(), which
-// these map to members, one line each.
+// stated in the part, and here only if no part has it. The configuration's keys are those of fields(), which map each
+// key to a member, one line for each.
 //
 // Threads: values.
 // Cost:    start-up only.
@@ -175,7 +175,7 @@ struct CertificateSettings {
   bool operator==(const CertificateSettings&) const = default;
 };
 
-// What the listener without TLS does when there is one with TLS.
+// What the plain-text listener does when there is a TLS listener as well.
 enum class PlainHttp : std::uint8_t { Serve, Redirect, Off };
 
 // A second listener, with TLS, of the same service; its limits are those of HttpSettings.
@@ -238,7 +238,7 @@ struct ClientSettings {
   void check(const std::string& path, config::Checks& checks) const;
 };
 
-// What messages of either direction have in common: messages::PeerOptions.
+// Limits of a connection for messages, for a server as well as for a client: messages::PeerOptions.
 struct PeerSettings {
   std::uint32_t frame_bytes_max;
   std::uint16_t requests_max;

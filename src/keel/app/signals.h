@@ -42,7 +42,7 @@ class SignalWaiter {
 
   // The next signal; waits for it. Signals of one kind that arrive while no thread waits are merged into one.
   Signal wait() noexcept;
-  // The same for at most `timeout`; nothing when none came.
+  // Waits for a signal for at most `timeout`; nullopt: none came.
   std::optional<Signal> wait_for(Duration timeout) noexcept;
 
   // From now on the next SIGTERM or SIGINT that is not part of the same request ends the process immediately, with the

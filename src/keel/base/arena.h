@@ -55,8 +55,8 @@ class Arena {
   void* allocate(std::size_t bytes, std::size_t alignment = 8) {
     KEEL_DCHECK(alignment <= alignment_max && (alignment & (alignment - 1)) == 0,
                 "an arena aligns to a power of two, at most 16");
-    // This cannot be beyond end_, which is aligned to alignment_max. A size of 0 wraps around here and takes the slow
-    // path too.
+    // This cannot be beyond end_, which is aligned to alignment_max. A size of 0 wraps around in this comparison, and
+    // takes the slow path as well.
     const std::uintptr_t at = (next_ + alignment - 1) & ~(alignment - 1);
     if (bytes - 1 >= end_ - at) [[unlikely]]
       return allocate_slow(bytes, alignment);

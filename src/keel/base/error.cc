@@ -119,7 +119,7 @@ std::string_view to_string(Code code) noexcept { return row(code).name; }
 int http_status(Code code) noexcept { return row(code).status; }
 Level log_level(Code code) noexcept { return row(code).level; }
 
-// A message and the context before it, which is added later: so the characters are at the end of their block.
+// Context is later put in front of the message, so the characters are at the end of their block.
 struct Error::Text {
   static constexpr std::string_view between = ": ";
 

@@ -13,13 +13,13 @@
 // Write each of these only in this form. A Result can be made from an Error directly; a Task<> ends with one by
 // co_await.
 //
-// Origin:    an Error is the application's own, and a client may see it, unless it says otherwise. What files,
-//            databases, other servers and the system make is_from_environment(); a mistake of the program is_bug()
-//            (base/bug.h). A server answers these two with a status of 500 or above and without their message. The
-//            origin stays with an Error, whatever becomes of its code and message; on_error() (task/on_error.h) puts
-//            one of the application in its place. Places:    an Error of the two other origins remembers where it was
-//            awaited, innermost first, as far as that is not in Keel's own sources; one of a database the statement,
-//            too.
+// Origin:    an Error is the application's own, and a client may see it, unless it says otherwise. An error of files,
+//            databases, other servers or the system has is_from_environment(); an error that a mistake of the program
+//            caused has is_bug() (base/bug.h). A server answers these two with a status of 500 or above and without
+//            their message. The origin stays with an Error, whatever becomes of its code and message; on_error()
+//            (task/on_error.h) puts one of the application in its place.
+// Places:    an Error of the two other origins remembers where it was awaited, innermost first, as far as that is not
+//            in Keel's own sources; one of a database the statement, too.
 //
 // Ownership: a literal message is kept by pointer and costs nothing. Any other message (text, because) is one block of
 //            the heap, however deep its context. The block is made with room for context_room bytes of context that
@@ -118,7 +118,7 @@ class [[nodiscard]] Error {
   // Adds a line of context in front: because("reading config") gives "reading config: …". Code and errno are kept.
   // Without memory the error is unchanged.
   Error&& because(std::string_view context) && noexcept;
-  // The same error with another code for the caller. Its origin is kept.
+  // Replaces the code, for an error that means something else to the caller. Its origin is kept.
   Error&& as(Code code) && noexcept;
   Error clone() const noexcept;
 
@@ -132,7 +132,7 @@ class [[nodiscard]] Error {
   bool is_bug() const noexcept { return (word_ & bug_bit) != 0; }
 
   // Records the operation in progress, such as the text of a statement, which has to live as long as the process, and
-  // the place that called it. One allocation, unless the message already has its block.
+  // the place that called it. Allocates once, unless the message is already in a block of its own.
   Error&& during(std::string_view statement, std::source_location place) && noexcept;
   // Adds `place` after the known places: at most places_max, and none in Keel's own sources.
   Error&& awaited_at(std::source_location place) && noexcept;
@@ -154,8 +154,8 @@ class [[nodiscard]] Error {
     // A copy, owned by the caller.
     virtual const Details* clone() const = 0;
   };
-  // `details` becomes the Error's; without memory it is deleted. One allocation, unless the message has its block
-  // already.
+  // `details` becomes the Error's; without memory it is deleted. Allocates once, unless the message is already in a
+  // block of its own.
   Error&& with(const Details* details) && noexcept;
   // The argument of with(), or null.
   const Details* details() const noexcept;

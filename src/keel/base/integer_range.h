@@ -21,8 +21,8 @@ struct IntegerRange {
   constexpr bool contains(std::int64_t number) const noexcept {
     return number >= least && (number < 0 || static_cast<std::uint64_t>(number) <= most);
   }
-  // What to say of a text that is not an integer in this range: `expected` for another integer, and otherwise only that
-  // an integer is expected.
+  // The message for a text that is not an integer in this range: `expected` for another integer, and otherwise only
+  // that an integer is expected.
   constexpr const char* refusal_of(std::string_view text) const noexcept {
     if (text.starts_with('-')) text.remove_prefix(1);
     for (const char c : text) {

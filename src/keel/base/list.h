@@ -1,7 +1,7 @@
 // keel/base/list.h — intrusive lists: the link lives in the element, so linking never allocates.
 //
-// List<T> (T derives from Link) is doubly linked: push_back, pop_front, remove in O(1). An element is in at most one
-// list at a time; it must be unlinked before it is destroyed (checked in debug builds).
+// List<T> (T derives from Link) is doubly linked: push_back, pop_front, remove in O(1). An element can be in one list
+// at a time, and must be unlinked before it is destroyed (checked in debug builds).
 //
 // Threads:   one.
 // Ownership: none.

@@ -6,7 +6,7 @@
 //   };
 //
 // Base's constructor takes a function pointer that is called with the base; here that function calls `method` on the
-// owner. The owner is stored by reference: neither may move.
+// owner. It refers to its owner, so neither of them may be moved.
 //
 // Cost: one more pointer than Base, one indirect call.
 

@@ -6,9 +6,9 @@
 //
 // Elements come out in the order in which their pushes began; those of one thread in the order of its calls.
 //
-// Result:   full and empty are return values: no call waits. A push that has begun and not ended hides the elements
-//           after it: until then try_pop() may say empty though one of them has returned. In the same way try_push()
-//           may say full while the pop that makes room has not ended.
+// Result:   full and empty are return values: no call waits. A push that has begun but not ended hides the elements
+//           after it: until it ends, try_pop() may report an empty queue although a later push has returned. In the
+//           same way try_push() may say full while the pop that makes room has not ended.
 // Lifetime: remaining elements are destroyed with the queue; all threads have stopped using it by then.
 // Threads:  any.
 // Cost:     no allocation after construction. A push or a pop is one compare-and-exchange, once more each time that

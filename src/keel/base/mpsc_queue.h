@@ -16,10 +16,10 @@
 // Threads:  push(), push_all() and empty() on any; take_all() only on the owner's.
 // Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking is an exchange
 //           for all, a write to each of several elements to reverse their order, none to a single one, and a load when
-//           there is nothing. A queue is a cache line, 64 bytes. One whose producers each have a list of their own
-//           pushes without the exchange, and does not keep the order between them.
-// Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Of his stack only everything is
-//           taken, never the top alone, so that an address which comes back (ABA) is harmless.
+//           there is nothing. A queue is a cache line, 64 bytes. A queue with a separate list for each producer would
+//           push without the atomic exchange, but would lose the order between producers.
+// Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Unlike his stack, this queue removes
+//           all elements together and never the top alone, so that a reused address (ABA) is harmless.
 
 #pragma once
 

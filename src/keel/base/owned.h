@@ -10,7 +10,7 @@
 // It is never empty and cannot be moved; use a std::unique_ptr if you need that.
 //
 // Lifetime: the object is destroyed with its owner, whose destructor is therefore defined where T is complete.
-// Threads:  those of T.
+// Threads:  as for T.
 // Cost:     one allocation; a pointer.
 
 #pragma once

@@ -18,9 +18,9 @@
 // Verbs:   a temporary or a moved Result gives its value and its error away. map and and_then of a named one only look
 //          at the value, and clone the error.
 // Threads: a value.
-// Cost:    no allocation; Result<int> is 16 bytes and moves without throwing: its flag and one word are copied, behind
-//          a branch on the flag, in 6 instructions; 7 for an Error, which leaves an empty one. A chain of verbs on what
-//          the compiler can inline compiles to what one would write by hand (result_code_test.cc).
+// Cost:    no allocation; Result<int> is 16 bytes and moves without throwing: 6 instructions for a value, which branch
+//          on the flag and copy one word, and 7 for an Error, which leaves an empty one. A chain of verbs on what the
+//          compiler can inline compiles to what one would write by hand (result_code_test.cc).
 
 #pragma once
 

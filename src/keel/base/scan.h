@@ -10,7 +10,7 @@
 //
 // Threads: any.
 // Cost:    5 to 12 instructions for 16 bytes. Inline, because a call would cost as much as a short search.
-// Source: the wide forms look up both halves of a byte in tables: G. Langdale and D. Lemire, "Parsing Gigabytes of
+// Source:  the wide forms look up both halves of a byte in tables: G. Langdale and D. Lemire, "Parsing Gigabytes of
 //          JSON per Second" (2019).
 
 #pragma once
@@ -196,10 +196,10 @@ template <class Set>
 }  // namespace internal
 #endif
 
-// The same for text of any length; no byte before `at` is read. Input beyond 64 bytes is searched with
-// the widest vectors that the processor has: AVX-512 if it does not slow the processor down, AVX2, or SSE2; the
-// processor is checked once. Cost: a function call after the first 16 bytes. For names and values of requests, find is
-// cheaper, because it makes no call.
+// Searches a text of any length; no byte before `at` is read. Input beyond 64 bytes is searched with the widest vectors
+// that the processor has: AVX-512 if it does not slow the processor down, AVX2, or SSE2; the processor is checked once.
+// Cost: a function call after the first 16 bytes. For names and values of requests, find is cheaper, because it makes
+//       no call.
 template <class Set>
 inline const char* find_long(const char* at, const char* end) {
 #ifdef __SSE2__

@@ -3,7 +3,7 @@
 // A handler that has to run after the thread's stack has overflowed needs such a stack (sigaltstack(2), SA_ONSTACK).
 // Threads that Host::system() starts have one; create one explicitly on the main thread.
 //
-// Errors:   without memory for it the thread continues with what it had.
+// Errors:   if there is no memory for the stack, the thread continues without it.
 // Threads:  created and destroyed on its own thread; nested ones are destroyed in reverse order.
 // Cost:     64 KiB of address space, and the pages that a handler touches.
 

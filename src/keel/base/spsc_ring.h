@@ -14,9 +14,10 @@
 // Result:   a call returns what did not fit, or was not there: no call waits.
 // Lifetime: remaining elements are destroyed with the ring; both threads have stopped using it by then.
 // Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any.
-// Cost:     no allocation after construction. A push and a pop are one store each; each side remembers how far the
-//           other had come, and looks again, which moves a cache line, only when that is not enough.
-// Source:   L. Lamport, "Specifying Concurrent Program Modules" (1983); what is remembered: P. Lee, T. Bu and G.
+// Cost:     no allocation after construction. A push and a pop are one store each. Each side caches the other's
+//           position, and reads it again, which moves a cache line, only when the cached one leaves no room or no
+//           element.
+// Source:   L. Lamport, "Specifying Concurrent Program Modules" (1983); the cached positions: P. Lee, T. Bu and G.
 //           Chandranmenon, "A Lock-Free, Cache-Efficient Shared Ring Buffer for Multi-Core Architectures" (2009).
 
 #pragma once
@@ -169,7 +170,7 @@ class SpscRing {
     return head_seen_ - tail;
   }
 
-  // Read by both, written by neither.
+  // Constant, and read by both threads.
   const std::size_t mask_;
   T* const slots_;
   // Written by the producer.

@@ -93,7 +93,7 @@ void answer(int, siginfo_t*, void* context) {
   const int error = errno;
   Question& q = question();
   int self = static_cast<int>(syscall(SYS_gettid));
-  // A late response finds another request, or none.
+  // A response that comes too late finds another request in place, or none, and is ignored.
   if (q.thread.compare_exchange_strong(self, Question::being_answered, std::memory_order_acquire)) {
     capture_interrupted_stack(*q.stack, context);
     (*q.also)();

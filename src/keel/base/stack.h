@@ -69,9 +69,9 @@ struct FrameName {
   std::string_view file;      // Empty without debug information.
   int line = 0;
 };
-// Calls `f` with the names of each frame and its index, inlined functions before the one they are in. The views are
-// valid only during the call. `demangle`: names as written in the source, which needs the heap; without it, no heap is
-// used.
+// Calls `f` with the names and the index of each frame; an inlined function comes before the function that contains it.
+// The views are valid only during the call. `demangle`: names as written in the source, which needs the heap; without
+// it, no heap is used.
 void name_stack(const Stack& stack, bool demangle, FunctionRef<void(int, const FrameName&)> f);
 
 // On one line: "shop::Cart::add(int) (cart.cc:12) < main+0x1c". Innermost first.

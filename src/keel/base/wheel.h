@@ -23,7 +23,7 @@ struct Timer : Link {
   explicit Timer(Fire f) : fire(f) {}
   bool is_running() const noexcept { return linked(); }
 
-  Fire fire = nullptr;  // Called by advance(); the timer is stopped by then and may be started again.
+  Fire fire = nullptr;  // Called by advance(), when the timer has already been stopped; it may be started again here.
   Instant at;           // The time at which it fires; set by TimerWheel::start.
   std::uint8_t level = 0;
   std::uint8_t slot = 0;

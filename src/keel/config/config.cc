@@ -127,7 +127,7 @@ class Loader {
     return {};
   }
 
-  // Checks only the rules between fields.
+  // Only the rules between fields are checked here.
   Result<> check(const Origins& origins) {
     origins_ = origins;
     judge(subject_.schema.root(), {});
@@ -235,7 +235,8 @@ class Loader {
     return equals + 1 == text.size() ? where : std::string();
   }
 
-  // A word without dot and value that begins no key was meant as an option: --confg, --verbose.
+  // An argument without a dot or a value, and with which no key begins, was probably meant as an option: --confg,
+  // --verbose.
   std::string without_value_text(const std::string& path, std::string_view flag, const std::string& where) const {
     const auto begins = [&path](const Field& f) { return path.substr(0, path.find('.')) == f.key; };
     if (flag != "--" || path.find('.') != std::string::npos || std::ranges::any_of(subject_.schema.fields(), begins)) {

@@ -14,7 +14,7 @@
 
 namespace keel::config {
 
-// Values that are not in it have their default.
+// A value that is not listed here has its default.
 class Origins {
  public:
   // "service.yaml:7", "KEEL_NETWORK__HTTP__PORT", "--network.http.port", or "default". `path` is "network.http.port";
@@ -36,7 +36,7 @@ class Origins {
   struct Entry {
     std::string path;
     std::string where;
-    std::size_t order;  // The order in which it was set: the last one counts.
+    std::size_t order;  // The position in the order in which values were set; the last one takes effect.
     bool operator==(const Entry& other) const { return path == other.path && where == other.where; }
     bool is_below(std::string_view p) const;
   };

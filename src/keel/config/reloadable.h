@@ -9,9 +9,9 @@
 //
 // reload() reads file, environment and command line again and checks all of it: after any mistake, nothing changes.
 // Changed fields that are marked reloadable() take effect; the others keep their value, and are reported as needing a
-// restart. Then the appliers of what has changed are called, in the order of their registration. When one fails, the
-// previous ones are called again with the values exchanged, in reverse order, and nothing has changed. An applier that
-// fails must have undone its own part; register appliers that are easy to undo first.
+// restart. Then the appliers of what has changed are called, in the order of their registration. When an applier fails,
+// the previous ones are called again in reverse order with old and new values exchanged, and the old values stay in
+// effect. An applier that fails must have undone its own part; register appliers that are easy to undo first.
 //
 // Values never change in place: a reload creates a new value, and the old ones are kept as long as the Reloadable.
 // Therefore a reference to *config is always consistent, with the values that were in effect when it was taken; *config

@@ -20,7 +20,7 @@ namespace {
 class Descriptor {
  public:
   explicit Descriptor(const std::string& path)
-      // Not blocking, so that a pipe is rejected, and not waited for.
+      // Opened without blocking, so that a FIFO is rejected instead of being waited for.
       : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)) {}
   Descriptor(const Descriptor&) = delete;
   ~Descriptor() {

@@ -5,7 +5,7 @@
 //
 // Errors:   a status outside of a range that the contract declares, and a header that cannot stand in a field, are a
 //           Bug (base/bug.h), which is a 500.
-// Lifetime: a value; it keeps no reference to what it is made of.
+// Lifetime: a value; it copies its arguments.
 // Threads:  a value.
 // Cost:     of http::Response::json().
 
@@ -34,7 +34,7 @@ class Answer {
   // A response without content.
   explicit Answer(http::Status status);
   // A response with a value as JSON; the function that writes it is write_as<T, …> for a T. Not a template, because
-  // each response of each operation is made here.
+  // that would be instantiated for each response of each operation.
   Answer(http::Status status, const void* value, Write write, std::string_view content_type = "application/json");
   // A problem (RFC 9457) with only the status and this detail.
   Answer(http::Status status, std::string_view detail);

@@ -104,7 +104,7 @@ class Credential {
 
 // Options of one call, used only while its function runs. The members are views.
 struct CallOptions {
-  // The wanted media type, one of those that the contract has: "text/csv". Empty: all of them, JSON first.
+  // The media type to ask for, one of the contract's, such as "text/csv". Empty: all of them, JSON first.
   std::string_view accept = {};
   // A call with a key may be retried whatever its method is (ClientRequest::idempotency_key).
   std::string_view idempotency_key = {};
@@ -209,7 +209,7 @@ void refuse_made_in_call() noexcept {
 
 // A security scheme of the contract, by its name.
 struct ClientScheme {
-  std::string_view name;  // Its name in the contract.
+  std::string_view name;  // The name of the scheme in the contract.
   Scheme scheme;
 };
 
@@ -217,7 +217,7 @@ struct ClientScheme {
 struct ClientSettings {
   std::string base;  // Put in front of all paths.
   std::span<const ClientScheme> schemes = {};
-  std::vector<Credential> credentials = {};  // One for each security scheme.
+  std::vector<Credential> credentials = {};  // The credentials for each security scheme of the contract.
 };
 
 // A call while its request is being written: for generated code.

@@ -20,14 +20,14 @@
 // integer, 016 and +16 are not numbers. An element of a list in a header may be a quoted-string, which may contain
 // commas.
 //
-// Result:   finish(): of all that is wrong, one error. 400 when a parameter is missing or cannot be read; 422 when one
-//           is of its type, and not as its schema says. "errors" have a "parameter": its name, and behind it which
-//           part, "tags[2]" or "filter[color]". json(), form(), text_body(): 400, 415 or 422 as Request::json() and
-//           form() (http/server/input.h).
+// Result:   finish() returns one error with everything that is wrong. 400 when a parameter is missing or cannot be
+//           read; 422 when one is of its type, and not as its schema says. "errors" have a "parameter": its name, and
+//           behind it which part, "tags[2]" or "filter[color]". json(), form(), text_body(): 400, 415 or 422 as
+//           Request::json() and form() (http/server/input.h).
 // Errors:   a name that the route does not have is a Bug (base/bug.h).
 // Lifetime: that of the request; views in what was read live as long as the request.
 // Threads:  the worker of the request.
-// Cost:     of a plain value what it costs to find and to read it. Of others an array in the request's arena.
+// Cost:     a plain value is found and read in place; a list or an object takes an array in the request's arena.
 
 #pragma once
 
@@ -57,7 +57,7 @@ class Input;
 struct Received {
   Parameter parameter;
   std::size_t offset;                                               // The offset of its member.
-  void (*take)(Input& in, const Received& received, void* member);  // One of the functions below.
+  void (*take)(Input& in, const Received& received, void* member);  // Called by one of the functions below.
   Complaint (*check)(const void* value) = nullptr;                  // For take_value(): checked<…>.
   Form form =
       // The form of the text, or of a list's elements; for an object, that of its members that are not in `fields`.

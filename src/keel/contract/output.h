@@ -19,8 +19,8 @@
 //           multipart, and text that is not UTF-8.
 // Limits:   a text that looks like a number, in a place for either, is read as a number. A list or an object that is
 //           optional and empty is left out where nothing would be sent for it.
-// Threads:  a value, which copies what it is given; parameter names and the path are constants.
-// Cost:     what is no text is written as JSON first, and taken apart.
+// Threads:  a value, which copies its arguments, except parameter names and the path, which are constants.
+// Cost:     a value that is not text is written as JSON first, which is then split into its parts.
 
 #pragma once
 

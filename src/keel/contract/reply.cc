@@ -19,7 +19,7 @@ std::string_view type_of(std::string_view media_type) noexcept {
 // For people: without control characters, and no longer than `size`.
 std::string shown(std::string_view text, std::size_t bytes_max) {
   std::size_t size = std::min(text.size(), bytes_max);
-  // Not within a character of UTF-8.
+  // The cut must not be inside a UTF-8 character.
   while (size != 0 && size < text.size() && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
   std::string made(text.substr(0, size));
   if (size < text.size()) made += "…";

@@ -38,7 +38,7 @@ struct Expected {
 
 // An operation of a contract, as its client sees it. A constant.
 struct Operation {
-  std::string_view id;  // "getProduct", or its method and path where it has none.
+  std::string_view id;  // "getProduct", or the method and path of an operation that has none.
   http::Method method;
   std::string_view path;  // "/products/{id}"
   std::string_view accept = {};

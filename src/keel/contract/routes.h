@@ -9,10 +9,10 @@
 //   };
 //   routes.serve(operations, &handler);              // a list of pointers to such constants
 //
-// Errors:   those of http::Router::add(): a pattern that is malformed, or there already, is a bug and aborts.
+// Errors:   those of http::Router::add(): a pattern that is malformed or already exists is a bug and aborts.
 // Lifetime: a value that views the router.
 // Threads:  as the router: one, before the server starts.
-// Cost:     of a request the task of its operation, and one around it; what it is asked with is in the request's arena.
+// Cost:     a request runs the task of its operation and one around it; the arguments are in the request's arena.
 
 #pragma once
 
@@ -80,7 +80,7 @@ struct Route {
   bool streams_body = false;     // The options of http::RouteOptions, and these.
   std::span<const std::string_view> consumes = {};
   std::span<const std::string_view> produces = {};
-  std::span<const Alternative> security = {};  // Empty: anybody may call it.
+  std::span<const Alternative> security = {};  // Empty: no authentication is required.
 };
 
 class Routes {

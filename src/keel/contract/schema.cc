@@ -157,7 +157,7 @@ class Run {
     wrong_->add({std::move(pointer), std::move(message), 0, 0, keyword});
   }
 
-  // Called after an invalid part: whether checking the other parts would be useless.
+  // Called after an invalid part: whether checking further parts cannot change the result.
   bool stops() const noexcept { return is_quiet_ || has_given_up_ || wrong_->has_more(); }
 
   void mark(const Seen* seen, std::size_t i) noexcept {
@@ -461,7 +461,7 @@ class Run {
     });
   }
 
-  // Reports nothing; what it has evaluated counts when the value is valid.
+  // Reports no violations; the members and elements that it has evaluated count only if the value is valid.
   bool try_one(const Schema& schema, const Value& value, const Path& path, const Seen* seen) {
     const Quietly quietly(*this);
     if (seen == nullptr) return evaluate(schema, value, path, nullptr);

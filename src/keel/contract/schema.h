@@ -1,16 +1,16 @@
 // keel/contract/schema.h — JSON Schema 2020-12 as constant tables, and the check of values against them.
 //
-//   extern const Schema pet;                     // A constant that a generator writes
-//   (tools/keel/gen/schema_tables.h). Violations wrong; if (!check(value, pet, wrong)) …             // "/name must
-//   have 1 to 80 characters"
+//   extern const Schema pet;                           // a constant that a generator writes
+//   Violations wrong;                                  // (tools/keel/gen/schema_tables.h)
+//   if (!check(value, pet, wrong)) …                   // "/name must have 1 to 80 characters"
 //
 // Keywords:   All of JSON Schema 2020-12 but those that docs/contract.md lists. A default Schema accepts every value.
 // Numbers:    Compared exactly as json::Value has them. A multiple is one in decimal: 0.3 is a multiple of 0.1. A
-//             fraction, an exponent or more than 64 bits make a number the shortest decimal that is its double. Text:
-//             Lengths are in code points. A pattern is searched for anywhere in the text, by RE2 (data/pattern.h).
+//             fraction, an exponent or more than 64 bits make a number the shortest decimal that is its double.
+// Text:       Lengths are in code points. A pattern is searched for anywhere in the text, by RE2 (data/pattern.h).
 // Violations: At most Violations::count_max; those of members and elements come in the order of the text. For anyOf and
-//             oneOf they are those of the one alternative that the value is meant for, when its types, constants,
-//             enumerations and required members tell; else a single one.
+//             oneOf they are those of the alternative that the value is meant for, if its types, constants,
+//             enumerations and required members identify it; otherwise there is a single violation.
 // Bounds:     work_max and work_per_value, and 512 schemas within one another. A value that would take more is not
 //             checked to its end: check() adds a violation and returns false.
 // Lifetime:   Tables are constants. They outlive what uses them, and may refer to one another in circles.
@@ -181,7 +181,7 @@ inline constexpr std::size_t work_per_value = 256;
 // Whether the value is valid; when it is not, a violation is added if there is room.
 bool check(const json::Value& value, const Schema& schema, Violations& wrong);
 
-// The same for the value that `in` is about to read, which stays unread: code that reads it afterwards may rely on its
+// Checks the value that `in` is about to read, without consuming it: code that reads it afterwards may rely on its
 // being valid. Violations have the pointer and the place within the whole text. When the text is malformed, or there is
 // no room for a violation, `in` has failed. Cost: the value is read twice, and once more into a json::Value, which
 // allocates.

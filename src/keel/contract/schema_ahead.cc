@@ -39,7 +39,8 @@ bool enter(json::Reader& in, std::string_view token) {
   return false;
 }
 
-// The position of the value at that pointer in the text of a value; the end of its object when there is none.
+// The position of the value at that pointer within the text; if there is no such value, the end of the object that
+// lacks it.
 json::Problem place_of(std::string_view text, std::string_view pointer) {
   Arena arena;
   json::Reader in(text, arena);

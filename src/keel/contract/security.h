@@ -6,8 +6,9 @@
 // alternative without schemes lets every request pass.
 //
 // Verifiers: functions of the class Security that the contract's code declares. Such a function ends as it should for
-//            who may, and with an error for who may not: Unauthenticated is 401, PermissionDenied 403, and a failure of
-//            its own what that stands for from 500 up. It keeps who is asking with the request, by Request::set().
+//            who may, and with an error for who may not: Unauthenticated becomes 401, PermissionDenied 403, and a
+//            failure of the verifier itself the 5xx status of its code. It keeps who is asking with the request, by
+//            Request::set().
 // Errors:    a name of a header that cannot be one is a bug and aborts when an Authorization is made.
 // Threads:   made by one; called on every worker of the router.
 // Cost:      a task for each verifier that is called; no heap but for a refusal.

@@ -36,8 +36,8 @@ enum class Form : std::uint8_t {
 
 // The number of characters for `bytes` bytes.
 std::size_t encoded_size(std::size_t bytes, Form form) noexcept;
-// The number of bytes in a well-formed text; for a malformed one, at least as many as decode() writes before it finds
-// the error.
+// The size of the decoded bytes of a well-formed text. For a malformed text it is at least the number of bytes that
+// decode() writes before it finds the error.
 std::size_t decoded_size(std::string_view text) noexcept;
 
 // Writes encoded_size() characters; returns the position after them.

@@ -133,7 +133,7 @@ bool Reader<Format>::is_due() {
   }
 }
 
-// The end of the next head; null when there is none, which has been reported.
+// The end of the next head; null when the input has none, which has been reported.
 template <class Format>
 const char* Reader<Format>::take_head(Head& head) {
   const char* const behind = Format::take(at_, end_, head);

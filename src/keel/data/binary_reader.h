@@ -51,7 +51,7 @@ struct Problem {
   Cause cause;
   const char* message;  // A literal: "expected a string".
   std::size_t offset;   // In bytes, from 0.
-  // The keyword of JSON Schema that the value breaks: "type", "format"; "" where there is none (violations.h).
+  // The keyword of JSON Schema that the value violates, such as "type" or "format", or empty (violations.h).
   const char* keyword = "";
 };
 
@@ -101,8 +101,8 @@ class Reader {
   // Exact; a number that does not fit, or is not whole, is a Value problem.
   std::int64_t int64() { return int64(integer_range<std::int64_t>); }
   std::uint64_t uint64() { return uint64(integer_range<std::uint64_t>); }
-  // The same for a narrower type, integer_range<std::int8_t>: a number beyond it is a Value problem that names its
-  // bounds. The range of uint64() begins at 0.
+  // Reads an integer of a narrower range, as in integer_range<std::int8_t>: a number outside of it is a Value problem
+  // that names the bounds. The range of uint64() begins at 0.
   std::int64_t int64(const IntegerRange& range);
   std::uint64_t uint64(const IntegerRange& range);
   // The nearest double, for an integer too. May be NaN or an infinity.
@@ -135,7 +135,7 @@ class Reader {
   // Reports a problem that the caller found in the value read last: fail("must not be negative"). `message` is a
   // literal. Ignored after an earlier problem.
   void fail(const char* message) noexcept;
-  // The same for something that makes the bytes malformed, such as a repeated member: a Syntax problem.
+  // Reports a problem that makes the bytes malformed, such as a repeated member: a Syntax problem.
   void fail_malformed(const char* message) noexcept;
 
   int depth() const noexcept { return depth_; }  // The number of open containers.
@@ -154,8 +154,8 @@ class Reader {
   static constexpr int depth_limit = 64;
   static constexpr std::uint64_t unknown = ~std::uint64_t{0};
 
-  // For each open container: what is left in it (or unknown: until a break), and either the offset of the last key,
-  // with lowest bit 1, or the number of elements begun, with lowest bit 0.
+  // For each open container: how many values are left in it (unknown: until a break), and either the offset of the last
+  // key (lowest bit 1) or the number of elements begun (lowest bit 0).
   struct Level {
     std::uint64_t left;
     std::uint64_t place;

@@ -14,17 +14,17 @@
 //
 // For what fits into memory use cbor::parse or a Reader (cbor.h, binary_reader.h), which are faster and report more.
 //
-// Events:   begin and end of each object and list, each key, each value. A text or bytes comes in as many events as
-//           pieces arrive or it is written in; `is_last` is true in the last one. A tag of CBOR and an extension of
-//           MessagePack come in front of their value, of which the extension's is bytes.
-// Errors:   the first sticks: next() gives null from then on, failed() is true and error() says what and where. Texts
-//           are UTF-8 over all their pieces, keys are texts; nesting is at most 64, a key at most key_bytes_max long.
-//           finish() reports a count or a length that did not come true. A key that occurs twice is shown twice. With
-//           is_sequence any number of values may follow one another (RFC 8742), else exactly one.
+// Events:   begin and end of each object and list, each key, each value. A text or byte string that arrives, or was
+//           encoded, in several pieces is one event for each; `is_last` is true in the last one. A tag of CBOR and an
+//           extension of MessagePack come in front of their value, of which the extension's is bytes.
+// Errors:   after the first error, next() returns null, failed() is true, and error() says what is wrong and where.
+//           Texts are UTF-8 over all their pieces, keys are texts; nesting is at most 64, a key at most key_bytes_max
+//           long. finish() reports a count or a length that did not come true. A key that occurs twice is shown twice.
+//           With is_sequence any number of values may follow one another (RFC 8742), else exactly one.
 // Lifetime: the fed bytes are borrowed until next() has returned null. An event and its text are valid until the next
 //           call.
 // Threads:  one at a time.
-// Cost:     O(bytes); no heap; about 1 KB, whatever the document says.
+// Cost:     O(bytes); no heap; about 1 KB for any document.
 
 #pragma once
 

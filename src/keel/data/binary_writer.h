@@ -6,8 +6,8 @@
 //     out.string(money.currency);
 //   }
 //
-// Structs need none of this: cbor.h and message_pack.h write them whole. A container first states how many elements or
-// members follow; each of them is then one value, which for a member follows its key.
+// Structs need none of this: cbor.h and message_pack.h write them whole. A container begins with the number of its
+// elements or members; each element is one value, each member a key and one value.
 //
 // Result:  numbers, lengths and counts in their shortest form; in CBOR, doubles in the shortest form that has the same
 //          value. MessagePack keeps double and float apart.

@@ -26,8 +26,8 @@
 // Fields that the struct does not have are skipped, unless it is strict; a field or a map key that is repeated makes
 // the bytes malformed. rules() are called as for JSON (rules.h).
 //
-// Errors:   all that is wrong, not only the first thing (violations.h); a malformed one says at which byte. Nesting is
-//           bounded by ReaderOptions, and nothing is allocated for a length or count that is not there.
+// Errors:   all violations, not only the first one (violations.h); for malformed CBOR, the offset of the byte. Nesting
+//           is bounded by ReaderOptions, and nothing is allocated for a length or count that is not there.
 // Lifetime: views live as long as the bytes and the arena do.
 // Threads:  functions.
 // Cost:     one pass; no heap but for strings, lists and maps of the struct; writing a map sorts its keys.

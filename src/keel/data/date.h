@@ -66,7 +66,7 @@ class Date {
   constexpr int year() const noexcept { return date_of(days_).year; }
   constexpr int month() const noexcept { return date_of(days_).month; }
   constexpr int day() const noexcept { return date_of(days_).day; }
-  // Year, month and day together, for the price of one of them.
+  // Year, month and day together; computing all three costs as much as computing one.
   constexpr CalendarDate calendar() const noexcept { return date_of(days_); }
   constexpr Weekday weekday() const noexcept {
     return static_cast<Weekday>((std::int64_t{days_} - first_day + 5) % 7 + 1);  // 0000-01-01 was a Saturday.

@@ -152,7 +152,7 @@ std::string_view enum_name(E value) noexcept {
   return internal::EnumTable<E>::names.name(static_cast<std::size_t>(number));
 }
 
-// The value of `E` with the name `name`; nullopt when there is none.
+// The value of `E` with the name `name`; nullopt when no value has it.
 template <class E>
 std::optional<E> enum_value(std::string_view name) noexcept {
   const auto value = internal::find_name(internal::EnumTable<E>::names, name);

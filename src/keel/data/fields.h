@@ -19,7 +19,7 @@
 //   template <>                                                  // of a type that is not yours to change
 //   inline constexpr auto keel::fields_of<Point> = keel::fields("x", &Point::x, "y", &Point::y);
 //
-// What a struct can declare about its fields, each by one member, where the default does not fit:
+// A struct can override a default for its fields by one of these members:
 //
 //   static constexpr auto name_case = keel::Case::Camel;         // created_at is "createdAt" (name_case.h)
 //   static constexpr bool strict_fields = true;                  // a field that it does not have is an error

@@ -12,7 +12,7 @@
 namespace keel {
 namespace {
 
-// Reads the next token and removes its escapes; false when there is none.
+// Reads the next token of the pointer and removes its escapes; false at the end.
 bool next_token(std::string_view& pointer, std::string& token) {
   if (pointer.empty() || pointer.front() != '/') return false;
   const std::size_t end = pointer.find('/', 1);

@@ -7,7 +7,7 @@
 //
 // Blanks between the tokens of the text are replaced; the tokens stay as they are.
 //
-// Errors: none: the caller knows that the text is JSON; if it is not, neither is the result.
+// Errors: none. The text has to be JSON: for any other text the result is unspecified.
 // Cost:   each byte is seen once.
 
 #pragma once

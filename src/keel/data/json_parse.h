@@ -32,8 +32,7 @@
 //
 // Fields that the struct does not have are skipped, unless it is strict. A field is required unless it is optional
 // (fields.h). A field or a map key that is repeated makes the text malformed. rules() of a struct is called once the
-// struct is read (rules.h). Everything else is as json::Reader says (json_reader.h): nothing is more lenient, and no
-// number less exact.
+// struct is read (rules.h). Strictness and the precision of numbers are those of json::Reader (json_reader.h).
 //
 // Errors:   all that is wrong, not only the first thing (violations.h).
 // Lifetime: views live as long as the text and the arena.

@@ -362,7 +362,7 @@ bool Reader::scan_hex4(unsigned& unit) noexcept {
 std::string_view Reader::unescape(std::string_view raw) {
   auto* text = static_cast<char*>(arena_.allocate(raw.size(), 1));
   const auto size = static_cast<std::size_t>(unescape_to(raw, text) - text);
-  arena_.extend(text, raw.size(), size);  // Returns the rest of the memory.
+  arena_.extend(text, raw.size(), size);  // Gives the unused rest of the memory back to the arena.
   return {text, size};
 }
 

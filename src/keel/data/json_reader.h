@@ -50,7 +50,7 @@ struct ReaderOptions {
 // 8259 §4 leaves it open; a bit per member seen is enough). A value must be read or skipped (skip() for a member that
 // the caller does not know) before the next key or element is asked for; anything else is a Bug (base/bug.h).
 //
-// A Value problem is reported as soon as it is met; the text after that value has not been looked at by then.
+// A Value problem is reported immediately, before the text after that value is examined.
 //
 // Lifetime: strings are views into the text, or into the arena if they had escapes; they may contain U+0000.
 //           Text and arena outlive the Reader.
@@ -77,8 +77,8 @@ class Reader {
   // Exact: 16, and as in JSON Schema also 16.0 and 1.6e1; 16.5 is not an integer.
   std::int64_t int64() { return int64(integer_range<std::int64_t>); }
   std::uint64_t uint64() { return uint64(integer_range<std::uint64_t>); }
-  // The same for a narrower type, integer_range<std::int8_t>: a number beyond it is a Value problem that names its
-  // bounds. The range of uint64() begins at 0.
+  // Reads an integer of a narrower range, as in integer_range<std::int8_t>: a number outside of it is a Value problem
+  // that names the bounds. The range of uint64() begins at 0.
   std::int64_t int64(const IntegerRange& range);
   std::uint64_t uint64(const IntegerRange& range);
   // Correctly rounded. Numbers too large or too small for a finite double (1e999, 1e-999) are refused.
@@ -108,7 +108,7 @@ class Reader {
   // if there is one. All arguments are literals. Ignored after an earlier problem.
   void fail(const char* message, const char* member = nullptr, const char* keyword = "") noexcept;
 
-  // The same for something that makes the text malformed, such as a repeated member: a Syntax problem.
+  // Reports a problem that makes the text malformed, such as a repeated member: a Syntax problem.
   void fail_malformed(const char* message) noexcept;
 
   // The position of a value that is to be read twice.
@@ -123,9 +123,9 @@ class Reader {
   // plus eight times the text would be re-read, which is a Syntax problem: so no text takes more than linear time.
   bool rewind(const Mark& mark);
 
-  // Used by callers that report every problem. After a Value problem: forgets it, skips the rest of the value that it
-  // is about and of the containers inside the `depth` outermost ones, and continues there. False after a Syntax
-  // problem, which is kept, or when one is met.
+  // Used by callers that report every problem. Continues after a Value problem: drops the problem, and skips the rest
+  // of the wrong value and of all containers nested deeper than `depth`. False after a Syntax problem, which is kept,
+  // or when one is met.
   bool resume(int depth);
   // The number of open containers.
   int depth() const noexcept { return depth_; }
@@ -168,7 +168,7 @@ class Reader {
   const char* begin_;
   const char* end_;
   const char* at_;
-  const char* value_;      // Where the value to be read next, or the one read last, begins.
+  const char* value_;      // The position of the value that is read next, or that was read last.
   std::size_t again_ = 0;  // Bytes that rewind() has made readable again.
   Arena& arena_;
   int depth_ = 0;

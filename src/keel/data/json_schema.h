@@ -8,12 +8,13 @@
 // Structs and enums become components under their full names; other types are described where they are used. A field
 // that may be absent (fields.h) is not required, and has its initialiser as the `default` where that is a number, a
 // text, a boolean or an enum. A std::optional and a Patch may be null. A variant is a `oneOf` with its tag as
-// discriminator; an alternative has the tag as a property. A type with a read_json() of its own may be anything.
+// discriminator; an alternative has the tag as a property. For a type with its own read_json(), the schema allows any
+// value.
 //
 // Rules (rules.h): rules() is called with values that are too small, too large and too many, and its complaints become
 // minimum and maximum, minLength and maxLength, minItems and maxItems, `enum` and `pattern`; the author's own words
-// become the description. So a bound above `probe_length` characters or `probe_count` elements is not found, and
-// neither is a rule that all these values fulfil.
+// become the description. A bound above `probe_length` characters or `probe_count` elements is therefore not found, and
+// neither is a rule that all probed values satisfy.
 //
 // Cost: for tools and tests: it uses strings, and one function for each type.
 

@@ -470,7 +470,7 @@ struct Value::Builder {
         break;
       }
       case Kind::None:
-        in.skip();  // Reports what it is instead.
+        in.skip();  // Reports the kind that the value has instead.
     }
   }
 

@@ -12,13 +12,13 @@
 // A field of a struct may be a Value: it is then read and written like any other field, whatever it contains.
 //
 // Numbers:  whole ones without fraction and exponent are exact from -2^63 to 2^64 - 1, others are the nearest double.
-//           Equality is that of the numbers: Value(1) == Value(1.0). Objects: members keep their order, which equality
-//           ignores. A text that repeats a member is malformed.
-// Errors:   reading is as strict as json::Reader (json_reader.h), whose depth_max and bytes_max bound it. get() says
-//           what is not as asked for (InvalidArgument), with its pointer; the others give null or std::nullopt. A
-//           change of what is neither null nor of that kind is a Bug (base/bug.h), as are a string of 2^32 bytes, a
-//           list or an object of 2^31 elements, and copying, comparing or writing what is nested more than 128 deep.
-//           Destruction takes any depth.
+//           Equality is that of the numbers: Value(1) == Value(1.0).
+// Objects:  members keep their order, which equality ignores. A text that repeats a member is malformed.
+// Errors:   reading is as strict as json::Reader (json_reader.h), whose depth_max and bytes_max bound it. get() returns
+//           InvalidArgument with the pointer of a value that is missing or of another type; the other functions return
+//           null or std::nullopt. These are a Bug (base/bug.h): changing a value that is neither null nor of the kind
+//           that the function is for; a string of 2^32 bytes; a list or an object of 2^31 elements; copying, comparing
+//           or writing a value that is nested more than 128 deep. Destruction takes any depth.
 // Lifetime: a std::string_view, span or pointer is valid until the Value is changed, moved or destroyed.
 // Threads:  a value.
 // Cost:     16 bytes for a value, with a string of at most 14 bytes; a longer string, a list and an object take one
@@ -114,12 +114,13 @@ class Value {
   // Null when this is not an object, or has no such member.
   const Value* find(std::string_view key) const noexcept;
   Value* find(std::string_view key) noexcept;
-  // Looks up a JSON Pointer (RFC 6901): "" is this, "/lines/0/sku" a member of an element of a member. Null when there
-  // is no such value.
+  // Looks up a JSON Pointer (RFC 6901): "" is this value itself, "/lines/0/sku" a member of an element of one of its
+  // members. Null when there is no such value.
   const Value* at(std::string_view pointer) const;
 
-  // The same, converted to T: bool, an integer, double, std::string_view, std::string. InvalidArgument says what is
-  // wrong: "/lines/0/sku is missing", "/lines/0/sku: expected a string", "/size: expected an integer from 0 to 255".
+  // Finds the value and converts it to T: bool, an integer, double, std::string_view, std::string. InvalidArgument says
+  // what is wrong: "/lines/0/sku is missing", "/lines/0/sku: expected a string", "/size: expected an integer from 0 to
+  // 255".
   template <class T>
   Result<T> get(std::string_view pointer = {}) const {
     if constexpr (std::same_as<T, bool>) {

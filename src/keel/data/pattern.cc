@@ -14,8 +14,8 @@
 namespace keel {
 namespace {
 
-// One for each literal, in the lists of a hash table that only grows: it is limited by the number of literals in the
-// program.
+// A compiled pattern for each literal, in the lists of a hash table that only grows: the number of literals in the
+// program limits it.
 struct Compiled {
   std::string_view text;
   const RE2* expression;

@@ -576,7 +576,7 @@ bool Record::Value::are_equal(const Value& a, const Value& b) {
   }
   if (is_real(a.kind()) && is_real(b.kind())) return a.payload<double>() == b.payload<double>();
   if (is_real(a.kind())) return are_equal(b, a);
-  if (is_real(b.kind())) {  // The integer that the other value equals.
+  if (is_real(b.kind())) {  // `a` is an integer, so `real` has to be one as well.
     const auto real = b.payload<double>();
     if (real != std::trunc(real) || !(real >= -0x1p63 && real < 0x1p64)) return false;
     if (is_signed(a.kind())) return real < 0x1p63 && static_cast<std::int64_t>(real) == a.payload<std::int64_t>();

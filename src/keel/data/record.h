@@ -17,12 +17,13 @@
 // the types of JSON, changes in place, and is written as it was read.
 // Paths:    "device.samples[2]". A name with '.', '[' or '\' in it is spelled with '\' before them. find() takes a name
 //           as it is.
-// Types:    set() keeps that of its argument: a std::uint16_t is a Uint16. get<T>() gives a number of any type as any
-//           other that holds it exactly, a string also as a Timestamp, a Uuid, 16 bytes also as a Uuid. The formats
-//           have no widths: what is read is an Int64, Uint64 or Double, of MessagePack also a Float. Equality is that
-//           of the numbers: 1 == 1.0. Formats:  CBOR and MessagePack as cbor.h describes for structs: deterministic,
-//           and a repeated field is malformed. A tag without a meaning here is passed over. JSON: bytes are base64url,
-//           times and UUIDs their text, NaN and the infinities null; they are read as strings.
+// Types:    set() keeps the type of its argument: a std::uint16_t is a Uint16. get<T>() gives a number of any type as
+//           any other that holds it exactly, a string also as a Timestamp, a Uuid, 16 bytes also as a Uuid. The formats
+//           do not store the width of a number: a number that is read is an Int64, Uint64 or Double, or from
+//           MessagePack a Float. Equality is that of the numbers: 1 == 1.0.
+// Formats:  CBOR and MessagePack as cbor.h describes for structs: deterministic, and a repeated field is malformed. A
+//           tag without a meaning here is passed over. JSON: bytes are base64url, times and UUIDs their text, NaN and
+//           the infinities null; they are read as strings.
 // Errors:   InvalidArgument with the path and both types: "samples[2]: is a string, not a double". A Record is nested
 //           at most 64 deep, more is InvalidArgument. A string of 4 GiB or an array of 2^31 elements is a Bug (bug.h).
 // Lifetime: with an arena all of the Record is in the arena and ends with it; a Record that is made or copied without
@@ -204,7 +205,7 @@ class Record::Value {
     std::memcpy(&value, bytes_ + 8, sizeof value);
     return value;
   }
-  std::string_view text() const noexcept {  // The text of a name or a string, or bytes.
+  std::string_view text() const noexcept {  // The characters of a name or a string, or the bytes of a byte string.
     if (bytes_[1] <= short_max) return {reinterpret_cast<const char*>(bytes_ + 2), bytes_[1]};
     std::uint32_t size = 0;
     std::memcpy(&size, bytes_ + 4, sizeof size);
@@ -255,7 +256,7 @@ class Record::Iterator {
   const Value* at_;  // Names and values alternate.
 };
 
-// A value for set(); used only as an argument. Refers to what it is made from.
+// A value for set(); used only as an argument. A view of its argument.
 class Record::Input {
  public:
   Input(std::nullptr_t) noexcept {}

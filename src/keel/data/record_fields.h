@@ -29,7 +29,7 @@
 namespace keel {
 namespace internal {
 
-// Reads CBOR that has just been written from a struct, whose names are those of its fields.
+// Makes a Record from CBOR that was written from a struct: the keys of the CBOR are the names of the struct's fields.
 inline void read_own_cbor(Record& record, std::string_view bytes) {
   Arena arena;
   Violations wrong;

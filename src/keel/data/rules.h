@@ -115,9 +115,9 @@ class Check {
       tell_(context_, {}, words, {});
   }
 
-  // For code that reads a struct: the addresses and names of its fields, a bit for each field that is to be judged, and
-  // whether all fields are right; and the function that gets each violation, with the field's name ("" for the struct),
-  // the words, and the keyword of JSON Schema or "". element() says which element it is.
+  // For code that reads a struct: the addresses and names of its fields, a bit for each field to be checked, and
+  // whether all fields are valid. `tell` receives each violation: the name of the field ("" for the struct), the
+  // message, and the keyword of JSON Schema or "". element() identifies the wrong element.
   using Tell = void (*)(void* context, std::string_view field, std::string_view words, std::string_view keyword);
   Check(const void* const* fields, std::span<const std::string_view> names, std::uint64_t judged, bool is_whole,
         Tell tell, void* context) noexcept

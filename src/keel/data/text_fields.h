@@ -11,7 +11,7 @@
 //   Violations wrong;
 //   if (!read_texts(filter, texts, wrong)) …                 // the pointer of a violation is the name
 //
-// What can be read; fields.h and rules.h hold for the struct:
+// The supported types of fields (fields.h and rules.h apply to the struct as well):
 //   std::string, std::string_view   UTF-8; a view of the text itself
 //   bool                            "true", "1", "on" or "false", "0", "off"
 //   integers, float, double         decimal; what does not fit, and NaN and infinity, are violations

@@ -16,7 +16,7 @@
 // of digits; digits beyond nanoseconds are cut off. - second 60 is accepted where a leap second can be: 23:59:60 UTC on
 // the last day of a month. It becomes the first second
 //   of the next day, as POSIX has it.
-// - a day that the month does not have is invalid; so is a time that its offset moves out of the years 0000 to 9999.
+// - a day that the month does not have is invalid; so is a time that is outside of the years 0000 to 9999 in UTC.
 //
 // text() has a fraction of as many digits as are needed, none, 3, 6 or 9. Texts of the same length sort like the times;
 // texts of different lengths do not. SQL statements therefore get ordered_text(), with nine digits: `order by`, `<` and

@@ -1,10 +1,10 @@
-// keel/data/token.h — texts that nobody can guess: session ids, API keys, password-reset links.
+// keel/data/token.h — random texts that cannot be guessed: for session ids, API keys, password-reset links.
 //
 //   const std::string session = random_token();          // 32 random bytes, 43 characters of A-Z a-z 0-9 - _
 //
 // The bits come from Host::secret(): from the kernel, or from the seed in a simulation. The text can be used unchanged
-// in a path, a query, a cookie or a header field. Store only a digest of a token that is as good as a password, and
-// compare with constant_time_equal() (base/constant_time.h).
+// in a path, a query, a cookie or a header field. If a token grants access as a password does, store only its digest,
+// and compare digests with constant_time_equal() (base/constant_time.h).
 //
 // Threads: a function.
 // Cost:    a system call and a string.

@@ -44,7 +44,7 @@ Result<std::string_view> percent_decode(std::string_view text, Arena& arena, Plu
   const char* end = decode(text, to, plus, nul);
   if (end == nullptr) return fail(Code::InvalidArgument, bad_escape);
   const auto size = static_cast<std::size_t>(end - to);
-  arena.extend(to, text.size(), size);  // Returns the rest of the memory.
+  arena.extend(to, text.size(), size);  // Gives the unused rest of the memory back to the arena.
   return std::string_view(to, size);
 }
 

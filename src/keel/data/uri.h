@@ -26,13 +26,13 @@
 namespace keel::uri {
 
 enum class Plus : bool { Literal, Space };  // In a path '+' is itself; in a query it is a space.
-enum class Nul : bool { Refused, Taken };   // "%00": accepted by callers that pass the string on with its length.
+// Whether "%00" is decoded: only for callers that pass the string on with its length.
+enum class Nul : bool { Refused, Taken };
 
 // Decodes once. "a%2Fb" becomes "a/b": split a path into segments first.
 Result<std::string_view> percent_decode(std::string_view text, Arena& arena, Plus plus = Plus::Literal,
                                         Nul nul = Nul::Refused);
-// The same in place, over the bytes themselves; returns the new size, which is never larger. After an error the bytes
-// are unspecified.
+// Decodes in place; returns the new size, which is never larger. After an error the bytes are unspecified.
 Result<std::size_t> percent_decode_in_place(char* text, std::size_t size, Plus plus = Plus::Literal);
 // Appends `text` with every character escaped except the unreserved ones: letters, digits, '-', '.', '_', '~'.
 void percent_encode(Buffer& out, std::string_view text);

@@ -6,12 +6,12 @@
 //   }
 //
 // Either the text is not JSON, or repeats a field: then is_malformed() is true (HTTP: 400), and that is the only
-// violation. Or it is JSON, and each value that breaks its type or its rules is a violation (HTTP: 422), in the order
-// of the text, at most count_max of them; has_more() when reading stopped there.
+// violation. If the input is JSON, each value that does not have its type or breaks a rule is a violation (HTTP: 422).
+// They are in the order of the text; after count_max of them reading stops, and has_more() is true.
 //
 // Threads: a value.
-// Cost:    nothing while it is empty; else one or more allocations for each violation, and a scan of the text before it
-//          to find its line.
+// Cost:    nothing while it is empty; one or more allocations for each violation, and a scan of the text before the
+//          violation to find its line.
 
 #pragma once
 
@@ -30,13 +30,13 @@ struct Violation {
   // of the field.
   std::string pointer;
   std::string message;  // "must be from 1 to 100", "is required", "expected a string".
-  // From 1, and 0 where the input was not JSON (the message for malformed CBOR names the byte); the column counts
+  // Counted from 1; 0 if the input was not JSON text (the message for malformed CBOR names the byte). The column counts
   // bytes. It is the place of the value; for a field that is missing or breaks rules(), the end of its object; for an
   // array with the wrong number of elements, its end.
   std::size_t line = 0;
   std::size_t column = 0;
   // The keyword of JSON Schema that the value breaks, a literal: "required", "minimum", "type", "additionalProperties".
-  // Empty where there is none: for Check::that() and satisfies(), and for input that is no value at all.
+  // Empty for Check::that() and satisfies(), and for input that is not a value at all.
   std::string_view keyword = {};
 };
 

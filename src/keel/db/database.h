@@ -49,8 +49,8 @@ class Database : public Session {
 
   // Opens the connections of `loop` now, instead of at its first statement. Call it on the loop's thread.
   virtual Result<> attach(io::Loop& loop) = 0;
-  // Completes the statements of `loop` and closes the connections that attach() has opened; the loop must run
-  // meanwhile, and end afterwards. Call it on the loop's thread. Does nothing for a database whose connections do not
+  // Completes the statements of `loop` and closes the connections that attach() has opened. The loop must run during
+  // that, and must not end before. Call it on the loop's thread. Does nothing for a database whose connections do not
   // use the loop.
   virtual void detach(io::Loop&) noexcept {}
   // Whether detach() has completed on every loop.

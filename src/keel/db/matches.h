@@ -143,7 +143,7 @@ consteval bool reads_column(std::string_view name) {
 }
 
 // Checks that T has a field `name` that can be passed for a parameter of type Parameter, which accepts NULL when
-// `may_be_null`. `is_optional`: the field says whether there is a value.
+// `may_be_null`. `is_optional`: the field is a std::optional.
 template <class T, class Parameter, bool may_be_null, bool is_optional = false>
 consteval bool gives_parameter(std::string_view name) {
   using Of = internal::MatchesOf<T>;

@@ -60,7 +60,7 @@ bool has_no_transaction(std::string_view text) {
   return line == no_transaction;
 }
 
-// The same name with another number.
+// Another file has the same name and another number.
 std::string renumbered(std::string_view name, int version) { return fmt::format("{:04}{}", version, name.substr(4)); }
 
 Result<std::string> read_file(const std::string& path) {
@@ -118,7 +118,7 @@ FileName file_name(std::string_view name) {
 struct Versions {
   std::optional<Migration> common;
   std::optional<Migration> own;
-  std::string other;  // One for another database.
+  std::string other;  // A file for another database.
 };
 
 Result<std::map<std::string, Versions>> read_files(const std::string& folder, std::string_view database, bool is_down) {

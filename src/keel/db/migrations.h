@@ -25,7 +25,7 @@
 //           used twice, wrong SQL ("0002_orders.sql:7: near …"), transaction control or a pragma in a file. NotFound:
 //           no folder. Unavailable: another process holds the lock for too long. Unsupported: what a back end has not.
 //           Each names the files and what mends them. What was committed before an error stays.
-// Threads:  those of the target. Blocks: call it before serving.
+// Threads:  as for the target. Blocks: call it before serving.
 
 #pragma once
 
@@ -75,7 +75,7 @@ class MigrationTarget {
  public:
   virtual ~MigrationTarget();
 
-  // "sqlite", "postgres": also uses the files that are only for this database. Empty: none of them.
+  // "sqlite", "postgres": files that are only for this database are used as well. Empty: no such files are used.
   virtual std::string_view database() const;
 
   virtual Result<> prepare() = 0;
@@ -126,7 +126,7 @@ Result<std::vector<MigrationStatus>> migration_status(MigrationTarget& target, c
 // The files of the folder that are for `database` ("sqlite", "postgres"), in order, without a database.
 Result<std::vector<Migration>> read_migrations(const std::string& folder, std::string_view database);
 
-// The files of the folder, without a database: how many there are, or what is wrong with their names.
+// Checks the names of the files without a database: returns the number of files, or what is wrong.
 Result<int> count_migrations(const std::string& folder);
 
 // Creates the next file, NNNN_name.sql, and with `has_down` NNNN_name.down.sql, and returns its path. The folder is

@@ -187,8 +187,8 @@ class Rows {
   std::array<std::uint16_t, internal::fields_max> found_ = {};
 };
 
-// For back ends: a new row of `rows`, with as many columns as the rows before it. append() copies the value of the next
-// column; end() adds the row. After std::bad_alloc the rows must be discarded.
+// For back ends: begins a row of `rows`, which must have as many columns as the rows before it. append() copies the
+// value of the next column; end() adds the row. After std::bad_alloc the rows must be discarded.
 class NewRow {
  public:
   NewRow(Rows& rows, int columns) : rows_(rows), start_(rows.data_.size()), cell_(start_ + Row::record_head) {
@@ -360,7 +360,7 @@ void read_fields(const Row& row, T& value) {
   row.read(ColumnsOf<T>::table, fields);
 }
 
-// Whether rows are read as a T field by field, and not in one of the other ways.
+// Whether a row is read into a T field by field, instead of by from_row(), read_row() or as a plain value.
 template <class T>
 concept ReadByFields = !is_column<T> && !requires(const Row& row) {
   { T::from_row(row) } -> std::same_as<T>;

@@ -51,7 +51,8 @@
 //            Cancelled; Unsupported (stream() of a database that has none). The message is the database's. All but
 //            NotFound, Cancelled and a full queue are from the environment (base/error.h), and name the statement and
 //            the place of the call: a server answers 500 or above. on_error() (task/on_error.h) makes a 409 of a unique
-//            key in one line. Bugs:      a statement of a Transaction that was moved from (base/bug.h).
+//            key in one line.
+// Bugs:      a statement of a Transaction that was moved from (base/bug.h).
 // Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes. A
 //            callback whose captures have destructors, and a struct of arguments that has one, must be a named
 //            variable: as a temporary in the awaiting expression it does not compile, because GCC 12 would destroy it
@@ -116,13 +117,13 @@ struct Written {
 enum class Isolation : std::uint8_t {
   Default,        // The database's own default.
   ReadCommitted,  // Each statement sees what was committed when it began.
-  // All statements see what was committed when the first one began. Conflict: a row to be changed was changed by
-  // another transaction.
+  // All statements see what was committed when the first one began. Conflict: another transaction has changed a row
+  // that this one changes.
   RepeatableRead,
   Serializable,  // Transactions behave as if they ran one after another. Conflict: no such order exists.
 };
 
-// How a transaction behaves towards others.
+// The isolation of a transaction from concurrent ones.
 struct TransactionOptions {
   Isolation isolation = Isolation::Default;
   // It only reads: a statement that would change something fails with FailedPrecondition. It never waits for a writer,
@@ -254,7 +255,7 @@ class [[nodiscard]] Savepoint {
   }
 
   // Keeps what was done since as part of the transaction, which may still commit it or not. Conflict: the savepoint or
-  // its transaction is over. Cancelled before it began: the savepoint stays open.
+  // its transaction is over. If it is cancelled before it begins, the savepoint stays open.
   Task<> release();
   // Undoes what was done since, before the next statement of the transaction, and ends the savepoint. Returns
   // immediately. Does nothing when the savepoint has ended.
@@ -300,7 +301,7 @@ class Session : public Queries {
 
  protected:
   Session() noexcept : Queries(*this, 0) {}
-  // For functions that a back end adds to transactions: the number that its begin() returned.
+  // The number that the back end's begin() returned: for functions that a back end adds to transactions.
   static std::uint64_t number_of(const Transaction& transaction) noexcept { return transaction.transaction_; }
 
  private:

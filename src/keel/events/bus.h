@@ -21,8 +21,8 @@
 // With a registry each topic has events_published_total, events_delivered_total, events_failed_total and
 // events_dropped_total, and events_queued and events_subscribers, each with the label event="OrderPlaced".
 //
-// Errors:    none of publish(); a handler's are counted and told to on_failure. A program with more than 1023 types of
-//            events, or 1024 topics at a time in all its buses, aborts.
+// Errors:    publish() has none; errors of handlers are counted and passed to on_failure. A program with more than 1023
+//            types of events, or 1024 topics at a time in all its buses, aborts.
 // Lifetime:  outlives its subscriptions and every publish() (both are checked); `metrics` outlives it.
 // Threads:   all on any.
 // Cost:      a look-up of the topic by its type is two loads; Bus::topic() spares them. 8 KB each.

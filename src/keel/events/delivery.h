@@ -19,7 +19,7 @@ struct Delivery {
 // For all events of one type, until now.
 struct TopicStats {
   std::uint64_t published = 0;
-  // As above; dropped also counts events that publish() cannot deliver.
+  // The counts of a whole topic or bus; `dropped` includes events that publish() cannot deliver.
   std::uint64_t delivered = 0, failed = 0, dropped = 0;
   std::size_t queued = 0;       // Events waiting for executors now.
   std::size_t subscribers = 0;  // The number now.

@@ -18,8 +18,8 @@
 //            its subscription.
 // Threads:   any; one at a time for each Subscription, and its own handler. Two handlers that end each other's
 //            subscription at the same time wait for each other for ever.
-// Tasks:     a handler that gives a Task may be about to begin, or in the middle of it: finish() waits for that, and to
-//            end() the subscription then is a bug and aborts.
+// Tasks:     if a handler returns a Task, that Task may be running, or about to begin: finish() waits for it, and
+//            calling end() at that time is a bug and aborts.
 // Cost:      end() makes all running threads of the process pass a memory barrier (membarrier(2)), and waits.
 
 #pragma once
@@ -41,7 +41,7 @@ class Subscriber;
 class TopicCore;
 }  // namespace internal
 
-// What happens to an event for which there is no room; either way it is counted.
+// What happens to an event when the queue is full; in both cases it is counted.
 enum class WhenFull : std::uint8_t {
   DropNewest,  // The new one is dropped: events published first arrive.
   DropOldest,  // The one that has waited longest is dropped: events published last arrive.
@@ -57,7 +57,8 @@ struct SubscribeOptions {
   // With an executor: the maximum number of waiting events. Memory for them is allocated at the subscription.
   std::size_t queue_max = 256;
   WhenFull when_full = WhenFull::DropNewest;
-  // For a topic that keeps events (Topic::keep): how many of them it gets, the newest ones; all by default.
+  // On a topic that keeps events (Topic::keep): how many of the newest kept events the new subscriber receives; all by
+  // default.
   std::size_t replay_max = static_cast<std::size_t>(-1);
 };
 

@@ -15,13 +15,13 @@
 // unwanted events are not copied.
 //
 // Order:     handlers in the publisher's thread are called by priority, each before the next one; so are Tasks, after
-//            them. What one thread publishes reaches each subscription in that order, and an executor runs the handler
-//            of a subscription for one event at a time.
-// Inside:    a handler may publish, subscribe and end subscriptions, its own included. Who subscribes meanwhile does
-//            not get the event that is under way; whose subscription ends meanwhile is not called any more.
-// Kept:      a topic may keep its last events for those who subscribe later: keep(). A handler that gives a Task gets
-//            none of them, for nobody waits: they count as dropped.
-// Errors:    an exception or an error of a handler, or of a filter, ends only that call: it is counted, and told to
+//            them. The events of one thread reach each subscription in the order of publishing, and an executor runs
+//            the handler of a subscription for one event at a time.
+// Inside:    a handler may publish, subscribe and end subscriptions, its own included. A subscription that is added
+//            during a publish() does not get that event; a subscription that ends during it is not called any more.
+// Kept:      a topic may keep its last events for later subscribers: keep(). A handler that returns a Task receives
+//            none of them, because no publisher waits for it; for that subscription they count as dropped.
+// Errors:    an exception or an error of a handler, or of a filter, ends only that call: it is counted and passed to
 //            BusOptions::on_failure. Copying an event for an executor may fail in the same way.
 // Ownership: a Topic is a small value, copied freely. The event belongs to the publisher: handlers keep copies.
 // Lifetime:  the Bus must outlive every use of its topics.
@@ -30,10 +30,10 @@
 // Cost:      publish() to one handler is about fifty instructions with it, each further one less than twenty, and
 //            inside a handler a few more: no look-up, no lock, no allocation, and nothing written that another thread
 //            writes. The first event that a thread publishes takes 32 KB, and each depth of handlers that publish 64
-//            bytes. To an executor: a copy, two locks and a post; no allocation but those of the copy. A topic that
-//            keeps events takes a lock for each, copies it, and lets one publisher at a time do so. publish_and_wait()
-//            takes its frames and a few words from the pool. subscribe() copies the list of subscribers. Who publishes
-//            meanwhile may be the one to free the old list.
+//            bytes. Delivery to an executor takes a copy of the event, two locks and a post; only the copy may
+//            allocate. A topic that keeps events takes a lock for each, copies it, and lets one publisher at a time do
+//            so. publish_and_wait() takes its frames and a few words from the pool. subscribe() copies the list of
+//            subscribers. A concurrent publisher may be the thread that frees the old list.
 
 #pragma once
 
@@ -80,18 +80,17 @@ class Topic {
   }
 
   void publish(const E& event) const noexcept { core_->publish(std::addressof(event)); }
-  // One event after the other, all to those who are subscribed now.
+  // Publishes the events one after the other to the current subscribers.
   void publish_all(std::span<const E> events) const noexcept { core_->publish_all(events.data(), events.size()); }
-  // Does what publish() does, then runs the Tasks of handlers one after the other, then waits until every executor has
-  // handled this event or dropped it. When handlers have executors, it must be awaited on a loop.
-  // Errors: none; a handler's error is not passed on. Cancel: Cancelled or DeadlineExceeded; the running Task is
-  // stopped, Tasks that have not begun are not run, and events that wait for an executor are handled there
-  // nevertheless.
+  // Calls handlers as publish() does, then runs the Tasks of handlers one after the other, and then waits until every
+  // executor has handled the event or dropped it. When handlers have executors, it must be awaited on a loop. Errors:
+  // none; a handler's error is not passed on. Cancel: Cancelled or DeadlineExceeded; the running Task is stopped, Tasks
+  // that have not begun are not run, and events that wait for an executor are handled there nevertheless.
   Task<Delivery> publish_and_wait(E event) const { return wait(*core_, std::move(event)); }
 
   // Keeps the last events (one makes a sticky topic): a new subscriber gets these first, oldest first, in subscribe()
-  // or on its executor, and then later events, each exactly once. Call it once, before anybody subscribes; else it is a
-  // Bug (base/bug.h).
+  // or on its executor, and then later events, each exactly once. Call it once, before the first subscription;
+  // otherwise it is a Bug (base/bug.h).
   void keep(std::size_t last = 1) const {
     static_assert(std::is_copy_constructible_v<E>, "an event that is kept must be copyable");
     core_->keep(last);

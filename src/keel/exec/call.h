@@ -7,18 +7,17 @@
 //
 // To get the result, or to be able to cancel the work, use submit() (exec/submitted.h).
 //
-// Result:    that it was taken, not that it has run: an executor that is stopped with a deadline discards what it does
-//            not reach then, and what the callable holds is let go.
+// Result:    success means that the job was accepted, not that it has run: an executor that is stopped with a deadline
+//            discards the jobs that have not begun by then, and destroys their callables.
 // Errors:    ResourceExhausted when the executor rejects (Executor::offer): its queue is full, or it has been stopped.
-//            Unsupported from execute_after() when it has no clock (InlineExecutor). A callable that throws has nobody
-//            to tell: what it threw is a line of the log and counted (observe/unhandled.h), and the executor continues.
-//            submit() passes the exception to its caller. std::bad_alloc, from here, when there is no memory for the
-//            job.
+//            Unsupported from execute_after() when it has no clock (InlineExecutor). An exception of a callable has no
+//            receiver: it is logged and counted (observe/unhandled.h), and the executor continues. With submit(), the
+//            caller receives it. execute() itself throws std::bad_alloc when there is no memory for the job.
 // Ownership: the callable is moved into the job and destroyed on the thread that has run it. Everything it refers to
 //            must outlive that.
 // Threads:   any.
-// Cost:      a callable of at most 48 bytes costs no allocation once as many jobs have been on their way together
-//            (exec/job_memory.h); up to 112 bytes likewise, with a larger block.
+// Cost:      no heap allocation in steady state for callables of at most 112 bytes: their blocks are reused
+//            (exec/job_memory.h). A callable of at most 48 bytes takes the smaller of two sizes of blocks.
 
 #pragma once
 

@@ -9,8 +9,8 @@
 // Lifetime: executor and wheel outlive it. Its destructor discards jobs that are not due (Executor::discards), on the
 //           thread that ends it, and takes no more; a job that does not ask runs there.
 // Threads:  send() on any; everything else on the executor's.
-// Cost:     a block of job memory (exec/job_memory.h) and a timer for each. Those that are sent while the executor has
-//           not looked are brought by one posted job.
+// Cost:     a block of job memory (exec/job_memory.h) and a timer for each. Jobs that are sent before the executor has
+//           looked at the queue share one posted job.
 
 #pragma once
 

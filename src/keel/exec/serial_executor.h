@@ -10,16 +10,16 @@
 // A delayed job waits for its due time in the executor below and is then posted here.
 //
 // Errors:   offer(), and with it execute() and submit(), rejects when `queue_max` jobs wait; offer_after(), and with it
-//           execute_after() and submit_after(), when as many wait for their time, or the executor below refuses. post()
-//           never rejects.
+//           execute_after() and submit_after(), rejects when `queue_max` jobs wait for their time, or when the
+//           underlying executor rejects. post() never rejects.
 // Threads:  post(), offer(), offer_after() and queued() on any; jobs run on the threads of the executor below.
 // Lifetime: the executor below outlives it. Its destructor discards jobs that are not due (Executor::discards) and
 //           waits until everything else that was posted has run, so it does not end inside one of its own jobs
-//           (checked). When the executor below is stopped, that discards what is not due there: still one job at a
-//           time.
+//           (checked). When the underlying executor is stopped, it discards this executor's delayed jobs; jobs that run
+//           still run one at a time.
 // Cost:     a short lock to post and one to run; one job below for each burst; no allocation. A delayed job takes a
-//           block of job memory (exec/job_memory.h) beside what it costs below, where it keeps its place until its time
-//           comes even when it was discarded here.
+//           block of job memory (exec/job_memory.h) besides its cost in the underlying executor, which keeps an entry
+//           for it until its time even if it was discarded here.
 
 #pragma once
 

@@ -19,8 +19,8 @@
 //            thread of the executor that it was submitted to runs what has not begun itself, inside the call, instead
 //            of waiting for another one, a delayed job when its time has come: work that is divided on one pool does
 //            not stall it.
-// Cost:      no allocation once as many jobs have been on their way together, when callable and value together take no
-//            more than 72 bytes; see call_bench.cc.
+// Cost:      no heap allocation in steady state when callable and value together take no more than 72 bytes, because
+//            blocks are reused; see call_bench.cc.
 
 #pragma once
 
@@ -59,7 +59,8 @@ class BasicSubmission : public Job {
   bool listen(Listener& listener) noexcept;
   // The listener will not be notified. False: it was notified already, or is being notified at this moment.
   bool forget(Listener& listener) noexcept;
-  // On a thread of its executor: runs the job here if it has not begun and is due. True: it has run here.
+  // If called on a thread of the job's executor, runs the job here when it is due and has not begun. True: it has run
+  // here.
   bool help() noexcept;
   // The time before which help() does not run it here; never() when this thread must not run it at all.
   Instant helps_at() const noexcept;
@@ -319,8 +320,8 @@ auto submit_after(Executor& executor, Duration delay, F&& callable) {
   return handle;
 }
 
-// Moves from each of `callables`, a range of one type. All or none: when the executor rejects them, every handle is
-// done.
+// Moves from each of `callables`, a range of one type. All jobs or none are accepted; when the executor rejects them,
+// every handle is complete with the error.
 template <class E, class Callables, class... How>
   requires std::is_base_of_v<Executor, E>
 auto submit_all(E& executor, Callables&& callables, How... how) {

@@ -20,9 +20,9 @@
 // On its threads the pool is the current Executor. A thread without work polls for at most about 20 us, less when
 // polling found nothing before, and then sleeps until it is woken: an idle pool uses no processor time.
 //
-// Errors:   `queue_max` bounds what offer(), try_post() and everything that uses them let in; a full queue is dealt
-//           with as `when_full` says, by try_post() always by rejecting. post() never rejects (it brings a task home)
-//           and is not bounded.
+// Errors:   `queue_max` bounds the jobs that offer(), try_post() and their callers add. When the queue is full, offer()
+//           does what `when_full` says, and try_post() rejects. post() never rejects and is not bounded, because it
+//           brings tasks back to their executor.
 // Threads:  post(), offer(), try_post(), drain() and the getters on any; construction and stop() on one. Threads come
 //           from the constructing thread's Host.
 // Lifetime: outlives every task that is on it, and every call. A Job must not move until it runs.
@@ -93,15 +93,14 @@ class ThreadPool final : public Executor {
   // False: `job` will not run: `queue_max` jobs wait already and `when_full` rejects, or the pool has been stopped.
   bool offer(Job& job) noexcept override { return offer(job, Priority::Normal); }
   bool offer(Job& job, Priority priority) noexcept;
-  // Queues all of them or none. More than `queue_max` in one call are always rejected, unless the caller runs them.
+  // Queues all of the jobs or none. More than `queue_max` in one call are always rejected, unless the caller runs them.
   bool offer_all(Job& first, Job& last, std::size_t count) noexcept override {
     return offer_all(first, last, count, Priority::Normal);
   }
   bool offer_all(Job& first, Job& last, std::size_t count, Priority priority) noexcept;
-  // As offer(), but rejects when the queue is full, whatever `when_full` says: for callers that must neither wait nor
-  // run the job.
+  // Queues like offer(), but always rejects when the queue is full: for callers that must neither wait nor run the job.
   bool try_post(Job& job, Priority priority = Priority::Normal) noexcept;
-  // False: False when `queue_max` delayed jobs wait already, the pool has been stopped, or there is no memory, or no
+  // False when `queue_max` delayed jobs wait already, the pool has been stopped, or there is no memory, or no
   // thread for the clock.
   bool offer_after(Job& job, Duration delay) noexcept override;
   bool has_clock() const noexcept override { return true; }

@@ -18,7 +18,7 @@ bool has_scope(const in6_addr& address) noexcept {
   return IN6_IS_ADDR_LINKLOCAL(&address) || IN6_IS_ADDR_MC_LINKLOCAL(&address);
 }
 
-// The number of an interface, given by number or name; 0: there is none.
+// The index of an interface that is given by number or name; 0: there is no such interface.
 std::uint32_t scope_of(std::string_view text) noexcept {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

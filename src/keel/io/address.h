@@ -26,7 +26,7 @@ namespace keel {
 class Address {
  public:
   Address() = default;
-  // InvalidArgument names what is wrong.
+  // InvalidArgument: the message names the wrong part.
   static Result<Address> parse(std::string_view text);
   static Result<Address> ip(std::string_view host, std::uint16_t port);
   static Address from_system(const sockaddr* address, socklen_t size) noexcept;

@@ -21,7 +21,7 @@ constexpr unsigned sends_max = 64;
 constexpr std::size_t segments_max = 64;
 constexpr std::size_t segments_bytes_max = 65'000;
 
-// How much of the rest of the next datagram leaves as one message.
+// The number of bytes that the next message takes of the unsent rest.
 std::size_t message_bytes(const SendDatagrams& op, const OutgoingDatagram& next, std::size_t offset) noexcept {
   const std::size_t left = next.bytes.size() - offset;
   if (next.segment_bytes == 0) return left;

@@ -9,7 +9,7 @@
 //   const int error = send_datagrams(op, calls);            // EAGAIN: there is no room; poll(2) says when
 //   op.result = result_of(op, error);
 //
-// Errors:   as errno values; those of system_datagram as Engine::open_datagram has them.
+// Errors:   errno values; system_datagram has the errors of Engine::open_datagram.
 // Lifetime: the datagrams that a batch shows are valid until its next read().
 // Threads:  any; a batch and an operation on one at a time.
 // Cost:     one system call for up to 16 that have come, and for up to 64 to send. A batch has 1 MiB of addresses, of

@@ -78,8 +78,7 @@ enum class EngineKind : std::uint8_t { Auto, Uring, Epoll };
 // The engine that Auto stands for here, and why.
 struct EngineChoice {
   EngineKind kind;  // Uring or Epoll.
-  // One line for the log, "io_uring passed its probe (kernel 6.18)" or the reason why not. "io_uring passed its probe
-  // (kernel 6.18)" or why not.
+  // A line for the log: "io_uring passed its probe (kernel 6.18)", or why it did not.
   std::string reason;
 };
 

@@ -214,7 +214,7 @@ class EpollEngine final : public SystemEngine {
     at.in = &op;
     if (op.kind == Kind::Accept) at.shared = static_cast<Accept&>(op).shared;
     if (!at.registered) {
-      // Registration also reports what is already there.
+      // Registration also reports a descriptor that is ready already.
       if (const int error = add(op.fd, at)) complete_later(op, -error);
     } else if (at.readable) {
       make_ready(op);

@@ -20,7 +20,7 @@
 // Lifetime:  the file and the buffers must live until the operation completes.
 // Threads:   the worker it was made on.
 // Cancel:    an operation that has not begun does not take place; one that has begun is waited for and ends as if
-//            nothing had cancelled. So a task on a disk that hangs cannot be ended before the disk answers.
+//            nothing had cancelled. While a disk hangs, a task that waits for it therefore cannot be ended.
 // Cost:      io_uring: no system call of its own, but one for an open; a page that is in memory is copied immediately,
 //            everything else is waited for by threads of the kernel. epoll: two context switches, four threads at most
 //            per worker. No heap in steady state but for a path.
@@ -58,7 +58,7 @@ class File {
     Read,       // An existing file, only for reading.
     Write,      // An existing file, for reading and writing.
     Create,     // For reading and writing; created if it is missing.
-    Replace,    // The same, and truncated to zero bytes.
+    Replace,    // As Create, and truncated to zero bytes.
     CreateNew,  // A new file; AlreadyExists if it exists.
   };
   class Open;

@@ -101,7 +101,7 @@ struct Receive : Op {
 };
 
 // Datagrams as they arrive at a socket of Engine::open_datagram. done() with `more`: one datagram of `result` bytes,
-// which may be 0; it is kept with hold() like other bytes. Without the flag: the end; a result < 0 says why
+// which may be 0; it is kept with hold() like other bytes. Without the flag, receiving has ended; a result < 0 says why
 // (-ECONNREFUSED: no socket received an earlier datagram). The socket can be used as before, and the operation may be
 // submitted again. After pause(), datagrams that were already read still arrive, at most datagrams_read_max; after
 // cancel() they are lost.
@@ -122,8 +122,8 @@ inline constexpr int datagrams_read_max = 16;
 struct OutgoingDatagram {
   std::string_view bytes = {};
   Address to = {};  // Empty: the address that the socket is connected to.
-  // If not 0, the bytes are sent as datagrams of this size, and the last one has the rest. The kernel divides them if
-  // it can (UDP_SEGMENT, udp(7)).
+  // If not 0, the bytes are sent as datagrams of this size; the last one may be shorter. The kernel divides them if it
+  // can (UDP_SEGMENT, udp(7)).
   std::uint32_t segment_bytes = 0;
 };
 
@@ -165,8 +165,8 @@ struct Accept : Op {
 // when it is more); after an error it is unknown how much the peer has received. At most 1 MiB of a large send is sent
 // in one iteration. The owner of one after whose completion it has nothing to do may set `unhurried` before each
 // submit(): done() may then come as late as the next completion of another operation, a timer or a wake-up, which saves
-// io_uring the system call that would only report this one. A peer that does not take the bytes immediately, and other
-// engines, make it a usual send.
+// io_uring the system call that would only report this one. When the peer does not take the bytes immediately, and on
+// other engines, it is an ordinary send.
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   std::uint32_t part_count = 0;  // In: at most 64.

@@ -59,8 +59,8 @@ class Runtime {
   // last result: false after `limit`.
   bool wait_until(FunctionRef<bool()> done, Duration limit);
   // Stops every loop and joins its thread. Descriptors that were closed on a loop are really closed, because the loop
-  // keeps running until nothing is left to do, for at least 2 ms and at most 0.1 s. Posted jobs that have not run by
-  // then are discarded. Idempotent. The loops exist until the Runtime is destroyed.
+  // keeps running until nothing is left to do, for at least 2 ms and at most 0.1 s. Posted jobs that have not run
+  // before that are discarded. Idempotent. The loops exist until the Runtime is destroyed.
   void stop() noexcept;
 
  private:

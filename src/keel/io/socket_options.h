@@ -9,7 +9,7 @@
 // listener or a socket for datagrams.
 //
 // Errors:  InvalidArgument for a value out of range, Unsupported for an option that the socket does not have, NotFound
-//          for an interface that is not there; what stands before it in the list is set already.
+//          for an interface that is not there; options that come before it in the list are set already.
 // Cost:    a system call per value, four for keep_alive, two for those of IP over IPv6, and two for all of them.
 // Source:  tcp(7), udp(7), ip(7), ipv6(7), socket(7).
 

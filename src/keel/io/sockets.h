@@ -62,9 +62,9 @@ class Sockets {
   // kernel. Empty if unknown: Unix sockets, and TCP if the kernel does not report it (tcp(7), TCP_INFO).
   virtual std::optional<std::uint64_t> acknowledged(int fd) noexcept = 0;
   // The number of sent bytes of a connection that this side's kernel still holds: bytes that were not transmitted, and
-  // bytes that the peer has not acknowledged. An end of the stream that is not acknowledged counts as one. Zero for a
-  // Unix socket, because sent bytes are at its peer immediately. Makes one system call, or two if the number is not
-  // zero; after the connection has failed the number is meaningless.
+  // bytes that the peer has not acknowledged. An unacknowledged FIN counts as one byte. Zero for a Unix socket, because
+  // sent bytes are at its peer immediately. Makes one system call, or two if the number is not zero; after the
+  // connection has failed the number is meaningless.
   virtual std::uint64_t unacknowledged(int fd) noexcept = 0;
   // How long ago the kernel received the last bytes of a connection, whether they were read or not, with the precision
   // of its tick (about 4 ms). Zero if unknown, as for acknowledged(), and in the simulation, where no bytes wait in a

@@ -146,7 +146,8 @@ StallWatch::StallWatch(Runtime& runtime, Duration bound, Function<void(const Sta
 StallWatch::~StallWatch() = default;
 
 void StallWatch::look_at_all(FunctionRef<void(const Stall&)> tell) {
-  const std::lock_guard lock(state_->mutex);  // The watching thread writes what it knows of a worker.
+  // The watching thread updates the workers' states under this lock.
+  const std::lock_guard lock(state_->mutex);
   for (const State::Worker& worker : state_->workers) {
     Where where;
     const Result<> asked = State::ask(worker, where);

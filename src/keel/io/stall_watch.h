@@ -33,7 +33,8 @@ struct Stall {
   bool is_over = false;         // The worker has continued; the other fields are empty.
   bool is_first = false;        // True for the first report of this iteration.
   std::string_view stack = {};  // Its functions, innermost first; or the reason why they are unknown.
-  flight::Activity doing = {};  // What the loop is doing (flight::Doing), if it has not suspended since; or empty.
+  // The activity that the loop has recorded (flight::Doing); empty if the task has been suspended since.
+  flight::Activity doing = {};
 };
 
 class StallWatch {
@@ -44,8 +45,7 @@ class StallWatch {
   StallWatch(const StallWatch&) = delete;
   StallWatch& operator=(const StallWatch&) = delete;
 
-  // Reports immediately where every worker is, including those that do not stall: `lasted` is zero for a waiting
-  // worker.
+  // Reports immediately what every worker is doing, whether it stalls or not: `lasted` is zero for a waiting worker.
   void look_at_all(FunctionRef<void(const Stall&)> tell);
 
  private:

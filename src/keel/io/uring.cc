@@ -269,8 +269,8 @@ void UringEngine::submit_other(Op& op) noexcept {
 void UringEngine::arm_send(Send& op) noexcept {
   io_uring_sqe* sqe = entry();
   const std::size_t left = op.part_count == 1 ? op.parts->iov_len : bytes_left(op.parts, op.part_count);
-  // The kernel sends a small one to its end by itself; for a large one it reports how far it has come, and we send the
-  // rest.
+  // The kernel completes a small send by itself; of a large one it reports how many bytes were sent, and the engine
+  // sends the rest.
   int flags = MSG_NOSIGNAL | (left <= whole_send_max ? MSG_WAITALL : 0);
   if (op.unhurried) {
     // Never waits in the kernel, which would keep wait() from returning for others.
@@ -282,7 +282,7 @@ void UringEngine::arm_send(Send& op) noexcept {
   } else if (op.parts->iov_len > ring_send_bytes_max) {
     io_uring_prep_send(sqe, op.fd, op.parts->iov_base, ring_send_bytes_max, flags | MSG_MORE);
   } else {
-    // Belongs to the entry: since Linux 5.5 the kernel has read it when it takes the entry.
+    // It must live until the entry is submitted: since Linux 5.5 the kernel reads it when it takes the entry.
     msghdr& message = messages_[sqe - ring_.sq.sqes];
     message = {};
     message.msg_iov = op.parts;

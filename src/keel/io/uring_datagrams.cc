@@ -20,7 +20,8 @@ static_assert(sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= told_by
 
 }  // namespace
 
-// Sends many in one system call; a single one leaves with the other operations of the iteration.
+// Several datagrams are sent with one system call of their own; a single one is submitted with the other operations of
+// the iteration.
 bool UringEngine::submit_datagrams(SendDatagrams& op) noexcept {
   op.sent = 0;
   op.offset = 0;
@@ -91,8 +92,8 @@ int UringEngine::datagrams_sent(SendDatagrams& op, int result) noexcept {
   return 1;
 }
 
-// Whether the kernel reads datagrams into its buffers. Otherwise we read them after they have arrived: those that may
-// be too large for a buffer, and those to be joined.
+// Whether the kernel reads datagrams into its buffers. Datagrams that may be too large for a buffer, or that have to be
+// joined, are read by the engine after their arrival.
 void UringEngine::choose_how(ReceiveDatagrams& op) noexcept {
   const bool polled = !reads_datagrams_ || op.join || op.bytes_max + told_bytes > buffers_.bytes();
   state_of(op).polled = polled;
@@ -104,7 +105,8 @@ void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
     arm_poll(op, POLLIN);
     return;
   }
-  // The sizes of a name and of control data; the rest is the buffer's. MSG_TRUNC: its whole length is reported.
+  // Only the sizes of a name and of control data; the rest of the buffer is for the payload. MSG_TRUNC: its whole
+  // length is reported.
   auto& message = op.message_room.make<msghdr>();
   message.msg_namelen = sizeof(sockaddr_storage);
   io_uring_sqe* sqe = entry();

@@ -16,7 +16,7 @@ namespace {
 // How much may wait during a pause before the receive is stopped: stopping and restarting it costs more than receiving
 // a message.
 constexpr unsigned waiting_max = 4;
-// A receive brings at least this much before it is restarted.
+// A multishot receive is restarted only after it has received at least this many bytes.
 constexpr std::uint32_t limit_bytes_min = 64 * 1024;
 // After this many arrivals in a row the kernel takes a break (MULTISHOT_MAX_RETRY), after which it does not notice that
 // a Unix socket has nothing left but its end (seen on Linux 6.18).
@@ -230,7 +230,7 @@ void UringEngine::keep_waiting(Receive& op, std::uint32_t buffer, std::uint32_t 
     buffers_.link(state.waiting_last, buffer);
   }
   state.waiting_last = buffer;
-  // Leaves the rest in the kernel, so that the peer is slowed down.
+  // Leaves further bytes in the kernel, so that the peer is slowed down.
   if (++state.waiting_count == waiting_max && op.armed) cancel_armed(op);
 }
 

@@ -55,7 +55,7 @@ constexpr Network6 special6[] = {
     {{0x3f, 0xff}, 20},              // Documentation (RFC 9637).
 };
 
-// Networks whose addresses stand for one of IPv4, and where in them it is.
+// Networks whose addresses contain an IPv4 address, and its position in them.
 struct Embedding {
   Network6 network;
   std::size_t at;

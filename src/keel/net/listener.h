@@ -40,7 +40,7 @@ class Listener {
 
   // The next connection.
   [[nodiscard]] Accept accept() noexcept;
-  // Takes no more connections from the system: those that wait there remain for others who listen on the same socket,
+  // Takes no more connections from the system: waiting ones remain for other processes that listen on the same socket,
   // or end with it. accept() still returns each that has been taken already, and then fails.
   void stop() noexcept;
   // The address on which it listens, with the port that the system chose for port 0.

@@ -107,7 +107,7 @@ bool is_intact(std::string_view header, std::size_t at) noexcept {
   return crc == (static_cast<std::uint32_t>(number_at(header, at)) << 16 | number_at(header, at + 2));
 }
 
-// Null: the TLVs from `at` on are well-formed.
+// Checks the TLVs from `at` on; null: they are well-formed.
 const char* wrong_with_tlvs(std::string_view header, std::size_t at) noexcept {
   while (at != header.size()) {
     if (header.size() - at < 3) return "a TLV of version 2 is truncated";
@@ -139,7 +139,7 @@ Address v2_client(int family, std::string_view addresses) noexcept {
 }
 
 ProxyHeader parse_v2(std::string_view received) noexcept {
-  constexpr std::size_t address_bytes[] = {0, 12, 36, 216};  // By family: unspecified, IPv4, IPv6, Unix.
+  constexpr std::size_t address_bytes[] = {0, 12, 36, 216};  // Indexed by family: unspecified, IPv4, IPv6, Unix.
   if (received.size() <= v2_begin.size()) return {};
   const std::uint8_t command = byte_at(received, 12);
   if (command >> 4 != 2) return refused("the binary header is not of version 2");

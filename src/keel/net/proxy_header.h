@@ -1,5 +1,5 @@
-// keel/net/proxy_header.h — the header of the PROXY protocol, versions 1 and 2: with these first bytes of a connection,
-// a proxy that forwards bytes says for which client it has connected.
+// keel/net/proxy_header.h — the header of the PROXY protocol, versions 1 and 2: a proxy that forwards connections sends
+// it as the first bytes of a connection, to name the client.
 //
 //   const ProxyHeader header = parse_proxy_header(received);
 //   if (header.state == ProxyHeader::State::Complete) received.remove_prefix(header.size);

@@ -95,7 +95,7 @@ struct Resolver::Question {
   }
   void come_back() noexcept;
 
-  State* state;  // Null: the resolver has ended.
+  State* state;  // Null after the resolver's end.
   Entry* entry;
   Executor& home;
   std::shared_ptr<const Lookup> lookup;
@@ -109,7 +109,7 @@ struct Resolver::State {
   State(Executor& p, const ResolverOptions& o, Lookup l)
       : pool(p), options(o), lookup(std::make_shared<const Lookup>(std::move(l))) {}
 
-  // The entry of `host`, now the one that was asked for last.
+  // Returns the entry of `host`, and marks it as the most recently used one.
   Entry& entry_of(std::string_view host) {
     std::unique_ptr<Entry>& entry = entries[std::string(host)];
     if (entry == nullptr) {

@@ -16,8 +16,9 @@
 //            InvalidArgument for what is not a name; ResourceExhausted when lookups_max are under way; Cancelled and
 //            DeadlineExceeded.
 // Ownership: the caller owns the result.
-// Lifetime:  outlives the tasks that wait (checked). A lookup that is in progress at its end continues and is
-//            forgotten; so the pool ends, and the loop has run what it posted, before the loop does.
+// Lifetime:  outlives the tasks that wait (checked). A lookup that is in progress when the resolver is destroyed
+//            continues, and its result is dropped: so the pool must be stopped, and the loop must have run the pool's
+//            jobs, before the loop is destroyed.
 // Threads:   the worker it was made on. The lookup function runs on the pool, several at a time.
 // Cancel:    the caller stops waiting; the lookup continues and its answer is remembered.
 // Cost:      an answer from memory: a hash and a copy. A new one: a job on the pool.
@@ -41,10 +42,11 @@ namespace keel {
 
 // How long results are remembered, and how many names are looked up at a time.
 struct ResolverOptions {
-  Duration lifetime = 60_s;          // How long a result is valid.
-  Duration negative_lifetime = 5_s;  // The same for "no such host"; how often a name server that fails is tried again.
+  Duration lifetime = 60_s;  // How long a result is valid.
+  // How long "no such host" is remembered, and how often a failing name server is tried again.
+  Duration negative_lifetime = 5_s;
   Duration stale_lifetime = 10_min;  // Maximum age of a remembered result that is used while no name server responds.
-  // How many names are remembered; above it the one that has not been asked for the longest is forgotten.
+  // The maximum number of remembered names; above it the least recently used one is forgotten.
   std::size_t names_max = 1024;
   std::size_t lookups_max = 64;  // How many lookups may run; above it resolve() fails.
 };

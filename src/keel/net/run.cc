@@ -142,7 +142,7 @@ struct Worker::Crew {
     Worker worker;
     std::optional<metrics::Counter> accepted;
   };
-  // An address at which all of them listen.
+  // An address at which all workers listen.
   struct Place {
     bool is_for(int worker, const Address& address, const io::ListenOptions& options) const noexcept {
       return asked == address && inherited == options.inherited && !has_listened[static_cast<std::size_t>(worker)];
@@ -168,7 +168,7 @@ struct Worker::Crew {
     }
   }
 
-  // These three are called on its own thread.
+  // The next three functions are called on the worker's thread.
   void begin(int index, FunctionRef<Task<>(Worker&)> task) noexcept {
     Member& member = members[static_cast<std::size_t>(index)];
     if (member.begin(task(member.worker), &Member::ended)) Member::ended(member);

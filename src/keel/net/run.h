@@ -3,7 +3,7 @@
 //   Task<> serve(Address at);
 //   int main() { return run(serve(*Address::parse("0.0.0.0:7000"))) ? 0 : 1; }
 //
-// The same on several workers, each with a loop on a thread of its own and nothing shared:
+// On several workers, each with a thread and a loop of its own, and without shared state:
 //
 //   Task<> serve(Worker& worker) {
 //     Listener listener = co_await worker.listen(*Address::parse("0.0.0.0:7000"));
@@ -50,7 +50,7 @@ Result<> run(Task<>&& main, io::EngineKind engine = io::EngineKind::Auto);
 
 // Workers, engine and shutdown of a program.
 struct RunOptions {
-  int workers = 1;  // How many threads, each with a loop; 0: one per core that this process may use.
+  int workers = 1;  // The number of threads, each with an event loop; 0: one per core that this process may use.
   io::EngineKind engine = io::EngineKind::Auto;
   bool pin = false;     // Pins worker i to the i-th allowed core.
   Duration drain = {};  // After a signal: how long tasks that watch stopping() have until they are stopped.

@@ -78,7 +78,7 @@ struct Stream::State final : Transport {
       kept->left -= bytes;
     }
   }
-  // Moves the remaining bytes, and the ones that have just arrived after them, into `kept`.
+  // Moves the unread bytes, and the newly arrived ones after them, into `kept`.
   void gather() noexcept {
     if (holds() && !has_fresh) {
       const Chunk rest = left();
@@ -100,7 +100,7 @@ struct Stream::State final : Transport {
     drop_held();
     kept.reset();
   }
-  // The held bytes were read or gathered: receives further ones.
+  // Called when the held bytes were read or copied: continues to receive.
   void receive_on() noexcept { is_receiving() ? resume() : receive(); }
   void free_if_quiet() noexcept {
     if (is_receiving()) return;
@@ -108,8 +108,8 @@ struct Stream::State final : Transport {
     delete this;
   }
 
-  bool has_fresh = false;  // Whether the held bytes are new, and earlier ones are left in `kept`.
-  bool ended = false;      // The receiving has ended; outcome() says how.
+  bool has_fresh = false;  // Whether the held bytes are newer than bytes that are still in `kept`.
+  bool ended = false;      // Receiving has ended; outcome() says how.
   bool orphaned = false;
   std::uint32_t left_in_held = 0;  // The number of the last held bytes that were not read yet.
   StreamInput* input = nullptr;
@@ -370,7 +370,7 @@ bool Stream::ReadUntil::search() noexcept {
   return false;
 }
 
-// The end of the first delimiter in the new bytes; it may begin in earlier ones. 0: there is none.
+// The end of the first delimiter in the new bytes; it may begin in earlier ones. 0: there is no delimiter.
 std::size_t Stream::ReadUntil::end_in(Chunk fresh) const noexcept {
   const Chunk left = state_.left();
   for (std::size_t before = std::min(delimiter_.size() - 1, left.size()); before != 0; --before) {

@@ -22,15 +22,15 @@
 //            write where there is no memory, Cancelled and DeadlineExceeded when the task is stopped. A read that fails
 //            loses nothing: what had come is there for the next one.
 // Ownership: owns its descriptor; movable between operations. Destroying it closes: what was written is still sent. But
-//            where something has come that was not read, the connection is reset, and the peer may lose what is on its
+//            if received bytes were not read, the connection is reset, and the peer may lose bytes that are on their
 //            way to it (RFC 2525 §2.17), such as the response to an upload that was not read to its end. close_gently()
 //            prevents that.
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write or send_file it is
 //            unknown how much has been sent, so the stream is of no more use.
-// Cost:      receive copies nothing on io_uring, and on epoll nothing above 4 KiB; read_until copies only what is cut
-//            by the end of a chunk; no heap in steady state. An idle stream has no buffer: 104 bytes; a write has a
-//            block of the pool while it is under way.
+// Cost:      receive copies nothing on io_uring, and on epoll nothing above 4 KiB; read_until copies only bytes that
+//            span two chunks; no heap in steady state. An idle stream has no buffer: 104 bytes; a write has a block of
+//            the pool while it is under way.
 
 #pragma once
 
@@ -80,10 +80,10 @@ class Stream {
   // Connects to the first of several addresses that responds: IPv4 and IPv6 alternate, and after 250 ms without a
   // response the next address is tried as well (RFC 8305). An error names every address that was tried.
   static Task<Stream> connect(std::vector<Address> addresses, io::ConnectOptions options = {});
-  // The same for the addresses of `host` that the resolver returns.
+  // Connects to one of the addresses that the resolver returns for `host`.
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port,
                               io::ConnectOptions options = {});
-  // The same, restricted to the addresses that `guard` allows (net/address_guard.h). PermissionDenied: it allows none.
+  // Connects only to addresses that `guard` allows (net/address_guard.h). PermissionDenied: it allows none.
   static Task<Stream> connect(Resolver& resolver, std::string host, std::uint16_t port, const AddressGuard& guard,
                               io::ConnectOptions options = {});
   // Takes over a connected descriptor of the current worker's engine, which does not block (O_NONBLOCK).
@@ -119,8 +119,8 @@ class Stream {
   // Sends all of `bytes`, which must live until then; the view itself need not. One write at a time.
   // Passed by value it would lie in the task's frame.
   [[nodiscard]] Write write(const std::string_view& bytes) noexcept;
-  // The same for several pieces in order, at most `parts_max`, with one system call where possible. The pieces must
-  // live until then, the span itself need not.
+  // Writes several pieces in order, at most `parts_max`, with one system call where possible. The pieces must live
+  // until then, the span itself need not.
   [[nodiscard]] WriteParts write(std::span<const std::string_view> parts);
   // Sends `bytes` bytes of `file` from `offset` on as a write would, but the kernel takes them from its page cache:
   // sendfile(2). The file must live until then. OutOfRange when the file is too short, or is truncated during the call:
@@ -132,7 +132,7 @@ class Stream {
   // Waits until written bytes leave immediately. Without a layer they always do; with a layer they do after the
   // handshake, whose failure is the error. It counts as a write: one at a time.
   [[nodiscard]] Establish establish() noexcept;
-  // The layer over it (net/transport.h); null when there is none. Lives as long as the stream.
+  // The layer over the stream (net/transport.h), such as TLS; null: none. Lives as long as the stream.
   const TransportLayer* layer() const noexcept;
   // From now until the next read, bytes that arrive while no task reads are noticed: for connections that are kept for
   // later use. Call it between reads, after everything that had arrived was read. Whatever arrives then is kept for the
@@ -140,7 +140,7 @@ class Stream {
   void watch();
   // After watch(): whether unread bytes, the end or a failure of the connection have arrived.
   bool has_input() const noexcept;
-  // The same, including what the kernel has received and the loop has not seen yet: for use in a long iteration. A
+  // Like has_input(), but also asks the kernel for input that the loop has not seen yet: for use in a long iteration. A
   // system call.
   bool has_unseen_input() const noexcept;
   // Tells the peer that nothing more will come; reading continues. Call it between writes.
@@ -273,7 +273,7 @@ class StreamOutput : public Leaf {
  protected:
   explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
   bool send(iovec* parts, std::size_t count);   // True: complete, `result_` has the outcome.
-  bool begin(iovec* parts, std::size_t count);  // The same; without parts it waits for the handshake.
+  bool begin(iovec* parts, std::size_t count);  // Writes the parts; without parts it waits for the handshake.
   // Before it begins: 1, if it is unhurried. Another field would enlarge each task that writes.
   std::int32_t result_ = 0;
   Stream::State& state_;

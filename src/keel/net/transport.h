@@ -34,11 +34,12 @@
 //            over a layer.
 // Ownership: owns its descriptor, and its layer, from open() until close() or detach(). Bytes are borrowed from the
 //            engine: during `arrived`, or from hold() until release().
-// Lifetime: must not move, and must live, while is_receiving() or a send is pending; close() comes after them, and
+// Lifetime:  must not move, and must live, while is_receiving() or a send is pending; close() comes after them, and
 //            before the end.
 // Threads:   the engine's.
 // Cancel:    after cancel_receive() `arrived` is called once more, from a later dispatch.
-// Cost:      72 bytes. Plain: the engine's call and one branch that is not taken; no call and no copy of its own.
+// Cost:      72 bytes. Without a layer: the engine's call, after one branch that is not taken; no further call and no
+//            copy.
 
 #pragma once
 
@@ -75,8 +76,8 @@ class Transport : protected io::Receive {
 
   // Takes over `endpoint`. A closed or detached transport may be opened again.
   void open(const Endpoint& endpoint) noexcept;
-  // Gives the endpoint away, to be opened by another transport; allowed while nothing is received, sent or held. A
-  // layer takes along everything that it has not delivered.
+  // Releases the endpoint, so that another transport can open it; allowed while no operation is pending and no bytes
+  // are held. A layer takes along everything that it has not delivered.
   Endpoint detach() noexcept;
   // Closes the descriptor; allowed while nothing is received, sent or held. Sent bytes are still delivered to the peer.
   void close() noexcept;
@@ -116,7 +117,7 @@ class Transport : protected io::Receive {
   // Sends all of send.parts in order, at most 64, or fails; sets send.fd. True: it is complete already, send.result is
   // valid and its done() is not called. With a layer, send.sent also counts only bytes that have left.
   bool send(io::Send& send) noexcept;
-  // Sends a part of a file; counts as a send.
+  // Sends a part of a file; it counts as a pending send.
   bool send(io::SendFile& send) noexcept;
   // A number that changes whenever the kernel has accepted more bytes of a pending send, or of what the layer sends
   // before it. Use it to detect a peer that does not read.
@@ -135,7 +136,7 @@ class Transport : protected io::Receive {
   // Ends both directions: a pending send ends with -EPIPE, the receiving with the bytes that have arrived and then 0.
   void shutdown() noexcept;
 
-  // How many bytes on the wire the peer has acknowledged; see io::Engine::acknowledged.
+  // The number of bytes on the wire that the peer has acknowledged; see io::Engine::acknowledged.
   std::optional<std::uint64_t> acknowledged() noexcept { return engine().acknowledged(fd); }
   // How many bytes on the wire this side's kernel still holds for the peer; see io::Engine::unacknowledged.
   std::uint64_t unacknowledged() noexcept { return engine().unacknowledged(fd); }

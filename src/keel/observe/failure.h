@@ -2,9 +2,9 @@
 //
 //   log::Failure(error).log(log, "request failed", log::field("path", path));
 //
-// Errors of the environment and bugs are logged at level error. The line names the place of the call instead of the one
-// that logs, and contains everything that the Error records: the statement, the places through which it went, the
-// stack. An error that the application has made itself is logged at the level of its code.
+// Errors of the environment and bugs are logged at level error. The line names the place of the failed call instead of
+// the place that logs, and contains everything that the Error records: the statement, the places that passed the error
+// on, the stack. An error that the application has made itself is logged at the level of its code.
 //
 // Lifetime: the Error outlives this.
 // Threads:  any.

@@ -34,7 +34,7 @@ struct Entry {
   std::string_view verb;
   std::string_view object;  // Empty: there was none.
   unsigned outcome = 0;
-  std::uint64_t bytes = 0;  // Bytes of the result, such as those of a response.
+  std::uint64_t bytes = 0;  // The size of the result in bytes, for example of a response.
   Instant started;
   Duration took;
   log::TraceId trace;
@@ -77,7 +77,7 @@ class FlightRecorder {
   // call.
   void last(int count, FunctionRef<void(const flight::Entry&)> f) const noexcept;
 
-  // This thread's; null when it has none. Async-signal-safe.
+  // The flight recorder of this thread, or null. Async-signal-safe.
   static const FlightRecorder* current() noexcept;
   // All recorders, in no particular order. A recorder must not be destroyed during the call: call it while the workers
   // exist.
@@ -102,8 +102,8 @@ class FlightRecorder {
 
 namespace flight {
 
-// Describes what a piece of code is doing, for a signal handler that interrupts it: `how` returns the texts, which need
-// not live longer than that call.
+// Describes what a piece of code is doing, for a signal handler that interrupts it. `how` returns the texts, which must
+// be valid only until the handler has ended.
 class Doing {
  public:
   using Tell = Activity (*)(const void* subject);
@@ -113,7 +113,7 @@ class Doing {
   Doing& operator=(const Doing&) = delete;
 
   Activity tell() const { return tell_(subject_); }
-  // What this thread is doing; null when that was not set.
+  // The current activity of this thread; null if none was set.
   static const Doing* current() noexcept;
 
  private:

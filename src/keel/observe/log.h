@@ -110,7 +110,7 @@ class Message {
   }
   constexpr std::string_view view() const { return {text_, size_}; }
   constexpr std::source_location where() const { return where_; }
-  // The same message with another place: for code that logs an event of another place.
+  // The message with another place, for code that logs on behalf of its caller.
   constexpr Message at(std::source_location where) const {
     Message moved = *this;
     moved.where_ = where;
@@ -165,7 +165,7 @@ concept LoggedStruct =
     !is_field<T> && std::is_class_v<T> && !std::is_convertible_v<const T&, std::string_view> &&
     (std::is_aggregate_v<T> || keel::internal::HasFieldList<T> || keel::internal::HasFieldListOutside<T>);
 
-// Fields on their way into a record or a Logger, as log_layout.h says.
+// Encodes fields for a record or a Logger, in the layout of log_layout.h.
 struct Encoded {
   void add(std::string_view name, Kind kind, std::uint64_t word);
   void add(std::string_view name, std::string_view text);
@@ -255,7 +255,7 @@ class Logger {
   Logger(Logger&&) = default;
   Logger& operator=(Logger&&) = default;
 
-  // A Logger whose lines carry `fields` as well. Copies them into a pooled block.
+  // Returns a Logger that adds `fields` to each of its lines. Copies them into a pooled block.
   template <class... T>
   Logger with(const Field<T>&... fields) const {
     Logger child(component_);
@@ -272,7 +272,7 @@ class Logger {
     return child;
   }
 
-  // The same, with structs among the fields.
+  // The overload for arguments that contain structs.
   template <class... F>
     requires(!(internal::is_field<F> && ...))
   Logger with(const F&... fields) const {

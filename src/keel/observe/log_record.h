@@ -33,7 +33,7 @@ struct FieldView {
   double number = 0;
   std::string_view text;       // The memory is readable up to the next multiple of eight.
   Code code = Code::Internal;  // Error
-  int errno_value = 0;         // Error: 0 when it has none
+  int errno_value = 0;         // the errno of an Error, or 0
 };
 
 // A log record in its ring.
@@ -48,7 +48,7 @@ class Record {
   const std::source_location& where() const noexcept { return header_.where; }
   TraceId trace() const noexcept;
   int field_count() const noexcept { return header_.fields; }
-  // The bytes that it takes in its ring: at least those of its texts.
+  // The size of the record in its ring, which includes its texts.
   std::uint32_t bytes() const noexcept { return header_.bytes; }
 
   // Calls f(const FieldView&) in the order of the fields; those of Logger::with come first.

@@ -124,7 +124,8 @@ void RingBody::add_dropped(Counts& to) const noexcept {
 }
 
 std::uint64_t RingBody::share(Level level) const noexcept {
-  static constexpr std::uint64_t kept_free[] = {4, 8};  // One part in this many is kept free for higher ranks.
+  // This fraction of the ring (one part in this many) is kept free for each higher rank.
+  static constexpr std::uint64_t kept_free[] = {4, 8};
   const int rank = rank_of(level);
   return rank == 2 ? capacity_ : capacity_ - capacity_ / kept_free[rank];
 }
@@ -139,7 +140,7 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
   const std::uint64_t contiguous = capacity_ - (next_ & mask_);
   const std::uint64_t need = bytes <= contiguous ? bytes : contiguous + bytes;
   std::uint64_t tail = tail_.load(std::memory_order_acquire);
-  // The unused end of a lap counts for no level: an empty ring accepts every record.
+  // The unused end of a lap counts against no level: an empty ring accepts every record.
   while (next_ + need - tail > capacity_ || next_ + bytes - tail > share_of_level) {
     bool again = false;
     if (overflow_ == Overflow::DropOldest) {

@@ -103,7 +103,7 @@ class RingBody {
   }
   void count_drop(Level level) noexcept { dropped_[static_cast<std::size_t>(level)].add(); }
 
-  // Read by both, written by neither.
+  // Constant, and read by both threads.
   char* data_ = nullptr;
   std::uint64_t capacity_ = 0;
   std::uint64_t mask_ = 0;

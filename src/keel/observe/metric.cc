@@ -160,7 +160,7 @@ struct Registry::State {
     if (!same_labels) refuse(name, "it is registered already, with other label names or in another order");
     return found;
   }
-  // Null: the usual form.
+  // Null: the default buckets.
   const internal::HistogramForm* form(std::uint32_t every, const Bounds& bounds) {
     if (every == 1 && bounds.is_log_linear()) return nullptr;
     const auto found =

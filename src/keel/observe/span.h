@@ -62,7 +62,7 @@ class StageClock {
 
 struct Span {
   log::TraceId trace;
-  StageClock* stages = nullptr;  // Null: it is not measured.
+  StageClock* stages = nullptr;  // Null: this request is not measured.
 };
 
 namespace internal {
@@ -87,8 +87,8 @@ class ScopedSpan {
   const Span* before_;
 };
 
-// Adds the time until it is destroyed to a stage of the current span. Use one at a time: time within two counts twice.
-// Do not use it around a suspension during which other tasks run for the same span.
+// Adds the time until it is destroyed to a stage of the current span. Use one at a time: time within two nested timers
+// would count twice. Do not use it around a suspension during which other tasks run for the same span.
 class StageTimer {
  public:
 #ifdef KEEL_BARE

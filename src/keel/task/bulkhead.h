@@ -10,8 +10,8 @@
 // of their arrival.
 //
 // Result:   that of the call, as it is.
-// Errors:   ResourceExhausted when as many as waiting_max wait, or when no place became free within wait_max; then
-//           nothing was called. Cancelled, or DeadlineExceeded by the deadline of the awaiting task.
+// Errors:   ResourceExhausted when waiting_max calls wait already, or when no place became free within wait_max; the
+//           function was then not called. Cancelled, or DeadlineExceeded by the deadline of the awaiting task.
 // Lifetime: outlives its runs, places and the tasks that wait (checked). A closure without a name is copied, and
 //           captures references and plain values; another one has a name, and outlives the run.
 // Threads:  one loop.

@@ -12,10 +12,11 @@
 // Errors:   send(): Cancelled once the channel is closed, also for waiting senders; the value stays with the sender.
 // Threads:  one loop.
 // Lifetime: outlives the tasks that wait (checked); values that were not received are destroyed with the channel.
-// Cancel:   Cancelled or DeadlineExceeded. A send that ends so has not sent, and its value is untouched. A receive
-//           that ends so has received nothing: what it was given and had not continued with is the next to be received
-//           again. So of any(a.receive(), b.receive()) one yields a value and the other leaves its own where it was.
-//           What a sender has been relieved of is sent: of any(a.send(x), b.send(y)) both may be.
+// Cancel:   Cancelled or DeadlineExceeded. A send that ends so has not sent, and its value is untouched. A cancelled
+//           receive has received no value: a value that it was given but had not continued with is again the next one
+//           to be received. Therefore any(a.receive(), b.receive()) takes a value from one channel only. A value that a
+//           send has handed over counts as sent, even if the send is then cancelled: in any(a.send(x), b.send(y)) both
+//           may be sent.
 // Cost:     room for `capacity` values is allocated once, O(1) per value; more room only when so many values come back
 //           from receivers that were stopped that they do not fit.
 
@@ -110,7 +111,7 @@ class Channel {
   // Waits for room. `value` must live until then, as a named object or a temporary in the awaiting expression does. It
   // is moved from when it is sent: after an error it is unchanged and may be sent again.
   Send send(T&& value) noexcept { return Send(*this, value); }
-  // The same with a copy.
+  // Sends a copy.
   SendCopy send(const T& value) { return SendCopy(*this, value); }
   // False: no room now, or closed; `value` is untouched.
   bool try_send(T&& value) noexcept { return !closed_ && put(value); }
@@ -130,7 +131,7 @@ class Channel {
     receivers_.wake_all();
   }
   bool is_closed() const noexcept { return closed_; }
-  // Values inside: at most `capacity`, and the ones that were returned.
+  // The number of stored values: at most `capacity`, plus values that cancelled receives returned.
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return capacity_; }
 

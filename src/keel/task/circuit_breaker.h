@@ -9,7 +9,7 @@
 //
 // run() calls the function and awaits the task or operation that it returns. A failure is an error for which
 // options.fails returns true. Cancelled and ResourceExhausted do not count: the caller stopped, or one of our own
-// limits was reached. Every other error counts as a success, like a result. For code that judges outcomes itself:
+// limits was reached. Every other error counts as a success. For code that judges outcomes itself:
 //
 //   std::optional<CircuitBreaker::Call> call = breaker.admit(now);
 //   if (!call) return fail(Code::Unavailable, "the circuit is open");
@@ -113,7 +113,7 @@ class CircuitBreaker {
  private:
   static constexpr std::int64_t slices = 10;
   struct Slice {
-    std::int64_t number = -1;  // The tenth of the window that this slot counts.
+    std::int64_t number = -1;  // The number of the tenth of a window that this slot counts; -1: none.
     std::uint32_t calls = 0;
     std::uint32_t failures = 0;
   };

@@ -22,7 +22,7 @@ void CompletionCore::on_done(Listener& listener) noexcept {
 }
 
 void CompletionCore::cancel_submission(Leaf& leaf) noexcept {
-  // A running one is waited for; the others notify this listener immediately.
+  // A running job is waited for; in all other states this listener is notified immediately.
   static_cast<CompletionCore&>(leaf).submission_->cancel();
 }
 

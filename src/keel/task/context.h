@@ -62,16 +62,16 @@ class Context : public Link {  // The stop request, deadline and span of a task,
       is_away(place);
   }
 
-  // For Start: records the coroutine that plain code starts in it, by an address of its code, for reports of waiting
-  // tasks.
+  // For Start: records which coroutine plain code starts in this context, by an address in its code; reports of waiting
+  // tasks show it.
   void set_code(const void* code) noexcept { code_ = code; }
   void note_waiting() noexcept {
     if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
   }
-  // Records that a task here holds something that it has begun (a transaction), identified by a number from 1 to
-  // numbers_max that the caller chooses; the latest one counts. Tasks that such a task awaits, also through
-  // with_timeout, all or any, hold it together with it, and what they begin is held by the task that awaits them. Tasks
-  // of a Scope hold only what they begin themselves.
+  // Records that a task in this context holds something, such as a transaction, by a number from 1 to numbers_max that
+  // the caller chooses; a later call replaces it. Tasks that such a task awaits, also through with_timeout, all or any,
+  // hold it together with it, and what they begin is held by the task that awaits them. Tasks of a Scope hold only what
+  // they begin themselves.
   static constexpr std::uint32_t numbers_max = 0xfffffffe;
   void note_held(std::uint32_t number) noexcept { held_ = number; }
   bool holds(std::uint32_t number) const noexcept;

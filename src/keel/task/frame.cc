@@ -73,7 +73,7 @@ void Trampoline::drain(State& s) noexcept {
   s.draining = before;
 }
 
-// The thread stays the same during this call even when the coroutine does not: it suspends and continues elsewhere.
+// This call stays on its thread, even if the coroutine suspends in it and continues on another thread.
 bool Frame::start(Trampoline::State& s) noexcept {
   Frame* before = std::exchange(s.current, this);
   handle().resume();

@@ -9,8 +9,9 @@
 // error finishes its parent without resuming it and the error is passed upward. A frame is never destroyed from inside
 // itself: its owner does that afterwards.
 //
-// A parent has a home, the executor on which it awaits. A child that ends elsewhere posts its Job there. A serial
-// executor runs it only when the parent has suspended; on a pool, the two synchronize with one atomic exchange.
+// A parent has a home, the executor on which it awaits. A child that ends on another executor posts its Job to the
+// parent's executor. A serial executor runs it only when the parent has suspended; on a pool, the two synchronize with
+// one atomic exchange.
 //
 // Coroutines may change threads, so thread-local state is touched only in functions that are not inlined.
 
@@ -49,7 +50,7 @@ class Trampoline {
   [[gnu::noinline]] static Frame* current() noexcept;
   // Runs the task that `leaf` woke, now or in the next iteration of the trampoline below us. False: it must be posted.
   [[gnu::noinline]] static bool queue(Leaf& leaf) noexcept;
-  // The same, from a posted job.
+  // Continues the frame from a posted job.
   [[gnu::noinline]] static void arrive(Leaf& leaf) noexcept;
 
  private:
@@ -109,7 +110,7 @@ class Frame : public Job {
   bool has_error() const noexcept { return outcome_ == Outcome::Failed; }
   Error& error() noexcept { return error_; }
   Context& context() const noexcept { return *context_; }
-  // An address inside the coroutine's own function, which identifies it (base/stack.h). Not valid at its final
+  // An address inside the coroutine's own function, which identifies it (base/stack.h). Must not be called at the final
   // suspension.
   const void* code() const noexcept { return *static_cast<void* const*>(handle().address()); }
   // The frame that awaits it; null: plain code.
@@ -136,12 +137,12 @@ class Frame : public Job {
   void set_waiting(void* await) noexcept { await_ = await; }
   void* waiting() const noexcept { return await_; }
 
-  // At the final suspension.
+  // Called at the final suspension of the coroutine.
   [[gnu::noinline]] void end() noexcept;
   // Ends a suspended frame that will not be resumed; its scopes are stopped and joined before the error is passed
   // upward.
   [[gnu::noinline]] void fail(Error&& error) noexcept;
-  // Called by the trampoline's loop when its leaf is complete.
+  // The trampoline calls it when the awaited leaf is complete.
   [[gnu::noinline]] void resume() noexcept;
 
   // Outcomes of the body.

@@ -11,12 +11,12 @@
 // Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed;
 //          when it was stopped, why.
 // Dropped: the values that the other tasks of any(), or the successful ones of a failed all(), have yielded by then.
-//          Results that they were still waiting for stay: a Channel keeps what it gave to one that had not continued
-//          yet, a Semaphore its permit. A bug (base/bug.h) among the errors that are dropped is a line of the log and
-//          counted (observe/unhandled.h).
-// Cancel:  everything in it is stopped and waited for.
+//          Results that those tasks were still waiting for are not lost: a Channel keeps the value, and a Semaphore the
+//          permit, that it gave to a task that had not continued yet. A bug (base/bug.h) among the errors that are
+//          dropped is a line of the log and counted (observe/unhandled.h).
+// Cancel:  all tasks of the group are stopped and waited for.
 // Threads: the loop where the awaiting task began.
-// Cost:    no frame beside those of the tasks.
+// Cost:    no coroutine frame besides those of the tasks.
 
 #pragma once
 

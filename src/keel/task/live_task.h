@@ -1,5 +1,5 @@
-// keel/task/live_task.h — the tasks that live on an executor, as a tree: where each is, what it waits for, Since when
-// it waits.
+// keel/task/live_task.h — the tasks of an executor as a tree: where each one is suspended, what it waits for, and since
+// when.
 //
 //   each_live_task(loop, [&](const LiveTask& task) { tasks.push_back(task); });           // on the loop
 //   for (const LiveTask& task : tasks) std::puts(to_string(task, now).c_str());           // anywhere
@@ -8,13 +8,15 @@
 //     talk (echo.cc:14): Stream::Receive for 3.202s
 //     read_exact (stream.cc:80) < talk (echo.cc:14): Stream::Receive for 0.004s, stopped
 //
-// Parents are listed above their children: those of a Scope, the branches of all() and any(), what with_timeout()
-// bounds. Tasks that plain code began (Start) are at the left margin; tasks and siblings are ordered by their
-// beginning. A task that awaits another is one line with it, innermost first: "query (pool.cc:80) < load (page.cc:12)".
-// Functions are named as base/stack.h can; the place is where the function begins, and needs debug information.
+// A parent is listed above its children: the tasks of a Scope, the branches of all() and any(), the task of
+// with_timeout(). Tasks that plain code started (Start) are at the left margin; the oldest is first, also among
+// siblings. A chain of tasks that await each other is one line, innermost first: "query (pool.cc:80) < load
+// (page.cc:12)". Functions are named as base/stack.h can; the place is where the function begins, and needs debug
+// information.
 //
 // A task that waits for no operation of its loop is running, or is away: on another executor, about to continue, or
-// ended with children that it still waits for. One that has not waited since plain code began it is not listed.
+// ended with children that it still waits for. A task that plain code started and that has not waited yet is not
+// listed.
 //
 // Threads:  each_live_task() on the executor's own: elsewhere post a Job that calls it.
 // Lifetime: a LiveTask may be copied and kept.
@@ -41,8 +43,9 @@ struct LiveTask {
 
   State state = State::Away;
   bool is_stopped = false;
-  int depth = 0;  // 0: begun by plain code.
-  // Its coroutines, innermost first, each by an address in its code; for a task that is Away, only the outermost.
+  int depth = 0;  // 0: plain code started it.
+  // The coroutines of the chain, innermost first, each as an address in its code; only the outermost for a task that is
+  // Away.
   const void* frames[frames_max] = {};
   int frame_count = 0;
   bool is_cut = false;                        // There were more coroutines.

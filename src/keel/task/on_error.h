@@ -10,9 +10,9 @@
 // an error that a client may cause and should see, at the place where its meaning is known. Nest two calls to handle
 // two codes; the inner one is checked first.
 //
-// Result:   that of what is awaited; `instead`, when that has failed with `code`; every other error as it is.
+// Result:   that of the awaited task or operation; if it fails with `code`, `instead`. All other errors are passed on.
 // Lifetime: awaited in the expression that makes it.
-// Cancel:   that of what is awaited.
+// Cancel:   as for the awaited task or operation.
 // Cost:     a frame from the thread's pool; nothing for a Result.
 
 #pragma once

@@ -11,8 +11,8 @@
 // only while the budget lasts, which grows with the calls; and only after a random wait, so that callers do not return
 // at the same time ("full jitter": uniform between zero and a bound that doubles).
 //
-// Result:   that of the last attempt, whose error it keeps as it is. Deadline: that of the awaiting task. If the wait
-//           would end after it, there is no further attempt and no wait.
+// Result:   that of the last attempt, whose error it keeps as it is.
+// Deadline: that of the awaiting task. If the wait would end after it, there is no further attempt and no wait.
 // Lifetime: outlives its runs. A closure without a name is copied, and captures references and plain values; another
 //           one has a name, and outlives the run.
 // Threads:  one loop.

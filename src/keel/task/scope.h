@@ -84,7 +84,8 @@ class Scope : private Context {  // The context of its tasks.
 
   // co_await scope.join(): waits for all children; yields the first error that has to be reported.
   [[nodiscard]] Join join() noexcept;
-  // Asks all children to end; join() waits for them. Later children of a stopped scope begin no operations either.
+  // Asks all children to end; join() waits for them. Children that are spawned after stop() begin no operations,
+  // either.
   void stop(Code reason = Code::Cancelled) noexcept { Context::stop(reason); }
   std::size_t running() const noexcept { return running_; }
 

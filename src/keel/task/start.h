@@ -14,7 +14,7 @@
 //
 // Ownership: intrusive; owns the task's frame from begin() to take(). Immovable.
 // Lifetime:  destroying one whose task still runs is a bug and aborts: stop() it and wait for done.
-// Threads:   one executor, a serial one (or none, when the task never leaves this thread).
+// Threads:   one serial executor; none is needed when the task never leaves this thread.
 // Cost:      one frame from the pool, no heap; task_bench has the figures.
 
 #pragma once
@@ -35,7 +35,7 @@ struct StartOptions {
   // the code that set it calls stop() to end the operation that waits. with_timeout does both.
   Instant deadline = Instant::never();
   StopSource* stop = nullptr;  // Stops the task together with others.
-  // The span of its work, which must outlive the task. Null: the span of its parent context.
+  // The span of its work, which must outlive the task. Null: the span of the parent context is used.
   const Span* span = nullptr;
 };
 

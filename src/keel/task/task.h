@@ -231,7 +231,7 @@ class LeafAwait {
       const bool before = self_.set_suspended(true);
       self_.set_waiting(this);
       if constexpr (requires { leaf_.suspended(); }) {
-        // True: it continues elsewhere, perhaps already, so nothing here may be accessed.
+        // True: the task continues on another thread, perhaps already, so its frame must not be accessed here.
         if (leaf_.suspended()) return true;
         self_.set_suspended(before);
         take();
@@ -364,8 +364,8 @@ class ThisTaskAwait {
 class PromiseCore;
 namespace internal {
 
-// A task whose value has a type that the awaiting code does not know: the code that made the task takes the value from
-// its promise.
+// A task whose value type the awaiting code does not know: the code that created the task takes the value from its
+// promise.
 class AnyTask {
  public:
   template <class T>

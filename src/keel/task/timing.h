@@ -1,6 +1,6 @@
 // keel/task/timing.h — waits for time, and limits the duration of operations.
 //
-// Times are counted from the call, however long its event-loop iteration has lasted by then.
+// Time is measured from the call itself, not from the start of the event-loop iteration.
 //
 // Threads: a loop's (timers belong to it).
 // Cost:    a look at the clock, some 20 ns, and a timer on the wheel; with_timeout adds no frame for a Task, and one
@@ -18,7 +18,7 @@
 
 namespace keel {
 
-// The operation of sleep_for().
+// The awaitable that sleep_for() returns.
 class [[nodiscard]] SleepFor : public Leaf, private Timer {
  public:
   using Value = void;
@@ -75,7 +75,7 @@ class [[nodiscard]] Timed : public TimeLimit {
     start_timer(deadline, child_);
     return false;
   }
-  // The same as a separate task, for functions that take one: scope.spawn(with_timeout(1_s, talk(peer))).
+  // As a Task, for functions that take one: scope.spawn(with_timeout(1_s, talk(peer))).
   operator Task<T>() && noexcept
     requires owns;
 

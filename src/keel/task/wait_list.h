@@ -67,7 +67,7 @@ class WaitList {
   // Continues the task: immediately if this is not called from a task, else as a job of its executor.
   static void wake(Waiting& waiting) noexcept { waiting.wake(); }
   bool wake_first() noexcept;
-  // Wakes the tasks that wait now, but not one that begins to wait during the call.
+  // Wakes the tasks that wait now, but no task that begins to wait during the call.
   void wake_all() noexcept;
 
  private:

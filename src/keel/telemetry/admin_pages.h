@@ -9,8 +9,8 @@
 //
 // No page may be cached: each response has Cache-Control: no-store.
 //
-// Threads:  add() and mount() on one, before the listener starts. Pages are made on its worker; one that waits, on a
-//           thread of its own.
+// Threads:  add() and mount() on one, before the listener starts. Pages are made on the worker of the admin listener; a
+//           page that blocks is made on a separate thread.
 // Lifetime: outlives the listener that serves the router. Objects that a page refers to outlive this, and exist when
 //           the first request comes.
 
@@ -46,7 +46,7 @@ class AdminPages {
 
   // A duplicate path is a bug.
   void add(AdminPage page);
-  // A page with a status and a content type of its own.
+  // A page that sets its own status and content type.
   void add(std::string path, Function<http::Response(http::Request& request)> page);
 
   // A listener for probes from outside has metrics and health only: the pages that are not below /admin/.

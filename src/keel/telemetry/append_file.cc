@@ -14,7 +14,7 @@
 namespace keel::telemetry {
 namespace {
 
-constexpr int links_max = 40;  // The same limit as in the kernel.
+constexpr int links_max = 40;  // The kernel has the same limit.
 
 Error refuse(const char* what) { return Error::text(Code::FailedPrecondition, what).from_environment(); }
 

@@ -35,7 +35,7 @@ struct LiveTasks::Answer {
   bool has_come = false;
   Instant at;  // The time on the worker's clock.
   std::size_t live = 0;
-  std::vector<LiveTask> tasks;  // Only the first ones, up to a limit.
+  std::vector<LiveTask> tasks;  // Only the first tasks are shown, up to a limit.
 };
 
 // Outlives a call that no longer waits for its result; until the result has arrived, the worker is not asked again.

@@ -46,7 +46,7 @@ class LiveTasks {
 
   void write_text(Buffer& out);
   void write_json(Buffer& out);
-  // One line for each worker, `tasks`, and one for each task, `task`.
+  // Logs a line `tasks` for each worker and a line `task` for each task.
   void log();
 
  private:
@@ -56,7 +56,7 @@ class LiveTasks {
 
   const bool have_threads_;
   std::mutex mutex_;
-  std::vector<std::unique_ptr<Question>> questions_;  // One for each worker.
+  std::vector<std::unique_ptr<Question>> questions_;  // One entry for each worker.
 };
 
 }  // namespace keel::telemetry

@@ -48,7 +48,7 @@ bool is_plain(std::string_view text) noexcept {
   return odd(scan::load64(end - 8)) == 0;
 }
 
-// The same for the text of a field, after which bytes up to the next multiple of eight may be read.
+// For the text of a field, after which the bytes up to the next multiple of eight may be read.
 bool is_plain_field(std::string_view text) noexcept {
   if (text.size() >= 8 || text.empty()) return is_plain(text);
   const std::uint64_t behind = ~std::uint64_t{0} << 8 * text.size();

@@ -47,7 +47,7 @@ bool ends_within_a_line(const std::string& path) {
 
 }  // namespace
 
-// A sink, the lines that wait for it, and counts of what happened to them.
+// A sink, the lines that wait for it, and the counts of written and lost lines.
 class LogWriter::Output {
  public:
   // Allocates its memory now, so that a batch and one more line can be formatted when memory is short.
@@ -146,8 +146,8 @@ class LogWriter::Output {
       return false;
     }
   }
-  // Called before the first line for another file, when at most the rest of a line waits. Returns the number of lines
-  // lost.
+  // Called before the first line for another file, when at most the unwritten end of a line waits. Returns the number
+  // of lines lost.
   std::uint64_t begin_file() {
     const std::uint64_t lost = waiting_lines();
     lost_ += lost;

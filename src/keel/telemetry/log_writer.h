@@ -8,12 +8,12 @@
 // of one thread are in order; lines of different threads may be some milliseconds out of order, and each has its time.
 //
 // Errors:   a sink that cannot write (full disk, broken or stuck pipe) never stops anything: its lines are lost and
-//           counted, it is tried again with the next lines, and a line that was half written is completed first, in
-//           the file that it began in: a file that ends within a line when it is opened gets a line feed first. A
-//           line on standard error says that it begins, a line of the log itself how many were lost once it is over.
-//           What is lost makes room in the rings, so nobody waits for a full disk, with log::Overflow::Block neither.
-//           A file that cannot be opened is an error of make(), set_sinks() and reopen(); so is a symbolic link of
-//           another user (append_file.h).
+//           counted, it is tried again with the next lines, and a line that was half written is completed first, in the
+//           file that it began in: a file that ends within a line when it is opened gets a line feed first. When lines
+//           begin to be lost, a line on standard error says so; when that is over, a line of the log says how many were
+//           lost. Lost lines free their space in the rings, so no thread waits for a full disk, not even with
+//           log::Overflow::Block. A file that cannot be opened is an error of make(), set_sinks() and reopen(); so is a
+//           symbolic link of another user (append_file.h).
 // Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
 // Lifetime: recording threads may outlive it; its destructor writes the remaining lines and stops.
 // Memory:   two batches a sink, held from the start: lines that fit are not lost when there is no more.
@@ -59,7 +59,7 @@ struct LogWriterOptions {
     Direct,      // The recording thread writes before it continues, under a lock: for tests and debugging.
     Manual,      // Only flush() writes: for simulations.
   };
-  std::vector<LogSink> sinks;  // None: JSON to standard error.
+  std::vector<LogSink> sinks;  // Empty: JSON to standard error.
   Mode mode = Mode::Background;
   // The longest time that a line may wait. A shorter time causes more wake-ups.
   Duration flush_interval = Duration::milliseconds(10);
@@ -77,7 +77,7 @@ class LogWriter {
   // Returns when everything recorded before the call was handed to the sinks, or counted as lost.
   void flush();
   // Lines that are recorded from now on go to `sinks`; lines that were recorded before go to the former ones. With an
-  // empty list: JSON to standard error. Errors: those of make(); then nothing has changed.
+  // empty list: JSON to standard error. Errors are those of make(); after an error the former sinks stay in use.
   Result<> set_sinks(std::vector<LogSink> sinks);
   // Opens every File again by its path (after a rename). If a file cannot be opened, its old descriptor is kept.
   Result<> reopen();

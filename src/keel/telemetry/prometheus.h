@@ -51,8 +51,9 @@ class Prometheus {
   std::mutex mutex_;
   metrics::Reading reading_;
   std::uint64_t prepared_version_ = ~std::uint64_t{0};
-  std::string texts_;              // "# HELP …", `name{label="value"} `, … one after the other, in the order of use.
-  std::vector<std::size_t> ends_;  // The end of each text.
+  // Constant parts of the output, "# HELP …" and `name{label="value"} `, in the order of use.
+  std::string texts_;
+  std::vector<std::size_t> ends_;  // The end of each text in `texts_`.
 };
 
 }  // namespace keel::telemetry

@@ -42,7 +42,7 @@ Result<Contexts> contexts_of(tls::ServerOptions options, const Settings& setting
   if (monitoring.probes.https) {
     KEEL_TRY(contexts[Certificates::Probes], tls::ServerContext::make(options));
   }
-  // With certificates of clients of its own.
+  // For a listener that has its own CA certificates for clients.
   const auto make = [&](Certificates::Listener of, tls::ServerOptions own, const std::string& roots,
                         const std::string& revoked, const char* section) -> Result<> {
     if (!roots.empty()) {

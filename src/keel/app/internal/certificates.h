@@ -39,13 +39,12 @@ class Certificates {
   enum Listener : std::uint8_t { Service, Admin, Probes, Messages };
   static constexpr std::size_t listeners = 4;
 
-  // Loads the files that `https` names; https must be enabled. No effect if they are already loaded. Errors: those of
-  // tls::ServerContext::make(), and nothing has changed.
+  // Loads the files that `https` names; https must be enabled. No effect if they are already loaded. After an error,
+  // which is one of tls::ServerContext::make(), nothing has changed.
   Result<> load(const HttpsSettings& https);
   // Loads the files again and logs the result; no effect before load().
   void reload();
-  // Call it after load(); for the listeners for operators and for messages, only if their settings ask
-  // for TLS.
+  // Call it after load(); the listeners for operators and for messages have one only if their settings ask for TLS.
   TransportLayers& layers(Listener of) noexcept { return *layers_[of]; }
   // The keys of the service's tickets for a successor: a secret. Empty: it gets none, because clients have
   // certificates, or there are no tickets.

@@ -18,7 +18,7 @@ namespace {
 
 std::string pool_key_of(std::string_view name) { return "network.pools." + std::string(name); }
 
-// Of one worker's part of a pool, for the page.
+// A row of /admin/message_pools: the state of a pool on one worker.
 struct PoolRow {
   int worker;
   messages::Pool::Stats stats;
@@ -41,7 +41,7 @@ const MessagePools::Entry* MessagePools::find(std::string_view name) const noexc
   return nullptr;
 }
 
-// What the configuration says wins; what it does not say stays the application's.
+// A key that is set in the configuration overrides the application's option.
 Result<> MessagePools::configure(Entry& entry) const {
   const auto& pools = registrar_.settings.network.pools;
   if (const auto found = pools.find(entry.name); found != pools.end()) {

@@ -1,7 +1,8 @@
 // keel/app/internal/message_pools.h — the pools of connections for messages of an App: a lazy module "messages NAME"
 // for each.
 //
-// Threads: add() and get() on any; warn_of_unknown() on the main thread, pages as telemetry/admin_pages.h says.
+// Threads: add() and get() on any thread; warn_of_unknown() on the main thread. The functions of pages run where
+//          telemetry/admin_pages.h says.
 
 #pragma once
 
@@ -31,12 +32,12 @@ class MessagePools {
   MessagePools(const MessagePools&) = delete;
   MessagePools& operator=(const MessagePools&) = delete;
 
-  // The module that makes the pool. A name that is used already is a bug. InvalidArgument: it has no endpoints, or one
-  // is none. Those of tls::ClientContext::make().
+  // The module that makes the pool. A name that is used already is a bug. InvalidArgument: there are no endpoints, or
+  // one of them is malformed. Other errors are those of tls::ClientContext::make().
   Result<std::string> add(std::string_view name, messages::PoolOptions&& options);
   // A pool whose module runs.
   messages::SharedPool& get(std::string_view name) const;
-  // Logs what network.pools says of pools that nobody asked for.
+  // Logs a warning for each section of network.pools whose pool the application does not use.
   void warn_of_unknown() const;
   // /admin/message_pools, where there is one.
   void add_pages(telemetry::AdminPages& pages);

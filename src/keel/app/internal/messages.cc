@@ -28,14 +28,14 @@ const log::Logger& messages_logger() {
   return log;
 }
 
-// Of one peer, for the page.
+// A row of /admin/messages: one peer.
 struct PeerRow {
   std::string address, identity;
   std::size_t queued_bytes, outstanding, handling;
   double silent_seconds;
 };
 
-// What a worker shows.
+// A row of /admin/messages: one worker.
 struct WorkerRow {
   int worker;
   std::size_t connections, sessions;
@@ -68,7 +68,7 @@ struct Messages::OnWorker {
   io::Loop& loop;
   std::vector<Listener> listeners;
   Address address;       // Where they listen.
-  bool is_first = true;  // Its listeners are not those of another worker.
+  bool is_first = true;  // False: another worker listens on the same sockets.
   std::optional<sessions::Server> sessions;
   std::optional<messages::Server> server;
   Event stopping;
@@ -151,7 +151,7 @@ Result<sessions::Registry*> Messages::serve(const sessions::Handlers& handlers, 
   return registry_.get();
 }
 
-// f(key, setting, option) for all of them.
+// Calls f(key, setting, option) for each option that the configuration can set.
 template <class F>
 void Messages::each_option(const MessagesSettings& from, Limits& to, F f) {
   each_message_server_option(from, to, f);
@@ -164,7 +164,7 @@ void Messages::each_option(const MessagesSettings& from, Limits& to, F f) {
   f("sessions.max_sessions", from.sessions.sessions_max, to.sessions_max);
 }
 
-// What the configuration says wins; what it does not say stays the application's.
+// A key that is set in the configuration overrides the application's option.
 void Messages::add_module() {
   if (!is_served_) return;
   const MessagesSettings& from = registrar_.settings.network.messages;
@@ -320,13 +320,13 @@ void Messages::stop() {
   io::Runtime& runtime = workers_.runtime();
   const bool ends = succession_.after_stop(is_kept_) == http::Listening::Ends;
   each([ends](OnWorker& worker) {
-    // From here on a client finds nobody, instead of a connection that is reset.
+    // From now on new connections are refused by the kernel, instead of being accepted and reset.
     for (const Listener& listener : worker.listeners) {
       if (ends && worker.is_first) worker.loop.engine().turn_away(listener.native_handle());
     }
     worker.stopping.set();
   });
-  // A handler that does not end although it was stopped is found out by the deadline of the App's stop.
+  // A handler that ignores the stop is reported when common.stop_timeout is over.
   runtime.wait_until(
       [this] { return std::ranges::all_of(on_workers_, [](const auto& worker) { return worker->has_ended.load(); }); },
       Duration::forever());

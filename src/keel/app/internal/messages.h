@@ -1,10 +1,10 @@
 // keel/app/internal/messages.h — the server of an App for messages and sessions: the module "messages".
 //
-// Each worker has listeners, a messages::Server and, where there are sessions, a sessions::Server of its own; the
-// registry of the sessions is one.
+// Each worker has its own listeners, messages::Server and, if there are sessions, sessions::Server; all of them share
+// one registry of sessions.
 //
-// Threads:  made, given its handlers and destroyed on the main thread; address() on any, pages as
-//           telemetry/admin_pages.h says.
+// Threads:  constructed, given its handlers and destroyed on the main thread; address() on any thread. The functions of
+//           pages run where telemetry/admin_pages.h says.
 // Lifetime: its handlers outlive the module.
 
 #pragma once
@@ -39,8 +39,8 @@ class Messages {
   Messages& operator=(const Messages&) = delete;
   ~Messages();
 
-  // What the settings say wins over `options`. Each once (checked). Errors: the address is none; those of the
-  // certificates.
+  // A key that is set in the configuration overrides `options`. Call each function at most once (checked).
+  // InvalidArgument: network.messages.address is malformed. Other errors are those of Certificates::load().
   Result<> serve(const messages::Handlers& handlers, messages::ServerOptions&& options);
   Result<sessions::Registry*> serve(const sessions::Handlers& handlers, sessions::ServerOptions&& options);
 
@@ -55,14 +55,14 @@ class Messages {
   Duration drain_timeout() const noexcept { return is_served_ ? limits_.drain : Duration(); }
 
   void add_module();
-  // What a successor may have.
+  // Adds the listening sockets that a successor process may take over.
   void share(std::vector<Succession::Shared>& servers);
   // /admin/messages and, with sessions, /admin/sessions.
   void add_pages(telemetry::AdminPages& pages);
 
  private:
   struct OnWorker;
-  // What the settings say, and a reload changes.
+  // The options that come from the configuration and that a reload can change.
   struct Limits {
     messages::PeerOptions peer;
     std::size_t connections_max = 0;  // Of all workers.
@@ -73,7 +73,8 @@ class Messages {
   };
   template <class F>
   static void each_option(const MessagesSettings& from, Limits& to, F f);
-  // With what has changed since the start. A reload that is rolled back so leaves nothing behind.
+  // The limits at the start, with the keys that have changed since then: a reload that is rolled back thus restores the
+  // old values.
   Limits limits_of(const MessagesSettings& now) const;
   void change(const MessagesSettings& now);
   std::size_t connections_max_of_worker() const noexcept;
@@ -106,9 +107,9 @@ class Messages {
   Limits limits_at_start_, limits_;
   bool is_served_ = false;
   bool is_kept_ = false;
-  mutable std::mutex mutex_;                           // Guards what follows.
-  Address address_;                                    // From serve() on.
-  std::vector<std::unique_ptr<OnWorker>> on_workers_;  // By worker, while the module runs.
+  mutable std::mutex mutex_;                           // Guards the members below.
+  Address address_;                                    // Set by serve().
+  std::vector<std::unique_ptr<OnWorker>> on_workers_;  // One for each worker, while the module runs.
   std::atomic<bool> has_failed_ = false;               // A worker accepts no connections any more.
   Health::Check check_;
   config::Applier applier_;

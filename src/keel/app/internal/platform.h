@@ -22,7 +22,7 @@ struct Platform {
   bool is_test = false;
   // Receives the lines of the log in a test. Empty: the lines go to the sinks of the settings.
   Function<void(std::string_view)> log = {};
-  // Makes the loops of a simulation, in which no other part has a thread either. Empty: the workers are threads.
+  // Creates the event loops of a simulation; then no part of the App starts a thread. Empty: the workers are threads.
   Function<std::unique_ptr<io::Runtime>()> loops = {};
   // In a simulation: runs blocking work of the database and the pools.
   Executor* executor = nullptr;

@@ -6,7 +6,7 @@
 // with its modules, its pages when there is an admin listener.
 //
 // Lifetime: everything in it outlives the systems.
-// Threads:  those of its members.
+// Threads:  each member documents its own.
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// keel/app/internal/rounds.h — calls a function once every worker has finished what it was running: after that, no
-// worker still reads something that it began to read earlier without an await since.
+// keel/app/internal/rounds.h — calls a function after every worker has reached its event loop once: by then, no worker
+// still uses a value that it read before the call, unless it kept the value across an await.
 //
 // Threads:  the main thread; the function is called on the last worker.
 // Lifetime: outlives the runtime.

@@ -33,7 +33,7 @@ Result<> Storage::open() {
 }
 
 void Storage::close() {
-  // On an executor nothing completes by itself.
+  // In a simulation, pending statements complete only while its loops run.
   if (registrar_.platform.is_simulated()) {
     workers_.runtime().wait_until([this] { return database_->is_idle(); }, registrar_.settings.common.stop_timeout);
   }

@@ -1,5 +1,5 @@
-// keel/app/internal/succession.h — the source and destination of an App's listening sockets: a service manager, the
-// process that ran before (the module "handover"), and the one that comes after.
+// keel/app/internal/succession.h — where an App's listening sockets come from and go to: a service manager or the
+// predecessor process (the module "handover") may pass them in, and a successor process may take them over.
 //
 // Threads: the main thread and the modules that listen, one after the other.
 
@@ -30,7 +30,7 @@ class Succession {
   // A server whose sockets a successor may have.
   struct Shared {
     const char* name;
-    Function<std::vector<int>()> duplicate;  // Of each socket a descriptor, which is the caller's.
+    Function<std::vector<int>()> duplicate;  // Returns a duplicated descriptor of each socket; the caller owns them.
     bool is_kept;
   };
 
@@ -49,7 +49,7 @@ class Succession {
   // predecessor are used as far as both configurations agree.
   Inherited find(std::string_view name, const Address& address) const;
   bool has_predecessor() const noexcept { return predecessor_.has_value(); }
-  // What happens to the sockets of a server that stops.
+  // Whether a stopping server closes its listening sockets, or leaves them to others.
   http::Listening after_stop(bool is_kept) const noexcept;
 
   // Called when everything serves: the predecessor ends.

@@ -43,7 +43,7 @@ struct App::Systems {
   // Tells the terminal that the application is ready, and where it listens and has its data.
   void print_ready();
 
-  const Settings& settings;  // Those at the start.
+  const Settings& settings;  // The settings that were in effect at the start.
   Lifecycle lifecycle;
   const internal::Registrar registrar;
   internal::StartReport start;

@@ -90,7 +90,7 @@ struct AppUnderTest::State {
   enum class Life : std::uint8_t { NotBegun, Up, Off };  // Off: the power has failed.
   struct Peer {
     Address address;
-    std::unique_ptr<http::Server> server;  // Null: the peer is down.
+    std::unique_ptr<http::Server> server;  // Null while the simulated server is down.
   };
 
   State(internal::Composition& made, TestAppOptions&& given);

@@ -36,11 +36,11 @@
 //
 // With `real_time` the same test runs on the system: threads, sockets of 127.0.0.1, a temporary file, and no faults.
 //
-// Errors:    a call that got no response has status 0 (test_client.h), as all have while the power is off. What is
-//            wrong with the test or with the start of the service is thrown, std::logic_error and std::runtime_error,
-//            with a sentence that says what to do; GoogleTest shows it and continues with the next test.
+// Errors:    a call that got no response has status 0 (test_client.h), as all have while the power is off. A mistake in
+//            the test throws std::logic_error, and a service that cannot start throws std::runtime_error; the message
+//            says what to do. GoogleTest shows it and continues with the next test.
 // Ownership: routers of peers outlive it; it outlives its clients and calls.
-// Threads:   the one that made it. One TestApp at a time in a process.
+// Threads:   the thread that constructed it. One TestApp at a time in a process.
 // Limits:    the health check of disk space does not run in the simulation, where functions of others run on worker 0:
 //            they must not wait there. Only clients of the App (App::client) find peers by name.
 // Cost:      for tests: some milliseconds to start, some 100 microseconds for a call.

@@ -17,7 +17,7 @@ using ChaCha20Output = std::span<std::uint32_t, chacha20_state_words * chacha20_
 
 struct ChaCha20Kernel {
   const char* name;
-  // Block j is the one whose counter (word 12 of the state) is j higher; its word i becomes out[16 * i + j].
+  // In block j the counter (word 12 of the state) is increased by j; word i of that block is stored in out[16 * i + j].
   void (*compute)(ChaCha20State state, ChaCha20Output out) noexcept;
   bool (*runs_here)() noexcept;
 };

@@ -312,7 +312,7 @@ class Checker {
     known_[maker].clock[maker] = 1;
     who_ = maker;
     subject_.begin();
-    ++known_[maker].clock[maker];  // The others do not know what it does from now on.
+    ++known_[maker].clock[maker];  // From now on, other threads do not see its writes until they synchronise with it.
     alive_ = bit(threads_) - 1;
     for (int thread = 0; thread < threads_; ++thread) {
       known_[index(thread)] = known_[maker];
@@ -460,7 +460,7 @@ class Checker {
     knowledge().newest[index(atomic)] = static_cast<std::uint16_t>(history(atomic).size());
     if (releases(order)) {
       released.join(knowledge());
-      ++knowledge().clock[index(who_)];  // Later steps were not released.
+      ++knowledge().clock[index(who_)];  // Writes of later steps are not part of the release.
     }
     history(atomic).push_back({value, released});
   }

@@ -18,8 +18,8 @@
 //
 // Memory: the writes to an atomic have one order, the order in which they ran. A load returns the newest write, or, up
 //         to `stale_loads` times in each thread, an older one that C++ permits: one whose successor the thread does not
-//         know. A thread knows the writes that it has read and made, and, by acquiring a released value, also through
-//         read-modify-writes, everything that the other thread knew ([intro.races], [atomics.order]). A
+//         know. A thread knows the writes that it has read or made. When it acquires a released value, also through
+//         read-modify-writes, it learns everything that the other thread knew ([intro.races], [atomics.order]). A
 //         read-modify-write uses the newest write. Plain data is in Watched: two accesses, at least one of which
 //         writes, are a failure unless happens-before orders them. The destruction of an atomic must also be ordered
 //         after its uses, and its use after destruction is a failure.

@@ -215,8 +215,8 @@ bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   return false;
 }
 
-// The parser takes a text without its closing quote for complete when the file ends with a line feed. So blanks and
-// line feeds at the end are left out; and the quote that is missing shows which text it is.
+// The parser takes a text without its closing quote for complete when the file ends with a line feed. Blanks and line
+// feeds at the end are left out, and the missing quote shows which text is meant.
 std::optional<ParseProblem> find_unclosed_quote(std::string_view text) {
   if (text.find_first_of("\"'") == text.npos) return std::nullopt;
   std::string trimmed(text.substr(0, text.find_last_not_of(" \t\r\n") + 1));

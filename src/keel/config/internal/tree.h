@@ -1,7 +1,7 @@
 // keel/config/internal/tree.h — YAML text as a small tree whose nodes know their line.
 //
 // Limits: one document, text up to 1 MiB, 32 levels, 20,000 nodes and 4 MiB of scalars after aliases were expanded.
-//         Rejected: a second document, keys that are not text, duplicate keys, tags, an alias inside its own anchor.
+// Rejected:a second document, keys that are not text, duplicate keys, tags, an alias inside its own anchor.
 //
 // Threads: values.
 // Cost:    start-up only.
@@ -19,7 +19,7 @@ struct Node {
 
   Kind kind = Kind::Null;
   bool quoted = false;         // A scalar in quotes, or a block scalar: text, never a number or a boolean.
-  int line = 0;                // Counted from 1: the line of its key inside a map, else of its own beginning.
+  int line = 0;                // The line of its key in a map, or else of the value itself, counted from 1.
   std::string key;             // The key of an element of a map.
   std::string text;            // The text of a scalar.
   std::vector<Node> children;  // The elements of a list or a map, in the order of the text.

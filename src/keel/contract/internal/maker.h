@@ -13,7 +13,7 @@
 
 namespace keel::contract::testing {
 
-// Makes schemas and values from the numbers that `next` gives, each below its argument.
+// Generates schemas and values from random numbers: next(n) returns one below n.
 template <class Next>
 class Maker {
  public:

@@ -21,7 +21,7 @@ bool is_list(Form form) noexcept;
 // The form of a list's elements; a form that is no list is returned as it is.
 Form element_of(Form form) noexcept;
 
-// Writes JSON, and remembers whether a text could not be what it should stand for.
+// Writes JSON from texts, and records whether a text could not be read as its type.
 class Texts {
  public:
   Texts() : out_(text_) {}

@@ -94,7 +94,7 @@ template <class Format>
   return at;
 }
 
-// The same, without a call for common values that have at least take_room bytes ahead.
+// Reads a value inline, without a call, if it has a common form and at least take_room bytes follow.
 constexpr std::size_t take_room = 9;
 template <class Format>
 [[gnu::always_inline]] inline const char* take(const char* at, const char* end, Form form, void* to) {
@@ -258,8 +258,8 @@ template <class Format>
   return false;
 }
 
-// The key of a member other than the expected one: returns its field, the number of fields when it has been skipped, or
-// one more when there is none.
+// Reads the key of a member that is not the expected one. Returns the index of its field; the number of fields if the
+// member was skipped; or one more at the end of the object.
 template <class Format>
 [[gnu::noinline]] std::size_t Access<Format>::take_other_key(In& in, const ReadTable<Format>& table,
                                                              std::string_view tag, bool& is_tagged, Violations& wrong) {

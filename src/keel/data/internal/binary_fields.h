@@ -217,7 +217,7 @@ class Access {
   static int depth_max(const In& in) noexcept { return in.depth_max_; }
   // Whether there was no problem so far.
   static void forget(In& in) noexcept { in.message_ = nullptr; }
-  // Call it when the value from `begin` to `behind` has been read.
+  // Call it after the value in [begin, behind) has been read.
   static void took(In& in, const char* begin, const char* behind) noexcept {
     in.value_ = begin;
     in.at_ = behind;

@@ -104,7 +104,7 @@ struct Cbor {
     const auto first = static_cast<std::uint8_t>(*at);
     const unsigned low = first & 31;
     if (first > 0x3A) return nullptr;
-    const std::uint64_t sign = -static_cast<std::uint64_t>(first >> 5);  // All bits one, or none.
+    const std::uint64_t sign = -static_cast<std::uint64_t>(first >> 5);  // A mask: all bits set, or all clear.
     if (low < 24) {
       number = low ^ sign;
       return at + 1;
@@ -140,7 +140,8 @@ struct Cbor {
   static constexpr char true_byte = '\xF5';
   static constexpr char null_byte = '\xF6';
   static constexpr char double_byte = '\xFB';
-  // The first byte of an empty one, and how many consecutive lengths or counts have a head of that single byte.
+  // The first byte of an empty value of this kind, and how many lengths or counts from 0 up have a head of a single
+  // byte.
   static constexpr unsigned text_byte = 0x60;
   static constexpr unsigned text_heads = 24;
   static constexpr unsigned array_byte = 0x80;

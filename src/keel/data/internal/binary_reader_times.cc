@@ -54,7 +54,7 @@ Timestamp Reader<Format>::seconds(const char* begin) {
          Duration::nanoseconds(static_cast<std::int64_t>(std::llround((real - floor) * 1e9)));
 }
 
-// For MessagePack; the head ends at `behind`.
+// Reads a timestamp of MessagePack, whose head ends at `behind`.
 template <class Format>
 Timestamp Reader<Format>::extension_time(std::uint64_t size, const char* behind) {
   if (size > static_cast<std::uint64_t>(end_ - behind)) {

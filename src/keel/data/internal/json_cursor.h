@@ -159,12 +159,13 @@ class Cursor {
       });
     }
   }
-  // Works on a copy, so that the other one stays in registers; null when the Reader has to do it.
+  // Works on a copy of the cursor, so that the original stays in registers; null: only the Reader can read this value.
   [[gnu::noinline]] static const char* take_apart(Cursor at, Form form, void* to) {
     return at.take(form, to) ? at.at_ : nullptr;
   }
 
-  // Skips the comma, if one is needed; false at the end, and when there is neither.
+  // Skips the comma before the next value, if there has to be one; false at the end of the container, and when neither
+  // a comma nor the end follows.
   [[gnu::always_inline]] bool separate(const char*& at, char closing) {
     if (at == end_) return false;
     if (*at == ',' && !is_first_) {

@@ -29,7 +29,7 @@
 
 namespace keel::json::internal {
 
-// What a type is in JSON.
+// The JSON type of a C++ type.
 
 template <class T>
 concept ReadsAndCollects = requires(Reader& in, T& value, Violations& wrong) { read_json(in, value, wrong); };
@@ -114,7 +114,8 @@ struct AlternativesOf<V<T...>> {
 template <class T>
 using Alternatives = typename AlternativesOf<T>::List;
 
-// The same message wherever a type has no form in JSON. For a class, Fields reports what is wrong.
+// The same message wherever a type has no form in JSON. A class is not judged here, because Fields reports what is
+// wrong with it.
 template <class T>
 consteval void require_form() {
   static_assert(!std::is_pointer_v<T> && !std::is_array_v<T> && !CharacterType<T> && !std::is_null_pointer_v<T>,
@@ -240,7 +241,8 @@ void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wr
 [[gnu::cold]] void wrong_element_count(Reader& in, std::size_t given, std::size_t count, Violations& wrong);
 [[gnu::cold]] void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong);
 [[gnu::cold]] void wrong_name(Reader& in, std::span<const std::string_view> names, Violations& wrong);
-// Reads the whole text: `read` of `value`, then nothing behind it. True when nothing is wrong.
+// Reads the whole text: calls `read` for `value`, and requires that nothing follows the value. True when nothing is
+// wrong.
 bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,
                Violations& wrong);
 

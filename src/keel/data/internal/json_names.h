@@ -13,7 +13,7 @@
 
 namespace keel::json::internal {
 
-// Writes "\"name\":" of all names one after the other; ends[i] is where that of name i ends.
+// Writes all names as "\"name\":", one after the other; ends[i] is the end of name i.
 constexpr void quote_names(const std::string_view* names, std::size_t count, Case to_case, char* to,
                            std::uint16_t* ends) {
   char* const begin = to;

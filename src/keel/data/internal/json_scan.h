@@ -161,7 +161,7 @@ inline constexpr auto powers_of_ten = [] {
   return count;
 }
 
-// Whether a number ends here: any other character might be the rest of it.
+// Whether a number ends at this character; any other one might continue the number.
 [[gnu::always_inline]] inline bool ends_value(const char* at, const char* end) noexcept {
   return at == end || *at == ',' || *at == '}' || *at == ']' || is_space(*at);
 }

@@ -1,4 +1,4 @@
-// What the reader and the writer of JSON share for the bytes of strings.
+// Functions on the bytes of strings that the reader and the writer of JSON share.
 
 #pragma once
 

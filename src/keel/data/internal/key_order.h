@@ -14,7 +14,7 @@ class KeyOrder {
  public:
   static constexpr std::size_t members_max = 64;
 
-  // For a table of at most members_max members. What is known about a table is kept per thread.
+  // For a table of at most members_max members. The observed order of a table's keys is kept per thread.
   KeyOrder(const void* table, std::size_t count) noexcept
       : known_(known + (reinterpret_cast<std::uintptr_t>(table) * 0x9E3779B97F4A7C15 >> (64 - room_bits))),
         count_(count) {
@@ -38,9 +38,9 @@ class KeyOrder {
     if (expected_ > count_) expected_ = before_;
   }
 
-  // For each member (at its number + 1) and for the begin (at 0): the next member, XORed with the one that follows in
-  // the table, so that the table's order is the first guess. Tables share this array: some overlap, and then guess
-  // wrongly.
+  // The member that last followed each member (at its index + 1), and that came first (at 0). The value is XORed with
+  // the successor in the table, so that zeros stand for the table's own order. Tables share this array: some overlap,
+  // and then guess wrongly.
   static constinit inline thread_local std::uint8_t known[(std::size_t{1} << room_bits) + members_max + 1] = {};
 
   std::uint8_t* known_;

@@ -122,7 +122,7 @@ void set_null(Held held, Presence presence, void* member) {
   });
 }
 struct Found {
-  const void* value;  // Null: there is no value.
+  const void* value;  // Null: the member has no value.
   bool is_absent;     // The member is left out.
 };
 Found value_in(Held held, Presence presence, const void* member) {
@@ -427,8 +427,8 @@ const char* length_keyword(std::string_view text, std::size_t most) noexcept {
 
 bool is_multiple(double number, double of) noexcept {
   if (std::fmod(number, of) == 0) return true;
-  // In binary, 0.3 is not a multiple of 0.1. The quotient of two shortest decimals counts as whole when it is within
-  // the rounding errors of both.
+  // In binary, 0.3 is not a multiple of 0.1. The quotient of two decimals counts as an integer if it differs from one
+  // by no more than their rounding errors.
   const double quotient = number / of;
   const double whole = std::round(quotient);
   if (!std::isfinite(quotient) || std::abs(quotient) > 1e15) return false;

@@ -26,8 +26,8 @@ namespace keel::json::internal {
 // Writes a member whose type is Other: key and value, or nothing when it is absent.
 using WriteMember = void (*)(Writer& out, std::string_view key, const void* member);
 
-// The type of a member, or of the value in an optional one. These types are read and written by code that is compiled
-// once.
+// The type of a member, or of the value in an optional one. Types of members that are read and written by shared code,
+// which is compiled once.
 enum class Held : std::uint8_t {
   Other,  // Read and written by its ReadField and WriteMember.
   Boolean,
@@ -119,7 +119,7 @@ struct ObjectMember {
   std::string_view name = {};  // The name without escapes, if the key has any.
 };
 
-// For at most 64 members; names are found as those of a struct are.
+// For at most 64 members; names are looked up as for a struct.
 struct ObjectTable {
   ReadTable names;
   const ObjectMember* members;
@@ -428,9 +428,9 @@ bool are_different(const std::vector<E>& list) noexcept {
   return true;
 }
 
-// Which alternative the next object is: the index in `values` of its member `name`, or the index in `names` of the
-// first name that it has as a member. The object stays unread. -1 when it is none of them, which has then been
-// reported.
+// Determines the alternative that the next object is. It returns the index in `values` of the value of its member
+// `name`; or, without `name`, the index in `names` of the first name that the object has as a member. The object stays
+// unread. -1: it is none of the alternatives, which has been reported.
 int choose_by_value(Reader& in, std::string_view name, std::span<const std::string_view> values, const char* expected,
                     Violations& wrong);
 // If `otherwise` is not -1, it is returned when the object has none of the names.

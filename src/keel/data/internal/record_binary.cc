@@ -130,7 +130,7 @@ struct Record::Forms::BinaryBuilder {
   const char* end = Access::end(in);
   const char* wrong = nullptr;  // The value that a Record cannot represent.
 
-  // False when a Record cannot represent a value; `block` then has the values before it.
+  // False: a Record cannot represent one of the values; `block` has the values before it.
   bool items(const char*& at, std::uint64_t count, bool is_record, Block*& block) {
     const char* const begin = at;
     const bool is_open = count == unknown_count;
@@ -143,10 +143,10 @@ struct Record::Forms::BinaryBuilder {
         continue;
       }
       const std::string_view key = name(at);
-      // A key that came in pieces is elsewhere in memory.
+      // A key that was encoded in pieces has been joined in another place of the memory.
       const char* const key_end = at != nullptr && key.data() + key.size() == at ? end : key.data() + key.size();
       if (at == nullptr) {
-        wrong = end;  // Not a value: the caller then reports the repeated key.
+        wrong = end;  // `end` cannot be the place of a value: it tells the caller to report a repeated key.
         return false;
       }
       Value* const to = block->values() + block->value_count();
@@ -306,8 +306,8 @@ struct Record::Forms::BinaryBuilder {
   }
 
   // Reads a record of few fields with short names in one pass. Containers and long texts are skipped at first, and are
-  // made when everything is known to be well-formed. False for any other record and for malformed bytes, with nothing
-  // changed: the caller then reads in two passes, which report what is wrong.
+  // made when everything is known to be well-formed. False for any other record and for malformed bytes, without any
+  // effect: the caller then reads in two passes, which report errors.
   bool take_flat(const char*& at, std::uint64_t count, Block*& block) {
     if (count == 0 || count > Block::linear_max || Access::depth(in) == Access::depth_max(in)) return false;
     const Arena::Mark mark = arena != nullptr ? arena->mark() : Arena::Mark();
@@ -438,7 +438,7 @@ struct Record::Forms::BinaryBuilder {
     to.set(Kind::Uuid, keel::Uuid(id));
   }
 
-  // Reads other values that consist of a head alone, and short bytes.
+  // Reads the remaining values that consist only of a head, and short byte strings.
   [[gnu::noinline]] const char* take_other(const char* at, Value& to) noexcept {
     Head head;
     const char* const behind = Format::take(at, end, head);
@@ -467,7 +467,7 @@ struct Record::Forms::BinaryBuilder {
         return nullptr;
     }
   }
-  // The same near the end of the bytes.
+  // Reads a value near the end of the bytes, where each read is checked.
   [[gnu::noinline]] const char* take_last(const char* at, Value& to) noexcept {
     if (at == end) return nullptr;
     const char* const behind = take_short_text(at, to);

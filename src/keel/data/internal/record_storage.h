@@ -39,7 +39,7 @@ struct alignas(8) Record::Block {                // Aligned like its values.
   static bool is_before(std::string_view a, std::string_view b) noexcept {
     return a.size() != b.size() ? a.size() < b.size() : std::memcmp(a.data(), b.data(), a.size()) < 0;
   }
-  // The same for names.
+  // The same order, for two Values that are names.
   static bool is_before(const Value& a, const Value& b) noexcept {
     if (a.bytes_[1] != b.bytes_[1]) return a.bytes_[1] < b.bytes_[1];
     if (a.bytes_[1] == Value::is_long) [[unlikely]]
@@ -81,8 +81,8 @@ struct alignas(8) Record::Block {                // Aligned like its values.
     const std::uint32_t* const at = lower_bound(wanted);
     return at != order() + size && name(*at) == wanted ? &values()[2 * std::size_t{*at} + 1] : nullptr;
   }
-  // Computes the sorted order, after fields have been appended without checks. Returns the first field that repeats the
-  // name of one before it; or size.
+  // Computes the sorted order, after fields have been appended without checks. Returns the index of the first field
+  // whose name an earlier field has as well, or `size`.
   std::size_t seal() noexcept {
     if (!is_record) return size;
     if (has_order()) sort();
@@ -137,7 +137,7 @@ struct Record::Storage {
     std::memcpy(value.bytes_ + 4, &size, sizeof size);
     std::memcpy(value.bytes_ + 8, &copied, sizeof copied);
   }
-  // The same for a text that is followed by readable bytes, up to `end`.
+  // For a text after which the bytes up to `end` may be read as well, which is faster.
   static void set_text(Value& value, Kind kind, const char* at, std::size_t size, const char* end, Arena* arena) {
     if (size > Value::short_max || static_cast<std::size_t>(end - at) < Value::short_max) [[unlikely]] {
       return set_text(value, kind, {at, size}, arena);

@@ -27,7 +27,7 @@ inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
   const char* at = raw.data();
   const char* const end = at + raw.size();
   if (*at == '-') *to++ = *at++;
-  long before = 0;  // Digits before the point, and significant ones after it.
+  long before = 0;  // Significant digits before the point; negative: zeros that follow it.
   long digits = 0;
   long significant = 0;  // Up to the last digit that is not 0.
   bool is_behind = false;

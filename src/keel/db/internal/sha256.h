@@ -1,5 +1,5 @@
-// keel/db/internal/sha256.h — a digest that identifies a text, because nobody can find another text with the same
-// digest (SHA-256, FIPS 180-4).
+// keel/db/internal/sha256.h — SHA-256 (FIPS 180-4): a digest that identifies a text, because another text with the same
+// digest cannot be found.
 //
 // For checksums that must withstand somebody who chooses the texts. It has no key: to protect a hash table use
 // siphash.h, and for passwords a function that is slow on purpose.

@@ -58,7 +58,7 @@ class Columns {
   bool operator==(const Columns& other) const noexcept;
 
  private:
-  // How a column is read: the usual types here, the others by decode() of types.h.
+  // How a column is read: common types are read here, all others by decode() of types.h.
   enum class Way : std::uint8_t { Text, Integer8, Integer4, Other };
   static Result<Columns> make(const RowDescription& description, bool is_described);
   static Way way_of(Oid type, Format format) noexcept;

@@ -8,8 +8,8 @@
 // Result:    write() completes when the row is in a buffer that is sent 64 KiB at a time, no faster than the server
 //            reads it, so that memory is bounded.
 // Errors:    of write(): the server's error if the server has ended the COPY; it names the line of the row, from 1
-//            ("COPY lines, line 3, column quantity"). InvalidArgument, with the line as well: a text contains a zero
-//            byte. After an error nothing is copied, whatever the body does.
+//            ("COPY lines, line 3, column quantity"). InvalidArgument, which names the line as well: a text contains a
+//            zero byte. After an error nothing is copied, whatever the body does.
 // Threads:   the loop of the COPY; one write at a time.
 // Lifetime:  valid while the body of copy_in() runs.
 // Cost:      no heap in steady state.

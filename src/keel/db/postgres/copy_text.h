@@ -1,4 +1,4 @@
-// keel/db/postgres/copy_text.h — a row as COPY … FROM STDIN takes it in its text format.
+// keel/db/postgres/copy_text.h — writes a row in the text format of COPY … FROM STDIN.
 //
 //   KEEL_TRY_VOID(append_copy_row(buffer, values));          // "1\tada\t\\N\n"
 //

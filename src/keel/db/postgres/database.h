@@ -27,22 +27,22 @@
 // until they end; hold_max does not apply to them. A connection that is `max_age` old is replaced once it is unused.
 //
 // Values:    types.h has the types. Named parameters ($sku) are sent as $1, $2, ….
-// Result,
-// ownership: those of db/session.h. Written::last_insert_id is the first column of the first row that an insert with
+// Result:    as in db/session.h. Written::last_insert_id is the first column of the first row that an insert with
 //            `returning` returns, if that column is an integer; else 0.
+// Ownership: as in db/session.h.
 // Errors:    those of db/session.h, by SQLSTATE as in error.h; ServerError (error.h) has the constraint and the detail.
 //            ResourceExhausted: no connection was free for `wait_max`, or `waiting_max` calls wait. Unavailable: no
 //            server can be reached now (the message says which, and why), or the connection was lost during a write:
 //            then it is unknown whether the write took effect, and the message says so. FailedPrecondition: the calling
-//            task does not run on a loop. Repeats:   a statement is sent again only if it had no effect: the server
-//            skipped it after one that failed, or no longer has it prepared (26000). A read whose response was lost
-//            with its connection is sent again once.
-// Cancel:    a waiting statement is removed from the queue. One that was sent is cancelled at the server, and the
-//            server's response is the result: a write either took effect, or fails with Cancelled and had no effect. A
-//            connection whose server does not respond within `cancel_grace` is closed. A transaction whose connection
-//            is lost between two statements ends with Unavailable and has no effect. Idle:      an idle connection is
-//            not probed. A server that ends closes it; a server that vanishes is detected by TCP keep-alive (four
-//            probes 5 s apart after 30 s of silence), and at the latest by `max_age`.
+//            task does not run on a loop.
+// Repeats:   a statement is sent again only if it had no effect: the server skipped it after one that failed, or no
+//            longer has it prepared (26000). A read whose response was lost with its connection is sent again once.
+// Cancel:    a waiting statement is removed from the queue. A statement that was sent is cancelled at the server, whose
+//            response decides: a write either took effect, or fails with Cancelled and had no effect. A connection
+//            whose server does not respond within `cancel_grace` is closed. A transaction whose connection is lost
+//            between two statements ends with Unavailable and has no effect.
+// Idle:      an idle connection is not probed. A server that ends closes it; a server that vanishes is detected by TCP
+//            keep-alive (four probes 5 s apart after 30 s of silence), and at the latest by `max_age`.
 // Lifetime:  outlives its tasks. Its connections live on loops: before the loops end, detach() each of them, or
 //            close(), and run the loops until is_detached() (an App does this).
 // Threads:   any that runs a loop; a transaction stays on its loop.

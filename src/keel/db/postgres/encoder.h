@@ -13,8 +13,8 @@
 // Errors:    InvalidArgument: a text that a zero byte ends on the wire (a name, SQL, a password) contains one; an
 //            argument is not of its parameter's type, named by the parameter's number (types.h). ResourceExhausted: the
 //            message would be longer than message_bytes_max. This is checked before a length is written: no length is
-//            ever truncated to its 32 bits. All are from_environment(). Bugs:      more values than types, or than
-//            65,535.
+//            ever truncated to its 32 bits. All are from_environment().
+// Bugs:      more values than types, or than 65,535.
 // Ownership: `out` outlives the encoder; the arguments are used during the call only.
 // Threads:   one.
 // Cost:      a copy of the arguments; no allocation but the growth of `out`.
@@ -61,11 +61,11 @@ class Encoder {
   Result<> sasl_initial_response(std::string_view mechanism, std::string_view response);
   Result<> sasl_response(std::string_view response);
 
-  // The extended protocol. An empty name is the unnamed statement, or the unnamed portal.
-  // `types` are those of the parameters. The server infers a type that is 0 or left out at the end.
+  // The extended protocol. An empty name is the unnamed statement, or the unnamed portal. `types`: the type of each
+  // parameter. The server infers a type that is 0 or left out at the end.
   Result<> parse(std::string_view statement, std::string_view sql, std::span<const Oid> types = {});
   // `types` are those of the statement's ParameterDescription, one for each value; a value that its parameter's type
-  // cannot hold is an error. `results` has a Format for each column, or one for all, or none, which means text.
+  // cannot hold is an error. `results` has a Format for each column, or one Format for all columns; empty means text.
   Result<> bind(std::string_view portal, std::string_view statement, std::span<const Value> values,
                 std::span<const Oid> types, std::span<const Format> results);
   Result<> describe_statement(std::string_view statement);

@@ -87,7 +87,7 @@ class DataRow {
   static Result<DataRow> read(std::string_view body);
 
   int columns() const noexcept { return columns_; }
-  // The next column. Protocol as well when there is none left.
+  // The next column. Protocol: it is malformed, or no column is left.
   Result<Cell> next();
   // After the last column: nothing may follow it.
   Result<> end() const;

@@ -392,7 +392,7 @@ Result<ConnectOptions> ConnectOptions::parse(std::string_view text, Environment 
   }
   if (const auto& value = value_of(values, Key::SslMode)) {
     KEEL_TRY(options.ssl_mode, read_ssl_mode(*value));
-    // Anybody gets a certificate from those authorities: only its name says whose it is.
+    // Those authorities issue certificates to everybody, so only the name in a certificate shows whose it is.
     if (is_system && options.ssl_mode != SslMode::VerifyFull) {
       return wrong_value(Key::SslMode, *value, "verify-full, which sslrootcert=system demands");
     }

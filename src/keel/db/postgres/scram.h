@@ -1,5 +1,5 @@
-// keel/db/postgres/scram.h — proving a password to a server without showing it, and that the server knows it as well:
-// SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677), the side of the client.
+// keel/db/postgres/scram.h — the client's side of SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802, RFC 7677): client and
+// server prove to each other that they know the password, without sending it.
 //
 //   const ScramOptions options{.password = password, .channel_binding = binding, .nonce = nonce};
 //   KEEL_TRY(Scram scram, Scram::begin(authentication, options));
@@ -17,12 +17,12 @@
 //            password; the server offers no PLUS and channel binding is required; no password. Protocol: a message that
 //            RFC 5802 does not allow, a nonce that does not extend the client's, an iteration count of 0 or above
 //            iterations_max. Unsupported: neither mechanism is offered; an extension is demanded; a password with
-//            characters whose normal form is not known here (below). Password:  normalised by SASLprep (RFC 4013):
-//            spaces of other scripts become a space, and characters that it maps to nothing are removed. A password
-//            that is not UTF-8, or has a character that SASLprep prohibits (an emoji is one), is used as its bytes, as
-//            PostgreSQL does. Letters, digits and signs that are their own normal form (NFKC) are used unchanged:
-//            ASCII, Latin, Greek, Cyrillic, Kana, Hangul and Han letters. Combining marks and compatibility characters
-//            (ligatures, full-width letters, Roman numerals) are Unsupported.
+//            characters whose normal form is not known here (below).
+// Password:  normalised by SASLprep (RFC 4013): spaces of other scripts become a space, and characters that it maps to
+//            nothing are removed. A password that is not UTF-8, or has a character that SASLprep prohibits (an emoji is
+//            one), is used as its bytes, as PostgreSQL does. Letters, digits and signs that are their own normal form
+//            (NFKC) are used unchanged: ASCII, Latin, Greek, Cyrillic, Kana, Hangul and Han letters. Combining marks
+//            and compatibility characters (ligatures, full-width letters, Roman numerals) are Unsupported.
 // Ownership: keeps what it needs; the password is wiped after challenge().
 // Threads:   one.
 // Cost:      begin(): some microseconds. challenge(): two hashes for each iteration, 1 to 2 ms for the server's default
@@ -47,7 +47,8 @@ struct ScramOptions {
   std::string_view password = {};
   // Only part of the messages: PostgreSQL ignores it and uses the user of the startup message.
   std::string_view user = {};
-  // The data of tls-server-end-point (RFC 5929): the hash of the server's certificate. Empty: the connection has none.
+  // The data of tls-server-end-point (RFC 5929): the hash of the server's certificate. Empty: the connection has no
+  // channel binding.
   std::string_view channel_binding = {};
   // Fail unless the proof is bound to the TLS connection.
   bool is_binding_required = false;

@@ -45,7 +45,7 @@ class Backup {
   Backup(const Backup&) = delete;
   Backup& operator=(const Backup&) = delete;
 
-  // Checks the part, which is complete and closed, before it gets its final name; its error becomes that of the last
+  // Called with the complete, closed copy before it is renamed; an error of this function becomes the error of the last
   // step.
   using Check = Result<> (*)(const std::string& part);
   void check_with(Check check) noexcept { check_ = check; }
@@ -53,7 +53,7 @@ class Backup {
   // True: the copy is complete. Must not be called again after that, or after an error.
   Result<bool> step();
 
-  // The number of pages of the snapshot, known after the first step; and how many of them have been copied.
+  // The number of pages of the snapshot, which is known after the first step, and the number of pages copied so far.
   std::int64_t pages() const noexcept { return pages_; }
   std::int64_t copied() const noexcept { return copied_; }
 

@@ -320,7 +320,7 @@ Result<> Connection::sync_wal() {
     case SQLITE_OK:
       break;
     case SQLITE_BUSY:      // A writing connection has done this.
-    case SQLITE_READONLY:  // Nothing will be written after it.
+    case SQLITE_READONLY:  // No bytes will be written to the WAL after it.
       return {};
     default:
       return error_of(handle_, begun);

@@ -68,7 +68,7 @@ class Connection {
   // that would change transactions, settings or files without Database's knowledge (begin, savepoint, pragma, attach,
   // vacuum, …).
   Result<Statement> prepare(std::string_view text);
-  // The same without that restriction: for Keel's own transaction control.
+  // Prepares any statement, including those that control transactions: for Keel's own use.
   Result<Statement> prepare_control(std::string_view text);
   StatementCache& statements() noexcept { return statements_; }
 

@@ -26,9 +26,10 @@
 // the WAL cannot be emptied meanwhile. It accepts only statements that read, and cannot be part of a transaction.
 // backup() copies 1 MiB at a time on the pool, also from one snapshot (backup.h).
 //
-// Result, errors, ownership, cancellation: those of db/session.h. The codes of single statements are those of
-//            sqlite/connection.h; besides, ResourceExhausted (queue or pool full, result too large), Unavailable
-//            (closing; after an I/O error or full disk: outcome unknown).
+// Result:    as in db/session.h, as is ownership.
+// Errors:    those of db/session.h. The codes of single statements are those of sqlite/connection.h; besides,
+//            ResourceExhausted (queue or pool full, result too large), Unavailable (closing; after an I/O error or full
+//            disk: outcome unknown).
 // Lifetime:  outlives its tasks. Loops that have read have stopped when it is destroyed.
 // Threads:   any thread; tasks on executors.
 // Cancel:    a write that waits is taken back and did not happen; one that has begun is completed first. A read on the

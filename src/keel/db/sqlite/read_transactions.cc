@@ -16,7 +16,7 @@ Result<std::uint64_t> ReadTransactions::begin(std::unique_ptr<Connection>& conne
   if (count() >= transactions_max) {
     return fail(Code::ResourceExhausted, "the limit of open read-only transactions is reached");
   }
-  // The first read takes the snapshot.
+  // The snapshot is taken by the first read.
   if (Result<> begun = connection->run_script("begin; select count(*) from sqlite_schema"); !begun) {
     end_on(*connection);
     return std::move(begun).error();

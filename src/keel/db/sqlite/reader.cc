@@ -64,7 +64,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
 
 Result<> Reader::begin_snapshot() {
   if (loop_ == nullptr) return {};
-  // Checked before the snapshot begins: everything acknowledged until now is in it.
+  // Read before the snapshot begins, so the snapshot contains every write acknowledged until now.
   const std::uint64_t committed = writer_.committed();
   if (open_) {
     if (seen_ == committed) [[likely]]

@@ -44,13 +44,14 @@ class Reader {
 
   Result<Outcome> read(Sql sql, std::span<const Value> values, Rows& rows);
 
-  // Lends the memory for rows, and takes it back.
+  // Provides memory for rows, and takes it back after use.
   Rows take_rows() noexcept { return std::move(spare_); }
   void give_rows(Rows&& rows) noexcept;
 
-  SingleWriterCounter reads;              // Reads completed here.
-  SingleWriterCounter budget_exceeded;    // Interrupted, or too many bytes.
-  SingleWriterCounter known_long;         // Not tried, because the statement was too long twice.
+  SingleWriterCounter reads;            // Reads completed here.
+  SingleWriterCounter budget_exceeded;  // Interrupted, or too many bytes.
+  // The read was not tried here, because this statement took too long twice before.
+  SingleWriterCounter known_long;
   SingleWriterCounter snapshots;          // Snapshots begun.
   SingleWriterCounter snapshots_renewed;  // How many of these because of a commit within an iteration.
 
@@ -73,7 +74,7 @@ class Reader {
   Statement commit_;
   Rows spare_;
   EndOfTurn end_of_turn_;
-  std::uint64_t seen_ = 0;  // The value of the writer's committed() before the snapshot began.
+  std::uint64_t seen_ = 0;  // committed() of the writer, read before the snapshot began.
   bool open_ = false;
   bool deferred_ = false;
 };

@@ -45,14 +45,15 @@ class Statement {
   // InvalidArgument: the number of values differs from the number of parameters. ResourceExhausted: the rows have more
   // than `rows_bytes_max` bytes. After an error `rows` may contain some rows, which must be discarded.
   Result<> run(std::span<const Value> values, Rows& rows, std::size_t rows_bytes_max = rows_bytes_max_default);
-  // The same in parts: begin(), and then fetch() until it returns false. `values` and their bytes must not change until
-  // then. fetch() appends rows until they have `bytes`, but at least one row; false: there are no more. After false
-  // or an error the statement is ready for the next run. Between two calls it holds a snapshot.
+  // Runs the statement and returns its rows in parts: call begin(), then fetch() until it returns false. `values` and
+  // their bytes must not change until then. fetch() appends rows until they have `bytes`, but at least one row; false:
+  // there are no more. After false or an error the statement is ready for the next run. Between two calls it holds a
+  // snapshot.
   Result<> begin(std::span<const Value> values) { return bind(values); }
   Result<bool> fetch(Rows& rows, std::size_t bytes);
   // Sets the column names of `rows`, if it has any rows.
   void name_columns(Rows& rows);
-  // As the first run(), for statements whose rows nobody wants.
+  // Runs the statement like the first run(), but discards its rows.
   Result<> run(std::span<const Value> values = {});
 
   int parameters() const noexcept { return parameters_; }

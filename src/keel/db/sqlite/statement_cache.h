@@ -4,7 +4,7 @@
 // A statement is found by the address of constant text (Sql) with one load and compare, else by the text. A statement
 // is prepared at its first use. Bounded: `statements_max` at a time.
 //
-// Errors:   those of Connection::prepare.
+// Errors:   as Connection::prepare().
 // Lifetime: must be destroyed before its Connection; the Entry is valid until the next find().
 // Threads:  one at a time.
 // Cost:     a hit does not allocate.

@@ -1,12 +1,11 @@
 // keel/db/sqlite/wal_watch.h — moves the content of the write-ahead log (WAL) into the file after commits, and reports
 // when the log still becomes long.
 //
-// A commit of the connection that leaves `checkpoint_pages` or more in the WAL is followed by a passive checkpoint: on
-// the committing thread, without waiting for anybody; or, after defer(), when that thread calls checkpoint_if_due().
-// Pages that readers may still need are kept, so that a snapshot
-// held for long makes the WAL grow. When the WAL has more than 16 times as many pages, the process log (component db)
-// gets a warning, and an info entry when the WAL is short again. Nothing else is done about it: reads and writes
-// continue.
+// When a commit of the connection leaves `checkpoint_pages` or more pages in the WAL, a passive checkpoint follows on
+// the committing thread; it does not wait for readers or writers. After defer() it runs only when that thread calls
+// checkpoint_if_due(). Pages that readers may still need are kept, so that a snapshot held for long makes the WAL grow.
+// When the WAL has more than 16 times as many pages, the process log (component db) gets a warning, and an info entry
+// when the WAL is short again. This has no other effect: reads and writes continue.
 //
 // Threads: that of the connection; the getters may be called on any.
 

@@ -317,9 +317,9 @@ Writer::Outcome Writer::outcome_of_error() noexcept {
   return connection_->is_autocommit() ? Outcome::Lost : Outcome::Fine;
 }
 
-// A single statement undoes itself when it fails, and needs no savepoint, which would copy each page it touches. One
-// that violates a deferred foreign key, or fails half-way because of `or fail`, costs its group once, and gets one from
-// then on.
+// A single statement undoes itself when it fails, and needs no savepoint, which would copy each page it touches. A
+// write that violates a deferred foreign key, or fails half-way because of `or fail`, makes its group run again once;
+// from then on its statement runs in a group of its own.
 Writer::Outcome Writer::run_in_group(Write& write) noexcept {
   if (write.kind != Write::Kind::Statement) return run_in_savepoint(write);
   auto entry = connection_->statements().find(*write.sql);

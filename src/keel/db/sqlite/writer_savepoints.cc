@@ -30,7 +30,7 @@ Result<> Writer::run_savepoint(Write& write) {
   return {};
 }
 
-// Ends the innermost ones, keeping what was done since.
+// Releases the innermost savepoints and keeps their changes.
 Result<> Writer::end_savepoints(std::size_t count) noexcept {
   for (; count != 0; --count) {
     KEEL_TRY_VOID(release_.run());
@@ -46,7 +46,7 @@ Result<> Writer::run_release(Write& write) noexcept {
   return end_savepoints(count);
 }
 
-// Ends the innermost ones and undoes what was done since the outermost of them.
+// Rolls the innermost savepoints back, to the state before the outermost of them.
 Result<> Writer::undo_savepoints(std::size_t count) noexcept {
   KEEL_TRY_VOID(end_savepoints(count - 1));
   KEEL_TRY_VOID(roll_back_to_.run());

@@ -24,7 +24,7 @@ constexpr std::int64_t julian_epoch_ms = 210'866'760'000'000;  // 1970-01-01 in 
 
 class File;
 
-// What the connections of this process share for one file.
+// The state of one file that the connections of this process share.
 struct Shared {
   std::vector<File*> files;
   std::vector<std::unique_ptr<char[]>> regions;  // The WAL's index, while a connection maps it.

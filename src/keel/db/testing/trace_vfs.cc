@@ -35,7 +35,7 @@ struct Record {
   std::atomic<std::uint64_t> writes{0};
   std::atomic<int> failing_sync{0};
   std::atomic<int> write_error{SQLITE_OK};
-  // Of the database's file.
+  // Called by an operation on the database's file: waits while a test holds that file.
   void wait_for_file() {
     std::unique_lock lock(mutex);
     if (!is_file_held) return;

@@ -44,9 +44,9 @@ class TraceVfs {
   void fail_sync(int nth) noexcept;
   // Every write to a WAL fails as on a full disk until this is called with false.
   void fill_disk(bool full) noexcept;
-  // The same, as if memory were short.
+  // Lets the operation fail as if there were no memory.
   void lack_memory(bool lacks) noexcept;
-  // The same as on a disk that has become read-only.
+  // Lets writes fail as on a disk that has become read-only.
   void refuse_writes(bool refuses) noexcept;
 
   // Writes to the database's file, as a checkpoint makes them, wait from now on until release_file(), or for `most`.

@@ -18,7 +18,7 @@ class BasicCountdown {
   // True: it was the last one, and the caller must tell the waiting thread, which sees everything done before each end.
   bool end() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == (awaited_bit | 1); }
 
-  // False: none is running, and nobody will tell.
+  // False: none of them is running, so that no notification will come.
   bool wait() noexcept { return left_.fetch_or(awaited_bit, std::memory_order_acq_rel) != 0; }
   // False: the last one has ended, and tells the waiting thread.
   bool stop_waiting() noexcept { return left_.fetch_and(~awaited_bit, std::memory_order_acq_rel) != awaited_bit; }

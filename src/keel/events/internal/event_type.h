@@ -1,4 +1,4 @@
-// What a topic needs to know about the type of its events.
+// The operations on a type of events that a topic needs.
 
 #pragma once
 

@@ -32,7 +32,7 @@ inline constexpr bool is_method = false;
 template <class C, class M>
 inline constexpr bool is_method<Method<C, M>> = true;
 
-// The filter when there is none.
+// Stands for a missing filter.
 struct Everything {
   template <class E>
   constexpr bool operator()(const E&) const noexcept {

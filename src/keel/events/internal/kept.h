@@ -1,5 +1,5 @@
 // The last events of a topic, for later subscribers: it is the only subscriber of the topic's outer list, and passes
-// each event on to an inner list. So a topic that keeps nothing does not pay for this.
+// each event on to an inner list. A topic that keeps no events therefore has no cost for this.
 //
 // Keeping an event and reading the inner list is one step under the lock; joining that list and getting the kept events
 // is one step too: so each event reaches a subscriber exactly once.

@@ -45,7 +45,7 @@ class Mailbox final : private Job {
   void drop(Receipt* receipt) noexcept;
   bool is_running_elsewhere() const noexcept;
   static void deliver(Job& job) noexcept;
-  // The next event, or none: then the job ends here or, when `again` is set, is posted once more.
+  // The next event; null when the job has to end, or, if `again` is set, has to be posted once more.
   Place* take_next(Place* handled, int count, bool& again) noexcept;
 
   Subscriber& owner_;

@@ -46,7 +46,7 @@ struct Readers {
   Reader& take() {
     const std::lock_guard lock(mutex);
     for (Reader* reader = first.load(std::memory_order_relaxed); reader != nullptr; reader = reader->next_) {
-      // What the previous thread has counted is seen by the one that takes over.
+      // Acquire: the thread that takes the Reader over sees the counts of the previous one.
       if (!reader->is_taken_.load(std::memory_order_acquire)) {
         reader->is_taken_.store(true, std::memory_order_relaxed);
         return *reader;

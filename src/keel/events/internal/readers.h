@@ -1,11 +1,12 @@
-// Records which thread publishes on which topic: so a topic knows when nobody reads an old list of subscribers any
-// more, and when nobody calls a subscriber that has been ended.
+// Records which thread publishes on which topic, so that a topic knows when an old list of subscribers is no longer
+// read, and when no thread is calling a subscriber that has been ended.
 //
 // Hazard pointers (Michael, "Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects", IEEE TPDS 2004), with the
-// expensive half of the barrier on the side that needs it rarely. A publisher stores what it is about to use, and
-// checks again whether that is still in use, with a barrier for the compiler only. A thread that takes something out of
-// use makes every running thread pass a barrier (membarrier(2)) before it looks at what they have stored. Without
-// membarrier, and under ThreadSanitizer, which does not know it, the publisher's store is sequentially consistent.
+// expensive half of the barrier on the side that needs it rarely. A publisher stores a pointer to the list that it is
+// about to use, and then checks that the list is still current; between the two there is a barrier only for the
+// compiler. A thread that replaces a list makes every running thread execute a barrier (membarrier(2)) before it reads
+// the pointers that they have stored. Without membarrier, and under ThreadSanitizer, which does not know it, the
+// publisher's store is sequentially consistent.
 //
 // readers_test.cc goes through all interleavings of the two.
 
@@ -48,7 +49,7 @@ class Reader {
   explicit Reader(bool has_barrier);
 
   // The calls of publish() on this thread, from the outermost to the innermost; running ones come first. Without the
-  // barrier the outermost one is never considered free: whoever finds it free would not check further.
+  // barrier the outermost frame must never look free, because a publisher that finds it free checks no further.
   Frame& outermost() noexcept { return outermost_; }
   Frame& first_free();
   Counts& counts(std::uint32_t topic) const noexcept { return counts_[topic]; }
@@ -76,7 +77,7 @@ inline Reader& this_reader() {
   return *reader;
 }
 
-// What a publisher does with a free frame, in this order. `has_barrier` is the value of its reader.
+// The steps of a publisher with a free frame, in this order. `has_barrier` is the value of its reader.
 template <bool has_barrier>
 struct Publishing {
   // The returned list is not freed before end().
@@ -90,7 +91,7 @@ struct Publishing {
       seen = again;
     }
   }
-  // Called before it looks how `subscriber` is to be called.
+  // Called before the publisher reads how to call `subscriber`.
   static void calls(Frame& frame, const Subscriber& subscriber) noexcept { announce(frame.calling, &subscriber); }
   static void end(Frame& frame) noexcept {
     frame.calling.store(nullptr, std::memory_order_release);
@@ -118,12 +119,12 @@ bool is_called(const Subscriber& subscriber) noexcept;
 // Whether the calling thread does it: then the query comes from inside the handler.
 bool is_called_here(const Subscriber& subscriber) noexcept;
 
-// Numbers of topics, by which Reader::counts() are indexed.
+// Allocates the number of a topic, which is its index for Reader::counts().
 std::uint32_t take_topic();
-void give_back_topic(std::uint32_t topic) noexcept;  // Called when nobody publishes there any more.
+void give_back_topic(std::uint32_t topic) noexcept;  // Call it when no thread publishes on the topic any more.
 Totals totals(std::uint32_t topic) noexcept;
 
-// Waits for something that another thread does soon, or for the end of a handler: spins first, then sleeps.
+// Waits until another thread has done a step, or until a handler has ended: spins first, then sleeps.
 class Patience {
  public:
   void wait() noexcept;

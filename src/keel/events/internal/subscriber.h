@@ -1,4 +1,4 @@
-// One handler of one topic: how it is called, and how long it exists.
+// A handler that is subscribed to a topic: how to call it, and its lifetime.
 //
 // Ownership: by count: the list of the topic's subscribers (until nobody reads an old one), the Subscription, and each
 //            posted job of the mailbox. The handler itself ends with end() of the Subscription.
@@ -28,8 +28,8 @@ struct EventType;
 
 class Subscriber {
  public:
-  // How an event is passed to it. 1 when the handler has handled it within this call. `awaited`: from
-  // publish_and_wait(), which waits for the others; null: from publish().
+  // How an event is passed to it. 1 when the handler has handled it within this call. `awaited`: the call comes from
+  // publish_and_wait(), which waits for all handlers; null: from publish().
   using Call = unsigned (*)(Subscriber& subscriber, const void* event, Awaited* awaited) noexcept;
   // For a handler that returns a Task; null for others.
   using Run = Task<> (*)(Subscriber& subscriber, const void* event);
@@ -107,7 +107,7 @@ class TasksEnded : public Leaf {
   Last last_;
 };
 
-// What publish_and_wait() waits for, for one event.
+// The handlers for whose end publish_and_wait() waits, for one event.
 class Awaited {
  public:
   Awaited() : receipt_(Receipt::make()) {}

@@ -70,7 +70,8 @@ inline unsigned TopicCore::call_each(Frame& frame, const Snapshot& list, const v
   return delivered;
 }
 
-// Only the reader and its frame are kept in registers while handlers run; the rest is read again, which costs less.
+// Only the reader and its frame are kept in registers while handlers run; other values are read again, which is cheaper
+// than saving them.
 template <bool has_barrier>
 inline void TopicCore::end_publishing(Reader& reader, Frame& frame, std::size_t count, unsigned delivered) noexcept {
   const Snapshot* const read = frame.snapshot.load(std::memory_order_relaxed);
@@ -271,8 +272,7 @@ void TopicCore::end(Subscriber& subscriber) noexcept {
   subscriber.release();
 }
 
-// Frees the lists that nobody reads, up to the first that somebody does. Neither locks nor waits, because publishers
-// call it.
+// Frees the oldest lists, up to the first one that is still read. Neither locks nor waits, because publishers call it.
 void TopicCore::collect() noexcept {
   if (!turn_.ask()) return;
   Snapshot* const first = oldest_;

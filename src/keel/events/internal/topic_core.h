@@ -57,8 +57,8 @@ class TopicCore {
   TopicCore& listened() noexcept;
   // add(), after passing on the last `replay` kept events. `subscriber` belongs to listened().
   Subscription subscribe(Subscriber& subscriber, std::size_t replay);
-  // For Kept: publishes to those who are in the list while `lock` is held, and releases it before it calls them.
-  // Returns how many have handled it, and counts nothing.
+  // For Kept: takes the list of subscribers while `lock` is held, releases it, and then calls them. Returns the number
+  // of handlers that succeeded; does not change the counts.
   unsigned publish_kept(const void* event, Awaited* awaited, std::unique_lock<std::recursive_mutex>& lock) noexcept;
   void replay(Subscriber& subscriber, const void* event) noexcept;
   // Takes it out of the list: a publish() that begins after this does not call it. Idempotent.
@@ -66,7 +66,7 @@ class TopicCore {
   // Waits for calls that are running on other threads; returns false immediately when this is called from inside such a
   // call.
   bool wait_uncalled(const Subscriber& subscriber) const noexcept;
-  // The same; it waits for the handler unless this is called from inside it, and destroys it.
+  // Ends the subscription, waits for the handler unless the call comes from inside it, and destroys the handler.
   void end(Subscriber& subscriber) noexcept;
 
   // While the lock is held, no subscription begins or ends; publishers do not notice.

@@ -1,5 +1,5 @@
-// Lets one thread at a time do work that several threads request, without waiting: a thread that asks while another one
-// has the turn leaves the work to that thread, which repeats it before it stops.
+// Lets one thread at a time do work that several threads request, without any of them waiting: a request that comes
+// while another thread does the work makes that thread do it once more.
 
 #pragma once
 

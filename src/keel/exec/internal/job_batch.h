@@ -1,8 +1,8 @@
 // keel/exec/internal/job_batch.h — the jobs that one thread has taken and not begun; other threads may take from them.
 //
-// Jobs leave in their order, whoever takes them. One word holds the number of the current fill, how many jobs it had
-// and how many have left; the owner adds to it and other threads exchange it, so that the end of a fill does not go
-// unnoticed.
+// Jobs leave in order, whichever thread takes them. One atomic word holds the number of the current fill, how many jobs
+// it had, and how many have left. The owner changes it by addition, other threads by compare-and-exchange, which fails
+// if a fill has ended in between.
 
 #pragma once
 
@@ -60,7 +60,8 @@ class BasicJobBatch {
 
   template <class T>
   using Atomic = typename Atomics::template Atomic<T>;
-  Atomic<std::uint64_t> claim_{0};  // Fill, count and next: 32, 16 and 16 bits.
+  // From high to low: the number of the fill (32 bits), the count of jobs (16), and the index of the next job (16).
+  Atomic<std::uint64_t> claim_{0};
   std::array<Atomic<Job*>, size_max> jobs_{};
 };
 

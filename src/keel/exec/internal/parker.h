@@ -36,8 +36,8 @@ class BasicParker {
     if (state_.compare_exchange_strong(now, parked, std::memory_order_relaxed, std::memory_order_relaxed)) {
       while (state_.load(std::memory_order_relaxed) == parked) state_.sleep_while(parked);
     }
-    // Not a store: an unpark() may have come in the meantime, and is not kept. Instead, what was done before it is
-    // seen.
+    // An exchange instead of a store, because an unpark() may have come in the meantime, which is consumed here. The
+    // exchange also makes the writes before that unpark() visible.
     state_.exchange(neither, std::memory_order_acquire);
   }
   void unpark() noexcept {

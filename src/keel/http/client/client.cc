@@ -322,8 +322,8 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
     }
     kind = ClientPool::Kind::Any;
     call.is_writers_error = trouble == Trouble::Writer;
-    // Not counted: a place that did not become free and the size of a body (our own limits), a failure of the body's
-    // writer, and an idle connection that the server may close.
+    // The circuit breaker does not count our own limits (no free connection, the size of a body), a failure of the
+    // body's writer, and an idle connection that the server has closed, as it may.
     const Verdict verdict = trouble == Trouble::Any ? judge(answer, options_.breaker) : Verdict::None;
     if (verdict == Verdict::Good) admitted->succeeded(now());
     if (verdict == Verdict::Bad) admitted->failed(now());
@@ -335,7 +335,8 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
     if (pause && *pause > options_.retry_after_max) co_return std::move(answer);
     const std::optional<Duration> wait = attempts.next_wait(pause.value_or(Duration()));
     if (!wait) co_return std::move(answer);
-    // Opened by this very call: a retry would be rejected, and the response lost.
+    // This call's own failure has opened the circuit: a retry would be rejected, and the caller would not get the
+    // response.
     if (origin.breaker().state(now()) == CircuitBreaker::State::Open) co_return std::move(answer);
     if (!attempts.spend()) {
       ++stats_.unaffordable;

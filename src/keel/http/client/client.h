@@ -60,17 +60,18 @@
 // Errors:    InvalidArgument: the request, or the proxy of the options. Unsupported: https without
 //            ClientPoolOptions::https, ws and wss. Unavailable: no connection, a broken one, a proxy that does not
 //            reach the server, or the circuit is open. DeadlineExceeded: a timeout, the message says which. Upstream:
-//            no such host, a server of https that does not prove who it is, a proxy that rejects, a response that
-//            cannot be understood or decoded, a body above body_bytes_max, too many redirects or one to what is not
-//            spoken. PermissionDenied: the guard allows no address of the host, or would be bypassed by a proxy.
-//            ResourceExhausted: no place in the pool. Cancelled. The message names method and URL, without its query
-//            and user. All but the last two are from the environment (base/error.h), except what writes a streamed body
-//            fails with: a handler that does not catch them is answered with 500, 503, 504 and, for Upstream, 502,
-//            without the message (http/server/problem.h).
+//            no such host, an https server whose certificate is not valid for the host, a proxy that rejects the
+//            request, a response that is malformed or cannot be decoded, a body above body_bytes_max, too many
+//            redirects, or a redirect to an unsupported scheme. PermissionDenied: the guard allows no address of the
+//            host, or would be bypassed by a proxy. ResourceExhausted: no place in the pool. Cancelled. The message
+//            names method and URL, without its query and user. All but the last two are from the environment
+//            (base/error.h), except what writes a streamed body fails with: a handler that does not catch them is
+//            answered with 500, 503, 504 and, for Upstream, 502, without the message (http/server/problem.h).
 // Threads:   one loop; a client for each worker.
 // Lifetime:  the client outlives its calls and the streams that it returned (checked); the resolver and the registry
 //            outlive it.
-// Cancel:    a call that is stopped closes its connection, leaves every queue, and counts for nothing else.
+// Cancel:    a call that is stopped closes its connection and leaves every queue; circuit breakers and retry budgets do
+//            not count it.
 // Cost:      one log line at debug per call. A call to a kept connection: a write and a read, and a few allocations.
 //            Decoding adds none, where up to 8 answers are decoded at a time and no window is above 512 KiB
 //            (http/message/content_decoder.h), but 16 KiB of the pool's memory while a body is read.

@@ -11,7 +11,7 @@
 // returns to the pool when read() returns the empty chunk; in all other cases it is closed.
 //
 // A body in gzip, br or zstd is decoded, 16 KiB at a time, and Content-Encoding and Content-Length are removed from the
-// head. Not decoded are the body for a request that decodes_itself_, the body of a 206, and a body in an unknown
+// head. These bodies are not decoded: that for a request whose caller decodes it, that of a 206, and one in an unknown
 // coding. A body with several codings is rejected: each coding multiplies the size to which a small body may grow.
 //
 // Errors:   Unavailable when the connection breaks or ends too early; Upstream for a response that cannot be understood
@@ -57,7 +57,8 @@ class ClientExchange {
 
   // The connection was used before, and no byte of this response arrived: the server may have closed it unnoticed.
   bool may_have_been_stale() const noexcept { return was_used_ && lease_ && !lease_->reader.has_begun(); }
-  // ask() has failed because of the function that writes the body; this says nothing about the server.
+  // Whether ask() failed because of the function that writes the body, so that the failure does not count against the
+  // server.
   bool is_writers_error() const noexcept { return is_writers_error_; }
   // The proxy of the connection; null: none.
   const Proxy* proxy() const noexcept { return proxy_; }

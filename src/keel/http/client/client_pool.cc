@@ -12,7 +12,8 @@
 namespace keel::http {
 namespace {
 
-// Within this time after the start of an event-loop iteration, what it has found out about idle connections is trusted.
+// For this time after the start of an event-loop iteration, an idle connection that was found to be alive in it is not
+// checked again.
 constexpr Duration unseen_max = 1_ms;
 
 BulkheadOptions bounds(std::size_t connections, const ClientPoolOptions& pool) noexcept {

@@ -53,7 +53,7 @@ namespace keel::http {
 
 // Bounds of the connections of a client.
 struct ClientPoolOptions {
-  std::size_t connections_per_origin_max = 64;  // Calls to one server at a time; the others wait in their order.
+  std::size_t connections_per_origin_max = 64;  // Concurrent calls to one server; further calls wait in order.
   // Open connections to all servers; above it an idle connection to another server is closed.
   std::size_t connections_max = 512;
   std::size_t origins_max = 1024;  // Servers that are remembered, with breaker and budget of retries.
@@ -152,7 +152,7 @@ class ClientPool {
     }
     void end() noexcept;
     ClientPool* pool_ = nullptr;
-    Origin* origin_ = nullptr;  // Null: it has ended, or was moved from.
+    Origin* origin_ = nullptr;  // Null after its end or after a move.
     Bulkhead::Place place_;
     std::unique_ptr<Connection> connection_;
   };
@@ -172,9 +172,9 @@ class ClientPool {
   Result<Origin*> origin(const Url& url);
 
   enum class Kind : std::uint8_t { Any, Fresh };
-  // Fresh: an idle connection has turned out to be dead, so all idle ones of that origin are closed and a new one is
-  // made. The caller holds an Origin::Use; the arguments live until then. `has_place` becomes true when the wait for a
-  // place is over: an error before that says nothing about the server.
+  // With Fresh, because an idle connection was found to be dead, closes all idle connections to that origin and makes
+  // a new one. The caller holds an Origin::Use; the arguments live until the end. `has_place` becomes true when the
+  // wait for a free place is over; an error before that does not count against the server.
   Task<Lease> lend(Origin& origin, const Url& url, Kind kind, bool& has_place);
 
   void close_idle() noexcept;

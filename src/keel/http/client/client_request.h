@@ -60,8 +60,8 @@ void refuse_made_in_call() noexcept {
 // The writer of a streamed body. Valid while the function that received it runs.
 class ClientBodyWriter {
  public:
-  // Sends `bytes`, which live until then; waits while the server does not take them. Fails when the connection breaks,
-  // when the server has already responded, or when more is written than was announced (InvalidArgument). After
+  // Sends `bytes`, which must live until it completes; waits while the server does not read. Fails when the connection
+  // breaks, when the server has already responded, or when more is written than was announced (InvalidArgument). After
   // a write that failed or was stopped, the position in the body is unknown: each further write fails, and so does the
   // request.
   Task<> write(std::string_view bytes);

@@ -12,7 +12,7 @@
 // two events, and comments, of a server may pass ClientOptions::read_timeout.
 //
 // Errors:   Upstream: the status is not 200, the content is not text/event-stream, or an event is longer than
-//           `event_bytes_max`. Otherwise those of ClientStream::read().
+//           `event_bytes_max`. All other errors are those of ClientStream::read().
 // Lifetime: the response outlives it; an event is valid until the next call of next().
 // Threads:  the worker of the client. One task calls next() at a time.
 // Cancel:   a cancelled next() has lost nothing that was read; but the connection is closed, as after a cancelled read.

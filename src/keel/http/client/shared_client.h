@@ -9,7 +9,8 @@
 //
 // An App does all of this except the call: app.client({.name = "payments", …}).
 //
-// Errors:   those of Client; Internal: it is not attached to the worker that calls, or no worker does.
+// Errors:   those of Client; Internal when the calling thread is not a worker, or the client is not attached to that
+//           worker.
 // Threads:  any worker's, each attached and detached on its own. Pools, circuit breakers and retry budgets are a
 //           worker's: bounds hold for each, and a server that fails is found out by each. Metrics are summed.
 // Lifetime: it must be detached on every worker before it is destroyed, when no call is in progress there (checked);
@@ -37,7 +38,7 @@ class SharedClient : public ClientCalls<SharedClient, ClientResponse> {
   void attach(Resolver& resolver);
   void detach();
 
-  // As those of Client (client.h, client_calls.h).
+  // These do what the functions of Client with the same names do (client.h, client_calls.h).
   Task<ClientResponse> send(ClientRequest request);
   Task<ClientStream> open(ClientRequest request);
 

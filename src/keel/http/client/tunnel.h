@@ -1,12 +1,12 @@
-// keel/http/client/tunnel.h — a connection to a server through an HTTP proxy: CONNECT (RFC 9110 §9.3.6).
+// keel/http/client/tunnel.h — a connection to a server through an HTTP proxy, by CONNECT (RFC 9110 §9.3.6).
 //
 //   Stream plain = co_await Stream::connect(resolver, proxy.host(), proxy.port());
 //   Stream tunnel = co_await open_tunnel(std::move(plain), proxy, url);      // to url.host() and url.port()
 //
 // The proxy sees the host, the port and its own Proxy-Authorization, and nothing else of the request.
 //
-// Result:   what is written from now on, the server reads. No byte of the tunnel has arrived yet, so that TLS may
-//           begin.
+// Result:   success means that bytes written to the stream from now on reach the server. No byte of the tunnel has
+//           arrived yet, so that TLS may begin.
 // Errors:   the message names the proxy and its response. Upstream: another status than 2xx and 5xx, as 407 and 403; a
 //           response that is not HTTP, or has a head above 64 KiB, or is followed by further bytes. Unavailable: 5xx,
 //           for the proxy does not reach the server, or the connection ended before the response. The body of such a

@@ -32,7 +32,7 @@ namespace keel::http {
 enum class ChunkState : std::uint8_t {
   Need,     // all bytes are used, the body is not over
   Data,     // `data` is the next piece of the body, not empty; feed the rest
-  Done,     // the body and its trailers are over; what is not consumed is the next request
+  Done,     // the body and its trailers have ended; bytes that are not consumed belong to the next request
   Refused,  // respond and close; feed nothing more
 };
 
@@ -91,7 +91,7 @@ class ChunkDecoder {
   };
   ChunkStep refuse(Status status, const char* reason, std::size_t consumed) noexcept;
   bool is_behind_data() const noexcept { return at_ >= At::LineStart; }
-  // One byte of framing; null, or why it is rejected.
+  // Consumes one byte of framing. Returns null, or why the byte is rejected.
   const char* step(char c) noexcept;
 
   std::uint64_t announced_ = 0;

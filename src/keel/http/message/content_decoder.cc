@@ -42,8 +42,8 @@ constexpr std::size_t step_bytes_max = std::numeric_limits<std::uint32_t>::max()
 Error no_memory() { return Error(Code::ResourceExhausted, "out of memory while decoding a content"); }
 
 #if KEEL_BROTLI
-// A brotli decoder cannot be reused. Its small blocks come from the pool; of the large ones, its windows, two are kept
-// for the next decoder, which asks for the same sizes as long as the encoder chooses them.
+// A brotli decoder cannot be reused. Small blocks come from the pool. Two large ones, the windows, are kept for the
+// next decoder, which needs the same sizes if the encoder has the same settings.
 class KeptWindows {
  public:
   KeptWindows() = default;

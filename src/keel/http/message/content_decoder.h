@@ -45,10 +45,10 @@ class ContentDecoder {
 
   // The codings among "zstd", "br" and "gzip" that this build has.
   static std::span<const std::string_view> codings() noexcept;
-  // The same for the field Accept-Encoding: "br, zstd, gzip".
+  // The supported codings as a value of Accept-Encoding: "br, zstd, gzip".
   static std::string_view accepted() noexcept;
   // The element of codings() that `name`, from Content-Encoding, stands for; case does not matter, and x-gzip is gzip.
-  // Empty: none of them.
+  // Empty: it names none of them.
   static std::string_view coding_of(std::string_view name) noexcept;
 
   // Begins a new content, in one of codings(); an unfinished one is dropped.

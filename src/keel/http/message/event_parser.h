@@ -31,7 +31,7 @@ namespace keel::http {
 // One event of a stream.
 struct ServerEvent {
   std::string_view data;              // Its lines, separated by "\n".
-  std::string_view type = "message";  // What the server gave as `event`.
+  std::string_view type = "message";  // The value of the field `event`.
   std::string_view id = {};           // The last `id` of the stream, of this event or an earlier one; may be empty.
 };
 
@@ -45,7 +45,8 @@ class EventParser {
   Result<std::optional<ServerEvent>> next(std::string_view& bytes);
   // The last `id` so far: the Last-Event-ID of the next request.
   std::string_view last_id() const noexcept { return id_.view(); }
-  // How long the server asks a client to wait before it connects again; at most a day. nullopt: it has not said so.
+  // How long the server asks a client to wait before it connects again; at most a day. nullopt: the server has not sent
+  // `retry`.
   std::optional<Duration> retry() const noexcept { return retry_; }
 
  private:

@@ -15,7 +15,7 @@ namespace keel::http {
 
 // One header field, as views into the message.
 struct Field {
-  std::string_view name;   // as the sender wrote it
+  std::string_view name;   // the name as the sender wrote it
   std::string_view value;  // without the blanks around it
 };
 

@@ -33,7 +33,7 @@ std::optional<std::size_t> choose_coding(std::string_view accept_encoding,
 // parameters.
 bool is_of_media_range(std::string_view content_type, std::string_view range) noexcept;
 
-// "type/subtype", tokens both; the subtype may be '*'.
+// "type/subtype", where both are tokens, and the subtype may be '*'.
 bool is_media_range(std::string_view text) noexcept;
 
 }  // namespace keel::http

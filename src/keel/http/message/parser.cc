@@ -74,7 +74,8 @@ unsigned port_number(std::string_view port, unsigned otherwise) noexcept {
 
 }  // namespace
 
-// One pass over the bytes. A bool member returns false when the pass is over; `result_` says why.
+// Parses the bytes in one pass. A member function that returns bool returns false to end the pass; the reason is in
+// `result_`.
 class HeadReader {
  public:
   enum Coding : std::uint8_t { Chunked, Unknown, Malformed };

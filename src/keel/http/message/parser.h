@@ -116,7 +116,7 @@ class RequestHead {
   // True when the target is in absolute form with the scheme https. A server must reject it unless it arrived over a
   // secure connection (RFC 9110 §7.4).
   bool target_is_https() const noexcept { return facts_.target_is_https; }
-  // Not decoded, its escapes are valid; "/" when an absolute target has none, "*" for the asterisk.
+  // The path, not decoded, with valid escapes; "/" for an absolute target without a path, "*" for the asterisk form.
   std::string_view path() const noexcept {
     if (facts_.path.size != 0 || facts_.form == TargetForm::Authority) return view(facts_.path);
     return facts_.form == TargetForm::Asterisk ? "*" : "/";

@@ -11,7 +11,7 @@ namespace {
 
 constexpr RangeRequest ignored{RangeRequest::Kind::Ignored};
 
-// The position after the last one is a number as well.
+// The position after the last byte must be representable as well.
 constexpr std::uint64_t position_max = UINT64_MAX - 1;
 
 // Digits only. RFC 9110 §14.1.2 has no largest position: one that does not fit is treated as the largest that does,
@@ -27,7 +27,7 @@ std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
   return number;
 }
 
-// "first-last", "first-" or "-suffix"; a range after the end has the size 0. Nothing when it is none of these.
+// "first-last", "first-" or "-suffix"; a range after the end has the size 0. nullopt for any other form.
 std::optional<Range> parse_range(std::string_view text, std::uint64_t size) noexcept {
   const std::size_t dash = text.find('-');
   if (dash == std::string_view::npos) return std::nullopt;

@@ -8,7 +8,7 @@
 // has room for, are ignored, as RFC 9110 §14.2 allows (CVE-2011-3192). Numbers that do not fit 64 bits are replaced by
 // the largest that does.
 //
-// Pure; no allocation; linear in the bytes, quadratic in the room.
+// Cost: no allocation; linear in the size of the text, quadratic in the number of ranges that fit into the result.
 
 #pragma once
 
@@ -30,7 +30,7 @@ struct RangeRequest {
   enum class Kind : std::uint8_t {
     Ignored,        // Not bytes, malformed, too many, or overlapping: respond 200 with everything.
     Satisfiable,    // 206.
-    Unsatisfiable,  // None of them touches the representation: 416 with Content-Range: bytes */size.
+    Unsatisfiable,  // No range overlaps the representation: respond 416 with Content-Range: bytes */size.
   };
   Kind kind;
   std::size_t count = 0;  // Satisfiable: the number of ranges in `into`, in the order of the request.

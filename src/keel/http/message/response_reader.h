@@ -43,8 +43,8 @@ namespace keel::http {
 enum class ResponseState : std::uint8_t {
   Need,     // All bytes are used, the response is not over.
   Data,     // `data` is the next piece of the body; feed the rest.
-  Done,     // `data` is the last piece of the body, or empty; what is not consumed is the next response.
-  Refused,  // Not a response: close the connection.
+  Done,     // `data` is the last piece of the body, or empty; bytes that are not consumed belong to the next response.
+  Refused,  // The bytes are not a valid response: close the connection.
 };
 
 // The result of feed(): what it found, how many bytes it used, and the data in them.

@@ -7,7 +7,7 @@
 namespace keel::http {
 namespace {
 
-// Accepts only lower-case hexadecimal digits; the last 64 bits of them.
+// Reads lower-case hexadecimal digits only, and returns the last 64 bits.
 bool read_hex(std::string_view digits, std::uint64_t& value) noexcept {
   value = 0;
   for (const char c : digits) {

@@ -75,8 +75,9 @@ struct ApiKeyOptions {
 
 // The credentials that a client has sent. Views into the request.
 struct Credentials {
-  std::string_view user;    // The user of Basic; else empty.
-  std::string_view secret;  // The token, the password or the key. Not empty, except that a password may be.
+  std::string_view user;  // The user of Basic; else empty.
+  // The token, the password or the key; only a password may be empty.
+  std::string_view secret;
 };
 
 // The schemes read credentials, and make the response that asks for them. Their options are checked: a realm or a name

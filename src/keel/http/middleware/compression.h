@@ -13,10 +13,10 @@
 // If-Match. Every response that could have been compressed has Vary: Accept-Encoding, whether it was compressed or not.
 // HEAD gets the same fields as GET. Add it outside of middleware that makes or changes bodies.
 //
-// Not compressed are bodies with Content-Encoding, Content-Range or a digest (Content-Digest, Repr-Digest, Digest,
-// Content-MD5, as a field or an announced trailer); the status 206, which gets Vary, and statuses without content; and
-// responses with Cache-Control: no-transform. An Accept-Encoding that excludes identity does not cause a 406.
-// Request bodies are not decompressed.
+// These responses are not compressed: those with Content-Encoding, Content-Range or a digest (Content-Digest,
+// Repr-Digest, Digest, Content-MD5, as a field or an announced trailer); those with the status 206, which get Vary, or
+// a status without content; and those with Cache-Control: no-transform. An Accept-Encoding that excludes identity does
+// not cause a 406. Request bodies are not decompressed.
 //
 // The compressed size reveals a secret beside text that an attacker chooses (BREACH): do not use this for routes that
 // send both over TLS.

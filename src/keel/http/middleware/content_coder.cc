@@ -183,7 +183,7 @@ struct ContentCoder::State {
     if (zstd == nullptr) zstd = ::ZSTD_createCCtx();
     return zstd != nullptr;
   }
-  // Its window is how much of the content the encoder keeps, and the decoder must keep.
+  // The window is the amount of content that the encoder keeps, and that the decoder must be able to keep.
   bool begin_zstd() {
     constexpr int window_bits = 17;
     return has_zstd() && ::ZSTD_isError(::ZSTD_CCtx_reset(zstd, ZSTD_reset_session_and_parameters)) == 0 &&

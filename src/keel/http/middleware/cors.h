@@ -6,9 +6,9 @@
 //
 // A preflight, which is OPTIONS with Origin and Access-Control-Request-Method, gets its response here, without a route
 // of its own: 204 with the allowed methods and fields, or 403 when the origin, the method or a field is not allowed.
-// The methods are those of the path. Every other response to an allowed origin has the fields that say so; a response
-// to another origin has none, and the browser keeps it from the page. Vary names what the response depends on, so that
-// no cache sends it to another origin.
+// The allowed methods are those that the path has handlers for. Every other response to an allowed origin has the
+// fields that permit its use; a response to another origin has none of them, and the browser withholds it from the
+// page. Vary names what the response depends on, so that no cache sends it to another origin.
 //
 // CORS protects readers of responses, not the service: requests without Origin, and those of other origins, still reach
 // the handlers.

@@ -18,12 +18,13 @@
 // Errors:    OutOfRange (413) when the body is larger than its route or server accepts; Protocol (400 and 431) when its
 //            framing is wrong; ResourceExhausted (503) where there is no memory for its trailers; DeadlineExceeded
 //            (408) when it comes too slowly (Limits::body_timeout for one read, body_rate_min); Unavailable when the
-//            peer has finished before the end of the body. The next read says the same again. A handler that ends with
-//            an error afterwards is answered with that status, whatever its error is; one that makes a response of its
-//            own has it sent. The connection ends in each case, and where the peer has finished or is gone the handler
-//            is stopped as well and nothing is sent. What a handler has not read is thrown away when it has answered;
-//            when that is more than 256 KiB or the client still waits for 100 (Continue), the connection ends with the
-//            answer. Trailers: use Request::trailer() after a read has returned the empty chunk.
+//            peer has finished before the end of the body. The next read returns the same error. A handler that ends
+//            with an error afterwards is answered with that status, whatever its error is; one that makes a response of
+//            its own has it sent. The connection ends in each case, and where the peer has finished or is gone the
+//            handler is stopped as well and nothing is sent. The part of a body that a handler has not read is
+//            discarded after its response. If that is more than 256 KiB, or the client still waits for 100 (Continue),
+//            the connection ends with the response.
+// Trailers:  use Request::trailer() after a read has returned the empty chunk.
 // Lifetime:  that of the Request; a chunk is valid until the next read.
 // Threads:   the worker. One task reads at a time; the read of a second one is a Bug (base/bug.h).
 // Cancel:    a cancelled read loses nothing and may be repeated.
@@ -89,14 +90,14 @@ class BodyReader {
   bool has_used_all() const noexcept { return left_.empty() && next_.empty(); }
   // The rest will not arrive, or is not accepted: every read fails from now on.
   void refuse(Status status, const char* reason) noexcept;
-  // The same, when there is no longer a client to respond to.
+  // Ends the body when there is no longer a client to respond to.
   void lose() noexcept;
   // The waiting task continues; it may end, together with everything that belongs to it.
   void wake() noexcept;
 
   // Drops received bytes; bytes that arrive later are for discard(). Returns the number of bytes.
   std::size_t discard_held() noexcept;
-  // The same for newly received bytes; returns how many of them belonged to the body.
+  // Discards newly received bytes; returns how many of them belonged to the body.
   std::size_t discard(std::string_view received) noexcept;
 
   // A task waits, and there is nothing to wake it for.

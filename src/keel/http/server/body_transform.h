@@ -45,7 +45,7 @@ class BodyTransform {
   // it is what the previous transform has appended. The next piece may not follow for a long time, and the client does
   // not see bytes that the transform holds back until then.
   virtual Result<> write(std::string_view piece, Buffer& out) = 0;
-  // The body has ended: appends the rest.
+  // Called at the end of the body: appends the remaining bytes.
   virtual Result<> end(Buffer& out) = 0;
   // The last call: the transform deletes itself, or returns to the pool that lent it.
   virtual void release() noexcept = 0;

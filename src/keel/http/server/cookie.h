@@ -60,7 +60,8 @@ enum class SameSite : std::uint8_t {
   None,    // Always; requires `secure`.
 };
 
-// The defaults are restrictive: this host, HTTPS, no scripts, no other sites.
+// The defaults are restrictive: the cookie is sent only to this host, only over HTTPS and not from other sites, and
+// scripts cannot read it.
 struct SetCookie {
   std::string_view name;   // A token; "__Secure-" and "__Host-" in front require what they promise.
   std::string_view value;  // cookie-octets: no blank, quote, comma, semicolon, backslash, control or 0x80 up.

@@ -19,7 +19,7 @@
 //            stream().
 // Cancel:    as a BodyWriter (body_writer.h): when the client is gone, takes nothing, or the server drains. After a
 //            cancelled send it is unknown how much of the event is queued.
-// Threads:   the worker. Several tasks may send; one waits for the other.
+// Threads:   the worker. Several tasks may send; their calls are executed one after the other.
 // Cost:      an event is copied twice; no heap in steady state. A timer, and a task that sends the comments.
 
 #pragma once

@@ -26,7 +26,7 @@ class LiteralTable {
   LiteralTable();
 
   void add(std::string_view text, std::uint32_t value);
-  // The value, or none.
+  // The value of the key, or `none`.
   std::uint32_t find(std::string_view text) const noexcept;
 
  private:
@@ -46,7 +46,7 @@ class LiteralTable {
 
   std::uint64_t sizes_ = 0;  // Bit by size of a key modulo 64: most texts of other sizes cost nothing.
   std::uint64_t salt_ = 1;
-  // Indexed by bucket; their number is a power of two, half as many as slots.
+  // One for each bucket; the number of buckets is a power of two, half the number of slots.
   std::vector<std::uint32_t> displacements_;
   std::size_t bucket_mask_;                          // The number of buckets less one.
   std::vector<Key> slots_;                           // Their number is a power of two; at most half are in use.

@@ -9,11 +9,11 @@
 //   RequireKey require_key;  router.use(require_key);                        // it outlives the router
 //   router.use(http::SecurityHeaders());                                     // or the router keeps it
 //
-// One of the two members is enough. It costs no coroutine: a synchronous handler stays synchronous. after() runs for
-// each middleware whose before() let the request pass, in reverse order, on any response: by then a handler's error,
-// its exception and a deadline are problem documents (problem.h).
+// A middleware may have only one of the two members. This form needs no coroutine: a synchronous handler stays
+// synchronous. after() runs for each middleware whose before() let the request pass, in reverse order, on any response:
+// by then a handler's error, its exception and a deadline are problem documents (problem.h).
 //
-// The other form is around the rest, and may wait:
+// The other form wraps the rest of the chain, and may await:
 //
 //   Task<http::Response> timed(http::Request& request, http::Next next) {
 //     co_return co_await next(request);                                      // ends with the error of what it awaits

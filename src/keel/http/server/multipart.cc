@@ -168,7 +168,7 @@ MultipartStep MultipartReader::search(std::string_view received) {
       matched_ = static_cast<std::uint8_t>(matched_ + at);
       step.consumed = at;
     } else {
-      // The same bytes as the end of what was fed before.
+      // The bytes are the end of the part that was fed before.
       content = wanted.substr(0, matched_);
       if (std::exchange(pretends_line_, false)) content.remove_prefix(2);
       matched_ = 0;

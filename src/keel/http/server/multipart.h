@@ -58,7 +58,7 @@ struct FormPart {
   std::string_view name;
   std::optional<std::string_view> filename;  // Also true when it is empty, because no file was chosen.
   std::string_view content_type;             // As sent; "text/plain" when it was not (RFC 7578 §4.4).
-  std::string_view body;                     // Set only by read_form() and Request::form().
+  std::string_view body;                     // Only read_form() and Request::form() set it.
 };
 
 // Used by request.form<T>(), where a FormPart is a field (data/text_fields.h).

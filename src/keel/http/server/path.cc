@@ -148,7 +148,7 @@ struct PathTree::Segment {
   std::string_view suffix = {};
 };
 
-// Takes the pattern apart, or says what is wrong with it.
+// Parses the pattern; the error says what is wrong with it.
 const char* PathTree::read(std::string_view pattern, std::vector<Segment>& segments) {
   if (!pattern.starts_with('/')) return "begins with '/'";
   constexpr std::string_view types[] = {"uuid", "uint", "int", "slug"};

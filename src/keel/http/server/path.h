@@ -92,7 +92,7 @@ class PathParams {
   const char* path_ = nullptr;
   unsigned size_ = 0;
   union {
-    Item items_[capacity];  // set up to size_; a match does not pay for the others
+    Item items_[capacity];  // initialised only up to size_, so that a match does not pay for unused entries
   };
 };
 
@@ -101,8 +101,8 @@ class PathTree {
  public:
   // InvalidArgument: the pattern is malformed (the message says how and shows it). AlreadyExists: it matches the same
   // paths as an existing pattern. Conflict: it names a parameter differently from a pattern with the same beginning.
-  // These two name the other pattern, and `*other` becomes its id. A rejected pattern leaves the tree unchanged for
-  // matching.
+  // Both messages name the other pattern, and `*other` is set to its id. A rejected pattern leaves the tree unchanged
+  // for matching.
   Result<> add(std::string_view pattern, std::uint32_t id, std::uint32_t* other = nullptr);
 
   // Returns the id of the best pattern, or none; then `params` is unspecified. `path` begins with '/' and has valid
@@ -156,7 +156,7 @@ class PathTree {
     std::uint32_t children[few] = {none, none, none, none, none, none, none, none};  // The node of each child.
     // If there are more than a few children, children[0] is the index of their table.
   };
-  using Table = std::array<std::uint32_t, 256>;  // The node for each first byte, or none.
+  using Table = std::array<std::uint32_t, 256>;  // The child for each possible first byte, or none.
   struct Pattern {
     std::string text;
     std::uint32_t id;

@@ -36,7 +36,7 @@ class Rejection final : public Error::Details {
     // both name a "parameter".
     Parameters,
     ParameterValues,
-    ContentType,  // 415: no violations are listed; the message says what is expected.
+    ContentType,  // For 415 no violations are listed; the message says what is expected.
   };
 
   // InvalidArgument, with each violation in the message, for the log. There is at least one.

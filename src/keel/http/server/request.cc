@@ -116,7 +116,7 @@ void Request::continue_trace() noexcept {
   for (unsigned i = 0, seen = 0; i < head_->field_count(); ++i) {
     const Field field = head_->field(i);
     if (!equals_ignore_case(field.name, "traceparent")) continue;
-    if (seen++ != 0) return;  // Two different values: neither can be trusted.
+    if (seen++ != 0) return;  // With two different values, neither can be trusted.
     trace = parse_traceparent(field.value);
   }
   if (trace && believes(arrival_->trust.believed.trace)) span_.trace = *trace;

@@ -90,7 +90,7 @@ Response& Response::header(std::string_view name, std::string_view value) & {
   if (lies_in(fields_, value)) [[unlikely]]
     return header(name, std::string(value));
   if (equals_ignore_case(name, content_type_name)) [[unlikely]] {
-    // Replaces the one that the response was made with, or was given before: there are never two.
+    // Replaces an existing field of this name: a response never has two of them.
     content_type_ = {};
     remove(content_type_name);
   }

@@ -79,7 +79,7 @@ class Response {
     return std::move(
         stream(status, std::string_view(), std::forward<Rest>(rest)...).header("Content-Type", content_type));
   }
-  // The same with a member function of `object`, which outlives the server: stream(status, type, table, &Table::write).
+  // Calls a member function of `object`, which must outlive the server: stream(status, type, table, &Table::write).
   template <class O, class Call, class... Args>
     requires std::is_member_function_pointer_v<Call>
   static Response stream(Status status, std::string_view content_type, O& object, Call write, Args&&... args) {
@@ -210,7 +210,7 @@ class Response {
   Buffer fields_;
   StreamedBody streamed_;
   Upgrade upgrade_;
-  std::string_view content_type_;  // Empty: there is none, or it is among the fields.
+  std::string_view content_type_;  // Empty: the response has no Content-Type, or has it among its fields.
   Status status_;
   bool close_ = false;
   bool valid_ = true;

@@ -36,7 +36,7 @@ std::string text_of(const std::source_location& at) {
   check_failed(at.file_name(), static_cast<int>(at.line()), std::string(what).c_str(), why.c_str());
 }
 
-// The options of the route, and those of its group where the route says nothing.
+// The options of the route; an option that the route does not set comes from its group.
 RouteOptions merged(const RouteOptions& route, const RouteOptions& group) {
   RouteOptions made = route;
   if (!made.body_bytes_max) made.body_bytes_max = group.body_bytes_max;
@@ -58,12 +58,12 @@ struct Router::Route {
   bool negotiates;  // Whether negotiate() must be called before the handler.
   // The middleware that was in use when the route was added, outermost first.
   Links links;
-  // The number of its middleware of the first form, which stand around the router's own responses; that many of them
-  // come before any of the second form, and before the handler.
+  // The number of synchronous middleware of the route. These also run for the router's own responses, and come before
+  // the middleware that await and before the handler.
   Links own;
   std::uint32_t leading = 0;
   Handler inner;
-  Handler handler;  // `inner`, with the rest of `links` around it.
+  Handler handler;  // Wraps `inner` in the remaining `links`.
 };
 
 struct Router::Path {

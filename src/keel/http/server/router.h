@@ -129,7 +129,7 @@ class Routes {
             Where at = Where::current()) {
     return add(Method::Delete, pattern, internal::make_handler(std::forward<C>(object), handler), options, at);
   }
-  // The general form, which the ones above call.
+  // The general form, which the functions above call.
   Self& add(Method method, std::string_view pattern, Handler handler, const RouteOptions& options = {},
             Where at = Where::current()) {
     static_cast<Self*>(this)->add_route(method, pattern, std::move(handler), options, at);

@@ -62,10 +62,10 @@ struct Limits {
   // Memory for the bodies of all requests of a server, shared evenly by the workers. At the limit a new body, and one
   // that grows, gets 503 and close.
   std::size_t bodies_bytes_max = 256u << 20;
-  // Memory for the responses of a server that wait for their clients, shared evenly by the workers. Responses below
-  // 4 KiB are not counted, nor those that the kernel takes immediately. At the limit a new response that is not as
-  // small becomes 503 until there is room. When there is none for a second, the connections whose clients receive least
-  // are reset. The last response of a worker may exceed the limit.
+  // Memory for the responses of a server that wait for their clients, shared evenly by the workers. Responses below 4
+  // KiB are not counted, nor those that the kernel takes immediately. At the limit a new response that is not as small
+  // becomes 503 until there is room. When no memory has become free for a second, the connections whose clients receive
+  // least are reset. The last response of a worker may exceed the limit.
   std::size_t responses_bytes_max = 256u << 20;
   // Memory for received bytes that cannot be processed yet: incomplete heads, and requests after one in progress. Per
   // server, shared evenly by workers; less than 4 KiB of a connection are not counted. Above it the connections that
@@ -79,9 +79,9 @@ struct Limits {
   // The arena of a request, not counting its body: above it the response is replaced by 503. Checked when the handler
   // has ended.
   std::size_t request_bytes_max = 16u << 20;
-  // Unsent responses of a connection, including those being sent; above it reading stops. The response that exceeds it
-  // is sent whole. In addition, received bytes of the next requests wait: 80 KiB on io_uring (Linux 6.17 and later;
-  // before that, up to half a MiB of a burst), 64 KiB on epoll.
+  // Unsent responses of a connection, including those being sent; above it reading stops. The response that reaches the
+  // limit is still sent whole. In addition, received bytes of the next requests wait: 80 KiB on io_uring (Linux 6.17
+  // and later; before that, up to half a MiB of a burst), 64 KiB on epoll.
   std::size_t pipeline_bytes_max = 64 * 1024;
   // Connections of a server, shared evenly by the workers. At the limit, connections that have waited longest are
   // closed to make room: for a request, for at least a second, or for the rest of a head, for header_timeout / 4 or a
@@ -258,9 +258,9 @@ class Server {
   void begin_drain(Duration grace = 250_ms, Listening listening = Listening::Ends);
   // No listener and no connection is left.
   bool is_drained() const noexcept;
-  // begin_drain(), then waits until drained or `deadline` has passed; remaining connections are closed. True: none had
-  // to be closed. When listening continues in another process, this one need not end quickly, and idle connections get
-  // up to 2 s instead of 250 ms.
+  // begin_drain(), then waits until drained or `deadline` has passed; remaining connections are closed. True: no
+  // connection had to be closed. When listening continues in another process, this one need not end quickly, and idle
+  // connections get up to 2 s instead of 250 ms.
   bool drain(Duration deadline, Listening listening = Listening::Ends);
   // Closes all connections and waits until they have ended.
   void stop();

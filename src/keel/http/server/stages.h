@@ -44,7 +44,7 @@ class Stages {
   }
   // Adds a request whose response was made, but not sent yet.
   void add(std::size_t route, const StageClock& clock) noexcept;
-  // Adds the time to send a response.
+  // Records the time that sending a response took.
   void add_write(std::size_t route, Duration took) noexcept;
 
   // The number of measured requests with a response, and their total time in each stage.

@@ -112,8 +112,8 @@ Text content_range(const Range& range, std::uint64_t size) noexcept {
   return Text().add("bytes ").add(range.first).add("-").add(range.first + range.size - 1).add("/").add(size);
 }
 
-// The body: parts of a file, each preceded by its own text, and a text at the end. One part without text is the usual
-// case.
+// The body: parts of a file, each preceded by its own text, and a text at the end. A response with a single part and no
+// text around it is the common case.
 struct Content {
   std::array<Range, ranges_max> ranges;
   std::array<std::size_t, ranges_max> heads = {};  // Where the text before each part ends, in `text`.

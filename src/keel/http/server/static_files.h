@@ -54,7 +54,7 @@ class StaticFiles {
   StaticFiles& operator=(const StaticFiles&) = delete;
 
   // Adds GET (and with it HEAD) of "`prefix`/{path...}", and of `prefix` itself if there is an index; the prefix ""
-  // stands for the whole site. In a group they have its prefix, options and middleware.
+  // stands for the whole site. Files that are added to a group get its prefix, options and middleware.
   void mount(Router& router, std::string_view prefix);
   void mount(Group group, std::string_view prefix);
   // The handler itself, for a route whose pattern ends in {path...}.

@@ -57,7 +57,7 @@ class ContractRecorder final : public Recorder {
     std::map<int, Response> responses;
   };
 
-  // Null: it is not a route of the service.
+  // Null: the request was not for a route of the service.
   Operation* operation_of(const Request& request);
 
   mutable std::mutex mutex_;

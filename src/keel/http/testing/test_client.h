@@ -9,7 +9,7 @@
 // Errors:    a call that got no response has status 0 and says why in error(). No response is asked for again and
 //            redirects are not followed; a kept connection that the server had closed is replaced, as any Client does.
 // Ownership: the tested server outlives its clients, and these outlive their calls.
-// Threads:   that of what is asked.
+// Threads:   the thread of the server or service that it calls.
 
 #pragma once
 

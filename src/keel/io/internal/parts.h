@@ -19,7 +19,7 @@ inline bool advance_parts(iovec*& parts, std::uint32_t& count, std::size_t bytes
   return false;
 }
 
-// The same, and updates the count of the operation.
+// Advances the parts of the operation, and updates its count of sent bytes.
 inline bool advance(Send& op, std::size_t bytes) noexcept {
   op.sent += bytes;
   return advance_parts(op.parts, op.part_count, bytes);

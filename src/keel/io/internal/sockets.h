@@ -47,7 +47,7 @@ struct UringOptions {
   std::uint32_t receive_bytes = 0;  // As EngineOptions::receive_bytes.
   bool files = true;                // False: behaves as on a kernel without file operations.
   bool messages = true;             // False: behaves as on a kernel without messages between rings.
-  bool datagrams = true;            // False: behaves as on a kernel without multishot receive for datagrams.
+  bool datagrams = true;            // False: the engine behaves as on a kernel without multishot receive for datagrams.
 };
 // `receive_bytes` as EngineOptions has it.
 Result<std::unique_ptr<Engine>> make_epoll_engine(std::uint32_t receive_bytes = 0);

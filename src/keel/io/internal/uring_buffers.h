@@ -116,14 +116,14 @@ class UringBuffers {
   struct Known {
     std::uint32_t next;
     std::uint32_t size;
-    char* copy;  // The copies, whose names start at `count`.
+    char* copy;  // The copied bytes; the numbers that stand for them begin at `count`.
   };
 
   [[gnu::noinline]] std::uint32_t copy(std::uint32_t name, std::uint32_t size) noexcept;
   [[gnu::noinline]] void free_copy(std::uint32_t name) noexcept;
 
   const std::uint32_t bytes_;
-  // Buffers begin at different cache sets: with a stride of 16384 the first lines of all of them would share one.
+  // The buffers' first lines are in different cache sets: with a stride of 16384 all of them would share one set.
   const std::size_t stride_;
   io_uring_buf_ring* ring_ = nullptr;
   char* memory_ = nullptr;

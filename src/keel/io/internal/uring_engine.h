@@ -27,7 +27,8 @@ namespace keel::io {
 // The state of a Receive, stored in its room: how it continues, and the bytes that arrived while it was paused.
 struct [[gnu::packed, gnu::aligned(2)]] UringReceive {
   std::uint16_t ending : 1 = 0;  // See Engine::end_receive.
-  std::uint16_t polled : 1 = 0;  // Datagrams: read when poll says so, not by the kernel into its own buffers.
+  // Datagrams that this engine reads after poll reports them, instead of letting the kernel fill provided buffers.
+  std::uint16_t polled : 1 = 0;
   std::uint16_t waiting_count : 14 = 0;
   std::uint32_t waiting_first = Receive::none;  // Names of buffers.
   std::uint32_t waiting_last = Receive::none;
@@ -105,7 +106,7 @@ class UringEngine final : public SystemEngine {
   [[gnu::noinline]] int handle_own(std::uint64_t key, int result) noexcept;
   [[gnu::noinline]] int answered(Op& op, int result, std::uint32_t flags) noexcept;
   void arm_send(Send& op) noexcept;
-  // Its completion counts like others from now on. Requires an armed send, for only these are unhurried.
+  // From now on its completion is counted like any other. Requires an armed send, for only these are unhurried.
   void hurry(Op& op) noexcept {
     --unhurried_;
     op.unhurried = false;

@@ -20,7 +20,7 @@
 //
 // Folders are the part of a path before its last '/'; they need not be created.
 //
-// Result:   of every operation: 0 or what is said there, or -errno.
+// Result:   every operation returns -errno, or 0 or the value that its comment names.
 // Threads:  one.
 // Cost:     two copies of each file; the trace hashes what is written. For tests.
 
@@ -76,7 +76,7 @@ class Disk {
   // The faults apply from now on.
   void set_faults(const DiskFaults& faults) noexcept;
 
-  // Returns a descriptor. ENOENT: it does not exist, and is not to be created.
+  // Returns a descriptor. ENOENT: the file does not exist, and O_CREAT is not set.
   int open(std::string_view path, bool make);
   // Works even without power. A removed file exists until its last descriptor is closed.
   void close(int fd) noexcept;

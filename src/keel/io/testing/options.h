@@ -67,7 +67,7 @@ struct SimOptions {
   double duplicate = 0;       // Per datagram of UDP: it arrives twice, the second time up to 20 ms later.
   double reorder = 0;         // Per datagram of UDP: it arrives up to 20 ms later, and does not hold up the next ones.
   double no_room = 0;         // Per datagram of UDP: its sender gets ENOBUFS, as if the system had no memory.
-  // If present: only these faults strike, of those that would (shrink.h).
+  // If set, only those faults strike that are in this list (shrink.h).
   std::optional<std::vector<Fault>> only = {};
 
   // A mix of faults that depends only on `seed`; about one fault in four is off.

@@ -72,7 +72,7 @@ class Simulation final : public Host {
   std::int64_t wall_ns() noexcept override;
   std::uint64_t random() noexcept override;
   void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
-  // Timers of jobs of the pool; those of a loop are the loop's. Starting a thread is a bug here.
+  // Timers of the pool's jobs; each loop has its own timers. Starting a thread is a bug here.
   void start_timer(Timer& timer, Instant at) noexcept override;
   void stop_timer(Timer& timer) noexcept override;
   std::unique_ptr<Thread> start_thread(const char* name, Function<void()> body) override;

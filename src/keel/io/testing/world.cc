@@ -8,7 +8,7 @@
 namespace keel::sim {
 namespace {
 
-constexpr Duration first_instant = 1_s;  // Not zero: the loop means "do not wait" by that.
+constexpr Duration first_instant = 1_s;  // Never zero, which means "do not wait" to the loop.
 
 }  // namespace
 

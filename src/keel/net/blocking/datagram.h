@@ -60,7 +60,7 @@ class DatagramSocket {
   // Sends several in order. Returns the number sent: if these are not all, the next one failed or the time was up.
   // Fails when this happens to the first one.
   Result<std::size_t> send_many(std::span<const OutgoingDatagram> datagrams, Duration timeout = Duration::forever());
-  // Calls that wait on this socket, and later ones, end with Cancelled.
+  // Waiting and later calls on this socket end with Cancelled.
   void shutdown() noexcept;
   void close() noexcept;
 

@@ -10,9 +10,9 @@
 // Errors:    DeadlineExceeded when the time is over; Unavailable with the errno when the connection breaks. A read that
 //            fails loses nothing: what had come is there for the next one. After a write that was not finished it is
 //            unknown how much has been sent, so the stream is of no more use.
-// Ownership: owns its descriptor and a buffer; movable. Destroying it closes: what was written is still sent, unless
-//            something that has come was not read: then the connection is reset, and the peer may lose what is on its
-//            way to it. close_gently() prevents that.
+// Ownership: owns its descriptor and a buffer; movable. The destructor closes the connection: written bytes are still
+//            sent. But if received bytes were not read, the connection is reset, and the peer may lose bytes that are
+//            on their way to it; close_gently() prevents that.
 // Threads:   one at a time; shutdown() on any while the stream is open. Not on a worker of a loop, which is a bug.
 // Cost:      a system call for each recv and send; two more when a call with a time limit has to wait.
 
@@ -49,8 +49,8 @@ class Stream {
   // has the code of the last one. InvalidArgument: there is no address.
   static Result<Stream> connect(const std::vector<Address>& addresses, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
-  // The same for the addresses of `host`. Looking it up (getaddrinfo) has a time limit of its own, which the system
-  // sets; the time it takes is subtracted from `timeout`.
+  // Connects to one of the addresses of `host` in the same way. Looking it up (getaddrinfo) has a time limit of its
+  // own, which the system sets; the time it takes is subtracted from `timeout`.
   static Result<Stream> connect(std::string_view host, std::uint16_t port, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // Takes over a connected socket, and makes it blocking.
@@ -73,7 +73,7 @@ class Stream {
   Result<Chunk> read_until(std::string_view delimiter, std::size_t max, Duration timeout = Duration::forever());
   // Sends all of it, or fails.
   Result<> write(std::string_view bytes, Duration timeout = Duration::forever());
-  // The same for several pieces in order, at most `parts_max`.
+  // Writes several pieces in order, at most `parts_max`.
   Result<> write(std::span<const std::string_view> parts, Duration timeout = Duration::forever());
   // Sends `bytes` bytes of a plain file, open for reading as the descriptor `file`, from `offset`: sendfile(2).
   // OutOfRange when it ends before; InvalidArgument for a folder or a pipe. The disk has no time limit.

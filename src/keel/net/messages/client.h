@@ -5,13 +5,15 @@
 //   const Celsius now = co_await client->request<Celsius>(average);
 //   co_await client.close();
 //
-// Errors:    of connect: those of Stream::connect; Protocol where the other side speaks something else, Unsupported
-//            where no version is in common, and its reason where it closes immediately; DeadlineExceeded.
-// Ownership: owns its Peer; movable. Destroying it closes, after what is queued, and stops the handlers, which end
-//            later: what they refer to lives until the loop ends, or close() was awaited.
-// Lifetime:  outlives those who wait for answers (checked).
+// Errors:    connect() fails as Stream::connect does, with DeadlineExceeded, with Protocol when the server speaks
+//            another protocol, with Unsupported when there is no common version, and with the server's reason when it
+//            closes the connection immediately.
+// Ownership: owns its Peer; movable. The destructor closes the connection after the queued frames, and stops the
+//            handlers, which end later: objects that they refer to must live until the loop ends, or until close() has
+//            completed.
+// Lifetime:  must outlive the tasks that wait for replies (checked).
 // Threads:   the worker it was made on.
-// Cancel:    of connect: no socket stays open.
+// Cancel:    a cancelled connect() closes its socket.
 
 #pragma once
 
@@ -37,19 +39,19 @@ class MessageMetrics;
 struct ClientOptions {
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
-  // Handlers for what the server sends and asks; must outlive the client. Null: it handles nothing.
+  // Handlers for messages and requests of the server; must outlive the client. Null: the client handles none.
   const Handlers* handlers = nullptr;
   TransportLayers* layers = nullptr;  // tls::Layers, for TLS; must outlive the client. Null: no TLS.
   // With TLS: the host that the certificate must be for. Must live until it is connected.
   std::string_view host = {};
-  const MessageMetrics* metrics = nullptr;  // Must outlive the client (metrics.h). Null: nothing is counted.
+  const MessageMetrics* metrics = nullptr;  // Must outlive the client (metrics.h). Null: no metrics.
 };
 
 class Client {
  public:
-  // Completes when the server's first frame has come.
+  // Completes when the server's first frame has arrived.
   static Task<Client> connect(Address address, ClientOptions options = {});
-  // The same over a connected stream from which nothing was read.
+  // Uses a connected stream from which nothing was read.
   static Task<Client> over(Stream stream, ClientOptions options = {});
 
   Client(Client&& other) noexcept : connection_(std::exchange(other.connection_, nullptr)) {}

@@ -257,7 +257,7 @@ void put_error(Buffer& out, const Error& error) {
   put(out, number_of(code_to_send(error)));
   if (error.is_from_environment() || error.is_bug()) return;
   std::string_view text = error.message().substr(0, message_bytes_max);
-  // Not within a character of UTF-8.
+  // The cut must not be inside a UTF-8 character.
   if (text.size() == message_bytes_max && error.message().size() > message_bytes_max) {
     while (!text.empty() && (error.message()[text.size()] & 0xc0) == 0x80) text.remove_suffix(1);
   }

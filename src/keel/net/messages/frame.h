@@ -20,12 +20,12 @@
 //             payload
 //       u32   CRC32C of all bytes before it            where flag 4 is set
 //
-// Errors:    problem() is a literal, code() what it is to the caller: Protocol, DataLoss for a checksum, OutOfRange for
-//            a frame above the bound.
+// Errors:    problem() is a string literal. code() is Protocol, DataLoss for a wrong checksum, or OutOfRange for a
+//            frame that is too large.
 // Ownership: a payload is a view into what was fed, or into the reader if the frame came in pieces.
 // Threads:   one at a time.
-// Cost:      a frame that came whole is not copied. Of one that came in pieces as much is kept as has come, whatever
-//            length it declares; an idle reader has no buffer.
+// Cost:      a frame that came whole is not copied. Of a frame that arrives in pieces, only the received bytes are
+//            kept, whatever length it declares; an idle reader has no buffer.
 
 #pragma once
 
@@ -85,7 +85,7 @@ class FrameReader {
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
-  // The next bytes, to be fed after next() was false. std::bad_alloc is thrown only by next().
+  // Adds the next bytes; call it after next() has returned false. Only next() throws std::bad_alloc.
   void feed(std::string_view bytes) noexcept { rest_ = bytes; }
   // The next frame. False: there is no complete frame, and the incomplete part was kept; or there is a problem, which
   // is then permanent.
@@ -129,7 +129,7 @@ class FrameHead {
 // Appends the whole frame to `out`.
 void put_frame(Buffer& out, const Frame& frame, bool has_checksum = false);
 
-// What each side says first: which versions it speaks and what it accepts. The lower of the two maximum versions is
+// The first frame of each side: the versions that it speaks and its limits. The lower of the two maximum versions is
 // used.
 struct Hello {
   static constexpr std::uint8_t version = 1;
@@ -147,7 +147,7 @@ struct Hello {
 void put_hello(Buffer& out, const Hello& hello);
 // Protocol: it is not a Hello. Fields that a later version appends are ignored.
 Result<Hello> parse_hello(std::string_view payload);
-// The version to be used. Unsupported: there is no common version.
+// The version that both sides use. Unsupported: there is no common version.
 Result<std::uint8_t> common_version(const Hello& ours, const Hello& theirs);
 
 // An error as the payload of a Failure, an End or a Close: its code, and its message if that is the application's own.

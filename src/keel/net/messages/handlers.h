@@ -14,13 +14,13 @@
 //
 // The handlers of one-way messages start in the order of arrival; those that wait run concurrently.
 //
-// Errors:    what a handler fails with, an exception too, is told to the peer (put_error in frame.h). Two handlers of
-//            one type are a bug (base/bug.h).
+// Errors:    an error or exception of a handler is sent to the peer (put_error in frame.h). Two handlers of one type
+//            are a bug (base/bug.h).
 // Lifetime:  must outlive the servers and clients that use it.
 // Threads:   not changed while they run; may be shared by workers where its handlers may.
 // Cancel:    a handler is stopped when the peer cancels its request, when its deadline passes, and when the connection
 //            ends.
-// Cost:      a search among the types, the frame of a task and a block of the pool; without a task neither.
+// Cost:      a search among the types; a handler that is a task also takes its frame and a block of the pool.
 
 #pragma once
 
@@ -80,7 +80,7 @@ class Handlers {
   template <class M, class F>
   Handlers& on_stream(F f);
 
-  // Called by a connection. Null: there is none.
+  // Called by a connection. Null: no handler is registered.
   using Handle = Function<void(internal::Incoming&)>;
   const Handle* find(std::uint16_t type, internal::Incoming::What what) const noexcept;
 

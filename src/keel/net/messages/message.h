@@ -1,4 +1,4 @@
-// keel/net/messages/message.h — what is sent as a message: a numbered struct, encoded as CBOR by its fields.
+// keel/net/messages/message.h — messages: structs with a type number, which are encoded as CBOR.
 //
 //   struct Reading {
 //     static constexpr std::uint16_t message_type = 1;         // what the peer knows it by: stays what it is
@@ -12,7 +12,7 @@
 // itself, and Raw{type, bytes} is a message with any bytes.
 //
 // Threads: functions.
-// Cost:    those of cbor.h.
+// Cost:    as in cbor.h.
 
 #pragma once
 

@@ -11,15 +11,15 @@
 // other side has room for (PeerOptions::stream_bytes_max), and gets more when that has been taken; a message is sent
 // whole if there is any credit.
 //
-// Errors:    receive: the error with which the peer has ended its direction, from the environment; InvalidArgument
-//            for a message that is no M, which is taken all the same; Unavailable when the connection has ended.
-//            send: Cancelled when the peer takes nothing more; FailedPrecondition after finish(); OutOfRange for a
-//            message larger than the peer's frames; Unavailable.
-//            Both, in the handler of a one-way message: ResourceExhausted as of Peer::request, instead of a wait.
+// Errors:    receive: the error with which the peer has ended its direction, from the environment; InvalidArgument for
+//            a message that cannot be read as M, which is consumed nevertheless; Unavailable when the connection has
+//            ended. send: Cancelled when the peer takes nothing more; FailedPrecondition after finish(); OutOfRange for
+//            a message larger than the peer's frames; Unavailable. Both, in the handler of a one-way message:
+//            ResourceExhausted as of Peer::request, instead of a wait.
 // Ownership: movable. Destroying it ends both directions: the peer receives Cancelled unless finish() was called or its
 //            own direction had ended well. In a handler the end of the handler does that, and its error is what the
 //            peer receives.
-// Threads:   those of its Peer. One task sends and one receives at a time; they may be two.
+// Threads:   as for its Peer. One task at a time may send, and one may receive; these may be different tasks.
 // Cancel:    nothing is lost, and both may continue.
 // Cost:      no heap in steady state.
 
@@ -123,9 +123,9 @@ class MessageStream {
   Receive<M> receive() noexcept {
     return Receive<M>(*state_);
   }
-  // Nothing more will be sent. Idempotent.
+  // Ends this side's direction. Idempotent.
   void finish();
-  // The same, with the error as the reason.
+  // Ends this side's direction with an error, which the peer receives.
   void finish(Error error);
   Peer& peer() const noexcept;
 

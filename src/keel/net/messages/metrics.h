@@ -21,17 +21,17 @@ namespace keel::messages {
 // Counts the connections, frames and bytes of a server or a client.
 class MessageMetrics {
  public:
-  // All of them have the label `name`.
+  // All metrics have the label `name`.
   MessageMetrics(metrics::Registry& registry, std::string_view name);
 
   metrics::Gauge connections;  // messages_connections: open now
   metrics::Counter received;   // messages_frames_received_total
   metrics::Counter sent;       // messages_frames_sent_total
   metrics::Counter requests;   // messages_requests_total: of peers, handled here
-  metrics::Counter failures;   // messages_failures_total: those of them that were answered with an error
+  metrics::Counter failures;   // messages_failures_total: requests of peers that ended with an error
   metrics::Counter dropped;    // messages_dropped_total: one-way messages that had no handler or whose handler failed
   metrics::Counter calls;      // messages_calls_total: requests sent to peers
-  metrics::Counter failed_calls;  // messages_failed_calls_total: those of them that ended with an error
+  metrics::Counter failed_calls;  // messages_failed_calls_total: sent requests that ended with an error
 
   // Counts in messages_closed_total why connections have ended.
   void closed(Code reason) const noexcept { closed_[static_cast<int>(reason)].add(); }

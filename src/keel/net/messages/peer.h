@@ -14,22 +14,22 @@
 // Once connected, both sides are equal: each may send requests, and incoming messages are handled by that side's
 // Handlers (handlers.h).
 //
-// Deadlines: a request takes the deadline of the awaiting task along, as what is left of it, and its handler runs under
-//            it. A request whose task is stopped is cancelled at the peer.
-// Trace:     that of the awaiting task goes along, too.
-// Errors:    of a request: that of the handler, by its code, from the environment, with its message where that was the
-//            application's own (put_error in frame.h); NotFound where no handler takes its type; InvalidArgument where
-//            the peer could not read it, and Protocol where the reply cannot be read. Unavailable: the connection has
-//            ended before the answer came, or takes no new requests; whether the peer has handled it is not known then.
-//            OutOfRange: the message is larger than the peer takes. ResourceExhausted: handlers of one-way messages
-//            wait for this peer, as many as may (messages_max) but for the one that asks. Cancelled and
-//            DeadlineExceeded. Of try_send: ResourceExhausted when queued_bytes_max would be exceeded; OutOfRange;
-//            Unavailable.
+// Deadlines: a request carries the time that is left until the deadline of the awaiting task; its handler runs under
+//            that deadline. A request whose task is stopped is cancelled at the peer.
+// Trace:     a request carries the trace of the awaiting task.
+// Errors:    a request fails with the error of the peer's handler: its code, from the environment, and its message if
+//            that was the application's own (put_error in frame.h). NotFound: the peer has no handler for this type.
+//            InvalidArgument: the peer could not read the message. Protocol: the reply cannot be read. Unavailable: the
+//            connection has ended before the reply, so that it is unknown whether the peer has handled the request, or
+//            the peer accepts no new requests. OutOfRange: the message is larger than the peer accepts.
+//            ResourceExhausted: the caller is the handler of a one-way message, and all other handlers that may run
+//            (messages_max) already wait for this peer. Cancelled and DeadlineExceeded. try_send() fails with
+//            ResourceExhausted when queued_bytes_max would be exceeded, OutOfRange and Unavailable.
 // Ownership: messages are encoded during the call. A Peer belongs to its Server or Client.
 // Lifetime:  until FrameSink::on_closed or the handler of closed connections was called (server.h).
-// Threads:   the worker it was made on.
-// Cancel:    a request leaves its place in the connection until the peer has answered it; a wait to send leaves
-//            nothing.
+// Threads:   the worker on which it was constructed.
+// Cancel:    a cancelled request occupies its place in the connection (requests_max) until the peer has replied; a
+//            cancelled send has no effect.
 // Cost:      no heap in steady state; what is sent within one iteration of the loop leaves by one system call.
 
 #pragma once
@@ -53,8 +53,8 @@ namespace keel::messages {
 class MessageStream;
 class Peer;
 
-// The limits of a connection. The peer is told the first five and must respect them; a peer that does not is
-// disconnected with the reason.
+// The limits of a connection. The peer receives the first five and must respect them; otherwise it is disconnected with
+// the reason.
 struct PeerOptions {
   std::uint32_t frame_bytes_max = 1 << 20;  // The size of an incoming frame; memory of the reading side.
   // Requests of the peer that are handled at the same time; more have to wait at the peer.
@@ -63,7 +63,8 @@ struct PeerOptions {
   std::uint32_t stream_bytes_max = 256 * 1024;  // Received in a stream and not yet taken from it.
   // Silence after which the peer is pinged; as long without an answer closes. Zero: never.
   Duration heartbeat = 15_s;
-  std::uint16_t messages_max = 256;  // One-way messages handled at a time; then no more are read meanwhile.
+  // One-way messages that are handled at a time; at the limit the connection is not read.
+  std::uint16_t messages_max = 256;
   // Queued bytes above which send() waits. While more bytes of answers are queued, this side reads nothing. If it waits
   // for answers or has streams open itself, it continues to read, but begins no further handlers of requests: it holds
   // the requests, up to queued_bytes_max of payloads, and answers those beyond that with ResourceExhausted. A held
@@ -74,7 +75,7 @@ struct PeerOptions {
   std::size_t queued_bytes_max = 4 << 20;
   Duration stall_timeout = 30_s;  // Closes when the peer has accepted no sent bytes for this time.
   Duration hello_timeout = 10_s;  // The time until the peer's first frame, including TLS.
-  Duration close_timeout = 1_s;   // The time for sending what is queued when it is closed.
+  Duration close_timeout = 1_s;   // The time limit for sending the queued frames when the connection is closed.
   // CRC32C on every frame, in both directions: for transports without their own checksum.
   bool checksums = false;
 };
@@ -107,8 +108,8 @@ struct Outgoing {
 
 class Handling;
 
-// A wait for something that the peer has to send, by the handler of a one-way message: these never are all the handlers
-// that may run, for then nothing would be read any more.
+// A wait of the handler of a one-way message for something that the peer has to send. At least one handler that may run
+// must not wait in this way, because otherwise the connection would no longer be read.
 class PeerWait {
  public:
   PeerWait() = default;
@@ -117,12 +118,12 @@ class PeerWait {
   ~PeerWait() {
     if (handling_ != nullptr) end();
   }
-  // ResourceExhausted: the others wait already. `context`: of the task that waits.
+  // ResourceExhausted: all other handlers are waiting already. `context` is that of the waiting task.
   Result<> begin(Connection& connection, const Context& context) noexcept;
 
  private:
   void end() noexcept;
-  Handling* handling_ = nullptr;  // Null: no such handler waits.
+  Handling* handling_ = nullptr;  // Null: no handler of a one-way message waits.
 };
 
 class SendCore : public Leaf, public Link {
@@ -223,21 +224,21 @@ class Peer {
   Result<> try_send(const M& message) {
     return push(encoded(FrameKind::Message, message));
   }
-  // Opens a stream with its first message, which says what it is for. ResourceExhausted: the peer's maximum number of
+  // Opens a stream; the first message says what the stream is for. ResourceExhausted: the peer's maximum number of
   // streams is open.
   template <class M>
   Result<MessageStream> open(M&& message);
 
   // Sends a frame of the session over this connection. As try_send().
   Result<> try_send_session(std::string_view payload);
-  // From now on `sink` gets its frames; null: nobody does. It must outlive the connection, or the time until another
-  // attach().
+  // Sets the receiver of the frames of sessions; null: there is none. It must outlive the connection, or the time until
+  // another attach().
   void attach(FrameSink* sink) noexcept;
 
-  // Tells the peer the reason, sends what is queued within close_timeout, and closes. Tasks that wait for answers of
-  // the peer get Unavailable, handlers are stopped. Idempotent; the first reason counts.
+  // Closes the connection after sending the queued frames and the reason, within close_timeout. Tasks that wait for
+  // answers of the peer get Unavailable, handlers are stopped. Idempotent: only the first reason is sent.
   void close(Error reason);
-  // Accepts no new requests and streams from the peer, which is told, and continues with the existing ones.
+  // Tells the peer that no new requests and streams are accepted, and continues with the existing ones.
   void drain();
 
   bool is_closed() const noexcept;

@@ -16,7 +16,7 @@
 namespace keel::messages {
 namespace {
 
-// Work of a pool besides its requests. It outlives the pool if the pool ends meanwhile.
+// Work of a pool besides its requests. It may outlive the pool.
 struct Background final : Start<void> {
   bool* is_running = nullptr;  // The starter's flag; null: the pool is gone.
   Event* changed = nullptr;
@@ -209,7 +209,7 @@ void Pool::State::eject(Target& target, Error&& why) noexcept {
   target.last_error.emplace(std::move(why));
 }
 
-// Removes what has ended, and starts what is missing.
+// Removes connections that have ended, and starts missing ones.
 void Pool::State::tend(Endpoint& endpoint) {
   const Instant now = Host::current().now();
   if (!endpoint.place.host.empty() && !endpoint.is_resolving &&
@@ -315,7 +315,7 @@ void Pool::judge(Target* target, const Error* error) noexcept {
       if (error == nullptr) target->failures = 0;
       if (!call) return;
       if (error == nullptr || !state_->options.breaker.fails(*error)) {
-        // A caller that has gone, or a limit of our own, says nothing about the target.
+        // A cancelled call, or a limit of this side, does not count against the target.
         if (error == nullptr || (error->code() != Code::Cancelled && error->code() != Code::ResourceExhausted)) {
           call->succeeded(now);
         }
@@ -345,7 +345,7 @@ Task<> Pool::close() {
       target->clients.clear();
     }
   }
-  // Those that follow have begun to send what is queued meanwhile.
+  // The later ones have begun to send their queued frames by now.
   for (Client& client : closing) client->drain();
   for (Client& client : closing) co_await client.close();
 }

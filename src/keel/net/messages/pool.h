@@ -11,16 +11,16 @@
 // pings counts as broken (PeerOptions::heartbeat). A target whose requests fail too often is left out by its circuit
 // breaker (task/circuit_breaker.h). Connections are made when they are first needed.
 //
-// Retries:   an Idempotent request that failed by what may pass (is_transient) is sent again, to another target where
-//            there is one, within the budget of RetryOptions. A request that was sent once and is not idempotent is
-//            never repeated; where no connection can be had, others are tried for it all the same.
-// Errors:    those of Peer::request. Unavailable when there is no target, with what is wrong with each of them;
-//            InvalidArgument for an endpoint that is none; Cancelled and DeadlineExceeded.
+// Retries:   an Idempotent request that failed with a transient error (is_transient) is sent again, to another target
+//            if there is one, within the budget of RetryOptions. A request that was sent once and is not idempotent is
+//            never repeated; but before it is sent, other targets are tried when one cannot be connected.
+// Errors:    those of Peer::request. Unavailable when no target can be used; the message says why for each of them.
+//            InvalidArgument for a malformed endpoint. Cancelled and DeadlineExceeded.
 // Ownership: owns its connections. A Peer that it returned is valid until the next await.
-// Lifetime:  must outlive those who wait (checked). The resolver, handlers and layers must outlive it.
+// Lifetime:  must outlive the tasks that wait (checked). The resolver, handlers and layers must outlive it.
 // Threads:   the worker it was made on; one pool for each worker.
-// Cancel:    a request is cancelled at the peer; connections are made all the same.
-// Cost:      a request: the frame of a task, and a look at each connection; no heap in steady state.
+// Cancel:    a request is cancelled at the peer; connecting continues.
+// Cost:      a request takes the frame of a task, and a comparison of all connections; no heap in steady state.
 
 #pragma once
 
@@ -60,10 +60,11 @@ struct PoolOptions {
   CircuitBreakerOptions breaker = {};
   PeerOptions peer = {};
   io::ConnectOptions connect = {};
-  const Handlers* handlers = nullptr;  // Handlers for what the servers send and ask. Null: nothing is handled.
+  // Handlers for what the servers send and ask. Null: messages of the peer have no handlers.
+  const Handlers* handlers = nullptr;
   // tls::Layers, for TLS: hosts of the endpoints.
   TransportLayers* layers = nullptr;
-  const MessageMetrics* metrics = nullptr;  // Null: nothing is counted.
+  const MessageMetrics* metrics = nullptr;  // Null: no metrics.
 };
 
 class Pool {
@@ -105,14 +106,15 @@ class Pool {
     encode(payload, message);
     return send_encoded(type_of(message), std::move(payload));
   }
-  // A connection, which is made if there is none.
+  // Returns a connection, and connects if there is none.
   Task<Peer*> peer();
-  // Closes the connections, after what is queued, each within PeerOptions::close_timeout, and waits for that. No
+  // Closes the connections after their queued frames, each within PeerOptions::close_timeout, and waits for that. No
   // request may be under way; one that follows connects again.
   Task<> close();
 
   Stats stats() const noexcept;
-  // Whether no target can be reached, as far as requests have tried: Unavailable, with what is wrong with each of them.
+  // Unavailable: no target can be reached, as far as requests have tried; the message says what is wrong with each of
+  // them.
   Result<> check() const;
 
  private:

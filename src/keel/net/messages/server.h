@@ -8,11 +8,11 @@
 //
 //   server.each([&](Peer& peer) { if (!peer.try_send(alarm)) … });   // to all that are connected to this worker
 //
-// Errors:    of serve: those of Listener::accept. A connection that fails is closed, with a line of the log, and ends
-//            nothing else.
+// Errors:    serve() fails as Listener::accept does. A connection that fails is closed, with a line of the log, and
+//            ends nothing else.
 // Lifetime:  must outlive serve(); the handlers must outlive it.
 // Threads:   the worker it was made on; one server for each worker.
-// Cancel:    of serve: all connections are closed immediately, and waited for.
+// Cancel:    when serve() is cancelled, it closes all connections immediately and waits for them.
 // Cost:      an idle connection has no buffers; its size is in docs/messages.md.
 
 #pragma once
@@ -43,7 +43,7 @@ struct ServerOptions {
   std::size_t connections_max = 10'000;     // Above this number a new connection is closed with ResourceExhausted.
   Duration drain = 10_s;                    // The time for existing requests and streams to end when it stops.
   TransportLayers* layers = nullptr;        // tls::Layers, for TLS; must outlive the server. Null: no TLS.
-  const MessageMetrics* metrics = nullptr;  // Must outlive the server (metrics.h). Null: nothing is counted.
+  const MessageMetrics* metrics = nullptr;  // Must outlive the server (metrics.h). Null: no metrics.
   // Called when the peer's first frame has come, before anything else of it is handled; and after the connection has
   // ended, when the Peer is used for the last time.
   Function<void(Peer&)> on_open = {};
@@ -61,15 +61,15 @@ class Server {
   Task<> serve(Listener& listener, Event& stopping);
   // Serves one more connection, which other code has accepted. Allowed until serve() has ended.
   void add(Stream stream);
-  // Adds the connections that the listener has taken from the system already, and stops it: where another process goes
-  // on with the socket, they would be lost. For use without serve(), before stop().
+  // Adds the connections that the listener has taken from the system already, and stops it: if another process
+  // continues with the socket, these connections would otherwise be lost. For use without serve(), before stop().
   Task<> take_rest(Listener& listener);
-  // Drains, closes all connections and waits for that; for use without serve(). A request that was on its way when its
-  // peer heard of it is still handled: so a peer that asks another server from then on loses none.
+  // Drains, closes all connections and waits for that; for use without serve(). Requests that a peer sent before it
+  // learned of the drain are still handled, so a peer that then switches to another server loses none.
   Task<> stop();
 
   // Other limits while it runs: `connections_max` and `drain` count immediately, `peer` for connections that come
-  // later, because what is open keeps to what its peer was told. No connection is closed.
+  // later, because the peer of an open connection already received its limits. No connection is closed.
   void change(const PeerOptions& peer, std::size_t connections_max, Duration drain);
 
   std::size_t connections() const noexcept;

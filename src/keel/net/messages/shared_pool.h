@@ -10,12 +10,14 @@
 //
 // An App does all of this but the call: app.message_pool("rooms").
 //
-// Errors:   those of Pool; Internal: it is not attached to the worker that calls, or no worker does.
-// Threads:  any worker's, each attached and detached on its own. Circuit breakers, retry budgets and what is known of
-//           targets are a worker's: bounds hold for each, and an endpoint that fails is found out by each.
-// Lifetime: detached on every worker before it ends, when no request is under way there (checked); the resolvers, and
-//           what the options refer to, outlive that.
-// Cost:     that of Pool, and a look at which worker this is.
+// Errors:   those of Pool; Internal when the calling thread is not a worker, or the pool is not attached to that
+//           worker.
+// Threads:  any worker's, each attached and detached on its own. Each worker has its own circuit breakers, retry
+//           budgets and state of targets: limits apply to each worker, and each finds out by itself that an endpoint
+//           fails.
+// Lifetime: must be detached on every worker before its destructor, when that worker has no request in progress
+//           (checked); the resolvers, and objects that the options refer to, must live until then.
+// Cost:     that of Pool, plus finding the calling worker.
 
 #pragma once
 

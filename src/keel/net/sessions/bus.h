@@ -5,8 +5,7 @@
 //
 // The type is both a message (messages/message.h) and an event: its fields are its form on the wire.
 //
-// Threads: those of the bus and of the registry: any. A message is published on the worker of its session, before the
-//           next one of that session is handled.
+// Threads:  any. A message is published on the worker of its session, before the next one of that session is handled.
 // Lifetime: the bus must outlive the handlers, and the registry the subscription.
 
 #pragma once

@@ -34,7 +34,7 @@ class Client::Side final : public Session {
   ~Side() { release(); }
 
   Task<> run();
-  // Nothing of a connection is used any more.
+  // The connection is no longer used.
   void release() noexcept {
     core_.unlink();
     if (peer_ != nullptr) std::exchange(peer_, nullptr)->attach(nullptr);

@@ -3,8 +3,8 @@
 //   Task<> device(std::vector<Address> servers, const sessions::Handlers& handlers) {
 //     sessions::Client client(handlers, {.servers = servers, .name = "kitchen", .credentials = key});
 //     Scope running;
-//     running.spawn(client.run());                      // connects, and does so again
-//     client->send(Reading{"kitchen", 21.5});           // before it is connected as well
+//     running.spawn(client.run());                      // connects, and reconnects
+//     client->send(Reading{"kitchen", 21.5});           // also before it is connected
 //     …
 //     co_await client->acknowledged();                  // what was sent has been handled
 //     client->end(Error(Code::Cancelled, "done"));
@@ -12,18 +12,18 @@
 //   }
 //
 // run() tries the servers in turn, again after a pause that doubles from reconnect_min to reconnect_max and is
-// shortened by a random part, so that the clients of a restarting server do not all return at the same moment. A
-// connection resumes the session; if the server has forgotten it, a new one begins, and the handlers are told what may
-// be lost.
+// shortened by a random part, so that the clients of a restarting server do not all return at the same moment. Each
+// connection resumes the session. If the server has forgotten it, a new session begins, and a SessionEvent says which
+// messages may be lost.
 //
-// Errors:    of run(): why the session has ended, as in SessionEvent::Kind::Ended: the goodbye of the server (its code
-//            and message), Protocol or Unsupported where it speaks something else, or what end() was given. A server
-//            that cannot be reached, or that stops, ends nothing.
+// Errors:    run() returns why the session has ended, as SessionEvent::Kind::Ended does: the code and message of the
+//            server's goodbye, Protocol or Unsupported when the server speaks another protocol or version, or the
+//            reason given to end(). A server that cannot be reached, or that stops, does not end the session.
 // Ownership: owns its Session.
-// Lifetime:  outlives run(); the handlers outlive it. Must not be destroyed by one of its handlers.
+// Lifetime:  must outlive run(); the handlers must outlive it. It must not be destroyed by one of its handlers.
 // Threads:   the worker it was made on.
-// Cancel:    of run(): the connection is closed without a goodbye, and the session may be resumed by another run()
-//            within the server's expiry.
+// Cancel:    when run() is cancelled, the connection is closed without a goodbye, and another run() can resume the
+//            session within the server's expiry.
 
 #pragma once
 

@@ -10,10 +10,10 @@
 // have captures. It takes (Session&, M) and returns nothing, a Result<> or a Task<>. The messages and events of a
 // session are handled one after the other in the order in which they were sent: while a Task runs, the next one waits.
 //
-// Errors:    what a handler fails with, an exception too, is counted (SessionStats::failed), and a line of the log; the
-//            message counts as handled, for it would fail again. So does one of a type that nobody handles. A message
-//            that cannot be read as its type ends the session with InvalidArgument: the peer hears what is wrong with
-//            it. Two handlers of one type are a bug (base/bug.h).
+// Errors:    an error or exception of a handler is logged and counted (SessionStats::failed); the message counts as
+//            handled, because it would fail again. So does a message of a type without a handler. A message that cannot
+//            be read as its type ends the session with InvalidArgument, and the peer receives the reason. Two handlers
+//            of one type are a bug (base/bug.h).
 // Lifetime:  outlives the servers and clients that use it.
 // Threads:   not changed while they run; may be shared by workers where its handlers may.
 // Cancel:    a Task is stopped when its session ends.

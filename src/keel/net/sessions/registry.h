@@ -10,11 +10,11 @@
 //
 // A session lives on the worker of its connection. When its client connects to another worker, the session moves there.
 //
-// Result:   of broadcast: what a session that is full does with the message is its WhenFull; with Refuse it is left
-//           out, and counted (sessions_refused_total).
-// Errors:   of send and kick: NotFound when there is no such session. What becomes of the message on the session's
-//           worker is not told: send() from there does (Server::find).
-// Lifetime: outlives its servers (checked).
+// Result:   broadcast() does with a session that is full what `when_full` says; with Refuse the session does not get
+//           the message, which is counted (sessions_refused_total).
+// Errors:   send() and kick() return NotFound when there is no such session. An error that occurs later, on the
+//           session's worker, is not reported; to get it, call send() of the session on that worker (Server::find).
+// Lifetime: must outlive its servers (checked).
 // Threads:  any. Messages for another worker are posted to it; those for sessions of the calling worker are sent
 //           immediately.
 // Cost:     about 300 bytes for a session; a lock where it begins, ends, connects or is looked for, none for its
@@ -44,7 +44,8 @@ class Server;
 
 // The limits of a registry, and where its metrics go.
 struct RegistryOptions {
-  std::size_t sessions_max = 100'000;    // Including sessions without a connection; above it new ones are refused.
+  // The maximum number of sessions, including those without a connection; above it new ones are rejected.
+  std::size_t sessions_max = 100'000;
   metrics::Registry* metrics = nullptr;  // Outlives the registry. Null: not counted.
 };
 

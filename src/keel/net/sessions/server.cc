@@ -168,7 +168,7 @@ class Server::State::ServerSession final : public Session {
     flush();
     return {};
   }
-  // The older connection is told that a newer one has the session.
+  // Tells the older connection that a newer one has taken the session over.
   void take_over() noexcept {
     if (!is_connected()) return;
     server_.registry.taken_over.fetch_add(1, relaxed);
@@ -235,7 +235,7 @@ class Server::State::ServerSession final : public Session {
   std::unique_ptr<Move> move_;
 };
 
-// A client that has said hello and has no session yet.
+// A client that has sent its hello and has no session yet.
 class Server::State::Greeted final : public messages::FrameSink {
  public:
   Greeted(State& s, messages::Peer& p, const internal::Hello& h)
@@ -258,7 +258,7 @@ class Server::State::Greeted final : public messages::FrameSink {
   messages::Peer* peer() const noexcept { return peer_; }
   bool is_busy() const noexcept { return task_.is_running(); }
   void stop() noexcept { task_.stop(); }
-  // The connection has another sink now, or none.
+  // Call it when the connection's frames go to another receiver, or to none.
   void release() noexcept { peer_ = nullptr; }
 
   const std::uint64_t id;
@@ -391,11 +391,12 @@ void Server::State::begin_session(Greeted& client) {
   session.begin(token, client.name);
   sessions.emplace(token.number, std::move(made));
   internal::Hello hello = client.hello;
-  hello.point = {};  // Of the session that is gone.
+  hello.point = {};  // The hello's point belongs to the lost session.
   messages::Peer& peer = *client.peer();
   client.release();
   const std::uint64_t id = client.id;
-  static_cast<void>(session.welcome(peer, hello, false));  // Where that fails the session waits for its client.
+  // If that fails, the session waits for its client to reconnect.
+  static_cast<void>(session.welcome(peer, hello, false));
   if (const auto at = greeted.find(id); at != greeted.end()) {
     std::unique_ptr<Greeted> done = std::move(at->second);
     greeted.erase(at);

@@ -18,12 +18,12 @@
 //
 // Connections that never send a hello have no session, but their requests are served.
 //
-// Errors:    a client that does not keep to the protocol is disconnected with its reason, and may resume. One that is
-//            not authenticated hears the error, and its client ends.
+// Errors:    a client that does not keep to the protocol is disconnected with its reason, and may resume. A client that
+//            is not authenticated receives the error, and its run() ends.
 // Ownership: owns its sessions.
-// Lifetime:  outlives the messages::Server; the registry and the handlers outlive it. Before its end stop() has ended,
-//            or no handler of it waits (checked).
-// Threads:   the worker it was made on; one for each worker.
+// Lifetime:  outlives the messages::Server; the registry and the handlers outlive it. Before its destructor, stop()
+//            must have completed, unless none of its handlers is waiting (checked).
+// Threads:   the worker on which it was constructed; each worker has its own server.
 
 #pragma once
 
@@ -44,8 +44,8 @@ namespace keel::sessions {
 class Handlers;
 class Registry;
 
-// What a client says about itself. The views live until the authenticating task has ended; if the peer disconnects
-// earlier, that task is stopped.
+// The name and credentials that a client has sent. The views live until the authenticating task has ended; if the peer
+// disconnects earlier, that task is stopped.
 struct Greeting {
   std::string_view name;
   std::string_view credentials;
@@ -75,7 +75,7 @@ class Server {
   // even if the awaiting task is stopped.
   Task<> stop();
 
-  // Other limits for sessions that begin later, and another heartbeat for those that connect later.
+  // Changes the limits of sessions that begin later, and the heartbeat of those that connect later.
   void change(const SessionOptions& session, Duration expiry);
 
   std::size_t sessions() const noexcept;

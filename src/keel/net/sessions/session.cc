@@ -160,7 +160,7 @@ void Session::flush() noexcept {
   try {
     Buffer packet;
     const Instant now = Host::current().now();
-    // Above the low mark the rest waits in the ring, until on_writable().
+    // While more than low_bytes are queued, further messages wait in the ring for on_writable().
     while (peer_ != nullptr && peer_->queued_bytes() <= peer_->options().low_bytes && core_.next(now, packet)) {
       Result<> sent = peer_->try_send_session(packet.view());
       if (!sent) {

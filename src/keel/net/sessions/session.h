@@ -1,5 +1,5 @@
 // keel/net/sessions/session.h — a conversation with a peer that outlives its connections: messages arrive once and in
-// order, or the application is told how many were lost.
+// order, or a SessionEvent says how many were lost.
 //
 //   Result<> sent = session.send(Reading{"kitchen", 21.5});         // never waits; kept until the peer has handled it
 //   Result<> sent = session.send(state, {.when_full = WhenFull::NewestOfKey, .key = device});
@@ -14,16 +14,16 @@
 // received. A message is acknowledged when its handler has ended, so that slow handlers slow the peer down, and
 // window_messages and window_bytes limit how much waits for them.
 //
-// Errors:    of send: ResourceExhausted when the peer is behind and WhenFull is Refuse or Close; InvalidArgument for a
-//            message that is larger than ring_bytes, which no WhenFull makes room for; Unavailable when the session has
-//            ended. Of room() and acknowledged(): Unavailable with the reason when the session ends meanwhile.
+// Errors:    send(): ResourceExhausted when the ring is full and WhenFull is Refuse or Close; InvalidArgument for a
+//            message that is larger than ring_bytes, with any WhenFull; Unavailable when the session has ended. room()
+//            and acknowledged(): Unavailable with the reason when the session ends during the wait.
 // Ownership: messages are encoded in the call. A Session belongs to its Client or Server.
-// Lifetime:  a server's until its handlers were told SessionEvent::Kind::Ended, or the session has moved to another
-//            worker: whoever wants to send later keeps its number (Server::find, Registry::send).
+// Lifetime:  a Session of a server exists until its handlers have received SessionEvent::Kind::Ended, or until the
+//            session has moved to another worker. To send later, keep its number (Server::find, Registry::send).
 // Threads:   its worker's.
-// Cancel:    a wait that ends early leaves nothing behind.
-// Cost:      about 700 bytes, and what waits; a message is encoded once and copied once. One timer, which is not
-//            touched by messages: it looks again when it fires.
+// Cancel:    a cancelled wait has no effect.
+// Cost:      about 700 bytes, plus the queued messages; a message is encoded once and copied once. One timer, which
+//            messages do not touch: when it fires, it checks what is due.
 
 #pragma once
 
@@ -54,15 +54,18 @@ class Handlers;
 // How much one side keeps, and how often it sends heartbeats.
 struct SessionOptions {
   std::uint32_t ring_messages = 1024;  // Messages sent and not acknowledged, or not sent yet.
-  // The same in bytes, 64 more for each message: it limits what an absent peer may cost.
+  // The memory of those messages, with 64 bytes for each in addition to its payload: it limits the cost of an absent
+  // peer.
   std::uint32_t ring_bytes = 1 << 20;
-  std::uint32_t window_messages = 1024;  // Messages received and not handled; the peer is told, and sends no more.
-  std::uint32_t window_bytes = 1 << 20;  // The same in bytes.
+  // Messages received and not handled; the peer learns this limit and respects it.
+  std::uint32_t window_messages = 1024;
+  std::uint32_t window_bytes = 1 << 20;  // The limit of unhandled bytes.
   // A peer that is silent for this long is asked; after two questions without a reply the connection is given up, and
   // the session continues without one. Both sides use the shorter of their values, but at least 10 ms.
   Duration heartbeat = 15_s;
   std::uint32_t ack_every = 32;  // How many messages are handled before a separate acknowledgement is sent.
-  Duration ack_after = 40_ms;    // The same in time. Messages of the other direction carry an acknowledgement, too.
+  // The longest time until an acknowledgement. Messages in the other direction also carry an acknowledgement.
+  Duration ack_after = 40_ms;
 };
 
 // What happens to a message when the ring is full.
@@ -77,15 +80,15 @@ struct SessionEvent {
     Connected,  // The session has begun.
     Resumed,    // It continues over a new connection; only what a Lost reports is lost.
     Lost,
-    Ended,  // The last event. For a client as well: it does not try again.
+    Ended,  // The last event. A client does not reconnect after it, either.
   };
   Kind kind = Kind::Connected;
   // For Lost: messages of the peer that will not come, because it had no room to keep them.
   std::uint64_t lost = 0;
   // For Lost and Ended: own messages that the peer may or may not have handled; they are not sent again.
   std::uint64_t unconfirmed = 0;
-  // For Lost: the peer has forgotten the session, for example because it restarted. Messages that it had kept for this
-  // side are lost as well; their number is unknown. A Connected event follows.
+  // For Lost: the peer has forgotten the session, for example because it restarted. Messages that the peer had kept for
+  // this side are lost as well; their number is unknown. A Connected event follows.
   bool is_forgotten = false;
   // For Ended: the reason; valid only during the call.
   const Error* reason = nullptr;
@@ -95,7 +98,7 @@ struct SessionEvent {
 struct SessionStats {
   std::uint64_t sent = 0;      // Messages that send() has accepted.
   std::uint64_t received = 0;  // Messages received.
-  std::uint64_t failed = 0;    // Those whose handler failed, or that have no handler.
+  std::uint64_t failed = 0;    // Messages whose handler failed, or that have no handler.
   std::uint64_t lost = 0;      // As reported by the SessionEvents.
   std::uint64_t dropped = 0;   // Own messages dropped because of WhenFull::DropOldest.
   std::uint64_t resumed = 0;
@@ -131,11 +134,12 @@ class Session : protected messages::FrameSink, private Timer {
 
   // Both sides know the session by this number. 0: the session of a client that has not been connected yet.
   std::uint64_t number() const noexcept { return token_.number; }
-  // Who the client is, as Server::authenticate says; on the client, the name that it uses for itself.
+  // On a server: the client's identity, which ServerOptions::authenticate returned. On a client: the name that it
+  // sends.
   std::string_view name() const noexcept { return name_; }
   bool is_connected() const noexcept { return core_.is_linked(); }
   bool has_ended() const noexcept { return has_ended_; }
-  // The connection, for requests outside the session; null while there is none.
+  // The connection, for requests outside the session; null while the session has no connection.
   messages::Peer* peer() const noexcept { return core_.is_linked() ? peer_ : nullptr; }
 
   template <class M>
@@ -176,8 +180,8 @@ class Session : protected messages::FrameSink, private Timer {
   void say_bye(const Error& reason) noexcept;
   // Ends the session without telling the peer.
   void finish(const Error& reason) noexcept;
-  // The peer has forgotten the session: another one begins, with the messages that were never sent. Reports what is
-  // lost.
+  // The peer has forgotten the session: begins a new one, which keeps the messages that were never sent, and reports
+  // the lost ones.
   std::uint64_t begin_again();
   Error end_reason() const noexcept;
   // Starts the timer for the next event, unless it fires earlier already.
@@ -191,14 +195,16 @@ class Session : protected messages::FrameSink, private Timer {
 
   // A frame before link(): on a client the reply to its hello.
   virtual Result<> greet(std::string_view packet) = 0;
-  virtual void unlinked(const Error& reason) noexcept = 0;            // The connection is gone, but not the session.
-  virtual void bye(const Error& reason) noexcept { finish(reason); }  // The peer has ended it.
-  virtual void ended() noexcept = 0;                                  // The last call, made once.
-  // The time without a connection; never() otherwise.
+  // The connection has ended; the session continues.
+  virtual void unlinked(const Error& reason) noexcept = 0;
+  virtual void bye(const Error& reason) noexcept { finish(reason); }  // The peer has ended the session.
+  // The session has ended. Called once, as the last call of this interface.
+  virtual void ended() noexcept = 0;
+  // When the session ends for lack of a connection; never() while it is connected.
   virtual Instant expires() const noexcept = 0;
   virtual void expire() noexcept = 0;
-  virtual void idle() noexcept {}   // No handler runs any more.
-  virtual void noted() noexcept {}  // A number in stats() has changed.
+  virtual void idle() noexcept {}   // The last running handler has ended.
+  virtual void noted() noexcept {}  // A value of stats() has changed.
 
   Result<> on_frame(messages::Peer& peer, std::string_view payload) noexcept override;
   void on_batch_end(messages::Peer& peer) noexcept override;

@@ -12,7 +12,7 @@ namespace keel::sessions {
 enum class WhenFull : std::uint8_t {
   Refuse,      // send() fails with ResourceExhausted; nothing has changed.
   Close,       // The session ends, with ResourceExhausted as its reason.
-  DropOldest,  // The oldest messages are dropped. The receiver is told how many it has lost.
+  DropOldest,  // The oldest messages are dropped. The receiver learns how many messages it has lost.
   // An unsent message of the same type and key is replaced, at its place, even if there is room: a value that the peer
   // has not seen is useless once there is a newer one. If there is no such message and no room, it acts as DropOldest.
   NewestOfKey,

@@ -174,7 +174,7 @@ class TestLayer final : public TransportLayer {
     return in_.size() >= head_bytes && in_.size() - head_bytes >= size_at_front();
   }
 
-  // Processes a complete record; false: there is none.
+  // Processes a complete record; false: none is complete.
   bool take_record() noexcept {
     if (!in_.empty() && !established_ && in_.data()[0] != static_cast<char>(Record::Hello)) {
       fail_with(-EPROTO);

@@ -10,11 +10,11 @@
 // Errors:    of connect: those of blocking::Stream::connect; then of the handshake, as Records has them
 //            (net/tls/records.h), and DeadlineExceeded above the context's handshake_timeout. All name the host. Of the
 //            others: those of a blocking::Stream, and Protocol for a peer that breaks TLS.
-// Ownership: owns its descriptor, buffers and context; movable. Destroying it says close_notify where that needs no
-//            waiting, and closes as a blocking::Stream does.
+// Ownership: owns its descriptor, buffers and context; movable. The destructor sends close_notify if that does not
+//            block, and then closes as a blocking::Stream does.
 // Threads:   one at a time. Not on a worker of a loop, which is a bug.
 // Memory:    as Records, and received bytes that were not read.
-// Cost:      that of Records; a copy of what comes, and one of what is in it.
+// Cost:      that of Records; received bytes are copied once before and once after decryption.
 
 #pragma once
 

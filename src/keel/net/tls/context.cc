@@ -179,8 +179,8 @@ void set_session_time(SSL_SESSION* session, std::time_t time) noexcept { SSL_SES
 std::time_t session_time(const SSL_SESSION* session) noexcept { return SSL_SESSION_get_time_ex(session); }
 #endif
 
-// OpenSSL computes the age of a session from the system's clock, but tickets have the time of the Host. So the time is
-// moved by the difference before OpenSSL compares it.
+// OpenSSL computes the age of a session from the system's clock, but tickets have the time of the Host. The time is
+// therefore moved by the difference before OpenSSL compares it.
 void date_by_host(SSL_SESSION* session) noexcept { set_session_time(session, seconds_now()); }
 void date_by_system(SSL_SESSION* session) noexcept {
   set_session_time(session, std::time(nullptr) - (seconds_now() - session_time(session)));

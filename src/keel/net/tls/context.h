@@ -17,13 +17,13 @@
 // Errors:    make: NotFound and other codes of the errno for a file that cannot be read; InvalidArgument for what is in
 //            it, with its name: no certificate, a damaged one, one that has expired or is not valid yet, a key that
 //            does not fit, is encrypted or too weak for the profile (security level 2: RSA of 2,048 bits).
-// Ownership: a value; copies share what was loaded. Connections keep what they began with: another context may take its
-//            place while they live. The text of a key is wiped after it was parsed; the key itself is OpenSSL's.
+// Ownership: a value; copies share what was loaded. Connections keep the context with which they began, so it can be
+//            replaced while they are open. The text of a key is wiped after it was parsed; the key itself is OpenSSL's.
 // Threads:   copies may be used on any, at the same time.
 // Cost:      make: file reads, some milliseconds. A copy is a pointer. With several certificates each handshake
-//            compares the name it is asked for with all of them. Time:      certificates are compared with the calendar
-//            of the current Host when a context is made and when a connection begins. The age of a session that is
-//            resumed is by it as well.
+//            compares the name it is asked for with all of them.
+// Time:      certificates are compared with the calendar of the current Host when a context is made and when a
+//            connection begins. The age of a resumed session is measured with it, too.
 
 #pragma once
 
@@ -66,7 +66,7 @@ struct KeyPair {
 
 // The trusted roots. A file and a text are used together.
 struct Trust {
-  // Certificates of roots, in PEM. None: a client uses the system's.
+  // Certificates of roots, in PEM. If both are empty, a client uses the system's.
   std::string file = {};
   std::string pem = {};
   // Lists of revoked certificates of their issuers (CRLs), in PEM. If there is any list, a peer whose issuer has no
@@ -88,8 +88,8 @@ struct ServerOptions {
   // if there is none, or it asks for no name, the first one. Two certificates for one name may differ in the kind of
   // key.
   std::vector<KeyPair> certificates = {};
-  // The application protocols (ALPN), the preferred one first. A client that offers none of them is rejected; one that
-  // does not use ALPN is accepted.
+  // The application protocols (ALPN), the preferred one first. A client that offers only other protocols is rejected; a
+  // client that does not use ALPN is accepted.
   std::vector<std::string> protocols = {};
   ClientCertificates client_certificates = ClientCertificates::Unwanted;
   // The issuers of clients' certificates: needed unless client certificates are not wanted.
@@ -98,8 +98,8 @@ struct ServerOptions {
   Version version_max = Version::Tls13;
   // Clients may resume a session with a ticket, for 2 h.
   bool tickets = true;
-  // The lifetime of tickets. None: the context uses its own, so that a context which replaces it cannot resume its
-  // sessions.
+  // The keys that seal tickets. nullopt: the context generates its own keys, so that a context that replaces it cannot
+  // resume its sessions.
   std::optional<TicketKeys> ticket_keys = {};
   // Time limit of the handshake, from the beginning of the connection. Raising it lets slow peers occupy memory for
   // longer.
@@ -130,7 +130,7 @@ struct ClientOptions {
   std::vector<std::string> protocols = {};
   Version version_min = Version::Tls12;
   Version version_max = Version::Tls13;
-  // How many sessions are kept to be resumed, of all hosts together; the oldest go first.
+  // The maximum number of sessions that are kept for resumption, for all hosts together; the oldest are dropped first.
   std::size_t sessions_max = 128;
   Duration handshake_timeout = Duration::seconds(10);
   // As ServerOptions has it.
@@ -142,7 +142,7 @@ struct CertificateFacts {
   std::string file;              // Empty: it was given as a text.
   std::string names;             // The names that it is valid for: DNS names and addresses, at most a few of them.
   std::int64_t valid_until = 0;  // Seconds since 1970.
-  std::int64_t ocsp_until = 0;   // When its OCSP response expires; 0: there is none.
+  std::int64_t ocsp_until = 0;   // When the OCSP response of the certificate expires; 0: it has no response.
   // Why there is no OCSP response although one was configured: damaged, for another certificate, too old.
   std::string ocsp_problem;
 };

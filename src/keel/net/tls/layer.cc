@@ -190,7 +190,7 @@ void Layer::late() noexcept {
   advance({});
 }
 
-// Processes the waiting bytes, and then the ones that have just arrived.
+// Processes the waiting bytes, then the newly arrived ones.
 void Layer::advance(std::string_view fresh) noexcept {
   try {
     if (in_.empty()) {

@@ -6,14 +6,14 @@
 // For streams use connect(), accept() and Listener (net/tls/stream.h).
 //
 // Errors:    outcome() and a send's result are -EPROTO for what Records (net/tls/records.h) reports, Transport::error()
-//            gives its Error; the same for a handshake that takes longer than its context allows (DeadlineExceeded).
-//            A connection that ends without close_notify fails in the same way, but only for receiving. Other errnos
-//            come from the engine.
-// Lifetime: like every TransportLayer.
+//            gives its Error; the same for a handshake that takes longer than its context allows (DeadlineExceeded). A
+//            connection that ends without close_notify fails in the same way, but only for receiving. Other errnos come
+//            from the engine.
+// Lifetime:  like every TransportLayer.
 // Closing:   sends close_notify, and waits at most 10 s until it has been sent.
 // Memory:    that of Records, and 64 KiB of a large send at a time. While its transport is paused, further bytes wait
 //            in the kernel.
-// Fairness: handshakes compute for at most about half a millisecond in an event-loop iteration; the others wait for
+// Fairness:  handshakes compute for at most about half a millisecond in an event-loop iteration; the others wait for
 //            the next one.
 // Cost:      that of Records, which copies sent bytes once into records; received bytes are decrypted into the reader's
 //            memory.

@@ -189,7 +189,8 @@ struct Records::State {
 
   // --- results of OpenSSL
 
-  // The error of a call that returned `result`: success if bytes have to be received or sent first.
+  // The error of a call of OpenSSL that returned `result`. No error: the call has to be repeated after bytes were
+  // received or sent.
   Result<> judge(int result) {
     switch (SSL_get_error(ssl.get(), result)) {
       case SSL_ERROR_WANT_READ:
@@ -279,7 +280,7 @@ Records::Records(const ClientContext& context, std::string_view host)
   SSL* const ssl = state_->ssl.get();
   bool is_set = false;
   if (name.find('\0') != std::string::npos) {
-    // Not a host name; OpenSSL would use only a part of it.
+    // Rejected, because OpenSSL would compare only a part of it.
   } else if (state_->context->check != ServerCheck::Host) {
     is_set = is_address(name) || SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
   } else if (is_address(name)) {

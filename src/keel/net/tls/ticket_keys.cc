@@ -118,7 +118,8 @@ void TicketSealer::attach(SSL_CTX* context, const TicketKeys& keys) noexcept {
   SSL_CTX_set_tlsext_ticket_key_evp_cb(context, &call);
 }
 
-// SSL_CTX_set_tlsext_ticket_key_evp_cb(3): 0: no such key; 1: done; 2: the same, and the ticket is to be replaced.
+// Results as in SSL_CTX_set_tlsext_ticket_key_evp_cb(3). 0: the key is unknown; 1: success; 2: success, and the ticket
+// has to be replaced.
 int TicketSealer::call(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cipher, EVP_MAC_CTX* mac,
                        int seals) noexcept {
   const auto& keys = *static_cast<const TicketKeys*>(SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl)));

@@ -13,7 +13,8 @@
 //
 // Errors:    std::bad_alloc without memory, or without randomness. load: InvalidArgument for what save() has not given.
 // Ownership: a value; copies share the keys and their rotation.
-// Threads:   any. Time:      by the calendar of the current Host.
+// Threads:   any.
+// Time:      by the calendar of the current Host.
 // Cost:      a lock and some microseconds for each handshake.
 
 #pragma once
@@ -39,7 +40,7 @@ class TicketKeys {
 
   TicketKeys();
 
-  // Secret: anybody who has it can decrypt tickets.
+  // The result is secret: it decrypts tickets.
   std::string save() const;
   static Result<TicketKeys> load(std::string_view text);
   // Replaces its keys by the present keys of `others`, for all contexts that share it, from the next handshake on.

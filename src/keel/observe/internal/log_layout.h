@@ -1,8 +1,8 @@
 // keel/observe/internal/log_layout.h — the layout of a log record in a ring. Written by log.h, read by log_record.cc.
 //
 // A record is a RecordHeader, a TraceId when `has_trace` is set, then the fields. A field is a key word (address of the
-// literal, its length, the kind) and a value word; the bytes of strings and errors follow it. Everything is a
-// multiple of 8 bytes. Addresses are those of literals and components, which live as long as the process.
+// literal, its length, the kind) and a value word; the bytes of strings and errors follow it. Everything is a multiple
+// of 8 bytes. The stored addresses point to literals and components, which live as long as the process.
 
 #pragma once
 

@@ -19,7 +19,7 @@ namespace keel::telemetry {
 template <class Value, std::size_t size>
 class LiteralCache {
  public:
-  // The value that was placed for `id`, which must not be 0; null: there is none.
+  // The value stored for `id`, which must not be 0; null: none is stored.
   template <class IsMeant>
   [[gnu::always_inline]] Value* find(std::uint64_t id, IsMeant&& is_meant) noexcept {
     const std::size_t first = first_place(id);

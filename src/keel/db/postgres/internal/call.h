@@ -58,7 +58,7 @@ class Call final : public Leaf, public Link {
   }
   // Whether it has no portal yet.
   bool binds() const noexcept { return kind_ != Kind::Fetch || is_first; }
-  // Whether it is sent as a Query, which is a group of its own.
+  // Whether it is sent as a Query message, which forms its own group.
   bool is_simple() const noexcept {
     return kind_ == Kind::Script || kind_ == Kind::Commit || kind_ == Kind::CopyIn || kind_ == Kind::CopyOut;
   }
@@ -74,7 +74,7 @@ class Call final : public Leaf, public Link {
 
   bool is_read = false;              // From TextFacts.
   bool is_group = false;             // The same.
-  bool is_alone = false;             // Gets a Sync of its own, because a statement of its group has failed.
+  bool is_alone = false;             // The call gets its own Sync, because a statement of its group has failed.
   bool was_lost = false;             // Its response was lost once, with its connection.
   bool was_renewed = false;          // Its statement was prepared again for it.
   bool is_cancelled = false;         // Its task no longer waits for a response.

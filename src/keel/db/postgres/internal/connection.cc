@@ -41,7 +41,7 @@ Connection::~Connection() {
   KEEL_CHECK(has_ended(), "the connections of a database must end before their loop: detach() the loop");
 }
 
-// --- what is sent
+// --- sending
 
 void Connection::add_step(Step step) {
   const Result<> added = pipeline_->add(step);
@@ -226,7 +226,7 @@ void Connection::execute_slots() {
   while (at_ < slots_.size() && slots_[at_].is_done) ++at_;
 }
 
-// --- what is received
+// --- receiving
 
 Result<> Connection::receive(std::string_view bytes) {
   while (true) {

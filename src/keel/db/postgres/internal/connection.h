@@ -210,8 +210,8 @@ class Connection {
   Member<Timer, Connection, &Connection::held_long> long_{*this};
 
   Member<Timer, Connection, &Connection::is_aged> age_{*this};
-  bool is_old_ = false;       // It is to be replaced as soon as it is unused.
-  bool is_retiring_ = false;  // It is being closed in order to be replaced.
+  bool is_old_ = false;       // The connection is replaced as soon as no statement uses it.
+  bool is_retiring_ = false;  // The connection is closing, and a new one will take its place.
 
   // A server that sends nothing for longer than a statement may take counts as lost.
   Member<Timer, Connection, &Connection::is_silent> silence_{*this};
@@ -230,7 +230,7 @@ class Connection {
   Event is_answered_;  // Set when nothing waits for a response.
   bool is_cancelling_ = false;
   std::uint64_t groups_ = 0;   // The number of groups begun.
-  std::uint64_t cancels_ = 0;  // The group that is to be cancelled.
+  std::uint64_t cancels_ = 0;  // The number of the group that has to be cancelled.
   Keeping keeping_{*this};
 };
 

@@ -72,7 +72,7 @@ bool read_decimal(std::string_view text, Decimal& decimal) {
     if (error != std::errc() || std::abs(decimal.exponent) > 200'000) return false;
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
   }
-  // More digits than a numeric has; and sums of them do not overflow.
+  // More digits than a numeric can have; sums of such counts do not overflow.
   return text.empty() && decimal.whole.size() + decimal.fraction.size() < 200'000;
 }
 
@@ -161,7 +161,7 @@ bool append_numeric_bytes(std::string_view text, Buffer& to) {
   if (scale > scale_max) return false;
   int first = 0;
   while (first < decimal.size() && decimal.digit(first) == 0) ++first;
-  int last = decimal.size();  // One after the last digit that is not zero.
+  int last = decimal.size();  // The end of the digits without trailing zeros.
   while (last > first && decimal.digit(last - 1) == 0) --last;
   if (first == last) {
     append_numeric_head(to, 0, 0, 0, scale);

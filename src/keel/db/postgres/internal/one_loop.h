@@ -1,6 +1,6 @@
 // keel/db/postgres/internal/one_loop.h — a loop that runs tasks one by one, before a program has other loops.
 //
-// Threads: the one that made it, which runs no other loop.
+// Threads: the thread that constructed it, which must not run another loop.
 
 #pragma once
 

@@ -78,7 +78,7 @@ class Pool {
 
   void submit(Call& call) noexcept;
   void withdraw(Call& call) noexcept;
-  // Null: the transaction has ended.
+  // Null once the transaction has ended.
   Connection* find(std::uint64_t transaction) noexcept;
   Error why_over(std::uint64_t transaction) const noexcept;
 

@@ -16,7 +16,7 @@ struct TextFacts {
   bool is_group = false;
 };
 
-// One pass over the text. Ignores literals, quoted names and comments, except for the two marks.
+// Cost: one pass over the text. Ignores literals, quoted names and comments, except for the two marks.
 TextFacts facts_of(std::string_view text) noexcept;
 
 // The text with its named parameters replaced by $1, $2, …, in the order of their first occurrence.

@@ -41,7 +41,7 @@ class FakeClient {
   };
   // Calls exchange(), and returns the received messages.
   Result<std::vector<Received>> received();
-  // The same as text: the types of the messages, separated by blanks; that of an error is followed by its SQLSTATE:
+  // Returns the messages as text: their types, separated by blanks; the type of an error is followed by its SQLSTATE:
   // "1 E26000 Z".
   std::string answers();
 

@@ -89,7 +89,7 @@ class FakeDatabase {
  public:
   virtual ~FakeDatabase();
 
-  // Describes a statement. Not called for empty ones and those that the server executes itself.
+  // Describes a statement. It is not called for empty statements and for those that the server executes itself.
   virtual FakeStatement prepare(std::string_view sql) = 0;
   // Executes a statement, always within a transaction of the session: unless the client has begun one, commit() is
   // called at the Sync after a success.
@@ -123,7 +123,7 @@ enum class Fault : std::uint8_t {
   BadNonce,         // The nonce does not begin with the client's.
   HugeIterations,   // 2^31 - 1 iterations.
   NoIterations,
-  SkipsProof,  // Accepts the login without a proof of its own.
+  SkipsProof,  // Accepts the login without proving that it knows the password.
   HidesPlus,   // Does not offer -PLUS, as if an attacker had removed it.
   AsksForCleartext,
   AsksForMd5,

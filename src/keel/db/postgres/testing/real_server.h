@@ -61,7 +61,7 @@ class RealServer {
 
   // The URL for the user `keel` at the Unix socket.
   std::string url() const;
-  // The same with `rest` at the end: "&sslmode=disable".
+  // The URL with `rest` appended: "&sslmode=disable".
   std::string url(const std::string& rest) const { return url() + rest; }
   const std::string& folder() const noexcept { return folder_.path(); }
   std::uint16_t port() const noexcept { return port_; }

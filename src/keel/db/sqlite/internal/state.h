@@ -51,7 +51,7 @@ struct Database::State {
   }
 
   Result<Reader*> reader_of(io::Loop* loop);
-  // Null: the calling thread has no reader yet, or none for this loop.
+  // Null: the calling thread has no reader yet, or has one for another loop.
   Result<Reader*> reader() {
     io::Loop* loop = io::Loop::current();
     const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &internal::recent;

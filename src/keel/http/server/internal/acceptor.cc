@@ -127,7 +127,7 @@ bool Acceptor::make_room() {
     Connection* connection;
   };
   const auto longer = [](const Waiting& a, const Waiting& b) { return a.since < b.since; };
-  Waiting found[found_max];  // A heap: the first is the one that has waited least.
+  Waiting found[found_max];  // A heap whose first element is the connection that has waited least.
   std::size_t count = 0;
   const auto wanted = static_cast<std::size_t>(
       std::min<std::uint64_t>(worker_.open_connections() - connections_max_ + 1 + room(), found_max));

@@ -42,7 +42,7 @@ void ClientTable::leave(std::uint32_t place) noexcept {
   --size_;
 }
 
-// Twice as many places, and a bucket for each.
+// Doubles the number of places, and makes a bucket for each.
 void ClientTable::make_room() {
   const std::size_t before = entries_.size();
   const std::size_t count = std::max(entries_min, 2 * before);

@@ -53,7 +53,7 @@ class ClientTable {
 
   const SipKey key_;
   std::vector<ClientEntry> entries_;    // The first entry is not used.
-  std::vector<std::uint32_t> buckets_;  // A power of two of them, at least as many as entries.
+  std::vector<std::uint32_t> buckets_;  // Their number is a power of two, and at least the number of entries.
   std::uint32_t free_ = 0;              // The first entry of the list of free places; 0: none.
   std::size_t size_ = 0;
 };

@@ -23,7 +23,7 @@ constexpr int requests_per_turn = 64;
 constexpr Duration linger_in_drain = 1_s;
 // Up to this many bytes of later requests are read while one is in progress.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
-// The maximum that may be left in the kernel when a connection ends normally. For more than that it waits.
+// The maximum number of unsent bytes in the kernel when a connection ends normally; while there are more, it waits.
 constexpr std::uint64_t left_bytes_max = 64 * 1024;
 // How often it checks while it waits, and when the server drains.
 constexpr Duration peer_look_pause = 1_s;
@@ -152,7 +152,7 @@ void Connection::go_on() {
 }
 
 bool Connection::can_process() const noexcept {
-  // One branch for several rare conditions.
+  // Several rare conditions share one branch.
   const unsigned held_up =
       static_cast<unsigned>(phase_) | static_cast<unsigned>(close_) | static_cast<unsigned>(yields_);
   static_assert(Phase::Head == Phase());
@@ -502,8 +502,8 @@ inline Instant Connection::deadline() const noexcept {
   return Instant::never();
 }
 
-// The timer is moved only when it would fire too late; when it fires too early it is set again. So a busy connection
-// does not touch the wheel.
+// The timer is moved only when it would fire too late; when it fires too early it is set again. A busy connection
+// therefore does not touch the timer wheel.
 void Connection::watch() {
   const Instant at = deadline();
   if (at.is_never()) return;

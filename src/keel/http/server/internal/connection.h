@@ -17,7 +17,7 @@
 //
 // A connection that a proxy introduces begins before Head (introduction.h).
 //
-// Busy: there is a pending exchange. Discarding: the part of the body that the handler has not read is dropped.
+// Busy:      there is a pending exchange. Discarding: the part of the body that the handler has not read is dropped.
 // Upgrading: the 101 is sent, and the receive ends without losing a byte (upgrade.h).
 //
 // settle() starts tasks, and is the last call of each event: tasks may end immediately, and with them the connection.
@@ -74,11 +74,11 @@ class Connection final : public Link {
   std::optional<Waiting> waiting() const noexcept;
   // An idle connection now has the grace of the drain instead of the idle timeout.
   void begin_drain();
-  // Ends without sending what is left. A response that ends with its connection is reset, so that a part of it does not
-  // look complete.
+  // Ends without sending the queued bytes. A response that ends with its connection is reset, so that a part of it does
+  // not look complete.
   void abort();
-  // The same, and resets the connection if the peer has not received everything; otherwise the kernel would keep the
-  // rest for as long as the peer likes.
+  // Ends like abort, and resets the connection if the peer has not received everything; otherwise the kernel would keep
+  // the unsent bytes for as long as the peer likes.
   void cut();
   // Bytes that the kernel holds because the peer has not received them.
   std::uint64_t unread_bytes() noexcept { return is_lost_ ? 0 : out_.unread(transport_); }

@@ -2,8 +2,8 @@
 // responses that they have not received yet, and received bytes of requests that are not processed yet.
 //
 // Internal to http. After each of its events, a connection reports how much it holds in units of 4 KiB; less than one
-// unit counts as part of the normal cost of a connection. So a small response, or a large one that the kernel takes
-// immediately, is not counted at all.
+// unit counts as part of the normal cost of a connection. A small response, or a large one that the kernel takes
+// immediately, is therefore not counted.
 //
 // Responses: when their limit is reached, a new response that is not small becomes a 503 until there is room again.
 // When half of the limit is used, the connections that hold memory are checked every second; if responses had to be
@@ -55,7 +55,7 @@ class HeldMemory {
   // Whether a response of this many bytes may be sent; if not, it is counted as rejected. A response that exceeds the
   // remaining memory is still sent, so that small responses do not starve large ones.
   bool takes_response(std::size_t bytes) noexcept { return bytes < Held::unit || takes_large_response(); }
-  // No connection holds memory any longer.
+  // Called when no connection holds memory any longer.
   void end() noexcept;
 
  private:

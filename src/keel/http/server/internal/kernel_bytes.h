@@ -38,7 +38,7 @@ class KernelBytes {
   Member<Job, KernelBytes, &KernelBytes::sweep> job_{*this};
   std::atomic<bool> is_asked_ = false;  // True until a sweep has ended.
   std::atomic<std::uint64_t> found_ = 0;
-  std::uint64_t bytes_ = 0;  // The sum of the current sweep.
+  std::uint64_t bytes_ = 0;  // The sum that the current sweep over the connections has reached.
   std::uint64_t left_ = 0;   // Connections that the current sweep still has to count; 0: no sweep.
 };
 

@@ -92,7 +92,7 @@ ChunkStep PendingExchange::collect(std::string_view& rest) {
   return {ChunkState::Done, Status::Ok, 0, {}};
 }
 
-// Not Ok: with this part more would be kept than is allowed.
+// Not Ok: keeping this part would exceed the memory limit.
 Status PendingExchange::keep_body(std::string_view part) {
   body_.append(part);
   if (body_.capacity() == body_held_) return Status::Ok;

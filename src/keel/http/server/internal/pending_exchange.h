@@ -60,7 +60,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   ChunkStep collect(std::string_view& rest);
   // The handler reads it: `first` has already arrived. The exchange is due.
   void begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
-  // The same, but the body is collected for the handler after middleware has let the request pass.
+  // For a route whose body is collected after middleware has let the request pass.
   void begin_guarded(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
   // The handler reads the body, or could, and a part of it has not arrived.
   bool reads_body() const noexcept { return reads_ && !reader_.is_over(); }
@@ -155,9 +155,9 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   bool collects_ = false;  // A middleware waits for the whole body.
   bool awaits_continue_ = false;
   bool abandoned_ = false;
-  bool has_waited_ = false;     // One of its tasks has waited.
+  bool has_waited_ = false;     // True once one of its tasks has been suspended.
   Status status_ = Status::Ok;  // The status of the response whose body is streamed.
-  // The body has to be complete by then; afterwards, the time by which the task has to end.
+  // The time by which the body must be complete; once it is, the deadline of the task.
   Instant until_;
   // Decodes the body if the handler does not read it.
   BodyDecoder decoder_;

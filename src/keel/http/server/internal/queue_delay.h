@@ -5,8 +5,8 @@
 // of a request of each route.
 //
 // That cost is the time since the previous request, which is known without reading the clock and may include other work
-// in between. So it only tells which routes may be costly. A request of such a route is measured from its own start,
-// and rejected only if that measurement confirms it.
+// in between. The value is therefore good only for finding routes that may be costly. A request of such a route is
+// measured from its own start, and rejected only if that measurement confirms it.
 //
 // Threads: the worker.
 // Cost:    a few comparisons for each request; a clock read if its route may be costly; a system call if it may also be
@@ -38,9 +38,8 @@ class QueueDelay {
     const std::int64_t cost = since_worked(now);
     lately += (std::min(cost, 2 * lately + 20'000) - lately) >> 3;
   }
-  // The same for a request that had waited for something, so that the time of its continuation is unknown. The measured
-  // times include other work, so the shortest ones are closest to its own cost: the estimate falls to them quickly, and
-  // rises slowly.
+  // Records a request whose handler has waited, so that its computing time is unknown. The measured times include other
+  // work, so the shortest ones are closest to its own cost: the estimate falls to them quickly, and rises slowly.
   void went_on(std::uint32_t route, Instant now) noexcept;
   // When the last request of this event-loop iteration was done, or was about to begin.
   Instant worked_until() const noexcept { return worked_until_; }

@@ -63,9 +63,10 @@ class RequestLog {
   void rejected_late(Request& request, std::string_view reason);
   // Records that a request ended with its connection when `bytes` of its head had arrived.
   void cut_head(std::size_t bytes);
-  // The same, while its body arrived or its handler ran.
+  // Records that the connection of a request ended while the body arrived or the handler ran.
   void cut(Cut during, Request& request);
-  // The same, when `bytes` of the body of its response, which has `status`, had been queued.
+  // Records that the connection ended after `bytes` of the response's body had been queued; `status` is that of the
+  // response.
   void cut_response(Request& request, Status status, std::size_t bytes);
 
   // The send of a response that is measured is the next one of `sender`, or the one after that; one send at a time is
@@ -80,7 +81,7 @@ class RequestLog {
   // The client's address for a log line; empty unless clients are logged.
   std::string client_of(const Remote& remote) const;
   void count_cut(Cut during);
-  // Calls say() with the client and the id of the request, if they are to be logged.
+  // Calls say() with the client's address and the request's id, each only if it has to be logged.
   template <class Say>
   void say_of(Request& request, const Say& say);
   void log_answered(Request& request, Status status, std::size_t bytes, Duration took);

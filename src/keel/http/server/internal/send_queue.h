@@ -54,7 +54,8 @@ class SendQueue : protected io::Send {
   std::uint64_t unread(Transport& transport) const noexcept {
     return sent_before_ == 0 && !pending ? 0 : transport.unacknowledged();
   }
-  // Whether these are more than `bytes_max`. Makes no system call if the connection has sent less than that in total.
+  // Whether these are more than `bytes_max`. Makes no system call if the connection has sent fewer bytes than that in
+  // total.
   bool is_unread(Transport& transport, std::uint64_t bytes_max) const noexcept {
     return sent_before_ + sent > bytes_max && unread(transport) > bytes_max;
   }
@@ -65,7 +66,7 @@ class SendQueue : protected io::Send {
     const Instant at = began_ + limits.send_timeout;
     return limits.send_rate_min == 0 ? at : std::min(at, rate_began_ + limits.send_rate_grace);
   }
-  // Whether the rate has to be checked now.
+  // Whether it is time to check the rate.
   bool is_rate_due(const Limits& limits, Instant now) const noexcept {
     return pending && limits.send_rate_min != 0 && now >= rate_began_ + limits.send_rate_grace;
   }
@@ -99,8 +100,8 @@ class SendQueue : protected io::Send {
   std::uint32_t sent_before_ = 0;
   // The start of the period over which the rate of this send is measured.
   Instant rate_began_;
-  // One more than the bytes that the peer had acknowledged at rate_began_; 0: unknown. Between sends: the number of
-  // unacknowledged bytes; 0: not asked yet.
+  // The number of bytes that the peer had acknowledged at rate_began_, plus one; 0: unknown. Between sends: the number
+  // of unacknowledged bytes; 0: not asked yet.
   std::uint64_t taken_ = 0;
 };
 

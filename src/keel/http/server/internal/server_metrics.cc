@@ -20,7 +20,7 @@ enum class Kind : std::uint8_t {
   None,     // No separate metric: it is part of one with labels.
 };
 
-// One row for each number that a worker counts: where its sum and its cells are, and its metric.
+// A row for each counter of a worker: its place in the sums and in the cells, and its metric.
 struct Row {
   std::uint64_t Stats::* sum;
   SingleWriterCounter Cells::* cell;

@@ -94,7 +94,7 @@ class ServerWorker {
   // The memory and the head of the request that is handled synchronously.
   Arena& scratch() noexcept { return scratch_; }
   RequestHead& head() noexcept { return head_; }
-  // A new name for the next request; names never repeat.
+  // Returns a number for the next request that no other request of this worker gets.
   log::TraceId next_trace() noexcept { return {trace_high_, loop_.random()}; }
   // "HTTP/1.1 200 OK\r\nDate: …\r\n" of this second.
   std::string_view ok_and_date() noexcept {

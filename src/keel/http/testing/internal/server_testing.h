@@ -99,7 +99,7 @@ inline Task<Response> throws_later(Request&) {
   co_await sleep_for(1_ms);
   throw std::runtime_error("secret of the handler");
 }
-// Not a coroutine: it throws before there is a task.
+// A plain function, which throws before a task exists.
 inline Task<Response> throws_instead(Request& request) {
   if (request.query().empty()) throw std::runtime_error("secret of the handler");
   return later(request);

@@ -38,7 +38,8 @@ class Datagrams {
   Result<SocketPtr> open(const io::DatagramOptions& options);
   void close(const SocketPtr& socket);
   Result<> set_member(Socket& at, Address group, bool member);
-  // Sends the rest of `op`. Returns 0 if all were sent, EAGAIN if there is no room, else the errno of the next one.
+  // Sends the remaining bytes of `op`. Returns 0 if all were sent, EAGAIN if there is no room, else the errno of the
+  // next one.
   int send(Socket& at, io::SendDatagrams& op);
   // The next packet of the inbox, which must not be empty; with `join`, following packets may be joined to it.
   DatagramSide::Packet take(DatagramSide& side, bool join);

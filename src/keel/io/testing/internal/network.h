@@ -25,7 +25,7 @@ bool covers(const Address& bound, const Address& wanted) noexcept;
 // Whether UDP datagrams to this address are sent to all sockets that are bound to the port.
 bool is_broadcast(const Address& address) noexcept;
 
-// What one side of a connection has received and may still receive.
+// The receiving state of one side of a connection.
 struct End {
   Socket* socket = nullptr;  // Null before accept and after close.
   std::string inbox;         // Bytes that have arrived; the first `taken` of them were read.

@@ -13,8 +13,10 @@ namespace keel::messages::internal {
 namespace {
 
 constexpr std::size_t flight_parts_max = 16;
-constexpr std::size_t batch_bytes_min = 1032;       // What a batch begins with: a size of the pool.
-constexpr std::size_t batch_bytes_max = 16 * 1024;  // Longer payloads are not copied into it, and none is put behind.
+// The initial capacity of a batch, which is a size class of the pool.
+constexpr std::size_t batch_bytes_min = 1032;
+// The maximum size of a batch. Longer payloads are not copied into it, and no frame is added after them.
+constexpr std::size_t batch_bytes_max = 16 * 1024;
 
 static_assert(sizeof(Connection) <= 704, "docs/messages.md says what an idle connection takes");
 
@@ -63,8 +65,8 @@ struct Connection::Flight final : io::Send {
     for (std::uint32_t i = 0; i < part_count; ++i) bytes += room[i].iov_len;
   }
   Connection& connection;
-  Buffer own;             // What is sent, where it was all that was queued;
-  std::size_t bytes = 0;  // else these at the front of the queue.
+  Buffer own;             // The bytes being sent, if they were all that was queued.
+  std::size_t bytes = 0;  // Otherwise the number of bytes being sent from the front of out_.
   Instant last_progress;
   std::uint64_t progress = 0;
   iovec room[flight_parts_max];
@@ -125,7 +127,7 @@ void Connection::close(Error reason) {
 
 void Connection::protocol_error(const char* message) { close(Error(Code::Protocol, message)); }
 
-// Nothing more can be sent to the peer.
+// The peer can no longer be reached.
 void Connection::lost(Error reason) noexcept {
   if (phase_ >= Phase::Ending) return;
   set_reason(std::move(reason));
@@ -330,7 +332,7 @@ void Connection::greet(const Frame& frame) {
 
 void Connection::queue(const Frame& frame) {
   if (is_closed()) return;
-  // The peer may not have read yet whether there are checksums: the write that begins with the hello has none.
+  // The peer may not know yet whether frames have checksums, so the write that begins with the hello has none.
   if (frame.payload.size() > batch_bytes_max / 2) {
     const FrameHead head(frame, has_checksums_);
     spill();
@@ -452,7 +454,7 @@ void Connection::landed(Flight& flight) noexcept {
   const std::size_t sent = flight.bytes != 0 ? flight.bytes : flight.own.size();
   if (result >= 0) out_.consume(flight.bytes);
   delete &flight;
-  // Of what was sent and what is left the same share are answers.
+  // Assumes that replies have the same share of the sent and of the remaining bytes.
   const std::size_t left = queued_bytes();
   answer_bytes_ = left == 0 ? 0
                             : static_cast<std::size_t>(static_cast<double>(answer_bytes_) * static_cast<double>(left) /
@@ -532,7 +534,7 @@ Instant Connection::next_due() const noexcept {
   return due;
 }
 
-// One timer for everything: it is not restarted for each frame, but checks when it fires.
+// One timer serves all purposes: it is not restarted for each frame; when it fires, it checks what is due.
 void Connection::tick() noexcept {
   const Instant now = loop_.now();
   if (phase_ == Phase::Closing) {

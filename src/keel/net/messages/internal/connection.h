@@ -37,7 +37,7 @@ namespace internal {
 class Connection;
 class StreamState;
 
-// What all connections of a server or client share.
+// The state that all connections of a server or a client share.
 struct Settings {
   PeerOptions options;
   const Handlers* handlers = nullptr;
@@ -72,7 +72,7 @@ class Connection final : public Peer, public Link {
 
   bool is_closed() const noexcept { return phase_ >= Phase::Closing; }
   bool is_greeted() const noexcept { return phase_ == Phase::Open; }
-  // Whether nothing of it is left: neither its transport nor handlers.
+  // Whether both its transport and its handlers have ended.
   bool is_over() const noexcept { return phase_ == Phase::Closed && handlings_ == 0; }
   bool is_idle() const noexcept {
     return is_closed() ||
@@ -99,7 +99,7 @@ class Connection final : public Peer, public Link {
 
   // For streams: the amount that they send is limited by credit, not here.
   void queue(const Frame& frame);
-  // One that the peer waits for.
+  // The frame is one that the peer waits for.
   void queue_answer(const Frame& frame) {
     answer_bytes_ += frame.payload.size() + Frame::head_bytes;
     queue(frame);
@@ -127,7 +127,7 @@ class Connection final : public Peer, public Link {
   };
   struct Flight;
   struct Slot {
-    CallCore* call = nullptr;  // Null: the call was cancelled, and the peer has not answered yet.
+    CallCore* call = nullptr;  // Null: the call was cancelled, and the peer has not replied yet.
     bool is_used = false;
   };
 
@@ -183,13 +183,13 @@ class Connection final : public Peer, public Link {
   Phase phase_ = Phase::Greeting;
   bool has_handle_;
   bool is_deferred_ = false;
-  bool is_reading_ = false;  // Within received(), or what it calls.
+  bool is_reading_ = false;  // True during received() and the functions that it calls.
   bool is_paused_ = false;
   bool is_shut_ = false;  // After shutdown_write().
   bool has_peer_ended_ = false;
   bool is_draining_ = false;
-  bool is_drain_known_ =
-      false;  // The peer has answered the ping behind the drain, or had the time to: it asks no more.
+  // The peer has replied to the ping that follows the drain, or had time to do so: it sends no further requests.
+  bool is_drain_known_ = false;
   bool is_peer_draining_ = false;
   bool has_checksums_ = false;
   bool was_above_low_ = false;
@@ -197,7 +197,7 @@ class Connection final : public Peer, public Link {
   bool is_cancelling_ = false;
   bool is_cancelling_send_ = false;
   std::uint16_t running_messages_ = 0;
-  std::uint16_t waiting_messages_ = 0;  // Those of them whose handlers wait for the peer.
+  std::uint16_t waiting_messages_ = 0;  // The number of them whose handlers wait for the peer.
   std::uint16_t next_stream_ = 0;
   std::uint16_t pongs_due_ = 0;  // A peer with much to send leaves some out.
   std::uint32_t handlings_ = 0;
@@ -209,7 +209,8 @@ class Connection final : public Peer, public Link {
   Instant since_;  // The time of the beginning, of the last ping, of the drain, or of the beginning of its end.
   std::optional<Error> reason_;
   FrameReader reader_;
-  // Queued: first what is in out_, then what is in batch_. What is being sent is at the front of out_, or else its own.
+  // The queue: the bytes of out_, then those of batch_. Bytes that are being sent are at the front of out_, or are
+  // owned by the flight.
   BufferChain out_;
   Buffer batch_;
   Flight* flight_ = nullptr;
@@ -219,7 +220,7 @@ class Connection final : public Peer, public Link {
   List<SendCore> waiting_sends_;
   List<Handling> running_;
   std::vector<Handling*> requests_;     // Requests of the peer that are being handled, by id.
-  std::unique_ptr<HeldRequests> held_;  // Null: none is held.
+  std::unique_ptr<HeldRequests> held_;  // Null: no requests are held.
   std::vector<StreamState*> opened_;    // Streams opened by this side, by id.
   std::vector<StreamState*> accepted_;
   Event greeted_;

@@ -1,4 +1,4 @@
-// What a connection passes to the handler of a message, and what is kept for a handler that waits.
+// The arguments that a connection passes to a handler, and the state that is kept while a handler waits.
 
 #pragma once
 
@@ -37,15 +37,15 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
-// The response to a request, which is encoded where it is sent from: behind what is queued. Without send(), or where
-// the connection has closed, nothing of it is left.
+// The response to a request, which is encoded directly at the end of the send queue. Without send(), or where the
+// connection has closed, nothing of it is left.
 class Reply {
  public:
   Reply(Connection& connection, std::uint32_t id);
   Reply(const Reply&) = delete;
   Reply& operator=(const Reply&) = delete;
   ~Reply();
-  Buffer& payload() noexcept { return out_; }  // Is appended to.
+  Buffer& payload() noexcept { return out_; }  // The payload is appended to it.
   void send();
 
  private:
@@ -54,7 +54,7 @@ class Reply {
   Connection& connection_;
   const std::uint32_t id_;
   bool is_held_ = true;
-  Buffer out_;  // What is queued, and the response.
+  Buffer out_;  // The send queue, with the response at its end.
   std::size_t begin_;
 };
 

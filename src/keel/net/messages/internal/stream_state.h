@@ -1,4 +1,4 @@
-// One stream of a connection; lives as long as a direction is open or somebody has a handle of it.
+// One stream of a connection; it lives while a direction is open or a MessageStream refers to it.
 
 #pragma once
 
@@ -26,7 +26,7 @@ class StreamState {
     return static_cast<std::int64_t>(payload + Frame::head_bytes);
   }
 
-  // Frames from the peer. Return null, or what is wrong with them.
+  // Frames from the peer. Return null, or a sentence about the mistake.
   const char* data(std::string_view payload);
   const char* credit(std::string_view payload) noexcept;
   const char* end(std::string_view payload) noexcept;
@@ -59,7 +59,7 @@ class StreamState {
   std::string_view first_message();
   void settle() noexcept;  // Frees it if nothing is left; must be the caller's last action.
 
-  Connection* connection_;  // Null: the connection has ended, or both directions have.
+  Connection* connection_;  // Null: the connection, or both directions of the stream, have ended.
   const std::uint32_t id_;
   const bool is_opener_;
   int pins_ = 0;  // Greater than 0 while tasks are woken, which may let go of it.

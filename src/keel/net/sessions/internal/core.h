@@ -1,25 +1,25 @@
-// One side of a session: what it may have to send again, what it has received, and when it must send something. No I/O,
-// no clock: the owner of the connection passes in what arrives and the time, and takes the packets to be sent.
+// One side of a session: the messages that it may have to resend, how far it has received, and when it must send. No
+// I/O, no clock: the owner of the connection passes in what arrives and the time, and takes the packets to be sent.
 //
 //   core.push(type, payload, WhenFull::Refuse, 0);         // the application sends: also while there is no connection
-//   hello.point = core.tell_point();                       // a connection is up: each side says how far it is
+//   hello.point = core.tell_point();                       // a connection is open: each side says how far it is
 //   core.link(now, peer.point, …);
-//   Result<Core::Event> event = core.receive(now, packet); // a message, a loss, the peer's goodbye, or nothing
-//   core.handled(now, event->number, event->cost);         // the application has done with it
+//   Result<Core::Event> event = core.receive(now, packet); // a message, a loss, the peer's goodbye, or none of these
+//   core.handled(now, event->number, event->cost);         // the application has handled it
 //   while (has_room && core.next(now, out)) …              // the next packet, if there is one
 //   core.unlink(now);                                      // the connection is gone: the session continues
 //
 // Order and loss: messages are numbered consecutively. After link() each side resends what the other has not received.
-// The numbers of messages that the sender has dropped are told, so that the receiver knows how many it has lost.
+// The sender reports the numbers of messages that it has dropped, so that the receiver knows how many it has lost.
 // Acknowledging: with every message that goes the other way, else every `ack_every` messages, a quarter of the window,
-//            or `ack_after` after the first. It says that a message has been *handled*: so the sender's ring is also
-//            what bounds the receiver's queue.
-// Heartbeat: a side that has received nothing for an interval asks; two questions without a reply mean the loss of the
-//            connection. The server waits a quarter longer, so that usually one side asks.
+//            or `ack_after` after the first. An acknowledgement means that the message was *handled*, so the sender's
+//            ring also bounds the receiver's queue.
+// Heartbeat: a side that has received nothing for an interval sends a ping; after two pings without a reply the
+//            connection counts as lost. The server waits a quarter longer, so that usually only the client sends pings.
 //
-// Errors:    Protocol: the peer breaks the rules above, the message says which; the connection is of no more use, the
-//            session is unless the peer does it again.
-// Threads:   one at a time; may be handed to another one.
+// Errors:    Protocol: the peer has broken one of the rules above, which the message names. The connection has to be
+//            closed; the session can be resumed.
+// Threads:   one at a time; it may be moved to another thread.
 // Cost:      360 bytes, and what the ring holds.
 
 #pragma once
@@ -52,8 +52,9 @@ class Core {
   struct Event {
     enum class Kind : std::uint8_t { Nothing, Message, Lost, Bye };
     Kind kind = Kind::Nothing;
-    std::uint64_t number = 0;  // For Message, and for Lost the last lost one: to be passed to handled().
-    std::uint64_t lost = 0;    // How many were lost.
+    // The number of the message, or of the last lost one, which has to be passed to handled().
+    std::uint64_t number = 0;
+    std::uint64_t lost = 0;  // How many were lost.
     std::uint16_t type = 0;
     std::string_view payload = {};  // For Message, and for Bye the reason; refers to the packet.
     Code code = Code::Cancelled;
@@ -82,10 +83,11 @@ class Core {
   // --- for the connection
 
   Point point() const noexcept { return {seen_, handled_}; }
-  // The point that is now told to the peer; link() follows.
+  // The point that is sent to the peer now, before link().
   Point tell_point() noexcept;
   Window window() const noexcept { return options_.window; }
-  // Both sides now know each other's point. Protocol: the peer claims to have received what was never sent.
+  // Call it when both sides know each other's point. Protocol: the peer claims to have received a message that was
+  // never sent.
   Result<> link(Instant now, const Point& peer, const Window& peer_window, Duration heartbeat);
   // The peer has forgotten the session: all numbers start from 1 again. Messages that were never sent stay queued;
   // returns how many others there were.
@@ -93,7 +95,7 @@ class Core {
   void unlink() noexcept { is_linked_ = false; }
   bool is_linked() const noexcept { return is_linked_; }
   Result<Event> receive(Instant now, std::string_view packet);
-  // Appends the next packet to be sent; false: there is none now.
+  // Appends the next packet to `out`; false: there is nothing to send now.
   bool next(Instant now, Buffer& out);
   // The time at which tick() must be called; never() without a connection.
   Instant deadline() const noexcept;
@@ -121,15 +123,15 @@ class Core {
 
   Ring ring_;
   std::uint64_t link_next_ = 1;     // The next message to be sent over this connection.
-  std::uint64_t flight_bytes_ = 0;  // The cost of the unacknowledged messages before it.
-  std::uint64_t sent_max_ = 0;      // The last message that was ever sent.
+  std::uint64_t flight_bytes_ = 0;  // The cost of the unacknowledged messages before link_next_.
+  std::uint64_t sent_max_ = 0;      // The highest number of a message that was sent.
   std::uint64_t dropped_ = 0;
 
   std::uint64_t seen_ = 0;
   std::uint64_t handled_ = 0;
-  std::uint64_t ack_told_ = 0;  // The last value of `handled_` that the peer was told.
+  std::uint64_t ack_told_ = 0;  // The last value of `handled_` that was sent to the peer.
   std::size_t unhandled_bytes_ = 0;
-  std::size_t untold_bytes_ = 0;  // Bytes handled since.
+  std::size_t untold_bytes_ = 0;  // Bytes handled since then.
   Instant ack_at_ = Instant::never();
   Instant quiet_since_;  // The last time that something came, or that a heartbeat was sent.
   std::uint64_t heartbeats_missed_ = 0;

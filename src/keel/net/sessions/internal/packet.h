@@ -38,14 +38,14 @@ struct Token {
   bool operator==(const Token&) const = default;
 };
 
-// How far one side has come with what the other side sends.
+// How many of the other side's messages one side has received and handled.
 struct Point {
   std::uint64_t seen = 0;     // The last message that has arrived.
   std::uint64_t handled = 0;  // The last one that has been handled, and whose space is free.
   bool operator==(const Point&) const = default;
 };
 
-// How much unhandled data one side is ready to keep.
+// The number of unhandled messages and bytes that one side is ready to keep.
 struct Window {
   std::uint32_t messages = 0;
   std::uint32_t bytes = 0;
@@ -55,7 +55,7 @@ struct Window {
 struct Hello {
   std::uint8_t version_min = version;
   std::uint8_t version_max = version;
-  Token token = {};  // The token of the session to be resumed; number 0: a new one is wanted.
+  Token token = {};  // The token of the session to resume; number 0: the client asks for a new session.
   // Grows with each connection of the client, so that a delayed hello cannot take a session from a newer connection.
   std::uint64_t attempt = 0;
   Point point = {};
@@ -67,7 +67,7 @@ struct Hello {
 
 struct Welcome {
   std::uint8_t version = internal::version;
-  bool is_resumed = false;  // False: the session is new, and any session to be resumed is gone.
+  bool is_resumed = false;  // False: the session is new, because the one to be resumed no longer exists.
   Token token = {};
   Point point = {};
   Duration heartbeat = {};  // The interval that both sides use.

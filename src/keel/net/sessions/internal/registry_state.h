@@ -22,7 +22,7 @@ namespace keel::sessions {
 // For counters, and for values that readers may see a moment later.
 inline constexpr auto relaxed = std::memory_order_relaxed;
 
-// A server, and its worker. Jobs posted to it may outlive the server.
+// The server of one worker. Jobs that are posted to that worker share this object, because they may outlive the server.
 struct Home {
   Home(Executor& e, int w, Server& s) noexcept : executor(e), worker(w), server(&s) {}
   Executor& executor;
@@ -30,7 +30,7 @@ struct Home {
   Server* server;  // Null once the server has ended: changed on its worker under the registry's lock.
 };
 
-// What other workers may know about a session.
+// The data about a session that other workers may read.
 struct Card {
   std::uint64_t number = 0;
   std::string name;
@@ -38,7 +38,7 @@ struct Card {
   // Guarded by the registry's lock.
   std::shared_ptr<Home> home;
   std::string address;
-  // Changed by its worker.
+  // Written only by the session's worker.
   std::atomic<bool> is_connected{false};
   SingleWriterCounter sent, received, lost, resumed, ring_bytes, heartbeats_missed;
 };

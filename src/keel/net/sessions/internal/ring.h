@@ -1,5 +1,4 @@
-// The messages that one side has sent or wants to send and the other has not acknowledged: numbered without gaps, and
-// limited in count and in bytes.
+// The unacknowledged messages of one side, sent or not: numbered without gaps, and limited in number and bytes.
 //
 // Threads: one at a time; may be moved to another one.
 // Cost:    a message is a copy into a block of the pool; an empty ring has no memory after release().
@@ -16,7 +15,7 @@
 
 namespace keel::sessions::internal {
 
-// What a message costs in a window besides its payload.
+// The bytes that a message takes from a window in addition to its payload.
 inline constexpr std::size_t message_cost = 64;
 
 class Ring {
@@ -28,7 +27,7 @@ class Ring {
     std::size_t cost() const noexcept { return payload.size() + message_cost; }
   };
 
-  // The number of the oldest message; one above last() when there is none.
+  // The number of the oldest message; last() + 1 when the ring is empty.
   std::uint64_t first() const noexcept { return first_; }
   std::uint64_t last() const noexcept { return first_ + size_ - 1; }
   std::size_t size() const noexcept { return size_; }
@@ -59,7 +58,7 @@ class Ring {
   const Message& place(std::uint64_t number) const noexcept { return slots_[number & (slots_.size() - 1)]; }
   void arrange(std::size_t slots, std::uint64_t first);
 
-  std::vector<Message> slots_;  // A power of two of them, or none.
+  std::vector<Message> slots_;  // Its size is a power of two, or zero.
   std::uint64_t first_ = 1;
   std::size_t size_ = 0;
   std::size_t bytes_ = 0;

@@ -22,7 +22,7 @@ class Sessions {
   explicit Sessions(std::size_t count_max) noexcept : count_max_(count_max) {}
 
   void keep(std::string_view host, SessionPointer session);
-  // A session of TLS 1.3 is used only once (RFC 8446 §C.4). Null: there is none.
+  // A session of TLS 1.3 is used only once (RFC 8446 §C.4). Null: no session is stored.
   SessionPointer take(std::string_view host);
 
  private:

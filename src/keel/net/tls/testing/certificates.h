@@ -27,7 +27,7 @@ enum class KeyKind : std::uint8_t { P256, Rsa2048, Rsa1024 };
 // The content of a certificate.
 struct CertificateOptions {
   std::string common_name = {};
-  std::vector<std::string> names = {};        // Of hosts; "*.example.test" too.
+  std::vector<std::string> names = {};        // Host names, such as "*.example.test", and addresses.
   std::vector<std::string> addresses = {};    // "127.0.0.1"
   std::vector<std::string> uris = {};         // "spiffe://test/shop"
   Duration valid_from = -Duration::hours(1);  // Relative to now.
@@ -57,7 +57,7 @@ class Authority {
 
   // The certificate, followed by this authority's certificate unless that is a root.
   KeyPair issue(const CertificateOptions& options);
-  // A list of revoked certificates: those of the KeyPairs.
+  // A certificate revocation list with the certificates of these KeyPairs.
   std::string revoke(const std::vector<KeyPair>& pairs, Duration valid_until = Duration::hours(24));
   // Its responder's answer for the certificate of `pair`, in DER.
   std::string ocsp_response(const KeyPair& pair, const OcspOptions& options = {});
