@@ -76,6 +76,17 @@ TEST(Text, no_comment_is_torn_by_the_formatter) {
   });
 }
 
+// The rows of a header's contract: the formatter joins one that is too long with the next.
+TEST(Text, each_row_of_a_contract_begins_a_line) {
+  const std::regex joined(R"(^// .*[.;] +(Result|Errors|Ownership|Lifetime|Threads|Cancel|Cost): +\S)");
+  EXPECT_TRUE(std::regex_search(std::string("// nothing. Cost:      no heap"), joined));
+
+  on_every_line([&](const std::string& line, const std::string& file, const std::string& where) {
+    if (!is_source(file) || !line.starts_with("// ")) return;
+    EXPECT_FALSE(std::regex_search(line, joined)) << where << "begin a line with each row of the contract";
+  });
+}
+
 // Each must fit on one screen: shared code is in flags.h.
 TEST(Text, network_examples_have_fewer_than_60_lines) {
   for (const std::string folder : {"examples/chat/", "examples/echo/", "examples/forwarder/"}) {

@@ -26,8 +26,8 @@
 // with fields() and plain ones, std::vector of any of these, and std::map of such structs by a name that the
 // configuration chooses. Keys are snake_case, without dots and double underscores.
 //
-// Order:  defaults, then the file, then the environment, then the command line; the later one wins. A list that is
-//         given replaces the whole list that was there.
+// Order:   defaults, then the file, then the environment, then the command line; the later one wins. A list that is
+//          given replaces the whole list that was there.
 //   file          YAML, one document; an empty one has no keys. Only the booleans of YAML 1.2 (true, false); numbers
 //                 are decimal and not in quotes. Aliases are expanded within bounds; duplicate keys, tags and more
 //                 than 32 levels are rejected.
@@ -41,15 +41,16 @@
 //          credentials that systemd creates for the unit. Both keys given, wherever, is an error. The file is read at
 //          each load. A Secret on the command line is one of Origins::warnings(). A list of Secrets has no such key:
 //          use a list of structs.
-// Units:  a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
-//         number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
-// Reload: field(…).reloadable() declares that the value may change while the program runs (reloadable.h); of a list or
-//         a section: that all of it may. --help and --print-config show it.
-// Errors: InvalidArgument, all problems in one message, a line each (20 at most): "service.yaml:7: network.http.prot:
-//         unknown key; did you mean network.http.port?". Secrets are never shown. Neither is an unexpected word after a
-//         flag, because it may be a secret. A key that was renamed or removed is rejected with its successor (schema.h:
-//         renamed(), removed()).
-// Threads: any, one at a time.  Cost: start-up only.
+// Units:   a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
+//          number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
+// Reload:  field(…).reloadable() declares that the value may change while the program runs (reloadable.h); of a list or
+//          a section: that all of it may. --help and --print-config show it.
+// Errors:  InvalidArgument, all problems in one message, a line each (20 at most): "service.yaml:7: network.http.prot:
+//          unknown key; did you mean network.http.port?". Secrets are never shown. Neither is an unexpected word after
+//          a flag, because it may be a secret. A key that was renamed or removed is rejected with its successor
+//          (schema.h: renamed(), removed()).
+// Threads: any, one at a time.
+// Cost:    start-up only.
 
 #pragma once
 

@@ -183,8 +183,7 @@ bool check(const json::Value& value, const Schema& schema, Violations& wrong);
 
 // Checks the value that `in` is about to read, without consuming it: code that reads it afterwards may rely on its
 // being valid. Violations have the pointer and the place within the whole text. When the text is malformed, or there is
-// no room for a violation, `in` has failed. Cost: the value is read twice, and once more into a json::Value, which
-// allocates.
+// no room for a violation, `in` has failed. The value is read twice, and once more into a json::Value, which allocates.
 bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong);
 // The first of the schemas that matches the value which `in` is about to read, and which stays unread; -1 when none
 // matches or the value is malformed.

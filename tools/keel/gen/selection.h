@@ -11,7 +11,7 @@
 namespace keel::gen {
 
 // Keeps only the operations that are wanted, by operationId: those that are named, or all except those with '-' in
-// front. If none are named, all are kept. Errors: a name that no operation has.
+// front. If none are named, all are kept. A name that no operation has is a problem.
 void select(openapi::Document& document, const std::vector<std::string>& operations, openapi::Problems& problems);
 
 }  // namespace keel::gen
