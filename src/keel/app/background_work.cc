@@ -23,7 +23,7 @@ using State = WorkStatus::State;
 
 Instant now() noexcept { return Host::current().precise_now(); }
 
-// At random between zero and `most`.
+// A random duration from zero to `most`.
 Duration random_part(Duration most) noexcept {
   const auto range = static_cast<std::uint64_t>(most.count_ns()) + 1;
   return Duration::nanoseconds(static_cast<std::int64_t>(Host::current().random() % range));

@@ -76,7 +76,7 @@ class Health {
 
   // Without `registry` there are no metrics; it outlives this.
   explicit Health(metrics::Registry* registry = nullptr);
-  ~Health();  // Checks that no Check is left.
+  ~Health();  // Aborts if a Check still exists.
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
@@ -99,7 +99,7 @@ class Health {
   void check_soon(std::string_view name);
 
   void start_complete();
-  // Readiness fails from here on with `reason`: "draining".
+  // From this call on, readiness fails with `reason`, such as "draining".
   void drain(std::string_view reason);
 
   // Appends the JSON, and returns whether the probe succeeds.
@@ -141,7 +141,7 @@ class Health {
   std::vector<std::pair<std::string, std::string>> changes_;  // To be logged: a check, and why it fails or "".
   Duration interval_;
   std::uint64_t last_id_ = 0;
-  std::unique_ptr<Rounds> rounds_;  // In a simulation, instead of threads.
+  std::unique_ptr<Rounds> rounds_;  // Replaces the threads in a simulation.
   int idle_ = 0;
   bool running_ = false;
   bool stopping_ = false;

@@ -92,7 +92,7 @@ struct ThreadSettings {
   void fields(config::Schema& v);
   // The pool `name` in `pools`; null when it is not listed.
   const PoolSettings* find(std::string_view name) const noexcept;
-  // The size of that pool, or `otherwise`.
+  // The size of the pool `name`, or `otherwise` when it is not listed.
   int size_of(std::string_view name, int otherwise) const noexcept;
   void check(config::Checks& checks) const;
 };
@@ -201,9 +201,9 @@ struct HttpsSettings {
   void check(config::Checks& checks) const;
   bool operator==(const HttpsSettings&) const = default;
   bool is_on() const noexcept { return !certificate.empty(); }
-  // All files that are named.
+  // All files that these settings name.
   std::vector<std::string> files() const;
-  // The port that redirects name.
+  // The port to which redirects lead.
   std::uint16_t redirect_target() const noexcept { return redirect_port != 0 ? redirect_port : port; }
 };
 

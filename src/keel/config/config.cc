@@ -178,7 +178,7 @@ class Loader {
   }
 
   void problem(std::string_view where, std::string_view path, std::string_view text) {
-    // A flag already names its key.
+    // A flag already contains its key, so the message does not repeat it.
     const bool said = path.empty() || (where.starts_with("--") && where.ends_with(path));
     std::string line;
     if (!where.empty()) line = fmt::format("{}: ", where);
@@ -371,7 +371,7 @@ class Loader {
   void apply(const Field& f, const Node& node, const std::string& path) {
     if (f.kind == Kind::Section) {
       if (node.kind == Node::Kind::Map) return apply_section(f.children, node, path);
-      if (node.kind == Node::Kind::Null) return;  // All of its keys are commented out.
+      if (node.kind == Node::Kind::Null) return;  // A section whose keys are all commented out has no value.
       return mismatch(f, node, path);
     }
     if (f.kind == Kind::List) {

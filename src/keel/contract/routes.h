@@ -64,7 +64,7 @@ struct CallOf<operation> {
 
 }  // namespace internal
 
-// For a member function of a handler: Task<GetProductResponse> (http::Request&, const GetProductRequest&).
+// The table for a member function of a handler: Task<GetProductResponse> (http::Request&, const GetProductRequest&).
 template <auto operation>
 inline constexpr const internal::Call* call_of = &internal::CallOf<operation>::table;
 

@@ -115,9 +115,9 @@ class Reader {
   bool try_null();
   // Consumes the CBOR tag that is next, if there is one, and returns its number.
   std::optional<std::uint64_t> try_tag();
-  // CBOR: tags 0 and 1; MessagePack: the extension -1. Both: a text of RFC 3339 too.
+  // CBOR: tags 0 and 1; MessagePack: the extension -1. Both formats: also a text of RFC 3339.
   Timestamp timestamp();
-  // CBOR: tag 37. Both: 16 bytes, or the text of a UUID, too.
+  // CBOR: tag 37. Both formats: also 16 bytes, or the text of a UUID.
   Uuid uuid();
   // A string that is a T (base/text_value.h); any other string is a Value problem with T::expected as its message.
   template <TextValue T>

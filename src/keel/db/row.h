@@ -130,7 +130,7 @@ class Row {
   friend class NewRow;
   friend class Rows;
   Row(const char* record, int columns, class Rows& rows) : record_(record), columns_(columns), rows_(rows) {}
-  // For text and blobs: `integer` is their offset in the record.
+  // The returned Value of a text or a blob has its offset in the record as `integer`.
   const Value& cell(int column, Place place) const {
     if (column < 0 || column >= columns_) [[unlikely]]
       is_beyond(column, place);

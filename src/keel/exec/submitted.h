@@ -72,7 +72,7 @@ class BasicSubmission : public Job {
 
  protected:
   // Run: calls the callable and keeps the value or the error. Drop: destroys the callable. Free: frees the block.
-  // Due: returns when it may begin.
+  // Due: returns the time at which the callable may begin.
   enum class Step : unsigned char { Run, Drop, Free, Due };
   using Take = Instant (*)(BasicSubmission&, Step) noexcept;
   BasicSubmission(Executor& executor, Take take) noexcept : Job(&run_it), executor_(&executor), take_(take) {}
@@ -89,7 +89,7 @@ class BasicSubmission : public Job {
 
   template <class U>
   using Atomic = typename Atomics::template Atomic<U>;
-  static Listener nobody;  // The listener that stands for "is done".
+  static Listener nobody;  // Stored as the listener once the job is done.
   Atomic<Listener*> listener_{nullptr};
   Executor* executor_;
   Take take_;

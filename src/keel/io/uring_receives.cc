@@ -102,7 +102,8 @@ void UringEngine::arm_receive(Receive& op) noexcept {
   io_uring_prep_recv_multishot(sqe, op.fd, nullptr, 0, 0);
   sqe->flags |= IOSQE_BUFFER_SELECT;
   sqe->buf_group = 0;
-  sqe->file_index = receive_limit_;  // Named optlen where it is known.
+  // The limit of a multishot receive; newer versions of liburing name this field optlen.
+  sqe->file_index = receive_limit_;
   arm(sqe, op);
 }
 

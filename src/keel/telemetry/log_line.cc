@@ -200,7 +200,7 @@ void append_source(Buffer& out, const std::source_location& where) {
   out.append({text, static_cast<std::size_t>(put_number(text, where.line()) - text)});
 }
 
-// From the time to the fields.
+// Appends the part of a line before the fields: time, level, component, message.
 void append_opening(Buffer& out, const log::Record& record, LineFormat format) {
   if (format == LineFormat::Json) {
     out.append("\",\"level\":\"");

@@ -159,7 +159,7 @@ class Chooser {
     return -1;
   }
 
-  // By a property that all of them require, whose constants identify the alternative.
+  // Distinguishes the alternatives by a property that all of them require and whose constants differ.
   bool by_value(const std::vector<int>& objects) {
     for (const auto& [name, nodes] : facets_[objects[0]].properties) {
       std::map<std::string, int> cases;
@@ -179,7 +179,7 @@ class Chooser {
     return false;
   }
 
-  // By required properties that only one of them has; one alternative may have none.
+  // Distinguishes the alternatives by required properties that the others do not have; one alternative may be without.
   std::optional<Choice> by_name(const std::vector<int>& objects) {
     choice_.way = Choice::Way::Name;
     for (const int i : objects) {

@@ -27,11 +27,11 @@ constexpr std::array<std::string_view, 16> formats = {
 
 struct Condition {
   std::string wrong;    // An expression that is true for a wrong value.
-  std::string message;  // The message when it is true.
-  std::string keyword;  // The keyword that requires it.
+  std::string message;  // The message for a wrong value.
+  std::string keyword;  // The keyword of JSON Schema that the value violates.
   bool is_message_code = false;
   bool is_keyword_code = false;
-  std::string limits = {};  // "1, 200", when that says it.
+  std::string limits = {};  // The bounds, "1, 200", when the check consists of nothing else.
 };
 
 struct Range {

@@ -32,8 +32,8 @@ void Types::arrange(const std::vector<Use>& uses) {
       for (const Made* const one : mentioned.at(type)) add(one);
     }
   }
-  // By the headers that use them: what a type mentions is used by at least the same, so that the headers of such groups
-  // include one another in no circle.
+  // Types are grouped by the headers that use them. A type that another type mentions is used by at least the same
+  // headers, so the headers of these groups never include one another in a circle.
   std::set<std::string> taken = {"types.h"};
   for (const Use& use : uses) taken.insert(use.file + ".h");
   std::map<std::set<std::size_t>, std::string> headers;

@@ -21,8 +21,9 @@ struct Made : Type {
   std::string word;  // The type in the names of functions: "list_of_product".
   std::string name;  // For a struct, a variant or an enum.
   const openapi::Node* schema = nullptr;
-  std::string ahead;             // The name of the Schema against which a value is checked before it is read; or "".
-  std::string ahead_of_several;  // The same for an object that has the required members of several alternatives.
+  std::string ahead;  // The name of the Schema for checking a value before it is read; or "".
+  // The name of the Schema for an object that has the required members of several alternatives.
+  std::string ahead_of_several;
   // For an anyOf of objects that are distinguished by names: the Schemas of the alternatives in their order; where
   // several are possible, the first that an object matches decides.
   std::vector<std::pair<std::size_t, std::string>> ahead_of_each;

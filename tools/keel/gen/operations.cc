@@ -483,7 +483,8 @@ class Reading {
   Names& names_;
   Problems& problems_;
   std::vector<Found> found_;
-  std::map<std::string, std::string> pattern_names_;  // By what stands in front, parameters as "{}".
+  // The names of parameters, by the path before them, in which parameters are "{}".
+  std::map<std::string, std::string> pattern_names_;
   std::map<std::string, const Node*> schemes_;
   Contract contract_;
 };

@@ -33,8 +33,8 @@ std::string status_of(const Response& response) {
 struct Maker {
   std::string name;
   std::vector<std::string> parameters;
-  std::string initialiser;  // For the last argument: " = {}".
-  std::string body;         // For the function, after the template's or without.
+  std::string initialiser;  // The default of the last parameter, such as " = {}".
+  std::string body;         // The body of the function.
   bool is_template = false;
 };
 
@@ -606,7 +606,7 @@ Types::Use use_of(const Tag& tag) {
   return use;
 }
 
-// It would end a C++ literal.
+// Reports a U+0000 in a text, which would end a C++ literal.
 void refuse_nul(const Node& node, Problems& problems) {
   const bool is_text = node.is(openapi::Kind::String);
   if ((is_text && node.text.find('\0') != std::string_view::npos) || node.key.find('\0') != std::string_view::npos) {

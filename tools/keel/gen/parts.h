@@ -33,7 +33,7 @@ class Parts {
 
  private:
   std::size_t count_;
-  std::map<std::pair<std::string, std::string>, std::string> texts_;  // By header and name.
+  std::map<std::pair<std::string, std::string>, std::string> texts_;  // The texts, by header and name.
 };
 
 }  // namespace keel::gen

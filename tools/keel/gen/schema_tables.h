@@ -32,10 +32,11 @@ class SchemaTables {
   SchemaTables(const openapi::Document& document, openapi::Problems& problems)
       : document_(document), problems_(problems) {}
 
-  // The constant of a normalised schema (structure.h); it and everything that it refers to are then in the output.
+  // The name of the constant for a normalised schema (structure.h). The output then contains it and everything that it
+  // refers to.
   std::string name_of(const openapi::Node& schema);
 
-  // For a namespace of the user.
+  // The declarations, to be put into a namespace of the generated code.
   std::string declarations() const;
   std::string definitions() const;
   // The definitions by the names of their constants.

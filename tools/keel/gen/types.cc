@@ -245,7 +245,8 @@ class Maker {
       bool has_more = false;
       for (Node* const member : source->children) {
         if (member == combination.list || member->key == "$ref" || member->key == "allOf") continue;
-        if (member->key == "unevaluatedProperties") continue;  // It sees the alternatives' members: checked earlier.
+        // Checked earlier, because it depends on the members of the alternatives.
+        if (member->key == "unevaluatedProperties") continue;
         copy.children.push_back(member);
         has_more = has_more || member->key != "type";
       }
@@ -309,7 +310,7 @@ class Maker {
     const bool is_any = combination.list->key == "anyOf" && discriminator == nullptr;
     openapi::Problems ignored;
     const auto choice = choose(document_, alternatives, discriminator, is_any ? ignored : state_.problems);
-    // No value is meant for any of them.
+    // No kind of value selects an alternative.
     if (choice && std::ranges::all_of(choice->by_kind, [](int i) { return i == -1; })) return any(core);
     // An object may have the required members of two alternatives.
     const bool is_by_name = choice && choice->way == Choice::Way::Name && choice->otherwise == -1;

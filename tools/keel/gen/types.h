@@ -82,9 +82,9 @@ struct Type {
   const Type* inner = nullptr;    // When is_nullable: the type in the std::optional, which has the same shape.
   std::vector<Member> members;    // For a Struct.
   const Type* others = nullptr;   // For a Struct that keeps other members: their type.
-  bool is_nullable = false;       // The spelling is then std::optional<…>.
+  bool is_nullable = false;       // Whether the type is a std::optional<…>.
 
-  // Neither a list nor an object.
+  // Whether it is neither a list nor an object.
   bool is_plain() const noexcept { return shape != Shape::List && shape != Shape::Map && shape != Shape::Struct; }
 };
 

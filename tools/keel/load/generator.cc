@@ -208,7 +208,7 @@ void Generator::cut_off() noexcept {
     count_error(Failure::Unanswered);
   }
   next_due_ = Instant::never();
-  ++alive_;  // Held until all have been told.
+  ++alive_;  // Counts as alive until all connections have been notified.
   for (std::size_t i = 0; i < begun_; ++i) connections_[i]->end(Failure::Unanswered);
   closed(false, true);
 }

@@ -166,7 +166,7 @@ class SchemaCheck {
 
   bool has_property(const Node& schema, std::string_view name, int depth) const {
     const Node* const at = document_.resolve(schema);
-    if (at == nullptr || depth > 16) return true;  // It is not known to be missing.
+    if (at == nullptr || depth > 16) return true;  // Assume that the schema has it, because it cannot be looked up.
     if (at->find("$ref") != nullptr) return true;
     if (const Node* const properties = at->find("properties", Kind::Map);
         properties != nullptr && properties->find(name) != nullptr) {

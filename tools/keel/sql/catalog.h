@@ -48,8 +48,8 @@ struct Function {
   std::vector<Variant> variants;  // Ordered by the number of the sort order, then by the blocks.
   std::vector<Field> columns;
   std::string row;               // The type in C++; "" when there are no rows.
-  bool is_row_declared = false;  // Whether the program declares it.
-  std::string parameter_struct;  // "": each parameter is an argument of the function.
+  bool is_row_declared = false;  // Whether the program declares that type itself.
+  std::string parameter_struct;  // The struct of the parameters; "" if each parameter is an argument of the function.
   bool is_parameter_struct_declared = false;
   std::string sort;  // The enum of its sort orders, or "".
 };

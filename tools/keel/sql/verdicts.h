@@ -24,7 +24,7 @@ struct Verdict {
     std::string name;  // The name of a column, or the number of a parameter.
     std::string type;
     bool nullable = false;
-    std::string table;  // "": it does not belong to a column.
+    std::string table;  // The table of the column; "" if the value is not a column of a table.
     std::string column;
   };
   std::string text;
@@ -37,8 +37,8 @@ struct Verdicts {
   std::string database = "postgres";
   int version = 1;
   std::map<std::string, std::string> migrations;  // SHA-256, by file name.
-  std::vector<std::string> typed;                 // "accounts.state": columns that a line `-- type:` names.
-  std::vector<Verdict> statements;                // Sorted by their text.
+  std::vector<std::string> typed;                 // Columns that a line `-- type:` names, such as "accounts.state".
+  std::vector<Verdict> statements;                // Sorted by text.
 
   // InvalidArgument: it is not such a file, or is of another version of keel.
   static Result<Verdicts> read(std::string_view json);
@@ -56,7 +56,7 @@ class VerdictChecker final : public Checker {
   std::optional<Mistake> describe(std::string_view text, Described& to) override;
   std::optional<Mistake> set_type(std::string_view table, std::string_view column, std::string_view type) override;
 
-  // The verdicts that nobody has asked for.
+  // The texts of stored verdicts that no query uses.
   std::vector<std::string> unused() const;
 
  private:
@@ -65,7 +65,7 @@ class VerdictChecker final : public Checker {
   const std::string file_;
   const std::string cure_;
   std::map<std::string, bool, std::less<>> used_;
-  std::map<std::string, std::string, std::less<>> types_;  // By "table.column", in lower case.
+  std::map<std::string, std::string, std::less<>> types_;  // The declared types, by "table.column" in lower case.
 };
 
 // Checks that the migrations of `folder` are those of the verdicts; the error names a file that differs.

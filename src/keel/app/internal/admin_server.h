@@ -54,7 +54,7 @@ class AdminServer {
  private:
   struct Part {
     const char* name;
-    const char* section;  // Names it in errors.
+    const char* section;  // The section that error messages name.
     const char* keys;     // The prefix of the keys of its address.
     Address address = {};
     http::Router router = {};

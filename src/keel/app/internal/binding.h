@@ -26,7 +26,7 @@ struct TypeId {
   std::atomic<std::uint32_t> index;
   std::string_view name;  // Without const.
   TypeId* plain;          // The binding of T, if this is one of const T; else this.
-  TypeId* constant;       // The other way round.
+  TypeId* constant;       // The binding of const T, if this is one of T; else this.
 };
 template <class T>
 struct TypeIds {

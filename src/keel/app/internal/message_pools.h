@@ -46,7 +46,7 @@ class MessagePools {
   struct Entry {
     std::string name;
     messages::PoolOptions options;
-    std::optional<tls::Layers> layers;  // With what its settings name.
+    std::optional<tls::Layers> layers;  // With the certificates that its settings name.
     std::optional<messages::MessageMetrics> metrics;
     std::unique_ptr<messages::SharedPool> pool;
     std::vector<std::vector<metrics::GaugeFunction>> gauges;  // By worker.

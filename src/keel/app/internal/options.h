@@ -24,10 +24,10 @@ http::Limits limits_of(const NetworkSettings& network);
 // The options without metrics and without TLS.
 http::ServerOptions server_options(const Settings& settings, const Address& address);
 
-// For https that is enabled.
+// The options for TLS; `https` must be enabled.
 tls::ServerOptions tls_options(const HttpsSettings& https);
 
-// The key that changes where `address` is: "network.http.port" for the keys "network.http.".
+// The key by which a user can change `address`: "network.http.port" for the keys "network.http.".
 std::string key_of_place(const Address& address, std::string_view keys);
 // Adds what to do about an address that is taken, not allowed or not of this machine to the error of listening there.
 // `keys` begins the keys of that address, such as "network.http." before port.

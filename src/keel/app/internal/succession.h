@@ -58,7 +58,7 @@ class Succession {
   void publish(std::span<const Shared> servers);
   // Stops serving successors. Returns whether a successor has the sockets.
   Handover::State end();
-  // After end(), when a successor is ready.
+  // The process id of the successor; call it after end(), when a successor is ready.
   pid_t successor() const noexcept { return handover_->successor(); }
 
  private:

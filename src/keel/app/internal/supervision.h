@@ -43,7 +43,7 @@ class Supervision {
   std::optional<Signal> stop_asked() const noexcept { return stop_asked_; }
   // The next signal; feeds the watchdog while it waits.
   Signal wait();
-  // As SignalWaiter; any thread.
+  // As SignalWaiter::request_stop(); may be called on any thread.
   void request_stop() noexcept {
     if (signals_) signals_->request_stop();
   }

@@ -81,7 +81,7 @@ struct Step {
   std::uint8_t shift = 0;  // How many bits the first eight bytes extend beyond the key.
   std::uint8_t field = 0;
 };
-inline constexpr char no_key[key_slack + 1] = {'\xC1'};  // Is not a text in any format.
+inline constexpr char no_key[key_slack + 1] = {'\xC1'};  // A byte with which no text begins in either format.
 
 // The keys of a struct with their heads, and the order in which they are written: shorter ones first, keys of the same
 // length by their bytes (RFC 8949 §4.2.1).
@@ -206,7 +206,7 @@ class Access {
   static void read_byte_array(In& in, std::byte* to, std::size_t size, Violations& wrong);
   static void read_float(In& in, float& value);
   static void wrong_enum_name(In& in, const keel::internal::EnumNames& names, Violations& wrong);
-  // Reads the whole document: `read` of `value`, then the end. True when nothing is wrong.
+  // Reads the whole document: calls `read` for `value`, and requires the end after it. True when nothing is wrong.
   static bool read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
                          void* value, Violations& wrong);
 

@@ -87,7 +87,7 @@ class Cursor {
   // Continues after a key, or where an element begins.
   void go_on_at_value() noexcept {
     at_ = in_.at_;
-    key_ = nullptr;  // The Reader has read it.
+    key_ = nullptr;  // The Reader has already read the key.
     is_first_ = false;
   }
   // Enters the container that the Reader has begun.

@@ -104,7 +104,7 @@ bool collect(Reader& in, int depth, Violations& wrong) {
 }
 
 void refuse_second(Reader& in, Violations& wrong) {
-  in.peek();  // It is about the next value.
+  in.peek();  // Moves to the next value, to which the violation refers.
   in.fail_malformed("is given twice");
   wrong.set_malformed(violation_of(in, "is given twice", {}));
 }

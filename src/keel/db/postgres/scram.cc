@@ -34,7 +34,8 @@ Digest sha256_of(std::span<const std::byte> bytes) {
 
 std::string text_of(std::span<const std::byte> bytes) { return base64::encode(bytes, base64::Form::Standard); }
 
-// Takes the attribute at the front, "r=…", and its comma, and sets its value. False: another attribute is there.
+// Takes the attribute at the front, "r=…", and its comma, and sets its value. False: the message begins with another
+// attribute.
 bool take_attribute(std::string_view& message, char name, std::string_view& value) {
   if (message.size() < 2 || message[0] != name || message[1] != '=') return false;
   const std::size_t end = std::min(message.find(','), message.size());

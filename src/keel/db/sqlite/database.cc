@@ -324,12 +324,12 @@ class DatabaseCall final : public Leaf {
   Executor* home_ = nullptr;
   StageClock* stages_ = nullptr;  // Null unless the request is measured, like asked_ and begun_.
   Instant asked_;                 // Since when it has waited for another thread.
-  Instant begun_;                 // When the pool began to read.
+  Instant begun_;                 // The time at which the pool began to read.
   Arrived arrived_;
   Read read_;
   Write write_;
-  Instant posted_;           // Posted to the pool at this time.
-  bool has_waited_ = false;  // All threads of the pool were busy.
+  Instant posted_;           // The time at which it was posted to the pool.
+  bool has_waited_ = false;  // True if all threads of the pool were busy.
   bool on_writer_ = false;
   bool cancelled_ = false;         // Guarded by the state's lock.
   Connection* running_ = nullptr;  // Guarded by the state's lock.

@@ -35,7 +35,7 @@ class Reader {
   enum class Outcome : std::uint8_t {
     Done,        // The rows are complete.
     OverBudget,  // Too long for a loop: no rows.
-    Writes,      // It writes, and was not run.
+    Writes,      // The statement writes, and was not run.
   };
 
   Reader(std::unique_ptr<Connection> connection, const Writer& writer, io::Loop* loop, int steps_max,

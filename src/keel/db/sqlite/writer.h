@@ -47,14 +47,14 @@ struct Write : Link {
   enum class State : std::uint8_t { Idle, Queued, Begun };
 
   Kind kind = Kind::Statement;
-  State state = State::Idle;      // Used by the writer, under its lock.
+  State state = State::Idle;      // The writer accesses it under its lock.
   std::optional<Sql> sql;         // For a statement.
   std::span<const Value> values;  // For a statement: must live until done.
   Rows* rows = nullptr;           // For a statement: receives the rows, if somebody wants them.
   FunctionRef<Result<>(Connection&)>* body = nullptr;
-  // For Begin: the result. For others: the interactive transaction they belong to, or 0.
+  // The number of the interactive transaction to which the write belongs, or 0. Begin stores the new number here.
   std::uint64_t transaction = 0;
-  std::uint64_t savepoint = 0;       // For Savepoint: the result. For Release: which one.
+  std::uint64_t savepoint = 0;       // The number of a savepoint: Savepoint stores it here, Release reads it.
   const Context* context = nullptr;  // The context of the task that waits for it, if one does.
   bool has_waited = false;           // Set by the writer: it had to wait because the writer was busy.
   std::source_location place;        // For Begin: the place of the call.

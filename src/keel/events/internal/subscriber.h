@@ -33,7 +33,7 @@ class Subscriber {
   using Call = unsigned (*)(Subscriber& subscriber, const void* event, Awaited* awaited) noexcept;
   // For a handler that returns a Task; null for others.
   using Run = Task<> (*)(Subscriber& subscriber, const void* event);
-  // For a handler that has ended.
+  // Replaces the call of a handler whose subscription has ended.
   static unsigned pass_over(Subscriber&, const void*, Awaited*) noexcept { return 0; }
 
   static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }

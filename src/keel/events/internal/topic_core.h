@@ -28,9 +28,10 @@ class TopicCore;
 struct Snapshot {
   std::size_t size = 0;
   TopicCore* topic = nullptr;
-  // Once it has been replaced:
-  Snapshot* next = nullptr;       // By this one.
-  Subscriber* retired = nullptr;  // Is in this list, but in no later one: released together with this list.
+  // The members below are used once this list has been replaced.
+  Snapshot* next = nullptr;  // The list that has replaced this one.
+  // The subscriber that is in this list but in no later one; it is released together with this list.
+  Subscriber* retired = nullptr;
 
   Subscriber** begin() const noexcept { return reinterpret_cast<Subscriber**>(const_cast<Snapshot*>(this) + 1); }
   Subscriber** end() const noexcept { return begin() + size; }

@@ -110,7 +110,7 @@ struct ClientOptions {
   bool needs_base_url = false;
   AddressGuard guard = {};  // The addresses to which it may connect; public_addresses_only for URLs of users.
   // The HTTP proxy of the client, "http://user:password@proxy.internal:3128" or "environment"; and the names, addresses
-  // and networks that it calls directly (proxy.h). Without a proxy it calls everything directly.
+  // and networks that it calls directly (proxy.h). Without a proxy, all servers are called directly.
   std::string proxy = {};
   std::vector<std::string> no_proxy = {};
   // Asks for br, zstd and gzip, as far as they are built in, and decodes such responses.

@@ -111,7 +111,7 @@ class ClientPool {
     friend class ClientPool;
     const std::string name_;
     Bulkhead places_;                                // The places of connections_per_origin_max, and those in use.
-    std::vector<std::unique_ptr<Connection>> idle_;  // In the order of their last use.
+    std::vector<std::unique_ptr<Connection>> idle_;  // Idle connections, in the order of their last use.
     CircuitBreaker breaker_;
     Retry retry_;
     std::uint32_t uses_ = 0;

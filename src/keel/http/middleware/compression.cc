@@ -95,7 +95,7 @@ struct Compression::State {
         response.is_streamed() ? response.length().value_or(UINT64_MAX) : response.content().size();
     if (size < options.bytes_min || (size > options.bytes_max && !response.is_streamed())) return false;
     if (forbids_content(response.status())) return false;
-    if (response.status() == Status::ResetContent) return false;  // The server drops its content.
+    if (response.status() == Status::ResetContent) return false;  // The server sends no content with this status.
     return is_of_our_types(response) && !response.field("Content-Range") && !has_digest(response);
   }
   bool is_of_our_types(const Response& response) const {

@@ -117,7 +117,7 @@ struct ContentCoder::State {
       gzip.next_out = reinterpret_cast<Bytef*>(out.reserve(room_bytes));
       gzip.avail_out = static_cast<uInt>(room_bytes);
       const int code = ::deflate(&gzip, ends ? Z_FINISH : Z_SYNC_FLUSH);
-      // Z_BUF_ERROR: there was nothing to do.
+      // Z_BUF_ERROR is not a failure: there was no more input.
       if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) return false;
       out.commit(room_bytes - gzip.avail_out);
       if (code == Z_STREAM_END) break;

@@ -93,7 +93,7 @@ class Upgrade {
   }
 
   explicit operator bool() const noexcept { return made_ != nullptr; }
-  // Only if there is one.
+  // Call it only if there is an upgrade.
   std::string_view protocol() const noexcept;
   // Pages of every site may ask for it.
   void allow_any_origin() noexcept;

@@ -36,7 +36,7 @@ struct [[gnu::packed, gnu::aligned(2)]] UringReceive {
 };
 // The state of a SendDatagrams.
 struct UringSendDatagrams {
-  bool polling = false;  // It waits for room.
+  bool polling = false;  // True while the send waits for room.
   msghdr message;
   iovec bytes;
 };

@@ -154,8 +154,8 @@ Result<std::uint8_t> common_version(const Hello& ours, const Hello& theirs);
 // An error from the environment or a bug is sent without its message, and as Internal unless its code says that a retry
 // may help.
 void put_error(Buffer& out, const Error& error);
-// The error is from the environment; its message is "the peer has failed" if none was sent. Internal for an unknown
-// code.
+// The error is from the environment; its message is "the peer failed to handle the request" if none was sent. Internal
+// for an unknown code.
 Error parse_error(std::string_view payload);
 
 }  // namespace keel::messages

@@ -1,6 +1,6 @@
 // keel/db/postgres/internal/connection.h — one session of a server, on one loop: one group of statements at a time.
 //
-// It connects, logs in, and serves until the connection ends; then it reconnects. It can be given:
+// It connects, logs in, and serves until the connection ends; then it reconnects. It accepts these kinds of work:
 //
 //   a group          [parse, describe, sync] for each statement that is new on this connection, and after their
 //                    descriptions [bind, execute] for each call and one sync. If a call fails, the server skips the

@@ -30,7 +30,7 @@ struct Statement : Link {
   std::vector<Oid> parameters;
   Columns columns;
   bool is_described = false;
-  bool is_asked_for = false;  // Its description was requested.
+  bool is_asked_for = false;  // Whether the description of the statement was requested.
   int users = 0;
 
   std::string_view sent() const noexcept { return numbered.empty() ? text : numbered; }

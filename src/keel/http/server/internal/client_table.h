@@ -23,11 +23,11 @@ namespace keel::http {
 struct ClientEntry {
   std::uint64_t hash = 0;
   std::uint64_t address = 0;  // The bytes of the address.
-  std::uint32_t size = 0;     // The number of these bytes.
+  std::uint32_t size = 0;     // The number of bytes of the address.
   std::uint32_t next = 0;     // The next entry of the same bucket, or the next free one.
   std::uint32_t connections = 0;
   std::uint32_t bodies = 0;    // The number of bodies in memory.
-  std::size_t body_bytes = 0;  // The memory of these bodies.
+  std::size_t body_bytes = 0;  // The memory of the bodies.
   bool is_public = false;      // It is a public address of the internet.
   bool is_told = false;        // The log has a line about its connections.
 };

@@ -29,7 +29,7 @@ class RequestHead;
 
 namespace internal {
 
-// The type that std::ref returns.
+// Satisfied by std::reference_wrapper, which std::ref returns.
 template <class T>
 concept Reference = requires(const T& t) {
   typename T::type;

@@ -11,7 +11,7 @@
 namespace keel::http {
 namespace {
 
-// Without a port, if none was given.
+// The address as text; without a port if it is 0.
 std::string client_text(const Address& address) {
   std::string text = address.to_string();
   if (!address.is_unix() && text.ends_with(":0")) text.resize(text.size() - 2);
