@@ -1,6 +1,6 @@
 // keel/app/app.h — a service from start to end: configuration, logs, workers, servers, signals, drain.
 //
-//   class Accounts {                                // the service: what it needs, it asks the App for
+//   class Accounts {                                // the service; it gets what it needs from the App
 //    public:
 //     explicit Accounts(app::App& app) : users_(app.database()) {
 //       users_.mount(router_);
@@ -20,24 +20,28 @@
 //   Accounts accounts(app);
 //   return app.run();                               // start in order; on SIGTERM drain, stop in reverse
 //
-// The parts are modules (lifecycle.h) and so are the application's own: "logs", "workers", "monitoring", "database",
-// "connections" (the workers' own, to the database), "pool NAME", "client NAME", "messages NAME", "admin",
-// "background", "messages", "http". Logs and workers start in the constructor, and the constructor does not wait for
-// the workers; a call that asks for a part waits for what that part needs. run() starts the application's modules, in
-// parallel with the admin listener, and the service last. GET /admin/start has every phase with its times (JSON;
-// ?format=text: a table).
+// Every part is a module (lifecycle.h), as are the application's own: "logs", "workers", "monitoring", "database",
+// "connections" (of the workers, to the database), "pool NAME", "client NAME", "messages NAME", "admin", "background",
+// "messages", "http". The constructor starts the logs and the workers, and does not wait for the workers. A call that
+// needs a part, such as database(), waits until that part runs. run() starts the application's modules, in parallel
+// with the admin listener, and the service last. GET /admin/start has every phase with its times (JSON; ?format=text: a
+// table).
 //
-// The admin listener (monitoring.metrics) is the only one that serves /metrics, /healthz, /readyz, /startupz and the
-// pages below /admin (docs/operations.md). health() has the checks of app/checks.h; an application adds its own
-// before run(). SIGTERM and SIGINT: readiness fails, listeners close, requests in progress are finished with
-// Connection: close within network.http.drain_timeout; then the modules stop in reverse order (the database commits
-// queued writes) within common.stop_timeout, and logs are flushed. During the start: the started modules are stopped,
-// and the exit code is 0. A second one ends the process immediately, unless it arrives within 200 ms of the first
-// (signals.h). SIGHUP loads the configuration again (config/reloadable.h): log levels and sinks and the limits of
-// network.http change; a setting that needs a restart causes a warning; a mistake or an applier that fails changes
-// nothing and is logged. Log files are reopened by their path. SIGQUIT logs the position of every worker, with its
-// stack, its last requests and its live tasks. A service manager that asked for it (sd_notify(3)) is notified of each
-// step, and its watchdog is notified while every worker's loop runs.
+// Only the admin listener (monitoring.metrics) serves /metrics, /healthz, /readyz, /startupz and the pages below /admin
+// (docs/operations.md). health() has the checks of app/checks.h; an application adds its own before run().
+//
+// Signals:
+//   SIGTERM, SIGINT  Readiness fails, the listeners close, and requests in progress are finished with Connection: close
+//                    within network.http.drain_timeout. Then the modules stop in reverse order (the database commits
+//                    queued writes) within common.stop_timeout, and logs are flushed. During the start, the modules
+//                    that run are stopped, and the exit code is 0. A second signal ends the process immediately, unless
+//                    it arrives within 200 ms of the first (signals.h).
+//   SIGHUP           The configuration is loaded again (config/reloadable.h): log levels, sinks and the limits of
+//                    network.http change; a setting that needs a restart causes a warning; after a mistake, or when an
+//                    applier fails, nothing changes, and the log says so. Log files are reopened by their path.
+//   SIGQUIT          The log gets the position of every worker, with its stack, last requests and live tasks.
+// A service manager that has asked for it (sd_notify(3)) is notified of each step, and its watchdog is notified while
+// every worker's loop runs.
 //
 // Listening sockets may come from a service manager (listeners.h), or from the running process, which hands over
 // (network.handover.path, handover.h); otherwise they are bound.
@@ -45,9 +49,9 @@
 // The program's version (program.h), and Keel's, are in the response to --version, in the log line "ready", in
 // /admin/start and in the metrics app_build_info and keel_build_info.
 //
-// Errors:   what prevents the start is one line on standard error, and the exit code 1 (2 for the configuration); of
-//           addresses that cannot be listened at, each one has a line. Parts that have not stopped within
-//           common.stop_timeout are named in a line as well: the process then ends without waiting for them, and
+// Errors:   an error that prevents the start is a line on standard error, and the exit code is 1 (2 for the
+//           configuration); each address that cannot be listened at has its own line. Parts that have not stopped
+//           within common.stop_timeout are named in a line as well: the process then ends without waiting for them, and
 //           without running destructors. A call at the wrong time, serve() after run() has begun or the first pool() in
 //           a handler, throws std::logic_error with what to do instead.
 // Threads:  all calls on the main thread; database(), pool(), client(), message_pool() and runtime() also in a module's

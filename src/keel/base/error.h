@@ -16,15 +16,15 @@
 // Origin:    an Error is the application's own, and a client may see it, unless it says otherwise. An error of files,
 //            databases, other servers or the system has is_from_environment(); an error that a mistake of the program
 //            caused has is_bug() (base/bug.h). A server answers these two with a status of 500 or above and without
-//            their message. The origin stays with an Error, whatever becomes of its code and message; on_error()
-//            (task/on_error.h) puts one of the application in its place.
+//            their message. The origin stays with an Error when its code or message changes; on_error()
+//            (task/on_error.h) replaces it by an error of the application.
 // Places:    an Error of the two other origins remembers where it was awaited, innermost first, as far as that is not
 //            in Keel's own sources; one of a database the statement, too.
 //
 // Ownership: a literal message is kept by pointer and costs nothing. Any other message (text, because) is one block of
-//            the heap, however deep its context. The block is made with room for context_room bytes of context that
-//            comes later, so five levels of 23 characters cost the allocation of the first; what does not fit moves
-//            everything into a block that is half as large again. Move-only; clone() copies.
+//            the heap, however deep its context. The block has context_room bytes for later context, so that five
+//            levels of 23 characters need one allocation; when they do not fit, everything moves into a block that is
+//            half as large again. Move-only; clone() copies.
 // Threads:   a value; may be moved between threads.
 // Cost:      8 bytes; making one from a literal does not allocate.
 

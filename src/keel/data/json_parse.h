@@ -11,7 +11,7 @@
 //   };
 //   KEEL_TRY(Order order, json::parse<Order>(text));
 //
-// What can be read:
+// Supported types:
 //
 //   struct                          object (fields.h)
 //   bool, integers, float, double   what does not fit is a violation; 1.0 is an integer, 1.5 none
@@ -34,7 +34,7 @@
 // (fields.h). A field or a map key that is repeated makes the text malformed. rules() of a struct is called once the
 // struct is read (rules.h). Strictness and the precision of numbers are those of json::Reader (json_reader.h).
 //
-// Errors:   all that is wrong, not only the first thing (violations.h).
+// Errors:   all violations, not only the first one (violations.h).
 // Lifetime: views live as long as the text and the arena.
 // Cost:     one pass; no heap but for strings, lists and maps of the struct. Fields in the order of the struct are read
 //           without a search for their names; another order costs a look into a hash table for each.

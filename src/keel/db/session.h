@@ -29,8 +29,8 @@
 //   const auto booked = co_await attempt(book(transaction, seat));
 //   if (booked) co_await point.release();            // destroyed without it: what was done since is undone
 //
-// Isolation levels, and transactions that only read. When the database aborts a transaction because of another one,
-// transact() runs the body again from its beginning:
+// A transaction may have an isolation level, and may only read. When the database aborts a transaction because of
+// another one, transact() runs the body again from its beginning:
 //
 //   auto move = [&](db::Transaction& transaction) -> Task<> { co_await transaction.execute(…); };
 //   co_await session.transact({.isolation = db::Isolation::Serializable}, move);
@@ -40,9 +40,9 @@
 // A back end derives from Session and implements its virtual functions; the typed calls pack their arguments into one
 // flat array and call these. Each back end has a folder below db/ and a header that documents what it adds.
 //
-// Result:    query: the number of rows, which are handed out on the awaiting executor, only when all are there.
-//            execute: what was changed, once it is as durable as the database promises. stream: the number of rows; all
-//            of them are of one snapshot.
+// Result:    query() returns the number of rows; `on_row` is called on the awaiting executor once all rows have
+//            arrived. execute() returns the number of changed rows, once the change is as durable as the database
+//            promises. stream() returns the number of rows, all of one snapshot.
 // Errors:    AlreadyExists (a unique key), Conflict (a foreign key; a transaction that an error has ended),
 //            InvalidArgument (a check, a null, a type), NotFound (query_one without a row), ResourceExhausted (a queue
 //            is full, a result too large), Unavailable (closing; no access to the data, and then whether a write
@@ -59,8 +59,8 @@
 //            twice (task/compiler_test.cc).
 // Lifetime:  a session outlives its tasks and transactions.
 // Threads:   any thread; tasks on executors.
-// Cancel:    stop token and deadline are the awaiting task's. A write that waits is taken back and did not happen; one
-//            that has begun is completed first. A read is ended.
+// Cancel:    by the stop token or the deadline of the awaiting task. A waiting write is removed and has no effect; a
+//            write that has begun is completed first. A read is ended.
 // Cost:      an indirect call per statement, none per row or column beside `on_row`; no heap.
 
 #pragma once

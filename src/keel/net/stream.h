@@ -19,15 +19,15 @@
 // a write waits.
 //
 // Errors:    Unavailable with the errno when the connection breaks (ECONNRESET, EPIPE, …), ResourceExhausted for a
-//            write where there is no memory, Cancelled and DeadlineExceeded when the task is stopped. A read that fails
-//            loses nothing: what had come is there for the next one.
+//            write where there is no memory, Cancelled and DeadlineExceeded when the task is stopped. A failed read
+//            loses no bytes: received ones remain for the next read.
 // Ownership: owns its descriptor; movable between operations. Destroying it closes: what was written is still sent. But
 //            if received bytes were not read, the connection is reset, and the peer may lose bytes that are on their
 //            way to it (RFC 2525 §2.17), such as the response to an upload that was not read to its end. close_gently()
 //            prevents that.
 // Threads:   the worker it was made on.
-// Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write or send_file it is
-//            unknown how much has been sent, so the stream is of no more use.
+// Cancel:    a cancelled read loses nothing and may be repeated; after a cancelled write or send_file it is unknown how
+//            much has been sent, so that the stream can no longer be used.
 // Cost:      receive copies nothing on io_uring, and on epoll nothing above 4 KiB; read_until copies only bytes that
 //            span two chunks; no heap in steady state. An idle stream has no buffer: 104 bytes; a write has a block of
 //            the pool while it is under way.

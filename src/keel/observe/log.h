@@ -16,15 +16,15 @@
 // no text, allocates nothing, and makes no system call. A LogWriter (telemetry/log_writer.h) turns records into lines
 // later.
 //
-// Levels: error: a person has to act; warn: the service does less than it should, and a metric counts it; info: a state
-// changes; debug: once per request.
+// Levels:    error: a person has to act. warn: the service does less than it should, and a metric counts it. info: a
+//            state has changed. debug: details of single requests.
 //
 // Ownership: messages, components and field names are literals, checked when compiled; field values are copied.
 //            A string is kept up to string_bytes_max; a record larger than half its ring is dropped and counted.
 // Threads:   any; one Logger may be used by several threads concurrently (with() included).
-// Cost:      disabled level: one relaxed load. Three to five fields: 5 ns plus the clock (20 ns outside a worker, which
-//            knows the time). With KEEL_BARE=1 nothing is recorded and nothing evaluated but the arguments. A struct is
-//            encoded in a block of the thread's pool first, and copied from there.
+// Cost:      a disabled level costs one relaxed load. A line of three to five fields takes 5 ns, and 20 ns more for the
+//            clock on a thread that is not a worker. With KEEL_BARE=1 only the arguments are evaluated. A struct is
+//            first encoded in a block of the thread's pool, and copied from there.
 
 #pragma once
 
@@ -238,7 +238,7 @@ class Component {
   std::atomic<Level> level_;
 };
 
-// From now on: records below `level` are not made. The first overload sets all components, including future ones; the
+// From now on, records below `level` are not made. The first overload sets all components, including future ones; the
 // second sets one component, even before its first Logger exists. Any thread, any time. Start value: Info.
 void set_level(Level level);
 void set_level(std::string_view component, Level level);

@@ -9,11 +9,11 @@
 //
 // Result:  all: a tuple of the values (std::monostate for void). any: the value of the first that succeeds.
 // Errors:  all: the first error; the others are then stopped and waited for. any: the first error, when all failed;
-//          when it was stopped, why.
+//          Cancelled or DeadlineExceeded, when it was stopped.
 // Dropped: the values that the other tasks of any(), or the successful ones of a failed all(), have yielded by then.
 //          Results that those tasks were still waiting for are not lost: a Channel keeps the value, and a Semaphore the
-//          permit, that it gave to a task that had not continued yet. A bug (base/bug.h) among the errors that are
-//          dropped is a line of the log and counted (observe/unhandled.h).
+//          permit, that it gave to a task that had not continued yet. A bug (base/bug.h) among the dropped errors is
+//          logged and counted (observe/unhandled.h).
 // Cancel:  all tasks of the group are stopped and waited for.
 // Threads: the loop where the awaiting task began.
 // Cost:    no coroutine frame besides those of the tasks.

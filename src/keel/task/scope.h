@@ -28,7 +28,7 @@
 //
 // Errors:   a child's error does not stop the others. join() reports the first one, except those of children spawned
 //           with OnError::Ignore, and Cancelled after stop(). A bug that join() does not report, because it is ignored,
-//           is not the first or nobody joins any more, is a line of the log and counted (observe/unhandled.h).
+//           is not the first, or join() is not called any more, is logged and counted (observe/unhandled.h).
 // Threads:  the loop where the declaring task began.
 // Lifetime: a local variable of a coroutine.
 // Cancel:   children are stopped with the declaring task; join() still waits for all, then ends with the reason.

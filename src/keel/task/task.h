@@ -15,10 +15,10 @@
 //
 // For each mistake in using these, the compiler prints one sentence (tests/mistakes).
 //
-// Result:    T, moved out once. An exception that leaves the body becomes the error, as Error::from_exception() makes
-//            it: a Bug (base/bug.h) and what its user has not caught is Code::Internal, std::bad_alloc is
-//            Code::ResourceExhausted. One that would leave the scope of a Scope with running tasks ends the process:
-//            they may still use what it destroys.
+// Result:    T, moved out once. An exception that leaves the body becomes the error (Error::from_exception()): a Bug
+//            (base/bug.h) or another exception becomes Code::Internal, std::bad_alloc Code::ResourceExhausted. An
+//            exception that leaves the block of a Scope with running tasks ends the process, because those tasks may
+//            still use the locals that it destroys.
 // Ownership: lazy and immovable: it is awaited in the expression that made it, or passed to a Scope, Start or group.
 //            The frame comes from the thread's pool (base/pool.h).
 // Lifetime:  parameters are taken by value unless the caller awaits the task immediately. No capturing coroutine

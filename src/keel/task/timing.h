@@ -2,9 +2,9 @@
 //
 // Time is measured from the call itself, not from the start of the event-loop iteration.
 //
-// Threads: a loop's (timers belong to it).
-// Cost:    a look at the clock, some 20 ns, and a timer on the wheel; with_timeout adds no frame for a Task, and one
-//          for another operation or where a Task is wanted.
+// Threads: the thread of an event loop, which owns the timers.
+// Cost:    a clock read, some 20 ns, and a timer on the wheel; with_timeout adds no frame for a Task, and one for
+//          another operation or when a Task is needed.
 
 #pragma once
 

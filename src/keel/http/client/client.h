@@ -23,39 +23,40 @@
 //     co_await out.write(chunk);                                   // the server waits while this does
 //   }
 //
-// Retries    are for calls that failed before a response, or with 429, 502, 503, 504; only where the method is
-//            idempotent (RFC 9110 §9.2.2) or the request has an idempotency key; never when its body is streamed;
-//            within the budget (task/retry.h), after a random wait, not before Retry-After. A kept connection
-//            that turns out to be closed is replaced once, for such requests, without counting.
-// Breaker    one per server (task/circuit_breaker.h). Bad: status 500 and above, a broken or silent
-//            connection, no response in time, whoever's limit that was. Nothing is counted for a call that got no place
-//            in the pool, that found its kept connection closed, or whose body could not be written by what writes it.
-//            A call that opens the circuit gets the response that did it, and is not tried again.
-// Redirects  301, 302 and 303 continue with GET (only POST changes with 301 and 302; HEAD stays), 307 and 308 repeat
-//            the request. Where that would repeat a body that is streamed, or send a body to another origin, the 3xx is
-//            the response. Secret fields (client_request.h) do not follow a redirect to another origin.
-// Addresses  of a URL that somebody else chooses are checked by ClientOptions::guard before each connection, also those
-//            of redirects and retries. A base_url is checked as well.
-// Proxies    (ClientOptions::proxy, proxy.h). A server with https is reached by a tunnel (CONNECT): the proxy learns
-//            host and port and no more, and the certificate has to be the server's. Requests with http are the proxy's
-//            to forward. What it says instead of opening a tunnel is an error and never the response, and so is its 407
-//            to a request that it was to forward. Another status there, as its 502 or 504, looks as if the server had
-//            sent it: HTTP has no difference. Its user and password are sent to it alone; a request through it that has
-//            a Proxy-Authorization of its own is InvalidArgument. A client with a guard makes no connection through a
-//            proxy, which would look names up by itself and connect to what it finds: such a call is PermissionDenied,
-//            and nothing is sent. What no_proxy names is asked directly, guarded as usual. Let a proxy for URLs of
-//            strangers reject internal addresses itself, and give that client no guard.
-// Coding     a body in gzip, br or zstd is decoded while it is read, and Content-Encoding and Content-Length are not in
-//            the head then. body_bytes_max counts decoded bytes. A body that is broken, ends within its coding or is
-//            coded more than once is Upstream. One in another coding, a 206, and the response to a request that has
-//            Accept-Encoding or Range of its own are given as they came, Content-Encoding included.
-// Deadline   a call takes at most its timeout, and never longer than the deadline it inherits. With sends_deadline
-//            what is left goes along as X-Request-Deadline-Ms, a whole number of milliseconds.
-// Trace      traceparent (W3C), when the calling task works for a request, or ClientRequest::trace says so.
-//
-// JSON       json<T>() wants a status of 2xx and a body that is read as a T (data/json_parse.h), which owns its text.
-//            Otherwise it is Upstream, from the environment: the message has the URL and the status, or everything that
-//            is wrong with the body.
+// Retries    A call is retried when it failed before a response, or got 429, 502, 503 or 504, if its method is
+//            idempotent (RFC 9110 §9.2.2) or the request has an idempotency key, and its body is not streamed. Retries
+//            stay within the budget (task/retry.h) and come after a random wait, not before Retry-After. In addition,
+//            such a request is repeated once, outside of the budget, when a pooled connection turns out to be closed.
+// Breaker    One per server (task/circuit_breaker.h). Failures are a status of 500 and above, a broken or silent
+//            connection, and no response in time, whichever time limit that was. Not counted are calls that got no
+//            place in the pool, that found their pooled connection closed, or whose body's writer failed. A call that
+//            opens the circuit returns its response and is not retried.
+// Redirects  301, 302 and 303 continue with GET (301 and 302 change only POST; HEAD stays), 307 and 308 repeat the
+//            request. A redirect that would repeat a streamed body, or send a body to another origin, is not followed:
+//            the 3xx is the response. Secret fields (client_request.h) are not sent to another origin.
+// Addresses  For URLs that somebody else chooses, ClientOptions::guard checks the address before each connection,
+//            including those of redirects and retries. It checks a base_url as well.
+// Proxies    (ClientOptions::proxy, proxy.h). A server with https is reached through a tunnel (CONNECT): the proxy
+//            learns only host and port, and the certificate has to be the server's. Requests with http are forwarded
+//            by the proxy. A status that the proxy sends instead of opening a tunnel, and its 407 for a request to be
+//            forwarded, are errors and never the response. Another status of its own for a forwarded request, such as
+//            502 or 504, looks like the server's, because HTTP does not distinguish them. User and password are sent
+//            only to the proxy; a request through it with its own Proxy-Authorization is InvalidArgument. A client with
+//            a guard makes no connection through a proxy, which would resolve names itself, out of the guard's sight:
+//            such a call is PermissionDenied, and nothing is sent. Servers that no_proxy names are called directly,
+//            guarded as usual. For URLs of strangers, let the proxy itself reject internal addresses, and give that
+//            client no guard.
+// Coding     A body in gzip, br or zstd is decoded while it is read; Content-Encoding and Content-Length are then
+//            removed from the head, and body_bytes_max counts decoded bytes. A body that is damaged, ends within its
+//            coding or has several codings is Upstream. A body in another coding, a 206, and the response to a request
+//            with its own Accept-Encoding or Range are returned as received, including Content-Encoding.
+// Deadline   A call takes at most its timeout, and never longer than the deadline that it inherits. With
+//            sends_deadline, the remaining time is sent as X-Request-Deadline-Ms, in whole milliseconds.
+// Trace      traceparent (W3C) is sent when the calling task works for a request, or when ClientRequest::trace says so.
+// JSON       json<T>() requires a status of 2xx and a body that is read as a T (data/json_parse.h), which owns its
+// text.
+//            Otherwise the error is Upstream, from the environment: the message has the URL and the status, or every
+//            violation of the body.
 //
 // Errors:    InvalidArgument: the request, or the proxy of the options. Unsupported: https without
 //            ClientPoolOptions::https, ws and wss. Unavailable: no connection, a broken one, a proxy that does not
@@ -65,16 +66,16 @@
 //            redirects, or a redirect to an unsupported scheme. PermissionDenied: the guard allows no address of the
 //            host, or would be bypassed by a proxy. ResourceExhausted: no place in the pool. Cancelled. The message
 //            names method and URL, without its query and user. All but the last two are from the environment
-//            (base/error.h), except what writes a streamed body fails with: a handler that does not catch them is
-//            answered with 500, 503, 504 and, for Upstream, 502, without the message (http/server/problem.h).
+//            (base/error.h), except the error of a function that writes a streamed body. When a handler does not catch
+//            them, its client gets 500, 503, 504 or, for Upstream, 502, without the message (http/server/problem.h).
 // Threads:   one loop; a client for each worker.
 // Lifetime:  the client outlives its calls and the streams that it returned (checked); the resolver and the registry
 //            outlive it.
 // Cancel:    a call that is stopped closes its connection and leaves every queue; circuit breakers and retry budgets do
 //            not count it.
 // Cost:      one log line at debug per call. A call to a kept connection: a write and a read, and a few allocations.
-//            Decoding adds none, where up to 8 answers are decoded at a time and no window is above 512 KiB
-//            (http/message/content_decoder.h), but 16 KiB of the pool's memory while a body is read.
+//            Decoding adds no allocation while up to 8 responses are decoded at a time with windows of at most 512 KiB
+//            (http/message/content_decoder.h); each takes 16 KiB of the pool's memory while its body is read.
 
 #pragma once
 

@@ -20,10 +20,10 @@
 //   }
 //   router.use(timed);                                                       // or an object with such an operator()
 //
-// It makes a task of every request of its routes. A middleware that returns a Task is a function, a named object that
+// It turns every request of its routes into a task. A middleware that returns a Task is a function, a named object that
 // outlives the router, or an object that the router keeps and whose class has a member type KeptAround; a lambda with
-// captures does not compile. `next` is taken by value: a reference to it would dangle after the first
-// suspension, and does not compile.
+// captures does not compile. `next` is taken by value: a reference to it would dangle after the first suspension, and
+// does not compile.
 //
 // Both forms run in the order in which they were added, the first outermost. docs/middleware.md has examples.
 //

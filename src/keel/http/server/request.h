@@ -1,13 +1,13 @@
 // keel/http/server/request.h — one request, as a handler sees it.
 //
-// Everything is a view into the request's own memory: Nothing is copied for a synchronous handler. Before a Task
+// Everything is a view into the request's own memory: nothing is copied for a synchronous handler. Before a Task
 // handler is started, the head and the body are moved to the arena, so that its views are valid across suspensions.
 //
 // Lifetime: the Request and every view of it are valid until the response has been made (until the Task has ended).
 // Threads:  the worker that received it.
 // Cost:     accessors are loads; path_param and query_param decode on demand, into the arena when there is an escape.
 //
-// json(), query() and form() fill plain structs (input.h, which keel/http.h includes, has the code).
+// json(), query() and form() fill plain structs; their code is in input.h, which keel/http.h includes.
 
 #pragma once
 

@@ -97,8 +97,8 @@ class Response {
   static Response events(O& object, Call follow, Args&&... args) {
     return make_events(internal::keep_member_call<EventWriter&>(object, follow, std::forward<Args>(args)...));
   }
-  // 101: the connection continues with `protocol`, a literal, and `talk` has it: Task<>(Stream, …), `args` are kept as
-  // for stream(); requests that do not ask for that protocol get 426. upgrade.h has the details.
+  // 101: the connection continues with `protocol`, a literal, and `talk`, a Task<>(Stream, …), owns it; `args` are kept
+  // as for stream(); requests that do not ask for that protocol get 426. upgrade.h has the details.
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response upgrade(std::string_view protocol, F talk, Args&&... args) {

@@ -7,27 +7,29 @@
 //   api.use(limit).get("/users/{id:uint}", users, &Users::find).post("/users", users, &Users::create);
 //   router.host("*.example.com").get("/", tenant);              // only for that host
 //
-// Patterns and how paths are decoded: path.h. "/a" and "/a/" are two paths. A host is compared without regard to case
-// and port; its routes are tried first, an exact name before "*.", a longer "*." before a shorter one ("*.b.c" takes
-// "a.b.c" and "x.a.b.c", not "b.c"), then those without a host. The first of these that knows the path decides,
+// path.h describes patterns, and how paths are decoded. "/a" and "/a/" are two paths. A host is compared without regard
+// to case and port; its routes are tried first, an exact name before "*.", a longer "*." before a shorter one ("*.b.c"
+// takes "a.b.c" and "x.a.b.c", not "b.c"), then those without a host. The first of these that knows the path decides,
 // whatever methods it has.
 //
-// Handlers: handler.h. Middleware: middleware.h; it applies to the routes added after it, on the router or on its
-// group. A group begins with the middleware that its router, or its outer group, had when it was created.
+// handler.h describes handlers, middleware.h describes middleware, which applies to the routes that are added after it,
+// on the router or on its group. A group begins with the middleware that its router, or its outer group, had when it
+// was created.
 //
 // A route for GET also serves HEAD. OPTIONS gets a response with Allow, and "OPTIONS *" one with the methods of all
 // routes. A path that has other methods gets 405 with Allow, an unknown path 404, an unknown method 501. A route that
-// names the types it consumes or produces responds with 415 and 406 before its handler runs (route_options.h). These
-// responses of the router pass through synchronous middleware (middleware.h): 404, 501 and "OPTIONS *" that of the
-// router, but not of its groups; 406 and 415 that of the route; 405 and OPTIONS that of the route which
-// Access-Control-Request-Method names, or else of the first route that was added for the path.
+// names the types it consumes or produces responds with 415 and 406 before its handler runs (route_options.h).
+//
+// The router's own responses pass through synchronous middleware (middleware.h). For 404, 501 and "OPTIONS *" that is
+// the middleware of the router, without that of its groups; for 406 and 415 that of the route; for 405 and OPTIONS that
+// of the route which Access-Control-Request-Method names, or else of the first route that was added for the path.
 //
 // Lifetime: handler objects outlive the router; the router outlives the servers that use it, and must not change while
 //           they do.
 // Threads:  routes are added before a server starts; matching is const and may run on every worker.
 // Errors:   a pattern that is malformed, or matches the same paths as another for that method, or names a parameter
 //           differently, is a bug and aborts with a sentence that names both routes and where they were added.
-// Cost:     O(path), whatever the number of routes; adding too.
+// Cost:     matching and adding are O(size of the path), for any number of routes.
 
 #pragma once
 
