@@ -28,15 +28,16 @@
 // services, and use the references of these services.
 //
 // Result:    build() gives the Services, or one Error, Code::FailedPrecondition, with a line for each mistake, and no
-//            object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". A service that
-//            cannot be made ends build() with its error and its chain in front; what was made before is destroyed.
+//            object was made: "main.cc:31: Users needs Database needs Pool: nobody provides Pool". When a service
+//            cannot be constructed, build() returns its error, preceded by the chain of needs, and destroys the objects
+//            constructed before.
 // Errors:    a class that cannot be made from references to services does not compile.
 // Ownership: Services own the objects that were made and destroy them in reverse order; transient services belong to
 //            the one that they were made for. Values outlive the Services.
 // Threads:   Container and build(): one. Services: any, also concurrently. Lazy services are made under one lock, on
 //            the thread that asks first. A scope: one at a time.
 // Cost:      get() is four loads and two compares, whatever the number of services; no lock, no allocation. A scope
-//            takes memory from the arena it was given and nothing else.
+//            takes memory only from the arena that it was given.
 
 #pragma once
 

@@ -365,7 +365,7 @@ void say_requests() noexcept {
 constexpr void (*steps[])() noexcept = {stop_others, say_what_happened, say_request, say_addresses,
                                         flush_logs,  say_requests,      say_names};
 
-// The signal's default effect, when the handler returns: at the instruction that raised it.
+// Restores the signal's default effect, which takes place at the faulting instruction when the handler returns.
 void let_it_happen(int signal) noexcept {
   struct sigaction action = {};
   action.sa_handler = SIG_DFL;
@@ -502,7 +502,7 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
     if (!installed.is_ours[i]) continue;
     struct sigaction action = {};
     action.sa_sigaction = on_crash;
-    // A crash inside the handler must come back to it.
+    // A crash inside the handler must call the handler again.
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
     sigaction(crash_signals[i], &action, nullptr);
   }

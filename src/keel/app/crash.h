@@ -5,9 +5,9 @@
 //   crash->set_logs(logs.get());
 //
 // On SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS and SIGABRT (KEEL_CHECK, std::terminate) the crashed thread, on its signal
-// stack, first stops all others but the log's writer, and waits at most 200 ms for that: so that none of them responds
-// to a request from damaged memory, or changes the state that the report describes. Then it writes to standard error
-// and to `file`
+// stack, first stops all other threads except the log's writer, and waits at most 200 ms for that: no thread may
+// respond to a request from damaged memory, or change the state that the report describes. Then it writes to standard
+// error and to `file`
 //   1. the signal, the address and what is known about it, thread, build id, time, and the last words (base/check.h:
 //      the sentence of a failed KEEL_CHECK, the exception that nobody caught), and the request it was handling;
 //   2. its stack as addresses in modules, which needs nothing of the process but that stack;

@@ -84,8 +84,8 @@ class Predecessor {
   const std::string& secret() const noexcept { return secret_; }
   pid_t process() const noexcept { return process_; }
 
-  // Reports that this process is ready: the predecessor then drains and ends. True when it confirms within 5 s; false
-  // when it has ended or does not respond: then no other process has the sockets.
+  // Reports that this process is ready: the predecessor then drains and ends. True when the other process confirms
+  // within 5 s; false when it has ended or does not respond: then no other process has the sockets.
   bool leave() noexcept;
 
  private:

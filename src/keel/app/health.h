@@ -7,9 +7,9 @@
 //   const bool ready = health.ready(body);     // 200 or 503
 //
 // Liveness fails only when a restart would help; a dependency that is down belongs to readiness. Start-up checks run
-// until they have passed once; readiness needs all of them, start_complete(), and that no drain has begun: drain()
-// makes it fail before the listeners close, so that a load balancer stops sending first. A check that `degrades` never
-// fails a probe: its failure is shown, and the status is "degraded".
+// until they have passed once. Readiness requires that all of them have passed, that start_complete() was called, and
+// that no drain has begun: drain() makes it fail before the listeners close, so that a load balancer first stops
+// sending requests. A check that `degrades` never fails a probe: its failure is shown, and the status is "degraded".
 //
 // Checks run by themselves, at an interval; pages show the last results and their age, and never wait. A check that
 // takes longer than its timeout has failed from that moment on. It does not delay other checks, and is run again when

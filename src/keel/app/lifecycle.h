@@ -15,14 +15,15 @@
 // In a simulation, which has no threads, modules start and stop one after the other inside the calls that need them
 // (ModuleThreads::None), and no timeout ends them.
 //
-// Errors:    InvalidArgument for a need without a module and for a circle, with the chain, before anything starts; a
-//            module's own error, DeadlineExceeded (start_timeout) or Cancelled (is_interrupted), with the module, its
-//            time and what waited for it. An exception out of `start` is Internal.
-// Ownership: start and stop are called at most once per start, and destroyed with the Lifecycle; what they refer to
-//            outlives it.
+// Errors:    InvalidArgument, before any module starts, for a need without a module and for a circular chain of needs,
+//            which the message shows; a module's own error, DeadlineExceeded (start_timeout) or Cancelled
+//            (is_interrupted), with the module, its time and the modules that waited for it. An exception out of
+//            `start` is Internal.
+// Ownership: start and stop are called at most once per start, and destroyed with the Lifecycle; objects that they
+//            refer to must outlive the Lifecycle.
 // Threads:   add(), begin(), ensure(), record() and phases() on any; start() and stop() on one.
-// Lifetime:  destruction stops what runs and waits for it without a limit: where stop() has reported a module that is
-//            stuck, end the process without destructors.
+// Lifetime:  the destructor stops running modules and waits for them without a time limit. When stop() has reported a
+//            module that is stuck, end the process without destructors.
 // Cost:      a lock for ensure() of what runs; starting, a thread for each module that starts beside another.
 
 #pragma once
@@ -60,7 +61,7 @@ struct Phase {
   Instant began = {};           // The time at which `start` began; while it waits, that of the request.
   Duration took = {};           // Duration of `start`; while it starts, until now.
   Duration waited = {};         // The time of waiting for its needs, from its request.
-  std::string waited_for = {};  // The last of these to start; empty when they were already running.
+  std::string waited_for = {};  // The need that started last; empty when all needs were already running.
   std::string thread = {};      // "start-2"; of a step: "main".
   State state = State::Running;
 };

@@ -113,7 +113,7 @@ class Arena {
   Block* block_ = nullptr;
   std::size_t held_ = 0;
   std::size_t before_ = 0;  // Bytes used in the blocks before the current one.
-  std::size_t most_ = 0;    // The largest use noted so far; it is noted whenever use is about to decrease.
+  std::size_t most_ = 0;    // The largest use so far, which is updated before each decrease.
 };
 
 }  // namespace keel

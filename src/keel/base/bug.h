@@ -12,7 +12,7 @@
 // itself, where continuing would harm others, and mistakes at start-up.
 //
 // The start() of an operation may throw one before it has begun (task/leaf.h). Where nothing can be thrown, the error
-// is Error::from_bug(Bug(…)). KEEL_DEXPECT is the same in builds without NDEBUG and nothing otherwise.
+// is Error::from_bug(Bug(…)). KEEL_DEXPECT does the same in builds without NDEBUG, and has no effect in others.
 //
 // Threads: any.
 // Cost:    one predicted branch; the sentence is made when the condition is false. A Bug allocates and captures its

@@ -18,8 +18,8 @@
 //            caused has is_bug() (base/bug.h). A server answers these two with a status of 500 or above and without
 //            their message. The origin stays with an Error when its code or message changes; on_error()
 //            (task/on_error.h) replaces it by an error of the application.
-// Places:    an Error of the two other origins remembers where it was awaited, innermost first, as far as that is not
-//            in Keel's own sources; one of a database the statement, too.
+// Places:    an Error of the two other origins remembers where it was awaited, innermost first, without places in
+//            Keel's own sources; an error of a database remembers the statement as well.
 //
 // Ownership: a literal message is kept by pointer and costs nothing. Any other message (text, because) is one block of
 //            the heap, however deep its context. The block has context_room bytes for later context, so that five

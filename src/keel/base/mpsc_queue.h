@@ -14,9 +14,9 @@
 // Lifetime: an element does not move until it was taken, and is in one queue at a time; until then the queue uses its
 //           `next`. Elements of a destroyed queue are not notified.
 // Threads:  push(), push_all() and empty() on any; take_all() only on the owner's.
-// Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking is an exchange
-//           for all, a write to each of several elements to reverse their order, none to a single one, and a load when
-//           there is nothing. A queue is a cache line, 64 bytes. A queue with a separate list for each producer would
+// Cost:     a push is a compare-and-exchange, once more each time that another thread was faster. Taking all elements
+//           is one exchange, and a write to each element to reverse their order, unless there is only one; an empty
+//           queue costs a load. A queue is a cache line, 64 bytes. A queue with a separate list for each producer would
 //           push without the atomic exchange, but would lose the order between producers.
 // Source:   R. K. Treiber, "Systems Programming: Coping with Parallelism" (1986). Unlike his stack, this queue removes
 //           all elements together and never the top alone, so that a reused address (ABA) is harmless.

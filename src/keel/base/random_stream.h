@@ -7,9 +7,8 @@
 // others, and a reader of the memory cannot compute earlier ones. The same key gives the same values
 // on every processor.
 //
-// fork(): the child's stream continues with a new key from the host. A virtual machine whose snapshot is
-// started twice produces the same values in both. Use Host::secret(), which asks the kernel, where that must not
-// happen.
+// fork(): the child's stream continues with a new key from the host. A virtual machine whose snapshot is started twice
+// produces the same values in both. Where that is not acceptable, use Host::secret(), which asks the kernel.
 //
 // Threads:  one at a time.
 // Lifetime: the host outlives the stream.

@@ -63,7 +63,7 @@ const Field* find(std::span<const Field> fields, std::string_view key) {
 
 constexpr std::string_view file_suffix = "_file";
 
-// The Secret whose file `key` names: token for token_file. Null when that is a separate field, or nothing.
+// The Secret whose file `key` names: token for token_file. Null when the path names a separate field, or no field.
 const Field* secret_of(std::span<const Field> fields, std::string_view key) {
   if (!key.ends_with(file_suffix) || find(fields, key) != nullptr) return nullptr;
   const Field* const f = find(fields, key.substr(0, key.size() - file_suffix.size()));

@@ -25,8 +25,8 @@
 // Errors:   load(): as config::load(). reload(): the same, or that of the applier that failed.
 // Threads:  *config, config->, origins() and describe() on any; everything else on one. Appliers run on that thread.
 // Lifetime: Sources::environment, if given, outlives this; the rest is copied. An Applier must not outlive it.
-// Cost:     *config is one atomic load. A reload that changes something keeps one more value in memory, and for each
-//           secret that it replaces the page that had it.
+// Cost:     *config is one atomic load. Each reload with changes keeps one more value in memory, and one page for each
+//           secret that it replaces.
 
 #pragma once
 

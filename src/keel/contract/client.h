@@ -1,5 +1,5 @@
-// keel/contract/client.h — asks a service by its contract: what the clients share that `keel gen api --generate client`
-// makes.
+// keel/contract/client.h — calls a service by its contract: the common part of the clients that `keel gen api
+// --generate client` generates.
 //
 //   api::ProductsClient products(app.client({.name = "shop", .base_url = "http://shop.internal"}));
 //
@@ -12,22 +12,22 @@
 // the responses that the contract declares, read and checked. Calls go through an http::Client or http::SharedClient
 // (http/client/client.h), and use its pool, deadlines, retries, redirects and circuit breaker.
 //
-// Credentials of each security scheme are given once: as a text, or as a function that provides the text for each call:
-// a token of Bearer, OAuth 2 and OpenID Connect, a key, or "user:password" of Basic. The first alternative of an
-// operation's `security` whose credentials the client has is sent, as secret fields; a client certificate is the
-// connection's (ClientPoolOptions::https).
-// Streams      A body that the service's handler reads as it arrives is an Upload. Where a successful response has a
+// Give the credentials of each security scheme once, as a text or as a function that returns the text for each call: a
+// token (Bearer, OAuth 2, OpenID Connect), a key, or "user:password" (Basic). The first alternative of an operation's
+// `security` whose credentials the client has is sent, as secret fields; a client certificate is the connection's
+// (ClientPoolOptions::https). Streams A body that the service's handler reads as it arrives is an Upload. Where a
+// successful response has a
 //              content that is not typed JSON, name_stream() gives a Streamed, which is read piece by piece; name() has
 //              it whole.
 //
-// Errors:   InvalidArgument: a parameter has no form in its style (output.h), the client has no credentials that the
-//           operation asks for, or a media type is not one of the contract's; nothing has been sent.
-//           Upstream, from the environment (base/error.h): a response that the contract does not declare, or that is
-//           not as it says (reply.h), and of value() any that is no success. The message has the operation, method and
-//           URL, the status, and what is wrong, with its pointer. Those of the http::Client and of a provider, with the
+// Errors:   InvalidArgument: a parameter cannot be expressed in its style (output.h), the client lacks credentials that
+//           the operation requires, or the contract does not have the media type; nothing has been sent. Upstream, from
+//           the environment (base/error.h): a response that the contract does not declare, or that is not as it says
+//           (reply.h), and of value() any that is no success. The message has the operation, method and URL, the
+//           status, and what is wrong, with its pointer. Those of the http::Client and of a provider, with the
 //           operation in front.
 // Lifetime: the http::Client outlives it; it outlives its calls. A request is written before its function returns: it
-//           need not live until the call has ended. Results own what they have.
+//           need not live until the call has ended. Results own their content.
 // Threads:  those of the http::Client: with a SharedClient any worker's, at the same time, and so are providers called.
 // Cancel:   as a call of the http::Client.
 // Cost:     that of the call, of writing and reading the bodies, and a few allocations.

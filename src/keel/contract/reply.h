@@ -33,7 +33,7 @@ struct Expected {
   std::uint16_t least;  // The statuses that it is declared for.
   std::uint16_t most;
   std::string_view media_type = {};  // Empty: it has no content.
-  bool is_typed = false;             // Whether it is JSON that has a schema.
+  bool is_typed = false;             // Whether the content is JSON with a schema.
 };
 
 // An operation of a contract, as its client sees it. A constant.

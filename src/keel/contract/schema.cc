@@ -182,7 +182,7 @@ class Run {
     return is_valid;
   }
 
-  // Including what no other keyword has evaluated.
+  // Includes the members and elements that no other keyword has evaluated.
   [[gnu::noinline]] bool judge_all(const Schema& schema, const Schema& rest, const Value& value, const Path& path,
                                    const Seen* outer) {
     const std::size_t before = scratch_.size();
@@ -562,8 +562,8 @@ class Run {
     return types;
   }
 
-  // Guesses it by the type of the value, by constants and enumerations of it and of its members, and by the required
-  // members.
+  // Guesses the alternative by the type of the value, by its constants and enumerations and those of its members, and
+  // by the required members.
   bool is_meant(const Schema& schema, const Value& value, bool needs_required, int depth) {
     if (!work(1)) return false;
     if ((schema.types & internal::type_of(value)) == 0) return false;

@@ -1,4 +1,4 @@
-// keel/contract/scheme.h — the credentials that an operation of a contract asks for: for the generated code of services
+// keel/contract/scheme.h — the credentials that an operation of a contract requires: for the generated code of services
 // (security.h) and of clients (client.h).
 
 #pragma once

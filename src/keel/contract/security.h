@@ -11,7 +11,7 @@
 //            Request::set().
 // Errors:    a name of a header that cannot be one is a bug and aborts when an Authorization is made.
 // Threads:   made by one; called on every worker of the router.
-// Cost:      a task for each verifier that is called; no heap but for a refusal.
+// Cost:      a task for each verifier that is called; heap memory only for a rejection.
 
 #pragma once
 

@@ -46,7 +46,7 @@ enum class NumberKind : std::uint8_t { Unsigned, Negative, Real };
 struct Problem {
   enum class Cause : std::uint8_t {
     Syntax,  // Not this format, or nested too deeply: nothing can be said about its content (HTTP: 400).
-    Value,   // This format, but not what was asked for: kind, range, or the caller's own rule (HTTP: 422).
+    Value,   // Well-formed, but of another kind or range than requested, or against a rule of the caller (HTTP: 422).
   };
   Cause cause;
   const char* message;  // A literal: "expected a string".

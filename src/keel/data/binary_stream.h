@@ -15,8 +15,8 @@
 // For what fits into memory use cbor::parse or a Reader (cbor.h, binary_reader.h), which are faster and report more.
 //
 // Events:   begin and end of each object and list, each key, each value. A text or byte string that arrives, or was
-//           encoded, in several pieces is one event for each; `is_last` is true in the last one. A tag of CBOR and an
-//           extension of MessagePack come in front of their value, of which the extension's is bytes.
+//           encoded, in several pieces is one event for each; `is_last` is true in the last one. A tag of CBOR is an
+//           event before its value; an extension of MessagePack is an event before its bytes.
 // Errors:   after the first error, next() returns null, failed() is true, and error() says what is wrong and where.
 //           Texts are UTF-8 over all their pieces, keys are texts; nesting is at most 64, a key at most key_bytes_max
 //           long. finish() reports a count or a length that did not come true. A key that occurs twice is shown twice.

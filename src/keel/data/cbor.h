@@ -22,15 +22,15 @@
 //                                   void write_binary(auto& out, const Money& money) writes it (binary_reader.h)
 //
 // The output is deterministic (RFC 8949 §4.2.1): equal values give equal bytes, and shorter keys stand before longer
-// ones. Reading accepts members in any order (fastest in that one or in the struct's), and indefinite lengths.
+// ones. Reading accepts members in any order (fastest in this order or in that of the struct), and indefinite lengths.
 // Fields that the struct does not have are skipped, unless it is strict; a field or a map key that is repeated makes
 // the bytes malformed. rules() are called as for JSON (rules.h).
 //
 // Errors:   all violations, not only the first one (violations.h); for malformed CBOR, the offset of the byte. Nesting
-//           is bounded by ReaderOptions, and nothing is allocated for a length or count that is not there.
+//           is bounded by ReaderOptions, and a declared length or count allocates no memory before its bytes are there.
 // Lifetime: views live as long as the bytes and the arena do.
 // Threads:  functions.
-// Cost:     one pass; no heap but for strings, lists and maps of the struct; writing a map sorts its keys.
+// Cost:     one pass; heap memory only for strings, lists and maps of the struct; writing a map sorts its keys.
 
 #pragma once
 
@@ -50,8 +50,8 @@ using Reader = binary::Reader<binary::Cbor>;
 using Writer = binary::Writer<binary::Cbor>;
 using binary::ReaderOptions;
 
-// Reads the bytes into `value`, which must be T() before. False when something is wrong, which `wrong` then tells;
-// everything that is right has been read nevertheless. `wrong` is cleared first.
+// Reads the bytes into `value`, which must be T() before. False when `wrong` has violations; all valid values have been
+// read nevertheless. `wrong` is cleared first.
 template <class T>
 bool read(T& value, std::string_view bytes, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();

@@ -7,8 +7,8 @@
 //   const Date due = row.get<Date>(0);
 //
 // A field of a struct may be a Date in JSON, CBOR, rows, queries and forms, configurations and logs; in a contract it
-// is a string of `format: date`. It is a text everywhere: of a `date` in PostgreSQL, of a text in SQLite, whose order
-// is that of the days and which SQLite's date functions read. In CBOR it has the tag 1004 (RFC 8943).
+// is a string of `format: date`. It is written as a text everywhere: into a `date` of PostgreSQL, or into a text of
+// SQLite, which sorts by day and which SQLite's date functions accept. In CBOR it has the tag 1004 (RFC 8943).
 //
 // parse() takes four digits of the year, two of the month and two of the day, with '-' between them, of a day that the
 // month has; and nothing else: no time, no blanks, no week, no shorter form.

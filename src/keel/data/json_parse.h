@@ -36,8 +36,8 @@
 //
 // Errors:   all violations, not only the first one (violations.h).
 // Lifetime: views live as long as the text and the arena.
-// Cost:     one pass; no heap but for strings, lists and maps of the struct. Fields in the order of the struct are read
-//           without a search for their names; another order costs a look into a hash table for each.
+// Cost:     one pass; heap memory only for strings, lists and maps of the struct. Fields in the order of the struct are
+//           read without a search for their names; another order costs a look into a hash table for each.
 
 #pragma once
 
@@ -50,8 +50,8 @@
 
 namespace keel::json {
 
-// Reads the text into `value`, which must be T() before. False when something is wrong, which `wrong` then tells;
-// everything that is right has been read nevertheless. `wrong` is cleared first.
+// Reads the text into `value`, which must be T() before. False when `wrong` has violations; all valid values have been
+// read nevertheless. `wrong` is cleared first.
 template <class T>
 bool read(T& value, std::string_view text, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();

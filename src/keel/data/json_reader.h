@@ -25,7 +25,7 @@ enum class Kind : std::uint8_t { Object, Array, String, Number, Boolean, Null, N
 struct Problem {
   enum class Cause : std::uint8_t {
     Syntax,  // Not JSON, or nested too deeply: nothing can be said about its content (HTTP: 400).
-    Value,   // JSON, but not what was asked for: kind, range, or the caller's own rule (HTTP: 422).
+    Value,   // Valid JSON, but of another kind or range than requested, or against a rule of the caller (HTTP: 422).
   };
   Cause cause;
   const char* message;  // A literal: "expected a string".

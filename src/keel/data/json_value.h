@@ -12,7 +12,7 @@
 // A field of a struct may be a Value: it is then read and written like any other field, whatever it contains.
 //
 // Numbers:  whole ones without fraction and exponent are exact from -2^63 to 2^64 - 1, others are the nearest double.
-//           Equality is that of the numbers: Value(1) == Value(1.0).
+//           Numbers are compared by value: Value(1) == Value(1.0).
 // Objects:  members keep their order, which equality ignores. A text that repeats a member is malformed.
 // Errors:   reading is as strict as json::Reader (json_reader.h), whose depth_max and bytes_max bound it. get() returns
 //           InvalidArgument with the pointer of a value that is missing or of another type; the other functions return

@@ -6,7 +6,7 @@
 //
 // The syntax is RE2's (https://github.com/google/re2/wiki/Syntax), without back references and look-around. `.` and
 // character classes stand for characters of UTF-8, not bytes. Time is linear in the text, for every pattern and every
-// text: no client can choose a text for which matching takes long.
+// text: a client cannot slow matching down by its choice of text.
 //
 // Errors:  an invalid pattern is a Bug (base/bug.h) at its first use; the message has its text and its place.
 // Threads: any. A pattern is compiled once in the process, at its first use, and kept until the process ends.

@@ -12,15 +12,15 @@
 // A field of a struct may be a Record. record_fields.h converts between structs and Records, and thereby also checks a
 // Record against an expected struct.
 //
-// Use a struct where the fields are known. A Record for messages whose fields only the application's
-// users know, with bytes, times and integers of a width. A json::Value (json_value.h) for a document of JSON: it has
-// the types of JSON, changes in place, and is written as it was read.
+// Use a struct where the fields are known. Use a Record for messages whose fields only the application's users know,
+// with bytes, times and integers of a fixed width. A json::Value (json_value.h) for a document of JSON: it has the
+// types of JSON, changes in place, and is written as it was read.
 // Paths:    "device.samples[2]". A name with '.', '[' or '\' in it is spelled with '\' before them. find() takes a name
 //           as it is.
 // Types:    set() keeps the type of its argument: a std::uint16_t is a Uint16. get<T>() gives a number of any type as
 //           any other that holds it exactly, a string also as a Timestamp, a Uuid, 16 bytes also as a Uuid. The formats
 //           do not store the width of a number: a number that is read is an Int64, Uint64 or Double, or from
-//           MessagePack a Float. Equality is that of the numbers: 1 == 1.0.
+//           MessagePack a Float. Numbers are compared by value: 1 == 1.0.
 // Formats:  CBOR and MessagePack as cbor.h describes for structs: deterministic, and a repeated field is malformed. A
 //           tag without a meaning here is passed over. JSON: bytes are base64url, times and UUIDs their text, NaN and
 //           the infinities null; they are read as strings.

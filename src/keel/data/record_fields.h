@@ -57,7 +57,7 @@ Record to_record(const T& value) {
   return record;
 }
 
-// Converts the Record into `value`, which must be T() before. False when something is wrong, which `wrong` then tells.
+// Converts the Record into `value`, which must be T() before. False when `wrong` has violations.
 template <class T>
 bool from_record(T& value, const Record& record, Arena& arena, Violations& wrong) {
   Buffer bytes;

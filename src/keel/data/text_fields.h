@@ -204,8 +204,8 @@ struct TextReaders<T, TypeList<Field...>> {
 
 }  // namespace internal
 
-// Reads the texts into `value`, which must be T() before. False when something is wrong, which `wrong` then tells;
-// everything that is right has been read nevertheless. `wrong` is cleared first.
+// Reads the texts into `value`, which must be T() before. False when `wrong` has violations; all valid values have been
+// read nevertheless. `wrong` is cleared first.
 template <class T>
 bool read_texts(T& value, std::span<const NamedText> texts, Violations& wrong) {
   value = T();

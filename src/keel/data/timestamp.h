@@ -6,8 +6,8 @@
 //   co_await session.query("select id from orders where created >= $1", on_row, created - 24_h);
 //   const Timestamp created = row.get<Timestamp>(1);
 //
-// A count of nanoseconds from year 0000 to the end of year 9999, in UTC, as POSIX counts them: without leap seconds.
-// How long something took is a matter of Instant (base/time.h), which no one sets back.
+// A count of nanoseconds from year 0000 to the end of year 9999, in UTC, as POSIX counts them: without leap seconds. To
+// measure durations, use Instant (base/time.h), which is never set back.
 //
 // parse() takes date-time of RFC 3339 §5.6 and nothing else:
 // - four digits of the year, 'T' between date and time, and an offset are needed; 't' and 'z' stand for 'T' and 'Z'.

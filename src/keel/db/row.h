@@ -1,6 +1,6 @@
 // keel/db/row.h — a row of a result, and all rows of one.
 //
-// All rows are captured before the first is passed on: so an interrupted statement has passed on nothing. A Row is a
+// All rows are captured before the first one is passed on, so an interrupted statement passes on no rows. A Row is a
 // view into that capture.
 //
 // Typed access never invents a value. A value of another kind, NULL where the type is not a std::optional, a number
@@ -31,7 +31,7 @@
 // Lifetime: a Row and its views are valid during the call that received it.
 // Threads:  a value.
 // Cost:     access is a load; capturing a row is one copy into a buffer from the thread's pool. The columns of a struct
-//           are looked for once in a result, unless rows of it are read as several structs in turn.
+//           are looked up once per result, unless its rows are read as different structs in turn.
 
 #pragma once
 

@@ -13,8 +13,8 @@
 //            Unsupported from execute_after() when it has no clock (InlineExecutor). An exception of a callable has no
 //            receiver: it is logged and counted (observe/unhandled.h), and the executor continues. With submit(), the
 //            caller receives it. execute() itself throws std::bad_alloc when there is no memory for the job.
-// Ownership: the callable is moved into the job and destroyed on the thread that has run it. Everything it refers to
-//            must outlive that.
+// Ownership: the callable is moved into the job and destroyed on the thread that has run it. Objects that it refers to
+//            must outlive the job.
 // Threads:   any.
 // Cost:      no heap allocation in steady state for callables of at most 112 bytes: their blocks are reused
 //            (exec/job_memory.h). A callable of at most 48 bytes takes the smaller of two sizes of blocks.
@@ -71,7 +71,7 @@ class Call final : public Job {
     block.release();
     return call;
   }
-  // Called instead of running it.
+  // Destroys the callable of a discarded job without running it.
   void drop() noexcept {
     this->~Call();
     job_free(this, sizeof(Call));

@@ -6,8 +6,8 @@
 //
 // A job runs when its timer fires, inside TimerWheel::advance().
 //
-// Lifetime: executor and wheel outlive it. Its destructor discards jobs that are not due (Executor::discards), on the
-//           thread that ends it, and takes no more; a job that does not ask runs there.
+// Lifetime: executor and wheel outlive it. The destructor accepts no more jobs and ends those that are not due, on its
+//           own thread: they see Executor::discards(), and a job that does not check it runs there.
 // Threads:  send() on any; everything else on the executor's.
 // Cost:     a block of job memory (exec/job_memory.h) and a timer for each. Jobs that are sent before the executor has
 //           looked at the queue share one posted job.

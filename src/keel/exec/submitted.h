@@ -13,12 +13,11 @@
 //            the executor rejected it (Executor::offer). Unsupported: it has no clock for submit_after().
 //            std::bad_alloc, from submit(), without memory for the job.
 // Ownership: the handle owns the result. Destroying it cancels a job that has not begun; a running job continues, and
-//            its result is dropped: what the callable refers to outlives the run, which wait() tells. The callable is
-//            destroyed when it has run or is cancelled.
-// Threads:   a handle belongs to one at a time. A worker's loop must not wait (checked): tasks await completion(). A
-//            thread of the executor that it was submitted to runs what has not begun itself, inside the call, instead
-//            of waiting for another one, a delayed job when its time has come: work that is divided on one pool does
-//            not stall it.
+//            its result is dropped: objects that the callable refers to must live until the job has ended, which wait()
+//            waits for. The callable is destroyed when it has run or is cancelled.
+// Threads:   a handle belongs to one at a time. A worker's loop must not wait (checked): tasks await completion(). If
+//            the waiting thread belongs to the job's executor, it runs a job that has not begun itself, inside the call
+//            (a delayed job once it is due): so jobs that wait for other jobs of the same pool do not block it.
 // Cost:      no heap allocation in steady state when callable and value together take no more than 72 bytes, because
 //            blocks are reused; see call_bench.cc.
 

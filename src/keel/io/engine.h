@@ -65,7 +65,8 @@ class Engine : public Sockets {
   virtual void flush() noexcept {}
 
   // As other.wake(), for the thread that owns this engine: the wake-up may be submitted together with the operations of
-  // the next wait(), which costs less than a separate system call. A wake() of `other` until then wakes it immediately.
+  // the next wait(), which costs less than a separate system call. Until that time, a wake() of `other` wakes it
+  // immediately.
   virtual void wake_other(Engine& other) noexcept { other.wake(); }
 
   // System calls this engine has made (an exact count in epoll and uring; 0 in sim).

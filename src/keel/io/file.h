@@ -23,7 +23,7 @@
 //            nothing had cancelled. While a disk hangs, a task that waits for it therefore cannot be ended.
 // Cost:      io_uring: no system call of its own, but one for an open; a page that is in memory is copied immediately,
 //            everything else is waited for by threads of the kernel. epoll: two context switches, four threads at most
-//            per worker. No heap in steady state but for a path.
+//            per worker. No heap in steady state, except for a path.
 
 #pragma once
 

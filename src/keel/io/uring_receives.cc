@@ -19,7 +19,7 @@ constexpr unsigned waiting_max = 4;
 // A multishot receive is restarted only after it has received at least this many bytes.
 constexpr std::uint32_t limit_bytes_min = 64 * 1024;
 // After this many arrivals in a row the kernel takes a break (MULTISHOT_MAX_RETRY), after which it does not notice that
-// a Unix socket has nothing left but its end (seen on Linux 6.18).
+// only the end of a Unix socket's stream is left (seen on Linux 6.18).
 constexpr unsigned filled_max = 32;
 // The name of held bytes that were copied and never in a buffer.
 constexpr std::uint32_t copied = UringBuffers::none - 1;
@@ -65,7 +65,8 @@ void UringEngine::release(Held held) noexcept {
 
 // Everything that has come for a socket completes together, 33 buffers or more, before a pause can stop it: a peer that
 // sends faster than its reader would occupy half a MiB here. Since Linux 6.17 an entry states after how many bytes its
-// receive ends, in a field that earlier kernels reject. Whether this kernel does is tested with an invalid descriptor.
+// receive ends, in a field that earlier kernels reject. A receive on an invalid descriptor shows whether this kernel
+// does.
 Result<> UringEngine::probe_receive_limit() {
   const std::uint32_t limit = std::max(waiting_max * buffers_.bytes(), limit_bytes_min);
   io_uring_sqe* sqe = entry();

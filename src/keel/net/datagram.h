@@ -22,10 +22,10 @@
 //            Unavailable with EAGAIN: the receiver of a Unix socket that is not connected has no room. Cancelled,
 //            DeadlineExceeded.
 // Ownership: owns its descriptor; movable between operations. One task receives and one task sends at a time.
-// Threads:   the worker it was made on. For more: a socket for each, bound with reuse_port.
-// Cancel:    a cancelled receive loses nothing; of a cancelled send nothing has left, or, of several, some.
-// Memory:    up to 32 datagrams that were not received wait here, all others in the kernel, which drops what is more
-//            than DatagramOptions::receive_buffer_bytes. 6 KB a socket; no heap per datagram in steady state.
+// Threads:   the worker it was made on. For several tasks, use a socket for each, bound with reuse_port.
+// Cancel:    a cancelled receive loses nothing; a cancelled send has sent no datagram, or, of several, some.
+// Memory:    up to 32 datagrams that were not received wait here, all others in the kernel, which drops datagrams
+//            beyond DatagramOptions::receive_buffer_bytes. 6 KB a socket; no heap per datagram in steady state.
 // Cost:      io_uring: the kernel reads into buffers of ours, nothing is copied, no system call per datagram either
 //            way, one for send_many; above 15 KiB, and with `join`, as epoll: one recvmmsg for up to 16, and a copy of
 //            each. epoll: one system call for up to 64 of send_many, or as many segments.

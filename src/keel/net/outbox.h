@@ -18,15 +18,15 @@
 // A producer that can wait pushes until is_above_high(), then awaits below_low().
 //
 // Errors:    push: ResourceExhausted when the queue would hold more than bytes_max, FailedPrecondition after close(),
-//            Unavailable when run() has ended; then nothing of it is queued. run: as Stream::write. below_low, drained:
-//            Unavailable when run() has ended before.
+//            Unavailable when run() has ended; the bytes are then not queued. run: as Stream::write. below_low,
+//            drained: Unavailable when run() has ended before.
 // Ownership: bytes are copied, or moved in. Refers to the stream, to which nothing else may write while run() is
 //            running.
 // Lifetime:  outlives run() and every waiting task; bytes that are still queued when it is destroyed are not sent.
 // Threads:   the stream's worker.
 // Cancel:    run() ends immediately; after that the stream can no longer be written to. A cancelled wait leaves nothing
 //            queued.
-// Cost:      what gathers while a write is under way leaves with the next one: a system call for at most 16 blocks of
+// Cost:      bytes that are pushed during a write are sent with the next one: one system call for at most 16 blocks of
 //            16 KiB. No heap in steady state; with an empty queue no buffers.
 
 #pragma once
@@ -84,7 +84,7 @@ class Outbox {
   Stream& stream_;
   const OutboxOptions options_;
   BufferChain queue_;
-  Event more_;  // Set when there is something to write, or nothing more will come.
+  Event more_;  // Set when there are bytes to write, or after close().
   WaitList waiting_low_;
   WaitList waiting_drained_;
   bool began_ = false;

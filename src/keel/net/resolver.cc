@@ -81,7 +81,7 @@ struct Resolver::Entry : Link {
   WaitList waiting;
 };
 
-// A lookup on its way to the pool and back. It has no owner: it frees itself when it is back.
+// A lookup on its way to the pool and back. It has no owner, and frees itself when the job has returned.
 struct Resolver::Question {
   Question(State& s, Entry& e);
   void look_up() noexcept {

@@ -171,7 +171,7 @@ class Stream {
   Address peer_address() const noexcept;
   // The descriptor, for getsockopt, setsockopt and ioctl, and to be duplicated. The stream closes it, and only the
   // stream may read, write, shut down and wait on it (epoll, poll): io_uring may be reading from it at any time, and on
-  // epoll the stream would not notice what others have read. It does not block, and stays so (O_NONBLOCK). In a
+  // epoll the stream would not notice reads by others. It is non-blocking and must stay so (O_NONBLOCK). In a
   // simulation it is a number that the system does not know.
   int native_handle() const noexcept;
 

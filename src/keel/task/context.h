@@ -69,9 +69,9 @@ class Context : public Link {  // The stop request, deadline and span of a task,
     if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
   }
   // Records that a task in this context holds something, such as a transaction, by a number from 1 to numbers_max that
-  // the caller chooses; a later call replaces it. Tasks that such a task awaits, also through with_timeout, all or any,
-  // hold it together with it, and what they begin is held by the task that awaits them. Tasks of a Scope hold only what
-  // they begin themselves.
+  // the caller chooses; a later call replaces it. It is shared along the chain of awaits, also through with_timeout,
+  // all and any: a task that such a task awaits holds it as well, and the awaiting task also holds what the awaited one
+  // begins. Tasks of a Scope hold only what they begin themselves.
   static constexpr std::uint32_t numbers_max = 0xfffffffe;
   void note_held(std::uint32_t number) noexcept { held_ = number; }
   bool holds(std::uint32_t number) const noexcept;

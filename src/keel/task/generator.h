@@ -17,7 +17,7 @@
 // Errors:    an error ends the body and is the result of the next() that waits; after that next() returns nullopt.
 // Ownership: a Generator is movable while no task waits in next(). If it is destroyed early, the body ends at its
 //            co_yield: its locals are destroyed.
-// Threads:   the body continues where next() was called, whatever resume_on it did before.
+// Threads:   the body continues on the executor on which next() was called, even after a resume_on().
 // Cancel:    a next() that is cancelled ends the generator; so does a time limit on it, with_timeout(1_s,
 //            as_task(all.next())).
 // Cost:      one frame for the generator; next() allocates nothing.

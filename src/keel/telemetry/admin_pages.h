@@ -33,7 +33,7 @@ namespace keel::telemetry {
 struct AdminPage {
   std::string path;                       // "/admin/stages"
   Function<void(Buffer& out)> json;       // Appends the page.
-  Function<void(Buffer& out)> text = {};  // Empty: JSON whatever the format.
+  Function<void(Buffer& out)> text = {};  // Empty: the page is JSON in every format.
   bool waits = false;                     // Making the page takes longer than a worker may be away from its loop.
 };
 

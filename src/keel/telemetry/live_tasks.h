@@ -9,7 +9,7 @@
 //       read_exact (stream.cc:80) < talk (chat.cc:40): Stream::Receive for 0.004s
 //   worker 1: does not answer
 //
-// task/live_task.h explains the lines. All workers are asked at the same time. A worker that does not return to its
+// task/live_task.h explains the lines. All workers are queried at the same time. A worker that does not return to its
 // loop within a second shows no tasks; stall.h reports where it is. As JSON, the same in the same order:
 //   {"workers":[{"worker":0,"answers":true,"live":3,"tasks":[{"depth":0,"task":"serve (chat.cc:61)","state":"waits",
 //     "operation":"Scope::Join","seconds":12.031,"stopped":false}]},{"worker":1,"answers":false}]}

@@ -24,7 +24,7 @@
 namespace keel::telemetry {
 namespace {
 
-constexpr int patience_ms = 1000;  // The first pause for a pipe or terminal that accepts nothing.
+constexpr int patience_ms = 1000;  // The first pause after a pipe or terminal has accepted no bytes.
 
 bool is_same_file(int a, int b) {
   struct stat first{};

@@ -26,9 +26,10 @@ std::string pascal_of(std::string_view name);
 // Whether these are names of C++ with "::" between them, and none of them is a keyword.
 bool is_namespace(std::string_view names);
 
-// One C++ name for each, all different: of those that would be the same, the one spelled like the result keeps it, or
-// else the first in the order of bytes, those that begin with a sign last ("-title" beside "title"). The others get
-// "_2", "_3", … (for types "2", "3", …). Names that are equal get equal results. `taken` are names that none may get.
+// Returns a different C++ name for each. When several would get the same name, the one that is spelled like it keeps
+// it, or else the first in the order of bytes, in which names that begin with a sign are last ("-title" after "title").
+// The others get "_2", "_3", … (for types "2", "3", …). Names that are equal get equal results. `taken` are names that
+// none may get.
 std::vector<std::string> distinct(std::span<const std::string_view> names, std::string (*style)(std::string_view),
                                   std::span<const std::string_view> taken = {});
 

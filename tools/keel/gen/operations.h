@@ -1,6 +1,6 @@
 // gen/operations.h — the operations of a contract, in the form that C++ needs.
 //
-// Errors:   in Problems: what lint() does not know to be impossible here.
+// Errors:   Problems gets the mistakes that only the generator finds, and lint() does not.
 // Lifetime: views live as long as the document.
 
 #pragma once

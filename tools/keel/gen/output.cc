@@ -288,7 +288,7 @@ class Writing {
             (has_security(tag) ? ", " + security_ + "::schemes, security.verifiers()" : "") + ");\n}\n\n";
   }
 
-  // The first line of the body in two, when it is too long for one.
+  // Splits the first line of the body into two, if it is too long.
   static std::string split_stream(std::string body) {
     constexpr std::string_view made = "(keel::http::Response::";
     const std::size_t at = body.find(made);

@@ -1,7 +1,7 @@
 // The counts of a run: one object for each thread, added up at the end.
 //
-// A request belongs to the measured time if it began in it: the intended beginning counts in an open loop, the sending
-// in a closed one. A request without a response is an error, and counts in the latencies with the time that it has
+// A request belongs to the measured time if it began in it. In an open loop it begins at its intended time, in a closed
+// loop when it is sent. A request without a response is an error, and counts in the latencies with the time that it has
 // waited: leaving out requests that took too long is exactly the mistake that this tool is meant to avoid.
 
 #pragma once

@@ -1,7 +1,7 @@
 // The C++ of queries (keel gen sql).
 //
-// rows.h has the structs of the rows, and of each file of queries users.h its functions and users.cc what they do. The
-// same files give the same bytes, formatted as by clang-format.
+// rows.h has the structs of the rows. For a file users.sql, users.h declares its functions and users.cc defines them.
+// The same files give the same bytes, formatted as by clang-format.
 
 #pragma once
 

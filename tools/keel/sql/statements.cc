@@ -129,7 +129,7 @@ const Sources::Text* Sources::constant(std::size_t source, std::string_view name
   return found;
 }
 
-// Adjacent literals and names of literals; or one name, however it is qualified.
+// A sequence of literals and of names that stand for literals; or a single name, qualified or not.
 std::optional<Sources::Text> Sources::evaluate(std::size_t source, const Token* first, const Token* last) const {
   if (first->is("::")) ++first;
   while (last - first > 2 && first->kind == Kind::Name && first[1].is("::")) first += 2;

@@ -77,7 +77,7 @@ Result<> Background::start() {
 
 void Background::stop() {
   const Duration time = registrar_.settings.common.stop_timeout;
-  // Only a stopped wait fails, and this one is not stopped.
+  // A wait fails only when it is stopped, and this one never is.
   (void)run_on_first(workers_.runtime(), [&] { return stop_all(work_, time); });
 }
 

@@ -85,7 +85,7 @@ std::vector<LogSink> sinks_of(const Settings& settings) {
     sinks.push_back(std::move(sink));
   }
   if (!settings.logging.enabled) {
-    // Nobody reads this, and almost nothing is recorded.
+    // No thread reads this ring, and almost no records are made.
     LogSink nowhere;
     nowhere.to = LogSink::To::Function;
     nowhere.write = [](std::string_view) {};

@@ -16,7 +16,7 @@ using Kind = Field::Kind;
 namespace {
 
 constexpr std::int64_t no_bound = std::numeric_limits<std::int64_t>::max();
-// Stands for numbers beyond 64 bits: below every range.
+// The value for numbers that do not fit into 64 bits; it is below every range.
 constexpr std::int64_t too_far = std::numeric_limits<std::int64_t>::min();
 
 constexpr Unit duration_units[] = {{"d", 86'400'000'000'000},
@@ -334,7 +334,7 @@ std::optional<std::int64_t> integer_in(std::string_view text) {
 
 namespace {
 
-// `text` times the unit that it ends in, or the unit of the key. Returns nothing when it is not such a value.
+// `text` times the unit that it ends in, or the unit of the key. Returns nullopt for a text of another form.
 std::optional<std::int64_t> amount_in(const Field& f, std::string_view text) {
   std::int64_t size = unit_in_key(f).size;
   if (size == 0) {

@@ -111,7 +111,8 @@ class Maker {
     return made;
   }
 
-  // A reference may be made only where it does not lead back to the same value: below a step, or outside a definition.
+  // A reference must not lead back to the same value, so it is generated only below a keyword that selects a part of
+  // the value, or outside of definitions.
   Value schema(int depth, bool may_refer) {
     if (depth > 3 || next_(12) == 0) return Value(next_(4) != 0);
     Value made = Value::object();

@@ -76,7 +76,7 @@ class Cursor {
   bool has_left() const noexcept { return has_left_; }
   // Gives back before a key or an element, which next_key() and next_element() then look for.
   void give_back() noexcept { give_back(is_first_ ? Reader::State::First : Reader::State::Next); }
-  // Gives back before a value.
+  // Gives the position back to the Reader before a value.
   void give_back_value() noexcept { give_back(Reader::State::Value); }
   // Continues after a value that the Reader has read.
   void go_on() {

@@ -1,6 +1,6 @@
-// Predicts the order of an object's members. Each client writes members in its own order, seldom that of the table, and
-// keeps to it: the member that followed a given one last time is looked for first the next time. This is only a guess,
-// which the reader compares with the text.
+// Predicts the order of an object's members. Each client writes members in its own order, which is seldom that of the
+// table, but always the same: so the search begins with the member that followed the previous one last time. This is
+// only a guess, which the reader compares with the text.
 
 #pragma once
 

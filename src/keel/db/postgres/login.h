@@ -13,7 +13,7 @@
 //            the login without SCRAM although channel binding is required. Unsupported: GSSAPI, SSPI, Kerberos.
 //            Protocol: a message that is not allowed at this point, such as success before the server has proven that
 //            it knows the password; a version of the protocol below 3.0.
-// Ownership: the options' views outlive the login; nothing of a message is kept.
+// Ownership: the options' views outlive the login; messages are not kept.
 // Threads:   one.
 // Cost:      that of scram.h.
 

@@ -62,13 +62,13 @@ enum class SslMode : std::uint8_t {
   VerifyFull,  // The certificate must have the host's name as well: the mode for networks that others use.
 };
 
-// Which of several servers is wanted (libpq's target_session_attrs). Each is asked after its login, but for Any; one
-// that is another is left, and the next one is tried.
+// Which of several servers is wanted (libpq's target_session_attrs). Except for Any, each server is asked after the
+// login; when it is of another kind, the next server is tried.
 enum class TargetSession : std::uint8_t { Any, ReadWrite, ReadOnly, Primary, Standby, PreferStandby };
 
 // Host and port of a server.
 struct ServerAddress {
-  std::string host;     // A name, an IP address, or the folder of a Unix socket; what a certificate is compared with.
+  std::string host;     // A name, an IP address, or the folder of a Unix socket. The certificate must be for this name.
   std::string address;  // hostaddr: the IP address, where that is given beside the name; else empty.
   std::uint16_t port = 5432;
 

@@ -18,15 +18,15 @@
 // most `writer.hold_max`; then its statements fail with DeadlineExceeded. Its statements run on the writer's thread. An
 // error ends the transaction where SQLite rolls it back (`on conflict rollback`, an I/O error, a full disk).
 //
-// Its isolation is serializable, whatever was asked for. A read-only transaction does not use the writer: its
-// statements run on the pool, on a connection of its own that keeps the snapshot of its beginning as long as it is
-// open; at most 64 can be open. The WAL cannot be emptied meanwhile.
+// Its isolation is always serializable. A read-only transaction does not use the writer: its statements run on the
+// pool, on a connection of its own that keeps the snapshot of its beginning as long as it is open; at most 64 can be
+// open. The WAL cannot be emptied meanwhile.
 //
 // stream() reads on the pool, 64 KiB of rows at a time, with a connection of its own and one snapshot until its end;
 // the WAL cannot be emptied meanwhile. It accepts only statements that read, and cannot be part of a transaction.
 // backup() copies 1 MiB at a time on the pool, also from one snapshot (backup.h).
 //
-// Result:    as in db/session.h, as is ownership.
+// Result:    as in db/session.h; so is ownership.
 // Errors:    those of db/session.h. The codes of single statements are those of sqlite/connection.h; besides,
 //            ResourceExhausted (queue or pool full, result too large), Unavailable (closing; after an I/O error or full
 //            disk: outcome unknown).
@@ -63,13 +63,13 @@ struct DatabaseOptions {
   int checkpoint_pages = 1000;  // See ConnectionOptions.
   // How many threads, each with a connection, for reads that are too long for a loop.
   int pool_size = 2;
-  std::size_t pool_queued_max = 1024;  // How many reads may wait for them.
+  std::size_t pool_queued_max = 1024;  // How many reads may wait for these threads.
   // How many steps a read may take on the loop: well below 1 ms. 0: all reads run on the pool.
   int loop_steps_max = 20'000;
   std::size_t loop_rows_bytes_max = 256 * 1024;  // A larger result is read on the pool.
   std::size_t rows_bytes_max = 64u << 20;        // A larger result is an error.
-  // Memory for rows that each loop keeps between its reads; what a larger result needed is freed after it. A larger
-  // value saves the allocations of large results, and costs that much memory for each loop.
+  // Memory for rows that each loop keeps between its reads; the memory of larger results is freed after each read. A
+  // larger value saves the allocations of large results, and costs that much memory for each loop.
   std::size_t buffer_bytes = 64 * 1024;
   WriterOptions writer = {};
   const char* vfs = nullptr;  // See ConnectionOptions.

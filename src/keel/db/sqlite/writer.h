@@ -8,7 +8,7 @@
 // that SQLite has rolled back (`on conflict rollback`), or whose COMMIT fails, is never acknowledged: its other writes
 // run once more, one transaction each. After an I/O error or with a full disk nothing is repeated: all writes get
 // Unavailable, and it is unknown whether they are in the file. The log gets an entry when the disk begins to fail, and
-// one when a commit succeeds again; nothing else has to be done.
+// one when a commit succeeds again; no other action is needed.
 //
 // A write waits for another process's lock for the connection's busy_timeout, counted from push(), including the time
 // behind other waiting writes. It can be withdrawn until the lock is obtained.

@@ -116,7 +116,7 @@ struct Publishing {
 void pass_barrier() noexcept;
 bool is_read(const Snapshot& snapshot) noexcept;
 bool is_called(const Subscriber& subscriber) noexcept;
-// Whether the calling thread does it: then the query comes from inside the handler.
+// Whether the calling thread is calling `subscriber`, so that this query comes from inside the handler.
 bool is_called_here(const Subscriber& subscriber) noexcept;
 
 // Allocates the number of a topic, which is its index for Reader::counts().

@@ -14,9 +14,9 @@
 // head. These bodies are not decoded: that for a request whose caller decodes it, that of a 206, and one in an unknown
 // coding. A body with several codings is rejected: each coding multiplies the size to which a small body may grow.
 //
-// Errors:   Unavailable when the connection breaks or ends too early; Upstream for a response that cannot be understood
-//           or decoded; InvalidArgument for Proxy-Authorization where the client has a proxy; DeadlineExceeded; what
-//           the function that writes the body ended with.
+// Errors:   Unavailable when the connection breaks or ends too early; Upstream for a response that is malformed or
+//           cannot be decoded; InvalidArgument for Proxy-Authorization when the client has a proxy; DeadlineExceeded;
+//           the error of the function that writes the body.
 // Cancel:   the connection is closed.
 // Threads:  one loop.
 // Lifetime: it must not outlive the pool; movable while no task awaits it.

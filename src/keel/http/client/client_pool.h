@@ -13,9 +13,9 @@
 // not share connections.
 //
 // Errors:   ResourceExhausted when no place was free within wait_max, or when there are too many servers; those of
-//           Stream::connect, the address guard, the resolver and the proxy (tunnel.h); Upstream for a server of https
-//           that does not prove who it is, or with which no TLS is in common; DeadlineExceeded after connect_timeout;
-//           Cancelled.
+//           Stream::connect, the address guard, the resolver and the proxy (tunnel.h); Upstream for an https server
+//           whose certificate is not valid for the host, or with which there is no common version or cipher of TLS;
+//           DeadlineExceeded after connect_timeout; Cancelled.
 // Lifetime: outlives its leases and the calls that wait (checked).
 // Threads:  one loop.
 // Cancel:   who waits leaves the queue; a connection that is being made is closed.

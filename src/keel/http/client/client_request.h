@@ -99,8 +99,8 @@ class ClientRequest {
   ClientRequest&& body(std::string_view bytes, std::string_view content_type) && {
     return std::move(body(bytes, content_type));
   }
-  // The body: `value` as JSON (data/json_write.h), a plain struct, a list, a map, what has a write_json() beside its
-  // type.
+  // The body: Sends `value` as JSON (data/json_write.h): a plain struct, a list, a map, or a type with its own
+  // write_json().
   template <class T>
   ClientRequest& json(const T& value) & {
     body({}, "application/json");
@@ -120,8 +120,8 @@ class ClientRequest {
                          std::optional<std::uint64_t> length = std::nullopt) && {
     return std::move(stream(content_type, std::move(writer), length));
   }
-  // Sends Idempotency-Key: the server executes the request once however often it arrives, so it may be retried whatever
-  // the method is.
+  // Sends Idempotency-Key: the server executes the request once, however often it arrives, so a request of any method
+  // may be retried.
   ClientRequest& idempotency_key(std::string_view key) &;
   ClientRequest&& idempotency_key(std::string_view key) && { return std::move(idempotency_key(key)); }
   // Overrides ClientOptions::timeout.

@@ -21,9 +21,9 @@
 //   *                  everything
 // Each except * may have a port, example.com:8080 or [::1]:8080, and then applies to that port only.
 //
-// Errors:   InvalidArgument: no such proxy, or a no_proxy that is none of these. Unsupported: a proxy that is asked by
-//           TLS or SOCKS. The message names the variable where it is the environment's, and never has the URL, where a
-//           password may be.
+// Errors:   InvalidArgument: no such proxy, or a no_proxy that is none of these. Unsupported: a proxy that is reached
+//           by TLS or SOCKS. The message names the variable where it is the environment's, and never has the URL, where
+//           a password may be.
 // Threads:  values; make() with "environment" reads the environment, which must not change during the call.
 // Cost:     of(): a comparison for each element of no_proxy.
 

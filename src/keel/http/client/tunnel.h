@@ -3,7 +3,7 @@
 //   Stream plain = co_await Stream::connect(resolver, proxy.host(), proxy.port());
 //   Stream tunnel = co_await open_tunnel(std::move(plain), proxy, url);      // to url.host() and url.port()
 //
-// The proxy sees the host, the port and its own Proxy-Authorization, and nothing else of the request.
+// Of the request, the proxy sees only the host, the port and its own Proxy-Authorization.
 //
 // Result:   success means that bytes written to the stream from now on reach the server. No byte of the tunnel has
 //           arrived yet, so that TLS may begin.
@@ -26,7 +26,8 @@ namespace keel::http {
 // The message for a status of `proxy` itself, such as 407: "it responded with 407 Proxy Authentication Required: …".
 Error refused_by(const Proxy& proxy, int status);
 
-// Asks `proxy` by CONNECT for a connection to `target`, and returns `plain` as that connection.
+// Requests a connection to `target` from `proxy` by CONNECT; the returned stream is `plain`, which is then connected to
+// `target`.
 Task<Stream> open_tunnel(Stream plain, const Proxy& proxy, const Url& target);
 
 }  // namespace keel::http

@@ -22,9 +22,9 @@
 // send both over TLS.
 //
 // Threads: one object for all workers; each has its own coder (content_coder.h), made when it first compresses.
-// Cost:    the coder's, in proportion to the content; the worker serves no other request until it is done, which is why
-//          bytes_max bounds, and for a streamed body 64 KiB. No heap in steady state up to 64 KiB; a streamed body has
-//          a coder of its own, of up to 2 MB.
+// Cost:    that of the coder, in proportion to the content. The worker serves no other request until a piece is
+//          compressed: bytes_max limits a complete body, and 64 KiB a piece of a streamed one. No heap in steady state
+//          up to 64 KiB; a streamed body has a coder of its own, of up to 2 MB.
 
 #pragma once
 

@@ -6,8 +6,8 @@
 //   coder.begin("gzip") && coder.write(piece, out) && … && coder.end(out);    // what comes in pieces
 //
 // Threads: one at a time; a worker has one.
-// Cost:    what the codings ask for, kept from body to body: up to about 0.3 MB for gzip, 1 MB for br and zstd each; of
-//          contents in pieces, up to 2 MB in all, where the pieces have 64 KiB at most.
+// Cost:    the memory of the encoders, which is kept for the next body: up to about 0.3 MB for gzip, 1 MB each for br
+//          and zstd; for contents in pieces of at most 64 KiB, up to 2 MB in total.
 
 #pragma once
 

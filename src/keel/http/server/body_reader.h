@@ -83,8 +83,8 @@ class BodyReader {
   // `first`: the bytes that arrived with the head; they are copied.
   void begin(const BodyDecoder& decoder, std::string_view first, Wanted wanted);
 
-  // Passes bytes to the waiting read, or to the next one; they must stay valid until Wanted is called. True: there is
-  // something to wake for.
+  // Passes bytes to the waiting read, or to the next one; they must stay valid until Wanted is called. True: there is a
+  // reason to wake the task.
   bool arrived(std::string_view bytes) noexcept;
   // Received bytes are not needed any more.
   bool has_used_all() const noexcept { return left_.empty() && next_.empty(); }
@@ -100,7 +100,7 @@ class BodyReader {
   // Discards newly received bytes; returns how many of them belonged to the body.
   std::size_t discard(std::string_view received) noexcept;
 
-  // A task waits, and there is nothing to wake it for.
+  // A task waits, and has no reason to continue yet.
   bool is_waited_for() const noexcept {
     return waiting_ != nullptr && next_.empty() && !is_over() && refusal_ == Status::Ok && !lost_;
   }

@@ -18,7 +18,7 @@
 // in the order in which they were added; http::Compression is one of them. A response with a complete body has no
 // transforms: middleware changes such a body with Response::replace_content().
 //
-// Result:    what write() and end() append to `out`, which may be nothing.
+// Result:    write() and end() append to `out`, or append no bytes.
 // Errors:    of write() and end() end the body: BodyWriter::write() gives the error to the task, the connection is
 //            reset and the error logged. An exception counts as one. Neither is called again.
 // Ownership: a transform manages its own memory: release() is called once, as the last call, whether or not the body

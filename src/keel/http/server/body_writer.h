@@ -17,15 +17,14 @@
 // transformed in pieces of up to 64 KiB, as soon as there is room for them.
 //
 // Errors:    write: Unavailable when the connection has ended, OutOfRange when the body would be longer than the length
-//            that was announced, the error of a transform. When the task ends with an error, or before that length, or
-//            a transform has failed, and nothing has left yet, as when it fails before it first waits, the response is
-//            that of a handler with this error (problem.h). Later the connection is cut, which is the only way in which
-//            a client can see it.
-// Cancel:    when the peer is gone, or has taken nothing for Limits::send_timeout or less than
-//            Limits::send_rate_min, or has finished writing and was sent
-//            nothing for Limits::idle_timeout, or the server stops, the task is stopped. It has no deadline of its own:
-//            Limits::request_timeout ends with the head of the response. After a cancelled write it is unknown how much
-//            of it is queued.
+//            that was announced, the error of a transform. If the task ends with an error or before that length, or a
+//            transform fails, while no byte has been sent, as when it fails before it first waits, the response is that
+//            of a handler with this error (problem.h). Later the connection is aborted, which is the only way to show
+//            the failure to the client.
+// Cancel:    the task is stopped when the peer disconnects, receives no bytes for Limits::send_timeout or fewer than
+//            Limits::send_rate_min, or has finished writing and was sent no bytes for Limits::idle_timeout, and when
+//            the server stops. It has no deadline of its own: Limits::request_timeout ends with the head of the
+//            response. After a cancelled write it is unknown how much of it is queued.
 // Threads:   the worker. One task writes at a time; the write of a second one is a Bug (base/bug.h).
 // Cost:      bytes are copied once; no heap in steady state.
 

@@ -8,13 +8,12 @@
 // For a route that speaks CBOR alone there are read_cbor() and cbor_response(). A struct is described once for both
 // forms: data/cbor.h says how it is written. Problem documents stay JSON (RFC 9457).
 //
-// Result:   read_…: a T, or one error with all that is wrong (rejection.h), whose response is a problem document.
-//           415: another Content-Type than application/cbor (or one that ends in +cbor), or a body with a content
-//           coding; Accept, for PATCH Accept-Patch, names what is taken. 400: no CBOR, with the byte. 422: every
-//           violation, with its JSON Pointer. read_json_or_cbor takes a body without a Content-Type for JSON, and so
-//           rejects it.
+// Result:   read_…: a T, or one error with all that is wrong (rejection.h), whose response is a problem document. 415:
+//           another Content-Type than application/cbor (or one that ends in +cbor), or a body with a content coding;
+//           Accept, for PATCH Accept-Patch, names what is taken. 400: no CBOR, with the byte. 422: every violation,
+//           with its JSON Pointer. read_json_or_cbor takes a body without a Content-Type for JSON, and so rejects it.
 //           json_or_cbor: JSON or CBOR, whichever Accept prefers, JSON where it does not care; with Vary: Accept. 406
-//           where it takes neither. Parameters of media types, other than the weight, are not looked at.
+//           if it accepts neither. Parameters of media types, other than the weight, are not looked at.
 // Errors:   read_… on a route that streams its body, and in a middleware before the body has come, are a Bug
 //           (base/bug.h).
 // Lifetime: std::string_view fields live as the request does.

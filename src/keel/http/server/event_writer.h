@@ -17,8 +17,8 @@
 // Errors:    send: InvalidArgument for a type or an id with a line break, and for an id with a NUL; nothing is sent
 //            then. Otherwise as BodyWriter::write(). The error of the function ends the response as that of a
 //            stream().
-// Cancel:    as a BodyWriter (body_writer.h): when the client is gone, takes nothing, or the server drains. After a
-//            cancelled send it is unknown how much of the event is queued.
+// Cancel:    as a BodyWriter (body_writer.h): the task is stopped when the client disconnects or receives no bytes, and
+//            when the server drains. After a cancelled send it is unknown how much of the event is queued.
 // Threads:   the worker. Several tasks may send; their calls are executed one after the other.
 // Cost:      an event is copied twice; no heap in steady state. A timer, and a task that sends the comments.
 

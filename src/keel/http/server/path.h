@@ -27,9 +27,9 @@
 // Lifetime: `params` views the path and the tree; when the path moves, call rebase().
 // Threads:  match() may be called by any number of threads after the last pattern was added.
 // Cost:     paths whose pattern has no parameter: one look-up in a perfect hash when sent without escapes. Otherwise a
-//           radix tree: one comparison for each run of bytes that patterns share, whatever their number, and one step
-//           over eight bytes at a time for each parameter; a choice between a literal and a parameter that turns out
-//           wrong adds its way back. No allocation in match().
+//           radix tree: one comparison for each run of bytes that patterns share, for any number of patterns, and a
+//           scan of eight bytes at a time for each parameter; backtracking from a literal to a parameter adds the steps
+//           of the abandoned path. No allocation in match().
 
 #pragma once
 

@@ -13,7 +13,7 @@
 //
 // Ownership: owned by the Error and its clones.
 // Threads:   any.
-// Cost:      allocations of the violations; nothing where all is well.
+// Cost:      the violations are allocated; valid input costs nothing.
 
 #pragma once
 

@@ -101,9 +101,9 @@ struct Limits {
   // for 100 ms, requests that waited longer get 503 (admission.h). Set it to about half the time within which clients
   // must hear of a rejection.
   Duration queue_delay_max = 50_ms;
-  // Time between requests, and before the first: then the connection is closed without a response. It also limits how
-  // long nothing is sent while a response streams to a client that has finished writing, because that client may be
-  // gone: then the response's task is stopped.
+  // Time limit for the next request, and for the first: then the connection is closed without a response. It also
+  // limits the time without sent bytes while a response is streamed to a client that has finished writing, because that
+  // client may have disconnected: then the response's task is stopped.
   Duration idle_timeout = 60_s;
   // Time for the peer to receive any of the sent bytes, including those that the kernel still has when a connection is
   // idle or lingers: then the connection is reset.

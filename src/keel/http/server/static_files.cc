@@ -216,7 +216,7 @@ Task<Response> StaticFiles::serve(Request& request) {
     // An internal matter, which the client must not read.
     co_return std::move(found).error().as(Code::Internal).because("static files");
   }
-  // Stopped, for example because the client has gone: nothing is wrong with the folder.
+  // The task was stopped, for example because the client has disconnected: this is not an error of the folder.
   if (!found && found.error().errno_value() == 0) co_return std::move(found).error();
   if (!found) {
     // For example when there are no more descriptors. The path of the folder must not be shown to the client either.

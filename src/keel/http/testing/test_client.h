@@ -6,8 +6,8 @@
 //   EXPECT_EQ(ada.post("/orders", NewOrder{"tea", 2}).json<Order>()->item, "tea");   // plain structs
 //
 // Codings:   none is asked for, and none is decoded: a test that sends Accept-Encoding reads the body as it comes.
-// Errors:    a call that got no response has status 0 and says why in error(). No response is asked for again and
-//            redirects are not followed; a kept connection that the server had closed is replaced, as any Client does.
+// Errors:    a call that got no response has status 0 and says why in error(). Requests are not retried, and redirects
+//            are not followed; a pooled connection that the server has closed is replaced, as by any Client.
 // Ownership: the tested server outlives its clients, and these outlive their calls.
 // Threads:   the thread of the server or service that it calls.
 
@@ -49,7 +49,7 @@ struct TestClientOptions {
   std::string address = {};  // The IPv4 address that it connects from; empty: 10.0.0.1.
 };
 
-// A response, with everything copied out of it. A value.
+// A copy of a response. A value.
 class TestResponse {
  public:
   // 200, 404, …; 0 when there was no response.

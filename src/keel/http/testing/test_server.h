@@ -30,8 +30,8 @@
 //
 // Errors:    those of test_client.h.
 // Ownership: the router outlives the server, and the server outlives its clients and calls.
-// Threads:   the thread that constructed it, which must not have another loop at the same time. Inside is that of the
-//            worker: handlers find loop, clock and randomness as usual, run(task) runs a task there.
+// Threads:   the thread that constructed it, which must not have another loop at the same time. Handlers run on it as
+//            on a worker, with loop, clock and randomness; run(task) runs a task there.
 // Cost:      for tests: about 50 microseconds for a call.
 
 #pragma once

@@ -60,12 +60,13 @@ struct PeerOptions {
   // Requests of the peer that are handled at the same time; more have to wait at the peer.
   std::uint16_t requests_max = 256;
   std::uint16_t streams_max = 64;               // Streams opened by the peer at the same time.
-  std::uint32_t stream_bytes_max = 256 * 1024;  // Received in a stream and not yet taken from it.
-  // Silence after which the peer is pinged; as long without an answer closes. Zero: never.
+  std::uint32_t stream_bytes_max = 256 * 1024;  // Bytes received in a stream that its reader has not taken yet.
+  // The peer is pinged after this time of silence; without a reply within the same time, the connection is closed.
+  // Zero: never.
   Duration heartbeat = 15_s;
   // One-way messages that are handled at a time; at the limit the connection is not read.
   std::uint16_t messages_max = 256;
-  // Queued bytes above which send() waits. While more bytes of answers are queued, this side reads nothing. If it waits
+  // Queued bytes above which send() waits. While more bytes of replies are queued, this side does not read. If it waits
   // for answers or has streams open itself, it continues to read, but begins no further handlers of requests: it holds
   // the requests, up to queued_bytes_max of payloads, and answers those beyond that with ResourceExhausted. A held
   // request may therefore be handled after a one-way message that was sent later.

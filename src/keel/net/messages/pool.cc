@@ -148,7 +148,7 @@ struct Pool::State {
   Stats stats;
 };
 
-// Both are stopped where the pool ends, and do not continue then: what they await ends them.
+// Both are stopped when the pool ends: the operation that they await ends them, and they do not continue.
 Task<> Pool::State::resolve(State& state, Endpoint& endpoint) {
   Background& self = *endpoint.resolving;
   Result<std::vector<Address>> found =
@@ -201,7 +201,7 @@ void Pool::State::eject(Target& target, Error&& why) noexcept {
   RetryOptions waits;
   waits.backoff_first = options.eject_first;
   waits.backoff_max = options.eject_max;
-  // From half of the bound on, so that a target that is down is not asked again immediately.
+  // The random time is at least half of the bound, so that a target that is down is not tried again immediately.
   const Duration full = backoff(waits, 2 + std::min(target.failures, 30), Host::current().random());
   const Duration least = std::min(options.eject_max, options.eject_first * (1ll << std::min(target.failures, 20))) / 2;
   ++target.failures;

@@ -8,8 +8,7 @@
 //
 //   server.each([&](Peer& peer) { if (!peer.try_send(alarm)) … });   // to all that are connected to this worker
 //
-// Errors:    serve() fails as Listener::accept does. A connection that fails is closed, with a line of the log, and
-//            ends nothing else.
+// Errors:    serve() fails as Listener::accept does. A failed connection is closed and logged; the server continues.
 // Lifetime:  must outlive serve(); the handlers must outlive it.
 // Threads:   the worker it was made on; one server for each worker.
 // Cancel:    when serve() is cancelled, it closes all connections immediately and waits for them.

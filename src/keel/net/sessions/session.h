@@ -60,8 +60,8 @@ struct SessionOptions {
   // Messages received and not handled; the peer learns this limit and respects it.
   std::uint32_t window_messages = 1024;
   std::uint32_t window_bytes = 1 << 20;  // The limit of unhandled bytes.
-  // A peer that is silent for this long is asked; after two questions without a reply the connection is given up, and
-  // the session continues without one. Both sides use the shorter of their values, but at least 10 ms.
+  // A peer that is silent for this long is pinged; after two pings without a reply the connection is closed, and the
+  // session continues without one. Both sides use the shorter of their values, but at least 10 ms.
   Duration heartbeat = 15_s;
   std::uint32_t ack_every = 32;  // How many messages are handled before a separate acknowledgement is sent.
   // The longest time until an acknowledgement. Messages in the other direction also carry an acknowledgement.
@@ -78,7 +78,7 @@ struct SendOptions {
 struct SessionEvent {
   enum class Kind : std::uint8_t {
     Connected,  // The session has begun.
-    Resumed,    // It continues over a new connection; only what a Lost reports is lost.
+    Resumed,    // The session continues over a new connection; only messages that a Lost event reports are lost.
     Lost,
     Ended,  // The last event. A client does not reconnect after it, either.
   };

@@ -19,8 +19,8 @@
 // Memory:    at most one record of the peer's (16 KiB), of the handshake one message (100 KiB: certificates), and of
 //            output() output_bytes_max and one flight more: above that nothing is read or written until it is taken.
 //            Besides, what OpenSSL keeps for a connection.
-// Cost:      OpenSSL's. Memory for handshakes and records comes from the pools of the thread (base/pool.h): the heap is
-//            not asked in steady state, unless the program has used OpenSSL before main().
+// Cost:      OpenSSL's. Memory for handshakes and records comes from the pools of the thread (base/pool.h): no heap is
+//            used in steady state, unless the program has used OpenSSL before main().
 // Random:    OpenSSL's own, also in a simulation; testing::SeededRandomness takes it from the seed instead.
 
 #pragma once

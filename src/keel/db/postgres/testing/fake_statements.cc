@@ -126,7 +126,7 @@ void FakeServer::State::protocol_error(const char* text) { failed({.sqlstate = "
 
 FakeStatement FakeServer::State::prepare(std::string_view sql) {
   if (is_blank_statement(sql)) return {};
-  // Statements that the server executes itself are not described by executing them.
+  // Describing a statement that the server itself executes must not execute it.
   for (const char* own : {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set",
                           "reset", "discard", "deallocate", "listen", "unlisten", "notify"}) {
     std::string_view text = sql.substr(sql.find_first_not_of(" \n\t\r"));

@@ -45,7 +45,7 @@ class Vfs {
  protected:
   // Anything that does not concern an open file is done by `methods`.
   Vfs(std::string name, const sqlite3_vfs& methods);
-  virtual ~Vfs();  // After this no connections to it can be made.
+  virtual ~Vfs();  // After this call, no new connections can use it.
 
   // Called by the derived class when it is ready.
   void allow_use();

@@ -15,8 +15,8 @@
 //
 // Lifetime: a part of its ServerWorker.
 // Threads:  the worker.
-// Cost:     no system call and no memory below half of the bounds; from there on one of each for a connection that
-//           holds some of a response, every second.
+// Cost:     none below half of the limits; above that, each second one system call and one record for each connection
+//           that holds a part of a response.
 
 #pragma once
 

@@ -1,7 +1,7 @@
 // keel/http/server/internal/pending_exchange.h — an exchange that outlives the call which brought its request: its own
 // memory, the rest of the body, and the tasks that make the response.
 //
-// Internal to http. It uses its connection through a Carrier, which does the framing and is created together with it.
+// Internal to http. It uses its connection through a Carrier, which does the framing and is created with the exchange.
 //
 //   Receiving ──body is whole──▶ Handling ──head is written──▶ Streaming ──▶ Carrier::end()
 //

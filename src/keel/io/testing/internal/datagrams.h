@@ -25,7 +25,7 @@ struct DatagramSide {
   std::size_t flight = 0;       // Bytes in transit to a Unix socket, whose sender waits for room.
   int error = 0;                // An error that is reported once.
   std::uint64_t id = 0;         // The number of the sender, by which faults select it.
-  std::uint64_t packets = 0;    // The number of packets of the sender so far, which faults count.
+  std::uint64_t packets = 0;    // The number of packets that the sender has sent; faults are numbered by it.
   Instant last_arrival;         // Without a fault they arrive in order.
 
   bool has_news() const noexcept { return !inbox.empty() || error != 0; }

@@ -86,7 +86,7 @@ struct Socket {
   bool reuse_port = false;
   bool dual_stack = false;
   std::size_t backlog = 0;
-  std::uint64_t accepts = 0;  // Accepts so far, by which faults count.
+  std::uint64_t accepts = 0;  // The number of accepts so far; faults are numbered by it.
   std::deque<ConnectionPtr> queue;
   // A datagram socket:
   std::unique_ptr<DatagramSide> datagrams;

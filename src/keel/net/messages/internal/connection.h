@@ -1,4 +1,4 @@
-// One connection for messages: the transport, everything outstanding in both directions, and when it ends.
+// One connection for messages: its transport, the outstanding requests and streams of both sides, and its end.
 //
 // Everything to be sent is queued, and is sent in work(), which the loop runs once at the end of an iteration.
 // A connection is destroyed only there.

@@ -37,8 +37,8 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
-// The response to a request, which is encoded directly at the end of the send queue. Without send(), or where the
-// connection has closed, nothing of it is left.
+// The response to a request, which is encoded directly at the end of the send queue. Without send(), or when the
+// connection has closed, the response is removed again.
 class Reply {
  public:
   Reply(Connection& connection, std::uint32_t id);
@@ -68,7 +68,7 @@ class Handling : public Link {
   virtual StartCore& start() noexcept = 0;
   virtual void destroy() noexcept = 0;
   virtual bool begin(const StartOptions& options) noexcept = 0;
-  virtual void finish() noexcept = 0;  // Answers, and tells the connection, which destroys it.
+  virtual void finish() noexcept = 0;  // Replies, and notifies the connection, which destroys this object.
 
  protected:
   explicit Handling(Connection& connection) noexcept : connection_(connection), timer_(*this) {}

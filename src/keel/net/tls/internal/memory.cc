@@ -16,10 +16,10 @@
 namespace keel::tls::internal {
 namespace {
 
-// The pools of base/pool.h need the size of a block that is freed, which OpenSSL does not tell: a header for it would
-// take 16 B of each of the 34 blocks of an idle connection, and powers of two would waste more. The allocator knows the
-// size anyway, so here it is asked. The size classes are those of malloc (8 B more than multiples of 16 B) up to
-// 1,032 B, then 64 for each power of two: a block is at most 1.6 % larger than what it was requested for.
+// The pools of base/pool.h need the size of a freed block, which OpenSSL does not pass. A header with the size would
+// take 16 B in each of the 34 blocks of an idle connection, and sizes of powers of two would waste more. malloc knows
+// the size of a block, so it is asked instead. The size classes are those of malloc (8 B more than multiples of 16 B)
+// up to 1,032 B, then 64 for each power of two: a block is at most 1.6 % larger than what it was requested for.
 constexpr std::size_t block_min = 24;
 constexpr std::size_t block_step = 16;
 constexpr std::size_t fine_max = 1032;
