@@ -21,9 +21,9 @@ constexpr std::size_t accepted_waiting_max = 256;
 struct Listener::State {
   State(io::Loop& l, int fd) : loop(l), engine(l.engine()) { accept.fd = fd; }
 
-  // An io_uring accept takes all queued connections, however many. So these are accepted one by one, as far as there is
-  // room, and the io_uring accept starts only when none is left. With a shared socket, each listener accepts the
-  // connections that it is woken for.
+  // An io_uring accept takes all queued connections, however many. So queued connections are accepted one by one while
+  // there is room, and the io_uring accept starts only when none is left. With a shared socket, each listener accepts
+  // the connections that it is woken for.
   void listen() noexcept {
     if (accept.pending || retry.is_running() || failed() || is_stopped) return;
     int fd = accept.shared ? -1 : 0;

@@ -173,8 +173,8 @@ void append_key(Buffer& out, std::string_view name, std::string_view suffix, Lin
   out.append(format == LineFormat::Json ? "\":" : "=");
 }
 
-// The value of a field after its key, for a text that needs escapes or quotes, and for an error, which has a second
-// field.
+// Appends the value of a text that needs escapes or quotes, or of an error, which adds a second field. The key was
+// appended before.
 void append_text_value(Buffer& out, const FieldView& field, LineFormat format) {
   if (field.kind == FieldKind::String) return append_quoted(out, field.text, format);
   out.push_back('"');

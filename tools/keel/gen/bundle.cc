@@ -388,7 +388,8 @@ class Bundle {
   const Buffer* text_ = nullptr;  // The text that is being written.
 };
 
-// A C++ literal; GCC reads long ones as fast as raw ones, and no text can end it early.
+// An ordinary C++ literal: its bytes are escaped, so no text can end it early, and GCC reads a long one as fast as a
+// raw literal.
 std::string literal_of(std::string_view bytes) {
   std::string text;
   text.reserve(bytes.size() * 5 / 4);

@@ -44,7 +44,7 @@ std::string errors_text(const Counts& counts) {
 
 std::string bound_text(const Measurement& measurement) {
   if (!measurement.is_client_bound()) return "";
-  // In an open loop a server below its capacity is expected.
+  // In an open loop the rate is given, so a server that is not fully used is expected.
   return measurement.is_open ? "" : "   client-bound: the server could do more, judge only CPU per request";
 }
 

@@ -27,8 +27,8 @@ Exporter::Exporter(const Registrar& registrar, Logging& logging, Workers& worker
                  }});
 }
 
-// What workers measure of themselves: this one now. The others cannot be waited for here, so that a scrape has what
-// they had at the one before.
+// Samples the metrics that each worker measures of itself. This worker samples now. The others are only asked to,
+// because nothing here can wait for them: a scrape shows what they sampled for the scrape before.
 void Exporter::sample() {
   registrar_.metrics.sample();
   io::Runtime& runtime = workers_.runtime();

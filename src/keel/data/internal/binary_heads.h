@@ -140,8 +140,8 @@ struct Cbor {
   static constexpr char true_byte = '\xF5';
   static constexpr char null_byte = '\xF6';
   static constexpr char double_byte = '\xFB';
-  // The first byte of an empty value of this kind, and how many lengths or counts from 0 up have a head of a single
-  // byte.
+  // For each kind: the first byte of an empty value, and the number of lengths or counts, from 0 up, whose head is a
+  // single byte.
   static constexpr unsigned text_byte = 0x60;
   static constexpr unsigned text_heads = 24;
   static constexpr unsigned array_byte = 0x80;

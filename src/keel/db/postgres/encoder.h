@@ -10,10 +10,10 @@
 //   send(out.view());
 //
 // Result:    the whole message is appended to `out`; or an error, and `out` is unchanged.
-// Errors:    InvalidArgument: a text that a zero byte ends on the wire (a name, SQL, a password) contains one; an
-//            argument is not of its parameter's type, named by the parameter's number (types.h). ResourceExhausted: the
-//            message would be longer than message_bytes_max. This is checked before a length is written: no length is
-//            ever truncated to its 32 bits. All are from_environment().
+// Errors:    InvalidArgument: a name, SQL or a password contains a zero byte, which would end it on the wire; an
+//            argument is not of its parameter's type (the message has the parameter's number; see types.h).
+//            ResourceExhausted: the message would be longer than message_bytes_max. This is checked before a length is
+//            written: no length is ever truncated to its 32 bits. All are from_environment().
 // Bugs:      more values than types, or than 65,535.
 // Ownership: `out` outlives the encoder; the arguments are used during the call only.
 // Threads:   one.

@@ -29,8 +29,9 @@ struct RouteOptions {
   // handlers.
   bool streams_body = false;
   // Media types of the bodies it takes: "application/json", "text/*". A body of another type, or of none, gets 415, and
-  // Accept (for PATCH: Accept-Patch, which OPTIONS has too) lists these; so does a body with a Content-Encoding, which
-  // is not decoded here. Empty: any type. A request without a body passes.
+  // so does a body with a Content-Encoding, which is not decoded here. The field Accept of that response lists these
+  // types; for PATCH it is Accept-Patch, which the response to OPTIONS has too. Empty: any type. A request without a
+  // body passes.
   std::vector<std::string> consumes = {};
   // Media types that it can produce, the preferred one first. If Accept has none of them, the response is 406 and lists
   // these; otherwise Request::accepted_type() is the best of them, and the response has Vary: Accept. Empty: Accept is

@@ -83,9 +83,9 @@ struct SessionEvent {
     Ended,  // The last event. A client does not reconnect after it, either.
   };
   Kind kind = Kind::Connected;
-  // For Lost: messages of the peer that will not come, because it had no room to keep them.
+  // For Lost: the number of messages of the peer that will never arrive, because it had no room to keep them.
   std::uint64_t lost = 0;
-  // For Lost and Ended: own messages that the peer may or may not have handled; they are not sent again.
+  // For Lost and Ended: the number of own messages that the peer may or may not have handled. They are not sent again.
   std::uint64_t unconfirmed = 0;
   // For Lost: the peer has forgotten the session, for example because it restarted. Messages that the peer had kept for
   // this side are lost as well; their number is unknown. A Connected event follows.
