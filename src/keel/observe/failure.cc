@@ -18,13 +18,13 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
+}  // namespace
+
 // A request that was stopped, for example because its client went away, is not a fault.
-Level level_of(const Error& error) noexcept {
+Level Failure::level_of(const Error& error) noexcept {
   const bool is_ours = error.is_bug() || (error.is_from_environment() && error.code() != Code::Cancelled);
   return is_ours ? Level::Error : log_level(error.code());
 }
-
-}  // namespace
 
 Failure::Failure(const Error& error) : Failure(error, level_of(error)) {}
 

@@ -26,6 +26,9 @@ class Failure {
   // Logs at this level.
   Failure(const Error& error, Level level);
 
+  // The level at which an error is logged.
+  static Level level_of(const Error& error) noexcept;
+
   template <class... F>
   void log(const Logger& log, Message message, const F&... fields) const {
     const Level level = level_;

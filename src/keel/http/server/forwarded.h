@@ -36,6 +36,8 @@ class SingleWriterCounter;
 
 namespace keel::http {
 
+class RepeatedFailures;
+
 // Which fields the trusted proxies write.
 enum class ForwardedBy : std::uint8_t {
   XForwarded,  // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host: nginx, HAProxy, Envoy, load balancers.
@@ -84,8 +86,9 @@ struct Origin {
 struct Arrival {
   io::Engine* engine = nullptr;
   Trust trust = {};
-  std::string_view scheme = "http";     // The scheme of the listener's connections.
-  SingleWriterCounter* bugs = nullptr;  // Counts the requests of the worker that met a bug.
+  std::string_view scheme = "http";      // The scheme of the listener's connections.
+  SingleWriterCounter* bugs = nullptr;   // Counts the requests of the worker that met a bug.
+  RepeatedFailures* failures = nullptr;  // Logs the requests of the worker that failed.
 };
 
 // Determines the client, the scheme and the host of a request; `scheme` is that of the connection.

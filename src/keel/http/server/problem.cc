@@ -3,6 +3,7 @@
 #include <string>
 
 #include "keel/data/json.h"
+#include "keel/http/server/internal/repeated_failures.h"
 #include "keel/http/server/rejection.h"
 #include "keel/http/server/request.h"
 #include "keel/observe/failure.h"
@@ -112,8 +113,14 @@ Response problem(const Error& error) {
 Response problem(const Request& request, const Error& error) {
   static const log::Logger log("http.server");
   if (error.is_bug()) request.count_bug();
-  log::Failure(error).log(log, "request failed", log::field("method", request.head().method_text()),
-                          log::field("path", request.path()), log::field("route", request.route()));
+  constexpr log::Message message = "request failed";
+  const auto method = log::field("method", request.head().method_text());
+  const auto path = log::field("path", request.path());
+  if (request.arrival_ != nullptr && request.arrival_->failures != nullptr) {
+    request.arrival_->failures->log(message, error, request.route(), method, path);
+  } else {
+    log::Failure(error).log(log, message, method, path, log::field("route", request.route()));
+  }
   return problem(error);
 }
 

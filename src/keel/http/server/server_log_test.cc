@@ -219,5 +219,54 @@ TEST_P(Logs, say_once_that_the_limit_of_connections_is_met_however_often) {
   EXPECT_EQ(count(told, "warn: "), 1);
 }
 
+Task<Response> needs_a_database(Request&) { co_return fail(Code::Unavailable, "the database cannot be reached"); }
+Task<> breaks_off(BodyWriter& out) {
+  co_await out.write(std::string(64 * 1024, 'x'));
+  co_await sleep_for(1_ms);
+  co_await fail(Code::Unavailable, "the database cannot be reached");
+}
+Response exports(Request&) { return Response::stream(Status::Ok, "text/plain", &breaks_off); }
+
+TEST_P(Logs, say_once_that_requests_fail_for_the_same_reason_however_often) {
+  if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  router_.get("/orders", &needs_a_database).get("/products", &needs_a_database).get("/export", exports);
+  options_.access_log = true;
+  start();
+  std::vector<std::string> told;
+  const auto ask = [&](int times) {
+    Peer& one = peer();
+    for (int i = 0; i < times; ++i) {
+      one.send(get("/orders"));
+      one.send(get("/products"));
+      EXPECT_TRUE(has_replies(one, 2 * (i + 1)));
+    }
+    close(one);
+    Peer& reader = peer();
+    reader.send(get("/export"));
+    EXPECT_TRUE(until([&] { return reader.has_ended(); }));
+    close(reader);
+    EXPECT_TRUE(until([&] { return server_->stats().connections == 0; }));
+    for (std::string& line : lines()) told.push_back(std::move(line));
+  };
+  ask(10);
+  ask(10);
+
+  EXPECT_EQ(count(told, "warn: request failed"), 2) << "once for each route";
+  EXPECT_EQ(count(told, "error: the body of a response failed; its connection was reset"), 1);
+  EXPECT_EQ(count(told, "info: request"), 42) << "the access log has each";
+  if (is_sim()) {  // Real time is not worth it.
+    told.clear();
+    pass(log::RepeatedState::calm * 3);
+    told = lines();
+    EXPECT_EQ(count(told, "info: requests no longer fail for this reason"), 3);
+    EXPECT_EQ(told.size(), 3u);
+    ask(10);
+    EXPECT_EQ(count(told, "warn: request failed"), 2) << "in full again";
+  }
+  server_->begin_drain(Duration());
+  EXPECT_TRUE(until([&] { return server_->is_drained(); }));
+  EXPECT_EQ(count(lines(), "requests still fail for the same reason"), is_sim() ? 2 : 3) << "the counts are not lost";
+}
+
 }  // namespace
 }  // namespace keel::http::server_log_test

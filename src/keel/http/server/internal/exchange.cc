@@ -44,6 +44,14 @@ void Exchange::indent_json(Response& response) {
   response.replace_content(std::move(indented));
 }
 
+void Exchange::log_invalid_response(int status) {
+  worker_.counts.bugs.add();
+  const Error error(Code::Internal,
+                    "a status is from 200 to 599, and a field has no control characters: correct the handler");
+  worker_.failures().log("a response had a field or a status that cannot be sent", error, request_.route(),
+                         log::field("path", request_.path()), log::field("status", status));
+}
+
 Response Exchange::reject_late() {
   constexpr std::string_view too_late = "the server is overloaded";
   worker_.counts.requests.add();

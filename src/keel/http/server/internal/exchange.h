@@ -123,6 +123,7 @@ class Exchange {
   // For a signal handler that asks what this worker is doing: `subject` is a Request.
   static flight::Activity tell(const void* subject);
   static void indent_json(Response& response);
+  void log_invalid_response(int status);
 
   ServerWorker& worker_;
 
@@ -175,9 +176,7 @@ inline Result<Response> Exchange::call_at_once() {
   if (!result->is_valid() || (status_number < 200 && !result->is_upgrade()) || status_number > 599) {
     // Interim statuses are excluded because the client would mistake the next response for this one; above 599 there is
     // no status line.
-    worker_.counts.bugs.add();
-    worker_.log().error("a response had a field or a status that cannot be sent", log::field("path", request_.path()),
-                        log::field("route", request_.route()), log::field("status", status_number));
+    log_invalid_response(status_number);
     result = refuse(Status::InternalServerError, {});
   }
   if (options.request_ids) result->header("X-Request-Id", request_.id());

@@ -6,7 +6,6 @@
 #include "keel/http/server/internal/carrier.h"
 #include "keel/http/server/problem.h"
 #include "keel/http/server/stage.h"
-#include "keel/observe/failure.h"
 #include "keel/observe/flight_recorder.h"
 #include "keel/task/frame.h"
 
@@ -315,10 +314,9 @@ void PendingExchange::end_streaming(Result<> result) {
       return respond(std::move(result).error());
     }
     if (result.error().is_bug()) worker_.counts.bugs.add();
-    log::Failure(result.error(), Level::Error)
-        .log(worker_.log(), "the body of a response failed; its connection was reset",
-             log::field("method", request().head().method_text()), log::field("path", request().path()),
-             log::field("route", request().route()), log::field("bytes", writer.queued_));
+    worker_.failures().log("the body of a response failed; its connection was reset", result.error(), Level::Error,
+                           request().route(), log::field("method", request().head().method_text()),
+                           log::field("path", request().path()), log::field("bytes", writer.queued_));
   }
   record_cut(Cut::Response);
   carrier_.reset();

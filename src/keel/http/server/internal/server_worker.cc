@@ -52,6 +52,7 @@ ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const ListenerP
       out_of_memory_(loop, records_.log(), memory_lines),
       overload_(loop, records_.log(), overload_lines),
       introductions_(loop, records_.log(), introduction_lines),
+      failures_(loop, records_.log()),
       acceptor_(*this, listener, shares.connections),
       shares_(shares),
       held_(*this),
@@ -60,7 +61,8 @@ ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const ListenerP
       arrival_{&engine_,
                {shared.options.trusted_proxies, shared.options.forwarded_by, shared.options.believed},
                shared.options.https != nullptr ? "https" : "http",
-               &counts.bugs},
+               &counts.bugs,
+               &failures_},
       delay_(loop, shared.router.routes().size() + 1) {
   share(shares);
 }
@@ -214,6 +216,7 @@ void ServerWorker::check_drained() {
   if (closed_ || !is_draining() || !acceptor_.is_closed() || !connections_.empty() || !upgraded_.empty()) return;
   closed_ = true;
   held_.end();
+  failures_.stop();
   scratch_.release();
   // From here on it may be destroyed.
   std::atomic<int>& open_workers = shared_.open_workers;

@@ -26,6 +26,7 @@
 #include "keel/http/server/internal/introduction.h"
 #include "keel/http/server/internal/kernel_bytes.h"
 #include "keel/http/server/internal/queue_delay.h"
+#include "keel/http/server/internal/repeated_failures.h"
 #include "keel/http/server/internal/request_log.h"
 #include "keel/http/server/server.h"
 #include "keel/io/loop.h"
@@ -90,6 +91,7 @@ class ServerWorker {
   QueueDelay& queue_delay() noexcept { return delay_; }
 
   Degradation& out_of_memory() noexcept { return out_of_memory_; }
+  RepeatedFailures& failures() noexcept { return failures_; }
 
   // The memory and the head of the request that is handled synchronously.
   Arena& scratch() noexcept { return scratch_; }
@@ -180,6 +182,7 @@ class ServerWorker {
   Degradation out_of_memory_;
   Degradation overload_;
   Degradation introductions_;
+  RepeatedFailures failures_;
   Acceptor acceptor_;
   Shares shares_;
   HeldMemory held_;

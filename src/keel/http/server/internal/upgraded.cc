@@ -9,7 +9,6 @@
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/problem.h"
 #include "keel/net/stream.h"
-#include "keel/observe/failure.h"
 #include "keel/task/frame.h"
 
 namespace keel::http {
@@ -30,8 +29,9 @@ Response Upgraded::answer(ServerWorker& worker, Request& request, Response wante
   }
   if (worker.is_draining()) return refuse(Status::ServiceUnavailable, "the server is shutting down");
   if (can_upgrade) return wanted;
-  worker.log().error("a handler returned an upgrade before the request's body was read to its end",
-                     log::field("path", request.path()));
+  const Error error(Code::Internal, "a connection changes its protocol only after the body: read it first");
+  worker.failures().log("a handler returned an upgrade before the request's body was read to its end", error,
+                        request.route(), log::field("path", request.path()));
   return refuse(Status::InternalServerError, {});
 }
 
@@ -78,8 +78,7 @@ void Upgraded::ended(Result<> result) noexcept {
     const Error& error = result.error();
     if (error.is_bug()) {
       worker.counts.bugs.add();
-      log::Failure(error).log(worker.log(), "an upgraded connection ended with an error",
-                              log::field("protocol", protocol_));
+      worker.failures().log("an upgraded connection ended with an error", error, {}, log::field("protocol", protocol_));
     } else {
       // Errors from the environment include the client's connection, whose end is the client's decision.
       const Level level = log_level(error.code());
