@@ -50,6 +50,12 @@ struct Node {
   void rules(Check& check) const { check(small).range(-1000, 1000); }
 };
 
+// So small that a few bytes fill all of its fields.
+struct Small {
+  bool a = false;
+  std::uint64_t b = 0;
+};
+
 void require(bool holds) {
   if (!holds) std::abort();
 }
@@ -62,21 +68,28 @@ bool is_well_formed(std::string_view bytes) {
   return in.finish().is_ok();
 }
 
-template <class Reader, auto read, auto write>
+template <class T, class Reader, auto read, auto write>
 void check(std::string_view bytes) {
   Arena arena;
   Violations wrong;
-  Node node;
+  T node;
   const bool is_read = read(node, bytes, arena, wrong, {});
   require(is_read == wrong.empty());
   if (is_read || !wrong.is_malformed()) require(!wrong.empty() || is_well_formed<Reader>(bytes));
   if (!is_read) require(!wrong.error().message().empty());
   if (is_read) {
     const std::string once = write(node);
-    Node again;
+    T again;
     require(read(again, once, arena, wrong, {}));
     require(write(again) == once);
   }
+}
+
+template <class T>
+void check_struct(std::string_view bytes) {
+  using Write = std::string (*)(const T&);
+  check<T, cbor::Reader, &cbor::read<T>, static_cast<Write>(&cbor::write<T>)>(bytes);
+  check<T, message_pack::Reader, &message_pack::read<T>, static_cast<Write>(&message_pack::write<T>)>(bytes);
 }
 
 template <class Reader, auto parse, auto write>
@@ -95,9 +108,8 @@ void check_value(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
-  check<cbor::Reader, &cbor::read<Node>, static_cast<std::string (*)(const Node&)>(&cbor::write<Node>)>(bytes);
-  check<message_pack::Reader, &message_pack::read<Node>,
-        static_cast<std::string (*)(const Node&)>(&message_pack::write<Node>)>(bytes);
+  check_struct<Node>(bytes);
+  check_struct<Small>(bytes);
   using Parse = Result<json::Value> (*)(std::string_view, binary::ReaderOptions);
   using Write = std::string (*)(const json::Value&);
   check_value<cbor::Reader, static_cast<Parse>(&cbor::parse<json::Value>),

@@ -468,6 +468,52 @@ TEST(Cbor, is_not_attacked) {
   }
 }
 
+// Every first byte in the place of a key, after no, some and all fields of the struct, near the end of the bytes and
+// far from it.
+TEST(Cbor, rejects_any_byte_that_begins_no_key) {
+  const auto judge = [](const std::string& bytes, bool is_cbor) {
+    const Result<Line> line = is_cbor ? cbor::parse<Line>(bytes) : message_pack::parse<Line>(bytes);
+    const auto well_formed = [&]<class Reader>(Reader*) {
+      Arena arena;
+      Reader in(bytes, arena);
+      in.skip();
+      return in.finish().is_ok();
+    };
+    const bool has_form = is_cbor ? well_formed(static_cast<cbor::Reader*>(nullptr))
+                                  : well_formed(static_cast<message_pack::Reader*>(nullptr));
+    EXPECT_TRUE(!line || has_form) << hex(bytes);
+    return line.is_ok();
+  };
+  for (const bool is_cbor : {true, false}) {
+    const std::string one = unhex(is_cbor ? "63736b75"
+                                            "63412d31"
+                                          : "a3736b75"
+                                            "a3412d31");
+    const std::string other = unhex(is_cbor ? "687175616e74697479"
+                                              "07"
+                                            : "a87175616e74697479"
+                                              "07");
+    const std::string members[] = {"", one, other, one + other, other + one};
+    for (const std::string& before : members) {
+      const int count = before.empty() ? 0 : before == one || before == other ? 1 : 2;
+      for (int first = 0; first < 256; ++first) {
+        for (const std::size_t behind : {0, 1, 2, 8, 9, 40}) {
+          for (int declared = count + 1; declared <= count + 2; ++declared) {
+            const std::string bytes = static_cast<char>((is_cbor ? 0xA0 : 0x80) + declared) + before +
+                                      static_cast<char>(first) + std::string(behind, '\0');
+            EXPECT_FALSE(count < 2 && judge(bytes, is_cbor)) << hex(bytes);
+            if (count == 2) judge(bytes, is_cbor);
+          }
+        }
+      }
+    }
+    const std::string all = (is_cbor ? '\xA3' : '\x83') + one + other;
+    EXPECT_TRUE(judge(all + (is_cbor ? '\x60' : '\xA0') + '\0', is_cbor));  // An empty key is a field it does not have.
+  }
+  EXPECT_EQ(cbor::parse<Line>(unhex("a363736b7563412d31687175616e7469747907c10007")).error().message(),
+            "has a key that is not a text");
+}
+
 TEST(Cbor, finds_one_value_without_reading_the_rest) {
   const std::string bytes = cbor::write(an_order());
   EXPECT_EQ(*cbor::parse<std::string>(cbor::find(bytes, "/lines/1/sku").value()), "B-2");

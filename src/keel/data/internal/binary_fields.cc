@@ -307,7 +307,7 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
     const char* const key_at = at;
     const auto room = static_cast<std::size_t>(end - at);
     std::size_t i = expected->field;
-    if (begins_with_key(at, room, *expected)) [[likely]] {
+    if (i != table.count && begins_with_key(at, room, *expected)) [[likely]] {
       at += expected->size;
       ++expected;
     } else {
