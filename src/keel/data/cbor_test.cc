@@ -355,6 +355,9 @@ TEST(Cbor, tells_all_that_is_wrong) {
       {"all missing", "a0", "/sku is required; /quantity is required"},
       {"a rule", "a263736b7563412d31687175616e7469747900", "/quantity must be from 1 to 100"},
       {"types", "a263736b7507687175616e746974796161", "/sku: expected a string; /quantity: expected an integer"},
+      {"a key in a longer form", "a278087175616e746974796063736b7563412d31", "/quantity: expected an integer"},
+      {"a key in pieces", "a27f62736b6175ff07687175616e7469747960",
+       "/…: expected a string; /quantity: expected an integer"},
       {"a fraction", "a263736b7563412d31687175616e74697479f93e00", "/quantity: expected an integer"},
       {"NaN", "a263736b7563412d31687175616e74697479f97e00", "/quantity: expected an integer"},
       {"range", "a263736b7563412d31687175616e746974791b0000000100000000",
@@ -485,14 +488,8 @@ TEST(Cbor, rejects_any_byte_that_begins_no_key) {
     return line.is_ok();
   };
   for (const bool is_cbor : {true, false}) {
-    const std::string one = unhex(is_cbor ? "63736b75"
-                                            "63412d31"
-                                          : "a3736b75"
-                                            "a3412d31");
-    const std::string other = unhex(is_cbor ? "687175616e74697479"
-                                              "07"
-                                            : "a87175616e74697479"
-                                              "07");
+    const std::string one = unhex(is_cbor ? "63736b7563412d31" : "a3736b75a3412d31");
+    const std::string other = unhex(is_cbor ? "687175616e7469747907" : "a87175616e7469747907");
     const std::string members[] = {"", one, other, one + other, other + one};
     for (const std::string& before : members) {
       const int count = before.empty() ? 0 : before == one || before == other ? 1 : 2;

@@ -26,30 +26,28 @@ void append_name(std::string& pointer, std::string_view name) {
 
 using json::internal::word_at;
 
-// Whether the `room` bytes at `at` begin with the key.
-[[gnu::always_inline]] inline bool begins_with_key(const char* at, std::size_t room, const Step& step) noexcept {
-  if (room < 8 || std::endian::native != std::endian::little) [[unlikely]] {
-    return room >= step.size && std::memcmp(at, step.key, step.size) == 0;
-  }
-  if ((word_at<std::uint64_t>(at) ^ word_at<std::uint64_t>(step.key)) << step.shift != 0) return false;
+// Whether the bytes at `at` begin with the key, of which at least all and eight must be readable.
+[[gnu::always_inline]] inline bool is_key(const char* at, const Step& step) noexcept {
+  if (((word_at<std::uint64_t>(at) ^ step.first) & step.mask) != 0) return false;
   if (step.size <= 8) return true;
-  if (step.size > room) return false;
   for (std::size_t offset = 8; offset + 8u < step.size; offset += 8) {
     if (word_at<std::uint64_t>(at + offset) != word_at<std::uint64_t>(step.key + offset)) return false;
   }
   return word_at<std::uint64_t>(at + step.size - 8) == word_at<std::uint64_t>(step.key + step.size - 8);
 }
-
-[[gnu::always_inline]] inline bool is_text_form(Form form) noexcept {
-  static_assert(static_cast<int>(Form::View) == 1 && static_cast<int>(Form::String) == 2);
-  return static_cast<unsigned>(form) - 1 < 2;
+// The same for `room` readable bytes.
+[[gnu::always_inline]] inline bool begins_with_key(const char* at, std::size_t room, const Step& step) noexcept {
+  if (room < 8) [[unlikely]]
+    return room >= step.size && std::memcmp(at, step.key, step.size) == 0;
+  return room >= step.size && is_key(at, step);
 }
 
-[[gnu::always_inline]] inline void set_text(Form form, void* to, const char* at, std::size_t size) {
+// Sets the field to the text; the bytes up to `end` are readable.
+[[gnu::always_inline]] inline void set_text(Form form, void* to, const char* at, std::size_t size, const char* end) {
   if (form == Form::View) {
     *static_cast<std::string_view*>(to) = {at, size};
   } else {
-    static_cast<std::string*>(to)->assign(at, size);
+    json::internal::put_string({at, size}, end, *static_cast<std::string*>(to));
   }
 }
 
@@ -66,7 +64,7 @@ template <class Format>
     case Form::String:
       if (head.token != Token::Text || head.number > static_cast<std::uint64_t>(end - at)) return nullptr;
       if (!utf8::is_valid({at, static_cast<std::size_t>(head.number)})) return nullptr;
-      set_text(form, to, at, static_cast<std::size_t>(head.number));
+      set_text(form, to, at, static_cast<std::size_t>(head.number), end);
       return at + head.number;
     case Form::Boolean:
       if (head.token != Token::Boolean) return nullptr;
@@ -94,20 +92,19 @@ template <class Format>
   return at;
 }
 
-// Reads a value inline, without a call, if it has a common form and at least take_room bytes follow.
-constexpr std::size_t take_room = 9;
-template <class Format>
-[[gnu::always_inline]] inline const char* take(const char* at, const char* end, Form form, void* to) {
-  const auto room = static_cast<std::size_t>(end - at);
-  if (room < take_room) [[unlikely]]
+// Reads a value inline, without a call, if it has a common form. At least take_room bytes must be readable.
+template <Form form, class Format>
+[[gnu::always_inline]] inline const char* take_far_text(const char* at, const char* end, void* to) {
+  const std::size_t size = static_cast<std::uint8_t>(*at) - Format::text_byte;
+  if (size >= Format::text_heads || size >= static_cast<std::size_t>(end - at) || !is_text(at, size)) [[unlikely]]
     return take_long<Format>(at, end, form, to);
-  if (is_text_form(form)) {
-    const std::size_t size = static_cast<std::uint8_t>(*at) - Format::text_byte;
-    if (size >= Format::text_heads || size >= room || !is_text(at + 1, size)) [[unlikely]]
-      return take_long<Format>(at, end, form, to);
-    set_text(form, to, at + 1, size);
-    return at + 1 + size;
-  }
+  set_text(form, to, at + 1, size, end);
+  return at + 1 + size;
+}
+template <class Format>
+[[gnu::always_inline]] inline const char* take_far(const char* at, const char* end, Form form, void* to) {
+  if (form == Form::View) return take_far_text<Form::View, Format>(at, end, to);
+  if (form == Form::String) return take_far_text<Form::String, Format>(at, end, to);
   switch (form) {
     case Form::Other:
       return nullptr;
@@ -140,6 +137,13 @@ template <class Format>
       break;
   }
   return take_long<Format>(at, end, form, to);
+}
+// The same for any number of readable bytes.
+template <class Format>
+[[gnu::always_inline]] inline const char* take(const char* at, const char* end, Form form, void* to) {
+  if (static_cast<std::size_t>(end - at) < take_room) [[unlikely]]
+    return take_long<Format>(at, end, form, to);
+  return take_far<Format>(at, end, form, to);
 }
 
 template <class Format>
@@ -225,9 +229,9 @@ struct Access<Format>::Judge {
   }
 };
 
-// Like begin_object() and begin_array().
+// Like begin_object() and begin_array(): returns the level of the container that was entered; null when there is none.
 template <class Format>
-[[gnu::always_inline]] inline bool Access<Format>::begin(In& in, bool is_object) {
+[[gnu::always_inline]] inline auto Access<Format>::begin(In& in, bool is_object) -> Level* {
   const char* const at = in.at_;
   const std::size_t room = static_cast<std::size_t>(in.end_ - at);
   std::uint64_t count = 0;
@@ -235,13 +239,15 @@ template <class Format>
       (count = static_cast<std::uint8_t>(*at) - (is_object ? Format::map_byte : Format::array_byte)) >=
           Format::container_heads ||
       in.depth_ >= in.depth_max_ || count * (is_object ? 2 : 1) >= room) [[unlikely]] {
-    return is_object ? in.begin_object() : in.begin_array();
+    if (!(is_object ? in.begin_object() : in.begin_array())) return nullptr;
+    return &in.level_[in.depth_ - 1];
   }
   in.value_ = at;
   in.at_ = at + 1;
   in.due_ = nullptr;
-  in.level_[in.depth_++] = {count, is_object ? 1u : 0u};
-  return true;
+  Level* const level = &in.level_[in.depth_++];
+  *level = {count, is_object ? 1u : 0u};
+  return level;
 }
 
 // Whether another item follows in the container whose items have begun; false at its end, which is then passed, and
@@ -287,23 +293,66 @@ template <class Format>
   return in.failed() && !collect(in, at, depth, wrong) ? table.count + 1u : table.count;
 }
 
+// Reads the value of a member by its function, from `at` on. False when reading ends.
+template <class Format>
+[[gnu::always_inline]] inline bool Access<Format>::read_member(In& in, const ReadTable<Format>& table, const Step& step,
+                                                               void* const* fields, const char* key_at, const char* at,
+                                                               Level& level, std::uint64_t& wrong_ones,
+                                                               Violations& wrong) {
+  in.at_ = at;
+  level.place = static_cast<std::uint64_t>(key_at - in.begin_ + 1) << 1 | 1;
+  const std::size_t before = table.rules != nullptr ? wrong.size() : 0;
+  table.read[step.field](in, fields[step.field], wrong);
+  if (in.failed() && !collect(in, at, depth_of(in, level), wrong)) return false;
+  if (table.rules != nullptr && wrong.size() != before) wrong_ones |= std::uint64_t{1} << step.field;
+  return true;
+}
+
 template <class Format>
 void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* const* fields, const void* object,
                                  Violations& wrong, std::string_view tag) {
-  if (!begin(in, true)) return;
+  Level* const level = begin(in, true);
+  if (level == nullptr) return;
+  const std::uint64_t left = level->left;
+  const std::size_t violations = table.rules != nullptr ? wrong.size() : 0;
+  std::uint64_t wrong_ones = 0;
+  // Members in the order in which they are written, as long as their values are not near the end of the bytes.
+  const Step* step = table.steps;
+  const Step* const last = step + (left < table.count ? left : table.count);
+  const char* at = in.at_;
+  const char* const end = in.end_;
+  while (step != last && static_cast<std::size_t>(end - at) >= step->reach && is_key(at, *step)) {
+    const char* const value = at + step->size;
+    at = take_far<Format>(value, end, step->form, fields[step->field]);
+    if (at == nullptr) {
+      if (!read_member(in, table, *step, fields, value - step->size, value, *level, wrong_ones, wrong)) return;
+      at = in.at_;
+    }
+    ++step;
+  }
+  in.at_ = at;
+  const auto passed = static_cast<std::size_t>(step - table.steps);
+  if (passed != left || left != table.count || table.rules != nullptr) {
+    return read_rest(in, table, fields, object, wrong, tag, {passed, violations, wrong_ones});
+  }
+  --in.depth_;
+  in.due_ = nullptr;
+}
+
+// Reads the members that follow, in any order, reports those that are missing, and calls the rules.
+template <class Format>
+void Access<Format>::read_rest(In& in, const ReadTable<Format>& table, void* const* fields, const void* object,
+                               Violations& wrong, std::string_view tag, Progress progress) {
   const int depth = in.depth_;
   Level& level = in.level_[depth - 1];
-  std::uint64_t left = level.left;
-  const bool has_rules = table.rules != nullptr;
-  const std::size_t violations = has_rules ? wrong.size() : 0;
+  const Step* expected = table.steps + progress.passed;
   std::uint64_t seen = 0;
-  std::uint64_t wrong_ones = 0;
+  for (const Step* step = table.steps; step != expected; ++step) seen |= std::uint64_t{1} << step->field;
   bool is_tagged = false;
-  const Step* expected = table.steps;
   const char* at = in.at_;
   const char* const end = in.end_;
   // When the count is not known, it begins so high that only a break ends the loop.
-  for (; left != 0; --left) {
+  for (std::uint64_t left = level.left - progress.passed; left != 0; --left) {
     const char* const key_at = at;
     const auto room = static_cast<std::size_t>(end - at);
     std::size_t i = expected->field;
@@ -318,6 +367,7 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
       if (i > table.count) break;
       expected = table.steps + table.places[i] + 1;
     }
+    const Step& step = expected[-1];
     const std::uint64_t bit = std::uint64_t{1} << i;
     if ((seen & bit) != 0) [[unlikely]] {
       level.place = static_cast<std::uint64_t>(key_at - in.begin_ + 1) << 1 | 1;
@@ -326,16 +376,11 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
       break;
     }
     seen |= bit;
-    if (const char* const behind = take<Format>(at, end, table.forms[i], fields[i])) [[likely]] {
+    if (const char* const behind = take<Format>(at, end, step.form, fields[i])) [[likely]] {
       at = behind;
       continue;
     }
-    in.at_ = at;
-    level.place = static_cast<std::uint64_t>(key_at - in.begin_ + 1) << 1 | 1;
-    const std::size_t before = has_rules ? wrong.size() : 0;
-    table.read[i](in, fields[i], wrong);
-    if (in.failed() && !collect(in, at, depth, wrong)) return;
-    if (has_rules && wrong.size() != before) wrong_ones |= bit;
+    if (!read_member(in, table, step, fields, key_at, at, level, progress.wrong, wrong)) return;
     at = in.at_;
   }
   if (in.failed()) return;
@@ -345,21 +390,21 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
   for (std::uint64_t missing = table.required & ~seen; missing != 0 && !in.failed(); missing &= missing - 1) {
     add_violation(in, table.names[std::countr_zero(missing)], "is required", wrong, {}, "required");
   }
-  if (!has_rules || in.failed()) return;
+  if (table.rules == nullptr || in.failed()) return;
   Judge judge{in, wrong};
-  Check check(fields, {table.names, table.count}, seen & ~wrong_ones, wrong.size() == violations, Judge::tell, &judge);
+  Check check(fields, {table.names, table.count}, seen & ~progress.wrong, wrong.size() == progress.violations,
+              Judge::tell, &judge);
   judge.check = &check;
   table.rules(object, check);
 }
 
 template <class Format>
 void Access<Format>::read_list(In& in, const ListTable<Format>& table, void* list, Violations& wrong) {
-  if (!begin(in, false)) return;
-  const int depth = in.depth_;
-  Level& level = in.level_[depth - 1];
-  std::uint64_t left = level.left;
+  Level* const level = begin(in, false);
+  if (level == nullptr) return;
+  std::uint64_t left = level->left;
   while (is_next(in, left)) {
-    level.place += 2;
+    level->place += 2;
     void* const element = table.add(list);
     const char* const at = in.at_;
     if (const char* const behind = take<Format>(at, in.end_, table.form, element)) {
@@ -367,7 +412,7 @@ void Access<Format>::read_list(In& in, const ListTable<Format>& table, void* lis
       continue;
     }
     table.read(in, element, wrong);
-    if (in.failed() && !collect(in, at, depth, wrong)) return;
+    if (in.failed() && !collect(in, at, depth_of(in, *level), wrong)) return;
   }
   if (in.failed()) return;
   --in.depth_;
@@ -376,34 +421,40 @@ void Access<Format>::read_list(In& in, const ListTable<Format>& table, void* lis
 
 template <class Format>
 void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* first, Violations& wrong) {
-  if (!begin(in, false)) return;
-  const int depth = in.depth_;
-  Level& level = in.level_[depth - 1];
-  std::uint64_t left = level.left;
+  Level* const level = begin(in, false);
+  if (level == nullptr) return;
+  std::uint64_t left = level->left;
   std::size_t count = 0;
   auto* element = static_cast<std::byte*>(first);
   const Form form = table.form;
-  // Reads common values without the Reader.
-  for (const char* at = in.at_; left != In::unknown && left != 0 && count < table.count;) {
-    const char* const behind = take<Format>(at, in.end_, form, element);
-    if (behind == nullptr) break;
-    in.at_ = at = behind;
-    --left;
-    ++count;
+  // Reads common values without the Reader. A break is none of them.
+  const char* at = in.at_;
+  const char* const end = in.end_;
+  const std::size_t most = left < table.count ? left : table.count;
+  const char* behind = nullptr;
+  for (; count != most && (behind = take<Format>(at, end, form, element)) != nullptr; ++count) {
+    at = behind;
     element += table.stride;
   }
+  in.at_ = at;
+  if (count == left && count == table.count) [[likely]] {
+    --in.depth_;
+    in.due_ = nullptr;
+    return;
+  }
+  if (left != In::unknown) left -= count;
   for (; is_next(in, left); ++count, element += table.stride) {
-    level.place = 2 * (std::uint64_t{count} + 1);
-    const char* const at = in.at_;
+    level->place = 2 * (std::uint64_t{count} + 1);
+    at = in.at_;
     if (count >= table.count) {
       in.skip();
-    } else if (const char* const behind = take<Format>(at, in.end_, form, element)) {
+    } else if ((behind = take<Format>(at, end, form, element)) != nullptr) {
       in.at_ = behind;
       continue;
     } else {
       table.read(in, element, wrong);
     }
-    if (in.failed() && !collect(in, at, depth, wrong)) return;
+    if (in.failed() && !collect(in, at, depth_of(in, *level), wrong)) return;
   }
   if (in.failed()) return;
   --in.depth_;
@@ -415,9 +466,10 @@ void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* f
 
 template <class Format>
 void Access<Format>::read_map(In& in, const MapTable<Format>& table, void* map, Violations& wrong) {
-  if (!begin(in, true)) return;
+  const Level* const level = begin(in, true);
+  if (level == nullptr) return;
   const int depth = in.depth_;
-  std::uint64_t left = in.level_[depth - 1].left;
+  std::uint64_t left = level->left;
   while (is_next(in, left)) {
     std::string_view key;
     if (!in.take_key(key)) return;
@@ -511,7 +563,7 @@ void Access<Format>::wrong_enum_name(In& in, const keel::internal::EnumNames& na
 template <class Format>
 bool Access<Format>::read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
                                 void* value, Violations& wrong) {
-  wrong.clear();
+  if (!wrong.empty()) wrong.clear();
   In in(bytes, arena, options);
   if (!in.failed()) read(in, value, wrong);
   if (in.failed()) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -53,6 +54,12 @@ consteval Form form_of() {
   return json::internal::form_of<T>();
 }
 
+// The last is of no field.
+template <class Format, class... Field>
+consteval auto forms_of(keel::internal::TypeList<Field...>) {
+  return std::array<Form, sizeof...(Field) + 1>{form_of<std::remove_const_t<Field>, Format>()..., Form::Other};
+}
+
 consteval bool are_names_short(const std::string_view* names, std::size_t count, std::size_t bytes_max) {
   for (std::size_t i = 0; i < count; ++i) {
     if (names[i].size() > bytes_max) return false;
@@ -68,20 +75,34 @@ consteval std::size_t key_bytes(const std::string_view* names, std::size_t count
   return bytes;
 }
 
+// The word that word_at() would read there, with 0 for each byte after `size`.
+constexpr std::uint64_t first_of(const char* at, std::size_t size) {
+  std::uint64_t word = 0;
+  for (std::size_t i = 0; i < size; ++i) {
+    const std::size_t place = std::endian::native == std::endian::little ? i : 7 - i;
+    word |= static_cast<std::uint64_t>(static_cast<std::uint8_t>(at[i])) << (8 * place);
+  }
+  return word;
+}
+
 template <class Format>
 constexpr std::size_t key_size(std::string_view name) {
   char head[2] = {};
   return Format::put_name(name.size(), head) + name.size();
 }
 
-// A key with its head, after which key_slack more bytes can be read.
+// How many bytes a value that is read without a call may look at.
+inline constexpr std::size_t take_room = 9;
+// A key with its head, after which key_slack more bytes can be read, and the field that it names.
 struct Step {
   const char* key = nullptr;
+  std::uint64_t first = 0;  // The first eight bytes of the key, and which bits of them belong to it.
+  std::uint64_t mask = 0;
   std::uint16_t size = 0;
-  std::uint8_t shift = 0;  // How many bits the first eight bytes extend beyond the key.
+  std::uint16_t reach = 0;  // The size, and take_room for the value.
   std::uint8_t field = 0;
+  Form form = Form::Other;
 };
-inline constexpr char no_key[key_slack + 1] = {'\xC1'};  // A byte with which no text begins in either format.
 
 // The keys of a struct with their heads, and the order in which they are written: shorter ones first, keys of the same
 // length by their bytes (RFC 8949 §4.2.1).
@@ -101,14 +122,20 @@ struct Keys {
     }
     return made;
   }();
-  // In the order of writing, followed by an entry that no bytes begin with.
+  // In the order of writing, followed by an entry without a key.
   static constexpr std::array<Step, count + 1> steps = [] {
     std::array<Step, count + 1> made{};
+    const auto forms = forms_of<Format>(keel::internal::FieldTypes<T>());
     const char* key = text.data();
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t size = key_size<Format>(Names::names[i]);
-      made[i] = {key, static_cast<std::uint16_t>(size), static_cast<std::uint8_t>(size < 8 ? 64 - 8 * size : 0),
-                 static_cast<std::uint8_t>(i)};
+      made[i] = {key,
+                 first_of(key, 8),
+                 size < 8 ? first_of("\xFF\xFF\xFF\xFF\xFF\xFF\xFF", size) : ~std::uint64_t{0},
+                 static_cast<std::uint16_t>(size),
+                 static_cast<std::uint16_t>(size + take_room),
+                 static_cast<std::uint8_t>(i),
+                 forms[i]};
       key += size;
     }
     std::sort(made.begin(), made.end() - 1, [](const Step& a, const Step& b) {
@@ -116,7 +143,7 @@ struct Keys {
       const std::string_view other = Names::names[b.field];
       return one.size() != other.size() ? one.size() < other.size() : one < other;
     });
-    made[count] = {no_key, 1, 56, static_cast<std::uint8_t>(count)};
+    made[count].field = static_cast<std::uint8_t>(count);
     return made;
   }();
   // The position of each field's step.
@@ -140,9 +167,9 @@ struct ReadTable {
   const std::uint8_t* places;
   const std::uint8_t* slots;
   const ReadField<Format>* read;
-  const Form* forms;
   void (*rules)(const void* object, Check& check);  // Or null.
-  std::uint64_t required;                           // A bit for each field.
+  std::uint64_t all;                                // A bit for each field, as in `required`.
+  std::uint64_t required;
   std::uint8_t count;
   std::uint8_t slot_bits;
   bool is_strict;
@@ -177,7 +204,6 @@ struct WriteTable {
   const Step* steps;
   const std::string_view* names;
   const WriteField<Format>* write;
-  const Form* forms;
   // Null where no field can be absent; else null or a function for each field.
   bool (*const* is_absent)(const void* field);
   std::size_t count;
@@ -238,11 +264,24 @@ class Access {
                             const Check::Element& element = {}, std::string_view keyword = {});
   static Violation violation_of(const In& in, std::string_view words);
   static std::string path_of(const In& in);
-  static bool begin(In& in, bool is_object);
+  static Level* begin(In& in, bool is_object);
+  static int depth_of(const In& in, const Level& level) noexcept { return static_cast<int>(&level - in.level_) + 1; }
   static bool is_next(In& in, std::uint64_t& left);
   static std::size_t take_other_key(In& in, const ReadTable<Format>& table, std::string_view tag, bool& is_tagged,
                                     Violations& wrong);
   static bool find_place(In& in, const char* where);
+  // What is known of an object while it is read; its members, as a bit for each field.
+  struct Progress {
+    std::size_t passed;      // How many members came in the order of the table's steps, from the first on.
+    std::size_t violations;  // How many there were before it.
+    std::uint64_t wrong;     // Members with a violation.
+  };
+  static bool read_member(In& in, const ReadTable<Format>& table, const Step& step, void* const* fields,
+                          const char* key_at, const char* at, Level& level, std::uint64_t& wrong_ones,
+                          Violations& wrong);
+  static void read_rest(In& in, const ReadTable<Format>& table, void* const* fields, const void* object,
+                        Violations& wrong, std::string_view tag, Progress progress);
+  static void write_some(Out& out, const WriteTable<Format>& table, void* const* fields, Tag tag);
   struct Judge;
 };
 extern template class Access<Cbor>;
@@ -272,7 +311,6 @@ struct Readers<Format, T, keel::internal::TypeList<Field...>> {
   }();
   static constexpr std::uint64_t all = sizeof...(Field) == 64 ? ~0ull : (1ull << sizeof...(Field) % 64) - 1;
   static constexpr ReadField<Format> read[] = {&read_field<Format, Field>..., nullptr};
-  static constexpr Form forms[] = {form_of<Field, Format>()..., Form::Other};
   static constexpr auto rules = [] {
     void (*function)(const void*, Check&) = nullptr;
     if constexpr (requires(const T& object, Check& check) { object.rules(check); }) {
@@ -286,8 +324,8 @@ struct Readers<Format, T, keel::internal::TypeList<Field...>> {
                                               Keys<T, Format>::places.data(),
                                               Names::slots.data(),
                                               read,
-                                              forms,
                                               rules,
+                                              all,
                                               all & ~may_be_absent,
                                               static_cast<std::uint8_t>(sizeof...(Field)),
                                               static_cast<std::uint8_t>(Names::slot_bits),
@@ -426,14 +464,9 @@ struct Writers<Format, T, keel::internal::TypeList<Field...>> {
   static constexpr WriteField<Format> write[] = {&write_field<Format, std::remove_const_t<Field>>..., nullptr};
   static constexpr bool (*is_absent[])(const void*) = {json::internal::absence<std::remove_const_t<Field>>()...,
                                                        nullptr};
-  static constexpr Form forms[] = {form_of<std::remove_const_t<Field>, Format>()..., Form::Other};
   static constexpr WriteTable<Format> table = {
-      Keys<T, Format>::steps.data(),
-      json::internal::Names<T>::names.data(),
-      write,
-      forms,
-      (json::internal::is_patch<std::remove_const_t<Field>> || ...) ? is_absent : nullptr,
-      sizeof...(Field)};
+      Keys<T, Format>::steps.data(), json::internal::Names<T>::names.data(), write,
+      (json::internal::is_patch<std::remove_const_t<Field>> || ...) ? is_absent : nullptr, sizeof...(Field)};
 };
 
 template <class Format, class T>

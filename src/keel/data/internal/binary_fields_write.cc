@@ -64,84 +64,106 @@ template <class Format>
 }
 [[gnu::always_inline]] inline bool has_text(Form form) noexcept { return form == Form::View || form == Form::String; }
 [[gnu::always_inline]] inline std::string_view text_of(Form form, const void* field) noexcept {
-  return form == Form::View ? *static_cast<const std::string_view*>(field)
-                            : std::string_view(*static_cast<const std::string*>(field));
+  if (form == Form::View) return *static_cast<const std::string_view*>(field);
+  return *static_cast<const std::string*>(field);
+}
+
+// Writes a text, for whose head and bytes there is space. False when it is too long for that.
+template <class Format>
+[[gnu::always_inline]] inline bool put_any_text(char*& at, std::string_view text) noexcept {
+  if (text.size() < Format::text_heads) [[likely]] {
+    *at = static_cast<char>(Format::text_byte + text.size());
+    put_text(at + 1, text.data(), text.size());
+    at += 1 + text.size();
+    return true;
+  }
+  if (text.size() > std::numeric_limits<std::uint32_t>::max()) return false;
+  at = Format::put(at, Token::Text, text.size());
+  std::memcpy(at, text.data(), text.size());
+  at += text.size();
+  return true;
+}
+
+template <class Format>
+[[gnu::always_inline]] inline void write_member(Writer<Format>& out, Run& run, const Step& step,
+                                                const WriteField<Format>* write, void* const* fields) {
+  const void* const field = fields[step.field];
+  const Form form = step.form;
+  if (has_text(form)) {
+    const std::string_view text = text_of(form, field);
+    run.reserve(step.size + key_slack + value_room + text.size());
+    run.at() = put_key(run.at(), step);
+    if (put_any_text<Format>(run.at(), text)) [[likely]]
+      return;
+  } else {
+    run.reserve(step.size + key_slack + value_room);
+    run.at() = put_key(run.at(), step);
+    if (put<Format>(run.at(), form, field)) return;
+  }
+  run.finish();
+  write[step.field](out, field);
+  run.go_on(0);
+}
+
+bool is_absent(bool (*const* absent)(const void* field), std::size_t i, void* const* fields) {
+  return absent != nullptr && absent[i] != nullptr && absent[i](fields[i]);
 }
 
 }  // namespace
 
 template <class Format>
 void Access<Format>::write_object(Out& out, const WriteTable<Format>& table, void* const* fields, Tag tag) {
+  if (!tag.name.empty() || table.is_absent != nullptr) [[unlikely]] {
+    return write_some(out, table, fields, tag);
+  }
+  Run run(out.out_, value_room);
+  run.at() = Format::put(run.at(), Token::Map, table.count);
+  const Step* const last = table.steps + table.count;
+  for (const Step* step = table.steps; step != last; ++step) {
+    write_member(out, run, *step, table.write, fields);
+  }
+  run.finish();
+}
+
+// Writes the members that are not absent, and the tag.
+template <class Format>
+void Access<Format>::write_some(Out& out, const WriteTable<Format>& table, void* const* fields, Tag tag) {
   std::size_t count = table.count + (tag.name.empty() ? 0 : 1);
-  if (table.is_absent != nullptr) [[unlikely]] {
-    for (std::size_t i = 0; i < table.count; ++i) {
-      if (table.is_absent[i] != nullptr && table.is_absent[i](fields[i])) --count;
-    }
+  for (std::size_t i = 0; i < table.count; ++i) {
+    if (is_absent(table.is_absent, i, fields)) --count;
   }
   Run run(out.out_, value_room);
   run.at() = Format::put(run.at(), Token::Map, count);
+  const auto write_tag = [&] {
+    run.finish();
+    out.key(tag.name).string(tag.value);
+    run.go_on(0);
+    tag = {};
+  };
   for (std::size_t place = 0; place < table.count; ++place) {
     const Step& step = table.steps[place];
-    const std::size_t i = step.field;
-    if (!tag.name.empty()) [[unlikely]] {
-      const std::string_view name = table.names[i];
-      if (tag.name.size() != name.size() ? tag.name.size() < name.size() : tag.name < name) {
-        run.finish();
-        out.key(tag.name).string(tag.value);
-        run.go_on(0);
-        tag = {};
-      }
-    }
-    if (table.is_absent != nullptr && table.is_absent[i] != nullptr && table.is_absent[i](fields[i])) continue;
-    const Form form = table.forms[i];
-    if (has_text(form)) {
-      const std::string_view text = text_of(form, fields[i]);
-      run.reserve(step.size + key_slack + value_room + text.size());
-      char* const behind = put_key(run.at(), step);
-      if (text.size() < Format::text_heads) [[likely]] {
-        *behind = static_cast<char>(Format::text_byte + text.size());
-        put_text(behind + 1, text.data(), text.size());
-        run.at() = behind + 1 + text.size();
-        continue;
-      }
-      run.at() = behind;
-      if (text.size() > std::numeric_limits<std::uint32_t>::max()) [[unlikely]] {
-        run.finish();
-        out.string(text);
-        run.go_on(0);
-        continue;
-      }
-      run.at() = Format::put(behind, Token::Text, text.size());
-      std::memcpy(run.at(), text.data(), text.size());
-      run.at() += text.size();
-      continue;
-    }
-    run.reserve(step.size + key_slack + value_room);
-    run.at() = put_key(run.at(), step);
-    if (put<Format>(run.at(), form, fields[i])) continue;
-    run.finish();
-    table.write[i](out, fields[i]);
-    run.go_on(0);
+    const std::string_view name = table.names[step.field];
+    const std::string_view other = tag.name;
+    if (!other.empty() && (other.size() != name.size() ? other.size() < name.size() : other < name)) write_tag();
+    if (is_absent(table.is_absent, step.field, fields)) continue;
+    write_member(out, run, step, table.write, fields);
   }
+  if (!tag.name.empty()) write_tag();
   run.finish();
-  if (!tag.name.empty()) [[unlikely]]
-    out.key(tag.name).string(tag.value);
 }
 
 template <class Format>
 void Access<Format>::write_elements(Out& out, const ElementTable<Format>& table, const void* first, std::size_t count) {
-  out.begin_array(count);
-  Run run(out.out_, 0);
+  const bool is_short = count < Format::container_heads;
+  if (!is_short) out.begin_array(count);
+  Run run(out.out_, 1);
+  if (is_short) *run.at()++ = static_cast<char>(Format::array_byte + count);
   for (const auto* at = static_cast<const std::byte*>(first); count > 0; --count, at += table.stride) {
     if (has_text(table.form)) {
       const std::string_view text = text_of(table.form, at);
-      if (text.size() < Format::text_heads) [[likely]] {
-        run.reserve(text.size() + 1);
-        *run.at() = static_cast<char>(Format::text_byte + text.size());
-        put_text(run.at() + 1, text.data(), text.size());
-        run.at() += text.size() + 1;
+      run.reserve(value_room + text.size());
+      if (put_any_text<Format>(run.at(), text)) [[likely]]
         continue;
-      }
     } else {
       run.reserve(value_room);
       if (put<Format>(run.at(), table.form, at)) continue;
@@ -155,6 +177,8 @@ void Access<Format>::write_elements(Out& out, const ElementTable<Format>& table,
 
 template void Access<Cbor>::write_object(Out&, const WriteTable<Cbor>&, void* const*, Tag);
 template void Access<MessagePack>::write_object(Out&, const WriteTable<MessagePack>&, void* const*, Tag);
+template void Access<Cbor>::write_some(Out&, const WriteTable<Cbor>&, void* const*, Tag);
+template void Access<MessagePack>::write_some(Out&, const WriteTable<MessagePack>&, void* const*, Tag);
 template void Access<Cbor>::write_elements(Out&, const ElementTable<Cbor>&, const void*, std::size_t);
 template void Access<MessagePack>::write_elements(Out&, const ElementTable<MessagePack>&, const void*, std::size_t);
 

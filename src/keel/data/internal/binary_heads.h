@@ -110,8 +110,9 @@ struct Cbor {
       return at + 1;
     }
     if (low > 26) return nullptr;
-    number = internal::big_endian<std::uint64_t>(at + 1) >> (64 - (8u << (low - 24))) ^ sign;
-    return at + 1 + (1u << (low - 24));
+    const std::size_t size = std::size_t{1} << (low - 24);
+    number = internal::big_endian<std::uint64_t>(at + 1) >> (64 - 8 * size) ^ sign;
+    return at + 1 + size;
   }
 
   static char* put(char* at, internal::Token token, std::uint64_t number) noexcept {

@@ -12,17 +12,19 @@
 
 namespace keel::binary::internal {
 
-// Whether a text is UTF-8; at least eight bytes must be readable from its start. Fast for short ASCII texts, which are
-// the usual ones.
-[[gnu::always_inline]] inline bool is_text(const char* at, std::size_t size) noexcept {
+// Whether the text of `size` bytes behind the byte at `head` is UTF-8; nine bytes must be readable from `head` on. Fast
+// for short ASCII texts, which are the usual ones.
+[[gnu::always_inline]] inline bool is_text(const char* head, std::size_t size) noexcept {
   constexpr std::uint64_t high_bits = 0x8080808080808080;
+  const char* const at = head + 1;
   std::uint64_t bits = 0;
-  if (size > 8) {
+  if (size >= 8) {
     bits = json::internal::word_at<std::uint64_t>(at) | json::internal::word_at<std::uint64_t>(at + size - 8);
     if (size > 16)
       bits |= json::internal::word_at<std::uint64_t>(at + 8) | json::internal::word_at<std::uint64_t>(at + size - 16);
   } else if constexpr (std::endian::native == std::endian::little) {
-    bits = size == 0 ? 0 : json::internal::word_at<std::uint64_t>(at) << (64 - 8 * size);
+    // The word before the end of the text, without the byte of the head.
+    bits = (json::internal::word_at<std::uint64_t>(head) & ~std::uint64_t{0xFF}) << (56 - 8 * size);
   } else {
     bits = high_bits;
   }
@@ -37,7 +39,7 @@ template <class Format>
   if (room < 9) return nullptr;
   const auto first = static_cast<std::uint8_t>(*at);
   const std::size_t size = first - Format::text_byte;
-  if (size < Format::text_heads) return size < room && is_text(at + 1, size) ? at + 1 + size : nullptr;
+  if (size < Format::text_heads) return size < room && is_text(at, size) ? at + 1 + size : nullptr;
   return Format::pass_number(at, first);
 }
 

@@ -114,7 +114,7 @@ class Cursor {
       case Form::String: {
         std::string_view text;
         if (!take_string(at, end_, text)) return false;
-        put_string(text, *static_cast<std::string*>(to));
+        put_string(text, end_, *static_cast<std::string*>(to));
         break;
       }
       case Form::Boolean:
@@ -145,19 +145,6 @@ class Cursor {
     }
     at_ = at;
     return true;
-  }
-  // Copies short texts without a call.
-  [[gnu::always_inline]] void put_string(std::string_view text, std::string& to) const {
-    constexpr std::size_t room = 15;  // Fits any std::string without the heap.
-    if (text.size() > room || end_ - text.data() < static_cast<std::ptrdiff_t>(room)) {
-      to = text;
-    } else {
-      to.resize_and_overwrite(room, [text](char* at, std::size_t) {
-        std::memcpy(at, text.data(), 8);
-        std::memcpy(at + room - 8, text.data() + room - 8, 8);
-        return text.size();
-      });
-    }
   }
   // Works on a copy of the cursor, so that the original stays in registers; null: only the Reader can read this value.
   [[gnu::noinline]] static const char* take_apart(Cursor at, Form form, void* to) {

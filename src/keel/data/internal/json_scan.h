@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -84,6 +85,20 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   value = {first, quote};
   at = quote + 1;
   return true;
+}
+
+// Copies a short text without a call; the bytes up to `end` are readable.
+[[gnu::always_inline]] inline void put_string(std::string_view text, const char* end, std::string& to) {
+  constexpr std::size_t room = 15;  // Fits any std::string without the heap.
+  if (text.size() > room || end - text.data() < static_cast<std::ptrdiff_t>(room)) {
+    to = text;
+  } else {
+    to.resize_and_overwrite(room, [text](char* at, std::size_t) {
+      std::memcpy(at, text.data(), 8);
+      std::memcpy(at + room - 8, text.data() + room - 8, 8);
+      return text.size();
+    });
+  }
 }
 
 // Copies the text before the next backslash, and returns the position of that backslash, or `end`. `to` must have room

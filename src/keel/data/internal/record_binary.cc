@@ -366,7 +366,7 @@ struct Record::Forms::BinaryBuilder {
   const char* take_name(const char* at, Value& to) {
     if (end - at >= short_room) [[likely]] {
       const std::size_t size = static_cast<std::uint8_t>(*at) - Format::text_byte;
-      if (size <= Value::short_max && binary::internal::is_text(at + 1, size)) [[likely]] {
+      if (size <= Value::short_max && binary::internal::is_text(at, size)) [[likely]] {
         set_short(to, Kind::String, at + 1, size);
         return at + 1 + size;
       }
@@ -386,7 +386,7 @@ struct Record::Forms::BinaryBuilder {
     const auto first = static_cast<std::uint8_t>(*at);
     const std::size_t size = first - Format::text_byte;
     if (size <= Value::short_max) {
-      if (!binary::internal::is_text(at + 1, size)) return nullptr;
+      if (!binary::internal::is_text(at, size)) return nullptr;
       set_short(to, Kind::String, at + 1, size);
       return at + 1 + size;
     }
