@@ -155,6 +155,11 @@ class Record {
   struct Block;
   struct Storage;
   struct Forms;
+  struct Widths;
+  template <class T>
+  friend Record to_record(const T& value, Arena& arena);
+  template <class T>
+  friend Record to_record(const T& value);
 
   void release() noexcept;
   void read(json::Reader& in);
@@ -190,6 +195,7 @@ class Record::Value {
   friend class Record;
   friend class Input;
   friend class Iterator;
+  friend struct Widths;
 
   Value() noexcept { std::memset(bytes_, 0, sizeof bytes_); }
   template <class T>

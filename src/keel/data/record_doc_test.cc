@@ -59,6 +59,7 @@ Result<> ask(double& sample) {
   KEEL_TRY(const Reading checked, from_record<Reading>(reading));
   const Record back = to_record(checked);
   EXPECT_EQ(back, reading);
+  EXPECT_EQ(back.at("device.port")->kind(), Record::Kind::Uint16);
   static_cast<void>(reading.set("samples[1]", 61));
   EXPECT_EQ(from_record<Reading>(reading).error().message(), "/samples/1 must be from -90 to 60");
 

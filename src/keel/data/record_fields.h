@@ -13,7 +13,8 @@
 // Errors:   as cbor::read and cbor::parse.
 // Lifetime: a struct with a std::string_view needs an arena that lives as long as the struct.
 // Threads:  functions.
-// Cost:     one pass of CBOR for each direction (cbor.h), in memory of the thread's pool.
+// Cost:     one pass of CBOR for each direction (cbor.h), in memory of the thread's pool, and one search for each field
+//           of a Record that is made.
 
 #pragma once
 
@@ -24,6 +25,7 @@
 #include "keel/base/bug.h"
 #include "keel/base/result.h"
 #include "keel/data/cbor.h"
+#include "keel/data/internal/record_widths.h"
 #include "keel/data/record.h"
 
 namespace keel {
@@ -39,13 +41,15 @@ inline void read_own_cbor(Record& record, std::string_view bytes) {
 
 }  // namespace internal
 
-// The Record is on the arena, or on the heap. Integers become Int64 or Uint64, floating-point numbers Double.
+// The Record is on the arena, or on the heap. Numbers keep their types: a std::uint8_t is a Uint8, a float is a Float.
+// An integer that a type of yours writes (write_binary) is an Int64 or a Uint64.
 template <class T>
 Record to_record(const T& value, Arena& arena) {
   Buffer bytes;
   cbor::write(bytes, value);
   Record record(arena);
   internal::read_own_cbor(record, bytes.view());
+  Record::Widths::keep_fields(value, record);
   return record;
 }
 template <class T>
@@ -54,6 +58,7 @@ Record to_record(const T& value) {
   cbor::write(bytes, value);
   Record record;
   internal::read_own_cbor(record, bytes.view());
+  Record::Widths::keep_fields(value, record);
   return record;
 }
 

@@ -7,7 +7,10 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "keel/base/testing/allocation_count.h"
@@ -362,6 +365,100 @@ TEST(Record, becomes_a_struct_and_back) {
   std::string all;
   for (const Violation& one : wrong) all += one.pointer + " " + one.message + "; ";
   EXPECT_EQ(all, "/tags/0 expected a string; /device is required; /celsius must be from -90 to 60; ");
+}
+
+struct Wheel {
+  std::uint8_t spokes = 0;
+  float radius = 0;
+  static constexpr Tag tag = {"kind", "wheel"};
+};
+struct Frame {
+  std::int16_t size = 0;
+  static constexpr Tag tag = {"kind", "frame"};
+};
+struct Widths {
+  std::int8_t i8 = -8;
+  std::int16_t i16 = 16;
+  std::int32_t i32 = -32;
+  std::int64_t i64 = 64;
+  std::uint8_t u8 = 8;
+  std::uint16_t u16 = 16;
+  std::uint32_t u32 = 32;
+  std::uint64_t u64 = 64;
+  float single = 0.1F;
+  double real = 0.1;
+  bool flag = true;
+  std::string text = "7";
+  std::vector<std::uint8_t> list = {1, 2};
+  std::array<float, 2> pair = {1, 0.5F};
+  std::vector<std::byte> bytes = {std::byte{7}};
+  std::map<std::string, std::uint16_t> map = {{"long", 1}, {"b", 2}};
+  std::map<std::string, std::vector<Wheel>> wheels = {{"w", {{32, 0.25F}}}};
+  std::optional<std::uint8_t> some = 3;
+  std::optional<std::uint8_t> none;
+  std::variant<Wheel, Frame> part = Frame{52};
+  std::uint16_t two_words = 2;
+  Record inner;
+  static constexpr auto name_case = Case::Camel;
+};
+
+TEST(Record, keeps_the_widths_of_the_numbers_of_a_struct) {
+  Widths widths;
+  ASSERT_TRUE(widths.inner.set("list", {std::uint8_t{1}, -1, 0.5F}).is_ok());
+  ASSERT_TRUE(widths.inner.set("in.u32", std::uint32_t{5}).is_ok());
+  Arena arena;
+  for (const Record& record : {to_record(widths), to_record(widths, arena)}) {
+    const std::pair<const char*, std::string_view> kinds[] = {{"i8", "int8"},
+                                                              {"i16", "int16"},
+                                                              {"i32", "int32"},
+                                                              {"i64", "int64"},
+                                                              {"u8", "uint8"},
+                                                              {"u16", "uint16"},
+                                                              {"u32", "uint32"},
+                                                              {"u64", "uint64"},
+                                                              {"single", "float"},
+                                                              {"real", "double"},
+                                                              {"flag", "bool"},
+                                                              {"text", "string"},
+                                                              {"list[1]", "uint8"},
+                                                              {"pair[0]", "float"},
+                                                              {"bytes", "bytes"},
+                                                              {"map.b", "uint16"},
+                                                              {"map.long", "uint16"},
+                                                              {"wheels.w[0].spokes", "uint8"},
+                                                              {"wheels.w[0].radius", "float"},
+                                                              {"some", "uint8"},
+                                                              {"none", "null"},
+                                                              {"part.kind", "string"},
+                                                              {"part.size", "int16"},
+                                                              {"twoWords", "uint16"},
+                                                              {"inner.list[0]", "uint8"},
+                                                              {"inner.list[1]", "int32"},
+                                                              {"inner.list[2]", "float"},
+                                                              {"inner.in.u32", "uint32"}};
+    for (const auto& [path, kind] : kinds) {
+      ASSERT_NE(record.at(path), nullptr) << path;
+      EXPECT_EQ(Record::name_of(record.at(path)->kind()), kind) << path;
+    }
+    EXPECT_EQ(*record.get<int>("i8"), -8);
+    EXPECT_EQ(*record.get<float>("single"), 0.1F);
+    // The formats have no widths, and the values are equal.
+    EXPECT_EQ(*cbor::parse<Record>(cbor::write(record)), record);
+    EXPECT_EQ(cbor::write(record), cbor::write(widths));
+    EXPECT_EQ(message_pack::write(record), message_pack::write(widths));
+    EXPECT_EQ(json::parse<Record>(json::write(record))->get<int>("list[1]").value(), 2);
+    EXPECT_NE(record.text().find("single: 0.1,"), std::string::npos) << record.text();
+    const Result<Widths> again = from_record<Widths>(record);
+    ASSERT_TRUE(again.is_ok()) << again.error().message();
+    EXPECT_EQ(cbor::write(*again), cbor::write(widths));
+  }
+}
+
+TEST(Record, is_checked_for_the_widths_of_a_struct) {
+  Record record = to_record(Wheel{32, 0.5F});
+  EXPECT_EQ(from_record<Wheel>(record)->spokes, 32);
+  ASSERT_TRUE(record.set("spokes", 300).is_ok());
+  EXPECT_EQ(from_record<Wheel>(record).error().message(), "/spokes: expected an integer from 0 to 255");
 }
 
 TEST(Record, is_nested_64_deep_and_no_more) {
