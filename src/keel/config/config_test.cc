@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "keel/data/date.h"
+#include "keel/data/decimal.h"
 #include "keel/data/timestamp.h"
 
 namespace keel::config::config_test {
@@ -295,6 +296,7 @@ struct Season {
   Date opens = Date::make(2026, 4, 1).value();
   Timestamp since;
   std::vector<Date> holidays;
+  Decimal fee = 2.50_dec;
 };
 
 TEST_F(Config, has_dates_times_and_other_types_that_are_written_as_text) {
@@ -305,10 +307,14 @@ TEST_F(Config, has_dates_times_and_other_types_that_are_written_as_text) {
   EXPECT_EQ(season->since.text(), "2026-01-01T00:00:00Z");
   ASSERT_EQ(season->holidays.size(), 2u);
   EXPECT_EQ(season->holidays[1].text(), "2026-12-26");
+  EXPECT_EQ(season->fee.text(), "2.50");
+  EXPECT_EQ(load<Season>("fee: 12345678901234567890.10\n")->fee.text(), "12345678901234567890.10");
   const std::string text = describe(*season, origins_);
   EXPECT_NE(text.find("opens: 2026-05-01 "), std::string::npos) << text;
   EXPECT_EQ(load<Season>("")->opens.text(), "2026-04-01");
 
+  EXPECT_EQ(error<Season>("fee: 2,50\n"),
+            "service.yaml:1: fee: \"2,50\" is not valid: expected a decimal number such as 19.90, of at most 36 digits");
   EXPECT_EQ(error<Season>("opens: 2026-02-30\n"),
             "service.yaml:1: opens: \"2026-02-30\" is not valid: expected a date such as 2026-11-24 (RFC 3339)");
   EXPECT_EQ(error<Season>("opens: {a: 1}\n"),

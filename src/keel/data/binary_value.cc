@@ -7,6 +7,8 @@
 
 #include "keel/base/arena.h"
 #include "keel/data/base64.h"
+#include "keel/data/decimal.h"
+#include "keel/data/internal/decimal_math.h"
 #include "keel/data/json_parse.h"
 
 namespace keel::binary {
@@ -31,7 +33,17 @@ void transcribe_number(Reader<Format>& in, json::Writer& out) {
 template <class Format>
 void transcribe(Reader<Format>& in, json::Writer& out) {
   Kind kind = in.peek();
-  while (kind == Kind::Other && in.try_tag()) kind = in.peek();
+  while (kind == Kind::Other) {
+    const auto tag = in.try_tag();
+    if (!tag) break;
+    if (*tag == internal::tag_decimal_fraction) {
+      Decimal number;
+      internal::read_decimal_fraction(in, number);
+      if (!in.failed()) out.string(number.text());
+      return;
+    }
+    kind = in.peek();
+  }
   switch (kind) {
     case Kind::Object:
       in.begin_object();

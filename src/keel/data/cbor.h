@@ -15,6 +15,7 @@
 //   std::vector<std::byte>, std::array<std::byte, n>    a byte string
 //   Timestamp                       tag 1 where it is whole seconds, else tag 0; a text alone is read, too
 //   Date                            a text with tag 1004 (RFC 8943); read without the tag, too
+//   Decimal                         tag 4, a decimal fraction; a text and an integer are read, too
 //   Uuid                            tag 37; 16 bytes or a text alone are read, too
 //   double, float                   the shortest form that is the same, with NaN and the infinities
 //   json::Value                     any value (binary_value.h)

@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "keel/data/decimal.h"
 #include "keel/data/json_parse.h"
 #include "keel/data/json_value.h"
 #include "keel/data/json_write.h"
@@ -160,5 +161,9 @@ void use() {
   (void)keel::json::Value().get<Line>("/line");
 #elif CASE == 26
   (void)keel::json::Value('x');
+#elif CASE == 27
+  (void)keel::Decimal(19.90);
+#elif CASE == 28
+  (void)1234567890123456789012345678901234567_dec;
 #endif
 }

@@ -18,6 +18,7 @@
 //   std::string                     string
 //   std::string_view                the same: a view into the text, or into the arena where the text has escapes
 //   Uuid, Timestamp, Date, TextValue string (base/text_value.h)
+//   Decimal                         string or number, by its digits; written as a string (decimal.h)
 //   enum                            string, its name (enum_names.h)
 //   std::vector<std::byte>          string, bytes in base64; std::array<std::byte, n>: that many
 //   std::optional<T>                null or absent: empty

@@ -90,6 +90,11 @@ class Reader {
   // T::expected as its message, and returns T().
   template <TextValue T>
   T value() {
+    if constexpr (requires(Reader& in, T& one) { read_json(in, one); }) {  // Such as Decimal, which may be a number.
+      T one;
+      read_json(*this, one);
+      return one;
+    }
     const std::string_view text = string();
     if (failed()) return T();
     Result<T> parsed = T::parse(text);

@@ -75,6 +75,7 @@ Schemas::Keywords Schemas::text(std::string_view type) {
   if (type == "keel::Uuid") schema.set("format", "\"uuid\"");
   if (type == "keel::Timestamp") schema.set("format", "\"date-time\"");
   if (type == "keel::Date") schema.set("format", "\"date\"");
+  if (type == "keel::Decimal") schema.set("format", "\"decimal\"");
   return schema;
 }
 

@@ -37,18 +37,22 @@ void Check::violated(const void* field, std::string_view words, std::string_view
 }
 
 void Check::out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most, bool is_above) {
+  std::string texts[2];
+  if (least != nullptr) append(texts[0], *least);
+  if (most != nullptr) append(texts[1], *most);
+  const std::string_view bounds[] = {texts[0], texts[1]};
+  out_of_range(field, least != nullptr ? &bounds[0] : nullptr, most != nullptr ? &bounds[1] : nullptr, is_above);
+}
+
+void Check::out_of_range(const void* field, const std::string_view* least, const std::string_view* most,
+                         bool is_above) {
   std::string words = "must be ";
   if (least != nullptr && most != nullptr) {
-    words += "from ";
-    append(words, *least);
-    words += " to ";
-    append(words, *most);
+    words.append("from ").append(*least).append(" to ").append(*most);
   } else if (least != nullptr) {
-    words += "at least ";
-    append(words, *least);
+    words.append("at least ").append(*least);
   } else {
-    words += "at most ";
-    append(words, *most);
+    words.append("at most ").append(*most);
   }
   violated(field, words, is_above ? "maximum" : "minimum");
 }

@@ -81,6 +81,15 @@ const auto* judged(const T& field) noexcept {
 
 }  // namespace internal
 
+namespace internal {
+// Such as Decimal, Date and Timestamp: bounds are compared as values, and written as text.
+template <class T>
+concept OrderedText = requires(const T& value) {
+  { value.text() } -> std::convertible_to<std::string_view>;
+  { value <= value } -> std::convertible_to<bool>;
+};
+}  // namespace internal
+
 template <class T>
 class CheckedField;
 template <class List>
@@ -136,6 +145,8 @@ class Check {
   [[gnu::cold]] void violated(const void* field, std::string_view words, std::string_view keyword = {});
   [[gnu::cold]] void out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most,
                                   bool is_above);
+  [[gnu::cold]] void out_of_range(const void* field, const std::string_view* least, const std::string_view* most,
+                                  bool is_above);
   void judge_length(const void* field, std::string_view text, std::size_t least, std::size_t most);
   [[gnu::cold]] void wrong_count(const void* field, std::size_t least, std::size_t most, const char* of_what,
                                  std::string_view keyword);
@@ -157,6 +168,7 @@ template <class T>
 class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)")]] CheckedField {
   static constexpr bool is_text = std::convertible_to<const T&, std::string_view>;
   static constexpr bool is_number = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
+  static constexpr bool is_ordered = is_number || internal::OrderedText<T>;
   static constexpr bool is_map = requires { typename T::mapped_type; };
   static constexpr std::size_t no_limit = SIZE_MAX;
 
@@ -186,28 +198,23 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
   const CheckedField& count_at_least(std::size_t least) const { return count(least, no_limit); }
   const CheckedField& count_at_most(std::size_t most) const { return count(0, most); }
 
-  // Both ends are included.
+  // Both ends are included. For numbers, and for types such as Decimal, Date and Timestamp.
   const CheckedField& range(std::type_identity_t<T> least, std::type_identity_t<T> most) const {
-    static_assert(is_number,
+    static_assert(is_ordered,
                   "range() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
-    if (value_ != nullptr && !(*value_ >= least && *value_ <= most)) {
-      const internal::Bound bounds[] = {least, most};
-      check_.out_of_range(field_, &bounds[0], &bounds[1], *value_ > most);
-    }
+    if (value_ != nullptr && !(*value_ >= least && *value_ <= most)) out_of_range(&least, &most, *value_ > most);
     return *this;
   }
   const CheckedField& at_least(std::type_identity_t<T> least) const {
-    static_assert(is_number,
+    static_assert(is_ordered,
                   "at_least() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
-    const internal::Bound bound = least;
-    if (value_ != nullptr && !(*value_ >= least)) check_.out_of_range(field_, &bound, nullptr, false);
+    if (value_ != nullptr && !(*value_ >= least)) out_of_range(&least, nullptr, false);
     return *this;
   }
   const CheckedField& at_most(std::type_identity_t<T> most) const {
-    static_assert(is_number,
+    static_assert(is_ordered,
                   "at_most() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
-    const internal::Bound bound = most;
-    if (value_ != nullptr && !(*value_ <= most)) check_.out_of_range(field_, nullptr, &bound, true);
+    if (value_ != nullptr && !(*value_ <= most)) out_of_range(nullptr, &most, true);
     return *this;
   }
 
@@ -254,6 +261,20 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
   }
 
  private:
+  [[gnu::cold]] void out_of_range(const T* least, const T* most, bool is_above) const {
+    if constexpr (is_number) {
+      const internal::Bound bounds[] = {least != nullptr ? *least : T(), most != nullptr ? *most : T()};
+      check_.out_of_range(field_, least != nullptr ? &bounds[0] : nullptr, most != nullptr ? &bounds[1] : nullptr,
+                          is_above);
+    } else {
+      const auto least_text = (least != nullptr ? *least : *most).text();
+      const auto most_text = (most != nullptr ? *most : *least).text();
+      const std::string_view bounds[] = {least_text, most_text};
+      check_.out_of_range(field_, least != nullptr ? &bounds[0] : nullptr, most != nullptr ? &bounds[1] : nullptr,
+                          is_above);
+    }
+  }
+
   Check& check_;
   const void* field_;
   const T* value_;

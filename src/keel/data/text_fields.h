@@ -16,7 +16,7 @@
 //   bool                            "true", "1", "on" or "false", "0", "off"
 //   integers, float, double         decimal; what does not fit, and NaN and infinity, are violations
 //   enum                            its name (enum_names.h)
-//   Uuid, Timestamp, Date, TextValue base/text_value.h
+//   Uuid, Timestamp, Date, Decimal, TextValue: base/text_value.h
 //   std::optional<T> of these       empty when the name is absent
 //   std::vector, deque, list        of each text of this name, in order; none when the name is absent
 //   your own                        const char* read_text(const NamedText& in, T& value) beside the type; it returns

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "keel/data/decimal.h"
 #include "keel/data/internal/binary_fields.h"
 #include "keel/data/internal/binary_numbers.h"
 #include "keel/data/internal/binary_run.h"
@@ -285,6 +286,14 @@ struct Record::Forms::BinaryBuilder {
             to.set(number >> 63 != 0 ? Kind::Uint64 : Kind::Int64, number);
           }
         });
+      case 4:
+        at = begin;
+        return ask(at, [&] {
+          Decimal number;
+          read_binary(in, number);
+          const Decimal::Text text = number.text();
+          Storage::set_text(to, Kind::String, text.view(), arena);
+        });
       case 37:
         at = begin;
         return ask(at, [&] { to.set(Kind::Uuid, in.uuid()); });
@@ -297,7 +306,7 @@ struct Record::Forms::BinaryBuilder {
     for (;;) {
       Head head;
       const char* const behind = Format::take(at, end, head);
-      if (head.token != Token::Tag || head.number <= 3 || head.number == 37) return value(at, to);
+      if (head.token != Token::Tag || head.number <= 4 || head.number == 37) return value(at, to);
       at = behind;
     }
   }
