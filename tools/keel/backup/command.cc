@@ -87,7 +87,7 @@ Result<> check(const std::string& copy) {
   auto keep = [&](const db::Row& row) {
     if (found.empty() && row.text(0) != "ok") found = row.text(0);
   };
-  KEEL_TRY_VOID(connection->query("select integrity_check from pragma_integrity_check(1)", keep));
+  KEEL_TRY_VOID(connection->query("select integrity_check from pragma_integrity_check limit 1", keep));
   if (!found.empty()) return Error::text(Code::DataLoss, "the database is damaged: " + found);
   return {};
 }

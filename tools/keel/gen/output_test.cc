@@ -258,6 +258,42 @@ TEST(Output, has_only_the_operations_that_are_selected) {
   EXPECT_TRUE(rest.has("products.h", " delete_product("));
 }
 
+TEST(Output, has_only_the_components_that_selected_operations_refer_to) {
+  const auto get = [](const std::string& id, const std::string& schema) {
+    return "  /" + id + ":\n    get:\n      operationId: " + id +
+           "\n      responses: {'200': {description: fine, content: {application/json: {schema: {$ref: "
+           "'#/components/schemas/" +
+           schema + "'}}}}}\n";
+  };
+  const std::string document =
+      head + "paths:\n" + get("a", "A") + get("b", "B") +
+      "components:\n"
+      "  schemas:\n"
+      "    A: {type: object, properties: {next: {$ref: '#/components/schemas/Parts/$defs/Next'}}}\n"
+      "    B: {type: object, properties: {text: {type: string, pattern: '(?!x)'}}}\n"
+      "    C: {type: object, properties: {b: {$ref: '#/components/schemas/B'}}}\n"
+      "    Parts:\n"
+      "      $defs:\n"
+      "        Next:\n"
+      "          {type: object, required: [d], properties: {d: {type: string}, of: {$ref: '#/components/schemas/D'}},\n"
+      "           discriminator: {propertyName: d, mapping: {e: E}}}\n"
+      "      type: object\n"
+      "    D: {type: object, required: [d], properties: {d: {type: string}}}\n"
+      "    E: {type: object, required: [d], properties: {d: {type: string}}}\n";
+  const Output all = output_of(document, {.operations = {"b"}});
+  ASSERT_EQ(all.problems.size(), 1u);
+  EXPECT_TRUE(all.problems[0].contains("look-around")) << all.problems[0];
+
+  const Output output = output_of(document, {.operations = {"a"}});
+
+  EXPECT_EQ(output.problems, Lines());
+  EXPECT_TRUE(output.has("types.h", "struct A {"));
+  EXPECT_TRUE(output.has("types.h", "struct D {"));
+  EXPECT_TRUE(output.has("types.h", "struct E {"));
+  EXPECT_FALSE(output.has("types.h", "struct B {"));
+  EXPECT_FALSE(output.has("types.h", "struct C {"));
+}
+
 TEST(Output, rejects_operations_that_the_document_does_not_have) {
   EXPECT_EQ(output_of(shop, {.operations = {"ordr"}}).problems,
             Lines{"api.yaml:1:1: error: there is no operation 'ordr' (#)"});

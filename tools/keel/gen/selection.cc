@@ -4,6 +4,8 @@
 #include <functional>
 #include <set>
 #include <string_view>
+#include <unordered_set>
+#include <utility>
 
 #include "openapi/paths.h"
 
@@ -12,6 +14,68 @@ namespace keel::gen {
 using openapi::Document;
 using openapi::Node;
 using openapi::Problems;
+
+namespace {
+
+// Finds the components that the rest of a document refers to.
+class Search {
+ public:
+  explicit Search(const Document& document) : document_(document) {}
+
+  void add(const Node& node) { waiting_.push_back(&node); }
+  void run() {
+    while (!waiting_.empty()) {  // Iterative, because a chain of references may be longer than the stack.
+      const Node& node = *waiting_.back();
+      waiting_.pop_back();
+      if (!found_.insert(&node).second) continue;
+      for (const Node* const child : node.children) add(*child);
+      if (const Node* const target = document_.target(node)) add(component_of(*target));
+      if (node.key == "mapping" && node.parent != nullptr && node.parent->key == "discriminator") add_mapping(node);
+    }
+  }
+  bool has_found(const Node& node) const { return found_.contains(&node); }
+
+ private:
+  void add_mapping(const Node& mapping) {
+    const Node* const components = document_.root().find("components");
+    const Node* const schemas = components == nullptr ? nullptr : components->find("schemas");
+    for (const Node* const one : mapping.children) {
+      const Node* schema = schemas == nullptr ? nullptr : schemas->find(one->text);
+      if (schema == nullptr) schema = document_.look_up(*one, one->text);
+      if (schema != nullptr) add(component_of(*schema));
+    }
+  }
+  // The whole component that `node` is a part of, if it is one.
+  const Node& component_of(const Node& node) const {
+    for (const Node* at = &node; at->parent != nullptr && at->parent->parent != nullptr; at = at->parent) {
+      const Node& components = *at->parent->parent;
+      if (components.key == "components" && components.parent == &document_.root()) return *at;
+    }
+    return node;
+  }
+
+  const Document& document_;
+  std::vector<const Node*> waiting_;
+  std::unordered_set<const Node*> found_;
+};
+
+// Removes the components that nothing refers to.
+void prune(Document& document) {
+  Node* const components = document.root().find("components");
+  if (components == nullptr || !components->is(openapi::Kind::Map)) return;
+  Search search(document);
+  for (const Node* const one : std::as_const(document).root().children) {
+    if (one != components) search.add(*one);
+  }
+  search.run();
+  for (Node* const kind : components->children) {
+    if (kind->key == "securitySchemes" || !kind->is(openapi::Kind::Map)) continue;
+    std::erase_if(kind->children, [&](const Node* one) { return !search.has_found(*one); });
+    kind->index.reset();
+  }
+}
+
+}  // namespace
 
 void select(Document& document, const std::vector<std::string>& operations, Problems& problems) {
   Node* const paths = document.root().find("paths");
@@ -45,6 +109,7 @@ void select(Document& document, const std::vector<std::string>& operations, Prob
                                 [&](std::string_view method) { return item->find(method) != nullptr; });
   });
   paths->index.reset();
+  prune(document);
   for (const std::string& one : named) {
     if (!met.contains(one)) problems.error(document.root(), "there is no operation " + openapi::quoted(one));
   }

@@ -426,10 +426,12 @@ void read_value(Reader& in, T& value, Violations& wrong) {
     if (!in.begin_object()) return;
     const int depth = in.depth();
     while (const auto key = in.next_key()) {
-      const auto [at, is_new] = value.try_emplace(typename T::key_type(*key));
-      if (!is_new) return refuse_second(in, wrong);
-      read_value(in, at->second, wrong);
-      if (in.failed() && !collect(in, depth, wrong)) return;
+      if constexpr (is_map_key_text<T>()) {  // Another key is reported by require_form() alone.
+        const auto [at, is_new] = value.try_emplace(typename T::key_type(*key));
+        if (!is_new) return refuse_second(in, wrong);
+        read_value(in, at->second, wrong);
+        if (in.failed() && !collect(in, depth, wrong)) return;
+      }
     }
   } else if constexpr (BoolList<T>) {
     value.clear();
@@ -577,7 +579,7 @@ void write_value(Writer& out, const T& value) {
     out.begin_array();
     for (const auto& element : value) write_value<typename T::value_type>(out, element);
     out.end_array();
-  } else {
+  } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {  // Others are reported by require_form() alone.
     void* fields[Fields<T>::count + 1];
     fields[Fields<T>::count] = nullptr;
     Fields<T>::visit(value, TakeAddresses{fields});
