@@ -1,5 +1,5 @@
-// SQLite, logs, metrics, health, drain: what app::App adds to the service. Its contract is at /openapi.json, and to
-// look at and try at /docs.
+// SQLite, logs, metrics, health, drain: what app::App adds to the service. Its contract is at /openapi.json, and /docs
+// is a page to read and try it.
 
 #include "service.h"
 

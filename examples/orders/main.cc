@@ -5,7 +5,7 @@
 //   build/release/examples/orders/orders --config examples/orders/service.yaml
 //   open http://localhost:8080/docs
 //
-// Its database is a file; or a PostgreSQL server, with these two and nothing else:
+// Its database is a file. To use a PostgreSQL server instead, set these two variables:
 //
 //   export KEEL_DATABASE__TYPE=postgres KEEL_DATABASE__URL=postgres://me@localhost/shop
 //

@@ -55,8 +55,8 @@ struct Header {
 };
 
 // Headers that many others include, the most expensive one first. They are precompiled, which halves the time. Such a
-// base stands before a header only if that header includes it anyway: nothing is declared that the header alone would
-// lack.
+// base is put before a header only if the header includes it anyway, so that the base declares nothing that the header
+// forgot to include.
 constexpr std::array<const char*, 4> shared_headers = {"src/keel/io/testing/loop_test.h", "src/keel/io/engine.h",
                                                        "src/keel/data/internal/json_fields.h", "src/keel/base/error.h"};
 
@@ -110,11 +110,11 @@ bool is_first_include_of_its_own(const std::string& header) {
   return !all.empty() && all.front().path == header.substr(4);
 }
 
-// Headers of benchmarks need Google Benchmark, which only a build of benchmarks has.
+// Headers of benchmarks need Google Benchmark, which is only there in a build with benchmarks.
 bool can_be_compiled(const std::string& header) { return KEEL_TIDY_BENCHMARKS || !header.ends_with("_bench.h"); }
 
-// Compiles every header of the library as the only include of a file: public ones are preprocessed, and those that the
-// build does not compile in this way are compiled; once, for all tests here.
+// Compiles each header of the library as the only include of a file. Public headers are preprocessed; headers that the
+// build compiles in this way anyway are not compiled again. It does so once, for all tests of this file.
 const std::vector<Header>& headers() {
   static const std::vector<Header> compiled = [] {
     std::vector<Header> all;

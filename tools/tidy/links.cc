@@ -20,7 +20,7 @@ std::vector<std::string> all_pages() {
   return found;
 }
 
-// Empty: the link of `page` is right.
+// Returns an empty text if the link of `page` is right.
 std::string broken(const std::string& page, const std::string& link) {
   const std::size_t hash = std::min(link.find('#'), link.size());
   const std::string path = link.substr(0, hash);

@@ -28,7 +28,7 @@ std::string messages_of(const std::vector<std::string>& source) {
   return text;
 }
 
-// The texts between the parts that differ from case to case.
+// The constant parts of a message, between the parts that differ from case to case.
 std::vector<std::string> fixed_parts(std::string_view message) {
   std::vector<std::string> found;
   for (std::size_t at = 0; at <= message.size();) {

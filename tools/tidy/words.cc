@@ -41,7 +41,7 @@ Words parse_words(const std::vector<std::string>& list) {
   return words;
 }
 
-// Replaces a text between two `quote` characters by one of them, because names of things are not prose.
+// Replaces each quoted text by a single `quote` character, because names of things are not prose.
 std::string without_quoted(const std::string& line, char quote) {
   std::string made;
   for (std::size_t at = 0; at < line.size(); ++at) {

@@ -63,7 +63,7 @@ App::App(Program program, config::Versions& config, SettingsIn settings_in, cons
 App::~App() {
   stop_modules(systems_->settings.common.stop_timeout);
   systems_.reset();
-  // Ended threads returned their blocks here, where they are not used.
+  // Threads that have ended returned their blocks to this thread, which does not use them.
   pool_trim();
 }
 
@@ -261,7 +261,7 @@ Result<> App::start() {
   return {};
 }
 
-// Modules that listen are started last: first an already running process is found.
+// Modules that listen are started last, after the module that looks for an already running process.
 void App::add_listeners() {
   Systems& systems = *systems_;
   systems.succession.add_module();

@@ -263,7 +263,7 @@ Task<> BackgroundWork::repeat(Piece& piece) {
 
 Task<> BackgroundWork::repeat_daily(Piece& piece) {
   const Duration at = piece.status.time_of_day;
-  constexpr Duration look_every = 60_s;  // A clock that is set is noticed this late.
+  constexpr Duration look_every = 60_s;  // A change of the system clock is noticed after this time at the latest.
   Timestamp beat = next_at(wall_now(), at);
   while (!is_stopping_) {
     const Duration later = random_part(piece.options.jitter);

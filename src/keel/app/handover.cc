@@ -67,8 +67,7 @@ struct Peer {
   bool is_trusted = false;
 };
 
-// The process at the other end. A process of another user must neither get sockets nor be trusted to have some for this
-// one.
+// The process at the other end. A process of another user must not get sockets, and sockets from it must not be used.
 Peer peer_of(int fd) noexcept {
   ucred peer{};
   socklen_t size = sizeof peer;
@@ -163,7 +162,8 @@ void wipe(std::string& secret) noexcept {
   secret.clear();
 }
 
-// The read end of a pipe that contains it; none when there are no descriptors left. Closing it removes the last copy.
+// Returns the read end of a pipe that contains the secret; none when there are no descriptors left. Closing it removes
+// the last copy of the secret.
 Descriptor pipe_with(const std::string& secret) noexcept {
   int ends[2];
   if (secret.empty() || secret.size() > secret_bytes_max || ::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return {};
@@ -173,7 +173,7 @@ Descriptor pipe_with(const std::string& secret) noexcept {
   return reads;
 }
 
-// Everything in the pipe; it was written before the descriptor came.
+// Returns everything in the pipe, which was written before the descriptor was sent.
 std::string secret_in(const Descriptor& pipe) {
   std::string secret(secret_bytes_max, '\0');  // Allocated once: a growing string would leave copies.
   std::size_t size = 0;

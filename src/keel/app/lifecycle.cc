@@ -415,7 +415,8 @@ StopReport Lifecycle::stop(Duration deadline, FunctionRef<void()> while_waiting)
     } else {
       try {
         stopper_ = host_.start_thread("stop", [this] { stop_all(); });
-      } catch (const std::system_error&) {  // Too few tasks or too little memory, as a start may have failed for.
+        // The system has no more threads or memory, which may also be why the start failed.
+      } catch (const std::system_error&) {
         lock.unlock();
         stop_all();
         lock.lock();

@@ -16,7 +16,7 @@ const log::Logger& pools_logger() {
   return log;
 }
 
-// Another machine, or fewer CPUs for this container, must not prevent the start.
+// A machine or a container with fewer CPUs than the configuration assumes must not prevent the start.
 void warn_of_unusable(const PoolSettings& pool) {
   if (pool.affinity.empty()) return;
   cpu_set_t usable;

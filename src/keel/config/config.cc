@@ -137,7 +137,7 @@ class Loader {
   }
 
   void refuse(std::string_view path, std::string_view text) {
-    // A section itself has no place.
+    // A whole section has no place of its own: only its values have.
     const auto entry = std::ranges::find(origins_.entries_, path, &Origins::Entry::path);
     problem(entry != origins_.entries_.end() ? std::string_view(entry->where) : "", path, text);
   }

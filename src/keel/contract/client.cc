@@ -8,7 +8,8 @@
 namespace keel::contract {
 namespace {
 
-// Limits the body of a streamed response when it is read whole: first for a declared one, then for any other.
+// The limits for the body of a streamed response that is read whole: the first for a response that the contract
+// declares, the second for any other.
 constexpr std::size_t typed_bytes_max = 8 << 20;
 constexpr std::size_t other_bytes_max = 64 << 10;
 

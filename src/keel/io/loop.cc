@@ -123,7 +123,7 @@ int Loop::run_all(Job* jobs) noexcept {
 
 int Loop::run_posted() noexcept {
   int count = 0;
-  // Checked once: jobs posted during the check must not run with the clock of the previous iteration.
+  // The queue is checked only once: jobs posted during the check must not run with the clock of the previous iteration.
   Job* const remote = remote_.take_all();
   if (stale_ && (remote != nullptr || !local_.empty())) begin_work();
   count += run_all(remote);

@@ -116,7 +116,7 @@ bool is_abandoned(const Address& address, int type) {
 
 Result<> bind_to(int fd, const Address& address, int type = SOCK_STREAM) {
   if (bind(fd, address.system(), address.system_size()) == 0) return {};
-  int error = errno;  // Looking at who listens there changes errno: the queue of connections may be full.
+  int error = errno;  // The check for a listener changes errno, for example when its queue is full.
   if (error == EADDRINUSE && address.is_unix() && is_abandoned(address, type)) {
     ::unlink(reinterpret_cast<const sockaddr_un*>(address.system())->sun_path);
     if (bind(fd, address.system(), address.system_size()) == 0) return {};
@@ -311,7 +311,7 @@ Result<> check_vacant(Engine& engine, const Address& address, ListenOptions opti
   options.reuse_port = false;
   KEEL_TRY(const int fd, engine.open_listener(address, options));
   engine.close(fd);
-  engine.flush();  // The next socket at this address is made immediately.
+  engine.flush();  // The next socket with this address will be created immediately after this.
   return {};
 }
 

@@ -18,7 +18,7 @@
 namespace keel::io {
 namespace {
 
-// Time for a worker to report its stack: long, because a machine with stalls is often busy.
+// The time that a worker has to report its stack. It is long, because a machine with stalls is often busy.
 constexpr Duration answer_patience = 1_s;
 
 // A text of another thread, copied inside its signal handler.
@@ -107,7 +107,8 @@ struct StallWatch::State {
     if (!asked) {
       stack = asked.error().message();
     } else if (where.turn != worker.turn) {
-      stack = "it continued in the meantime";  // The stack would not show the cause of the stall.
+      // The stack that it would report now does not show the cause of the stall.
+      stack = "it continued in the meantime";
     } else {
       stack = to_string(where.stack);
       stall.doing = where.doing();

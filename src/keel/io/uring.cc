@@ -27,8 +27,8 @@ constexpr std::uint64_t message_key = 4;  // From another worker.
 constexpr std::uint64_t unsent_tag = 7;
 constexpr std::uint64_t own_bits = 7;  // A bit that is set in each of the above, but in no address of an Op.
 constexpr int unsent_shift = 3;
-// IORING_OP_BIND of Linux 6.11, which liburing 2.3 does not know. Since 6.10 a message to a ring with deferred task
-// work is passed to its thread; before that it takes another way, which is not used here.
+// IORING_OP_BIND of Linux 6.11, which liburing 2.3 does not know. Since Linux 6.10 a message to a ring with deferred
+// task work is passed to the ring's thread. Earlier kernels do it in another way, which is not used here.
 constexpr int bind_code = 56;
 
 }  // namespace
@@ -105,7 +105,8 @@ bool UringEngine::wait(Instant until) noexcept {
     if (until < timeout_at_) arm_timeout(until);
     hand_over_messages();
     ++system_calls_;
-    // Unhurried sends complete while they are submitted, with whatever result: one completion more is another's.
+    // Unhurried sends complete while they are submitted, with any result: if there are more completions than such
+    // sends, another operation has completed.
     io_uring_submit_and_wait(&ring_, 1 + unhurried_);
   }
   return !ready_.empty() || io_uring_cq_ready(&ring_) != 0;

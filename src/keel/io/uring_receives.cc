@@ -116,7 +116,7 @@ int UringEngine::run_receive(Receive& op) noexcept {
     state.waiting_first = buffers_.next_of(buffer);
     if (state.waiting_first == Receive::none) state.waiting_last = Receive::none;
     --state.waiting_count;
-    buffers_.end_loan(buffer);  // Holding it would lend it again.
+    buffers_.end_loan(buffer);  // If it were held, it would be lent a second time.
     if (!show(op, buffer, buffers_.size_of(buffer))) buffers_.recycle(buffer);
     ++delivered;
   }

@@ -99,7 +99,7 @@ ProxyHeader parse_v1(std::string_view received) noexcept {
 
 // --- version 2 -----------------------------------------------------------------------------------------------------
 
-// Whether the CRC32C at `at` matches the whole header, in which it counts as four zeros.
+// Whether the CRC32C at `at` is that of the whole header, computed with four zeros in its own place.
 bool is_intact(std::string_view header, std::size_t at) noexcept {
   std::uint32_t crc = crc32c(header.substr(0, at));
   crc = crc32c(std::string_view("\0\0\0\0", 4), crc);

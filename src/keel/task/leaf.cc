@@ -14,7 +14,8 @@ Context& Leaf::context() const noexcept { return frame_->context(); }
 
 void Leaf::wait() noexcept {
   Context& context = frame_->context();
-  // Away from the home executor it could not be cancelled without a race, and no long operation is awaited there.
+  // An operation that is awaited away from the home executor could not be cancelled without a race. No long operation
+  // is awaited there.
   Executor* const here = Executor::current();
   if (context.home() != here) return;
   context.leaf_ = this;

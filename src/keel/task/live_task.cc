@@ -95,7 +95,7 @@ std::string LiveTask::chain() const {
     Stack stack;
     stack.frames[0] = reinterpret_cast<std::uintptr_t>(frames[i]);
     stack.count = 1;
-    // One call for each inlined function, and a last one for the function that contains them.
+    // The callback is called once for each inlined function, and last for the function that contains them.
     std::string name;
     name_stack(stack, true, [&](int, const FrameName& frame) {
       name = short_name(std::string(frame.function));

@@ -1,6 +1,8 @@
 #include "keel/telemetry/log_line.h"
 
-#include <fmt/format.h>  // Not core.h: GCC and Clang name what format_to_n calls differently, and the library has one.
+// Not core.h: GCC and Clang give different names to the function that format_to_n calls; the library has only one of
+// them.
+#include <fmt/format.h>
 #include <time.h>
 
 #include <algorithm>
@@ -79,7 +81,7 @@ void append_escaped(Buffer& out, std::string_view text, LineFormat format) {
       out.append(c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
     } else if (decoded.bytes == 0) {
       if (format == LineFormat::Json) {
-        out.append("\\ufffd");  // JSON has no way to say an arbitrary byte.
+        out.append("\\ufffd");  // JSON cannot represent an arbitrary byte.
       } else {
         append_formatted(out, "\\x{:02x}", static_cast<unsigned char>(c));
       }

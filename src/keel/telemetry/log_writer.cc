@@ -191,8 +191,8 @@ class LogWriter::Output {
     std::fprintf(stderr, "log %s: %s: lines are lost and counted until it can be written again\n",
                  is_path() ? sink_.path.c_str() : "to standard output", std::strerror(error_));
   }
-  // The first line after a gap says how long the gap was. It uses a separate ring, because the others may be full, and
-  // this thread has to empty them.
+  // The first line after lost lines says how many were lost. It uses a separate ring, because the others may be full,
+  // and this thread has to empty them.
   void append_lost() {
     if constexpr (log::is_recorded) {
       log::internal::RingBody own({.bytes = 4096});

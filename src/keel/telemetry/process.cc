@@ -77,7 +77,7 @@ std::uint64_t raise_descriptor_limit() noexcept {
 }
 
 double process_start_seconds() {
-  // The command's name, in parentheses, may hold anything; field 22 is counted from after it.
+  // The name of the command, in parentheses, may contain anything, so field 22 is counted from the character after it.
   const std::string stat = read_file("/proc/self/stat");
   const std::size_t behind_name = stat.rfind(')');
   const std::string boot = read_file("/proc/stat");

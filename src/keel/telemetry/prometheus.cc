@@ -64,7 +64,7 @@ void append_prefix(std::string& out, const Family& family, const Series& series,
 
 Prometheus::Format Prometheus::format_for(std::string_view accept) noexcept {
   if (http::choose_media_type(accept, offered) != 0) return Format::Text;
-  // A client that accepts anything is more often a person than a scraper.
+  // A client that accepts any type is usually a person, not a scraper.
   for (std::string_view range; http::next_element(accept, range);) {
     if (http::is_of_media_range(range, offered[0])) return Format::OpenMetrics;
   }

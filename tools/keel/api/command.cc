@@ -142,7 +142,7 @@ int lint(const Options& options) {
   Problems all;
   bool are_read = true;
   for (const std::string& file : options.files) {
-    // Separate for each document: the generator makes nothing after an error.
+    // One for each document, because the generator makes nothing after an error.
     Problems problems;
     const std::unique_ptr<Document> document = Document::load(file, openapi::read_regular_file, problems);
     if (document == nullptr) {

@@ -36,7 +36,7 @@ std::vector<char*> pointers(std::vector<std::string>& words) {
   return made;
 }
 
-// Everything needed to start a child, prepared before the fork: after it only system calls are safe.
+// Everything needed to start a child, prepared before the fork: after the fork only system calls are safe.
 struct Prepared {
   std::vector<std::string> words;
   std::vector<std::string> variables;
@@ -53,7 +53,7 @@ struct Prepared {
   ::_exit(not_started);
 }
 
-// Sends SIGTERM when the parent is gone, even if it went before this call.
+// Has SIGTERM sent to this process when its parent ends, even if the parent ended before this call.
 void end_with(pid_t parent, const Prepared& prepared) {
   if (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0) fail_child(prepared);
   if (::getppid() != parent) ::_exit(not_started);

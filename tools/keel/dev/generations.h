@@ -33,7 +33,7 @@ class Generations {
 
   struct Event {
     enum class Kind {
-      // It serves; `status` is what it reports about itself, `follows` whether another process served before.
+      // It serves. `status` is what it reports about itself, and `follows` says whether another process served before.
       Ready,
       NotReady,  // It ended before it was ready, with `code`.
       TooSlow,   // It was not ready within start_timeout, and was killed.
@@ -51,7 +51,7 @@ class Generations {
   Generations(Generations&&) noexcept;
   ~Generations();
 
-  // Readable when a process has sent a message.
+  // This descriptor is readable when a process has sent a message.
   int fd() const noexcept { return socket_.fd(); }
   // Starts a process that is to serve, and kills one that is not ready yet. Adds to the environment and the output of
   // `launch`.

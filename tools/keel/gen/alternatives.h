@@ -16,7 +16,7 @@
 
 namespace keel::gen {
 
-// How a reader decides: by the kind of the value, and among several objects by a member.
+// How a reader chooses the alternative: by the kind of the value, and among several objects by a member.
 struct Choice {
   enum class Way : std::uint8_t { Kind, Value, Name };
 

@@ -35,7 +35,7 @@ std::string form_literal(std::string_view form);
 // The constant `name`, which lists the members by name, or "" if there are none; `others` is the form of all other
 // members. For use inside a function, or without an indent outside of one.
 std::string fields_of(const Type& type, const std::string& name, std::string& others, const std::string& indent = "  ");
-// The constant of a parameter, called `name`.
+// The definition of the constant `name` for a parameter.
 std::string parameter_constant(const Parameter& parameter, std::string& name);
 // Its initialiser: "{.name = …}".
 std::string parameter_initialiser(const Parameter& parameter, const std::string& indent);

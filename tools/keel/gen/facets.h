@@ -57,7 +57,8 @@ bool says_nothing(const openapi::Node& schema) noexcept;
 // The kind of an enum's or a const's value.
 Kinds kind_of(const openapi::Node& value) noexcept;
 
-// Checked on the value as it was sent, because a reader of a struct, a list or a text does not see these keywords.
+// These keywords are checked on the value as it was sent, because a reader of a struct, a list or a text does not see
+// them.
 inline constexpr std::string_view keywords_ahead[] = {"not",
                                                       "if",
                                                       "dependentSchemas",

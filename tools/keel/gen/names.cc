@@ -67,7 +67,7 @@ std::vector<std::string> words_of(std::string_view name) {
       continue;
     }
     if (!is_small(c) && !is_capital(c) && !is_digit(c)) {
-      // A sign in front of a number is part of what it says: "+1" and "-1" are two names.
+      // A sign before a number is a part of the name: "+1" and "-1" are two names.
       const bool is_sign = words.empty() && (c == '+' || c == '-') && i + 1 < name.size() && is_digit(name[i + 1]);
       if (is_sign) words.emplace_back(c == '+' ? "plus" : "minus");
       begins = true;

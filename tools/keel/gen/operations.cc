@@ -88,7 +88,7 @@ class Reading {
     for (std::size_t i = 0; i < found_.size(); ++i) found_[i].name = names[i];
   }
 
-  // Why the router would reject a path, or "".
+  // The reason why the router would reject a path, or "".
   static std::string unroutable(std::string_view path) {
     for (const openapi::Segment& segment : openapi::segments_of(path)) {
       const bool is_dots = segment.before == "." || segment.before == "..";
@@ -168,7 +168,7 @@ class Reading {
     operation.method = found.operation->key;
     operation.path = found.path;
     operation.name = found.name;
-    // A name with a number appended has the same number in its types.
+    // If a number was appended to the name of an operation, it is appended to the names of its types too.
     const bool is_as_written = !operation.id.empty() && snake_of(operation.id) == found.name;
     operation.title = pascal_of(is_as_written ? operation.id : found.name);
     operation.request = names_.type(operation.title + "Request");

@@ -506,7 +506,7 @@ class Writing {
     if (is_secured) parameters.push_back(security_ + "& security");
     for (const Tag& tag : contract_.tags) parameters.push_back(tag.handler + "& " + tag.file);
     parameters.push_back("const " + mount_options_ + "& options");
-    // In the header: a source with this function would have to read the headers of all tags once more.
+    // It is defined in the header, because a source of its own would have to read the headers of all tags once more.
     text += call("inline void mount", "(", parameters, " = {}) {");
     text += "  const keel::contract::Routes all = routes.below(options.base).streaming(options.streamed_bytes_max);\n";
     for (const Tag& tag : contract_.tags) {

@@ -27,7 +27,8 @@ struct Options {
   bool has_server = true;   // The handlers and mount().
   bool has_client = false;  // The clients: client.h, and "products_client.h" for each tag.
   std::vector<std::string> operations =
-      {};                           // The operationIds that are wanted, or, with '-' in front, those that are not.
+      // The operationIds to generate code for or, with a '-' before each, those to leave out.
+      {};
   std::string source = "api.yaml";  // The source that the files name.
 };
 

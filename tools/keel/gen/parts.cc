@@ -5,7 +5,7 @@
 namespace keel::gen {
 namespace {
 
-constexpr std::size_t weight_least = 64'000;  // For a part that is not the only one.
+constexpr std::size_t weight_least = 64'000;  // The least weight of a part when there are several.
 
 // Counts only bytes that take time to compile: literals on lines of their own, above all the document, take almost
 // none.

@@ -28,7 +28,7 @@ class Parts {
     std::string text;
     std::set<std::string> headers;
   };
-  // All parts, of about equal length. A change in one definition moves few others.
+  // Returns all parts, which have about the same length. A change of one definition moves few others to another part.
   std::vector<Part> spread() const;
 
  private:

@@ -107,8 +107,8 @@ class ResponseReading {
         subtype = subtype.substr(0, subtype.find(';'));
         one.name += '_' + snake_of(subtype == "*" ? "any" : subtype);
       }
-      // "text/csv" and "application/csv" would give the same function names, and each may have some that end in
-      // "_stream" and "_events".
+      // "text/csv" and "application/csv" would give functions with the same names; each may also have some whose name
+      // end in "_stream" and "_events".
       const std::string name = one.name;
       const auto is_taken = [&](const Response::Content& other) {
         return std::ranges::any_of(

@@ -31,7 +31,7 @@ struct Response {
     const Type* type = nullptr;  // For JSON.
     bool is_text = false;
     bool is_events = false;   // Server-sent events, whose status is 200.
-    bool is_problem = false;  // Whether a detail is sufficient for it.
+    bool is_problem = false;  // Whether a detail is sufficient to make the response.
   };
   std::string name;    // "ok".
   std::string status;  // "200", "4XX", "default".

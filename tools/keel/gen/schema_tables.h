@@ -53,7 +53,7 @@ class SchemaTables {
   openapi::Problems& problems_;
   std::unordered_map<const openapi::Node*, std::string> names_;
   std::unordered_set<std::string> taken_;
-  std::unordered_map<const openapi::Node*, bool> walked_;  // True: entered and left again.
+  std::unordered_map<const openapi::Node*, bool> walked_;  // True: the schema was visited completely.
   std::vector<const openapi::Node*> pending_;
   std::map<std::string, std::string> texts_;
 };

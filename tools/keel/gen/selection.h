@@ -10,9 +10,9 @@
 
 namespace keel::gen {
 
-// Keeps only the operations that are wanted, by operationId: those that are named, or all except those with '-' in
-// front, and the components that they, or each other, refer to; security schemes are all kept. If none are named, all is
-// kept. A name that no operation has is a problem.
+// Keeps only the selected operations, by operationId: those that are named, or all except those that are named with a
+// '-' before the name; and the components that they, or each other, refer to, with all security schemes. If none are
+// named, all is kept. A name that no operation has is a problem.
 void select(openapi::Document& document, const std::vector<std::string>& operations, openapi::Problems& problems);
 
 }  // namespace keel::gen

@@ -184,7 +184,7 @@ class Maker {
     const bool has_null =
         (nulls == 1 || (nulls > 1 && combination.list->key == "anyOf")) && (facets.kinds & null_kind) != 0;
     const auto with_null = [&](const Made* made) {
-      // A check before a json::Value is read must know that null may come.
+      // A check before a json::Value is read must know whether null is allowed.
       if (has_null && made != nullptr && made->shape == Shape::Any && !made->ahead.empty()) return any(core);
       return has_null ? nullable(made) : made;
     };
@@ -206,7 +206,7 @@ class Maker {
     const Node* const base = base_of(facets, combination, alternatives);
     if (alternatives.size() == 1) {
       const Made* const one = get(base == nullptr ? *alternatives[0] : merge({base, alternatives[0]}), name);
-      // Null is invalid if another alternative of a oneOf matches it as well, or the schema around them excludes it.
+      // Null is invalid if a second alternative of a oneOf matches it, or the schema around them excludes it.
       if (one == nullptr || has_null) return with_null(one);
       return one->shape != Shape::Any ? &value_type(*one) : nulls == 0 ? one : any(core);
     }
@@ -319,7 +319,7 @@ class Maker {
     if (made != nullptr && is_by_name && combination.list->key == "oneOf" && !is_ahead) {
       state_.named.at(made->name)->ahead_of_several = ahead_of(core);
     }
-    // The first alternative whose name it has need not be the one that the object matches.
+    // An object may have the name of one alternative and match a later one.
     if (made != nullptr && is_any && choice->way == Choice::Way::Name) {
       for (std::size_t i = 0; i < alone.size(); ++i) {
         if ((kinds_meant(document_, *alone[i]) & object_kind) == 0) continue;

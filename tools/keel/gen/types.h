@@ -70,8 +70,8 @@ struct Member {
 struct Type {
   Shape shape = Shape::Any;
   std::string spelling;  // Its spelling within the namespace: "std::vector<Product>".
-  // "", or the name of a `keel::Complaint f(const T&)`, which returns nothing, or why the value is wrong. It checks the
-  // value itself, not its elements. For a nullable type: it checks the T in the std::optional.
+  // "", or the name of a `keel::Complaint f(const T&)`, which returns nothing, or why the value is wrong. The function
+  // checks the value itself, not its elements. For a nullable type: it checks the T in the std::optional.
   std::string check;
   std::string limits;    // The name of a keel::json::internal::of::Limits, when the check consists of nothing else.
   std::string read;      // The name of a `void f(keel::json::Reader&, T&, keel::Violations&)`, which also checks.
@@ -98,7 +98,8 @@ class Types {
   Types(const Types&) = delete;
   Types& operator=(const Types&) = delete;
 
-  // Sets who makes the tables of schemas that a reader alone cannot check. Must be called before type_of().
+  // Sets the object that makes the tables for schemas that a reader alone cannot check. Must be called before
+  // type_of().
   void set_name_schema(NameSchema name_schema);
 
   // For any schema; `suggested` names an inline one in PascalCase ("CreateProductBody"). Null after a problem.
@@ -127,7 +128,8 @@ class Types {
   // The last is "types.h", which includes the others.
   std::vector<Header> headers() const;
   void definitions(Parts& parts) const;  // Adds to the parts, within the namespace.
-  // The functions of the namespace `internal` that a part with this text calls; to be put at its beginning.
+  // Declares the functions of the namespace `internal` that a part with this text calls. The result belongs at the
+  // beginning of the part.
   std::string functions_for(std::string_view text) const;
 
   // The include lines that a header or a part with this text needs, together with these; one per line.

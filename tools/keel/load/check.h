@@ -1,7 +1,7 @@
 // The conditions that a response must fulfil.
 //
-// Cost: without anything about the body, a comparison; with, the body is checked in one pass, where it lies when it
-//       came in one piece. JSON is read by cursor, as far as the member.
+// Cost: a comparison if nothing is expected of the body. Otherwise one pass over the body, without a copy if it came in
+//       one piece. JSON is read only up to the member.
 
 #pragma once
 
@@ -18,8 +18,9 @@ namespace keel::load {
 
 struct Check {
   struct Member {
-    std::string path;   // "user.name", "items.0.id"
-    std::string value;  // The text of a string, or anything else as it is written: "Ada", "42", "true".
+    std::string path;  // "user.name", "items.0.id"
+    // The expected value: the text of a string, or any other value as it is written. "Ada", "42", "true".
+    std::string value;
   };
   std::optional<int> status = {};  // None: 2xx and 3xx are accepted.
   std::optional<std::string> body = {};
@@ -35,7 +36,7 @@ struct Check {
   bool has_body(std::string_view answered, Arena& arena) const;
 };
 
-// "user.name=Ada". InvalidArgument: there is no '=', or nothing before it.
+// "user.name=Ada". InvalidArgument: the text has no '=', or nothing before it.
 Result<Check::Member> parse_member(std::string_view text);
 
 }  // namespace keel::load

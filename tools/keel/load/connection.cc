@@ -10,7 +10,7 @@ namespace keel::load {
 namespace {
 
 constexpr Duration retry_after = 100_ms;
-// A longer body is never an expected one.
+// A body that is longer than this is never the expected one.
 constexpr std::size_t checked_body_bytes_max = 16u << 20;
 constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
 
@@ -61,7 +61,7 @@ void Connection::connected() noexcept {
   generator_.opened();
   transport_.receive();
   const Instant now = loop.now();
-  // Requests that an earlier connection had sent and that its server announced not to respond to.
+  // Requests of an earlier connection, to which the server has said that it will not respond.
   for (std::size_t i = 0; i < count_; ++i) {
     Outstanding& carried = outstanding_[place(i)];
     carried.sent = now;
@@ -116,7 +116,7 @@ void Connection::flush() noexcept {
       send_.set(sending_.data(), sending_.size());
       generator_.sent(sending_.size());
     }
-    // An error is ignored: a response may have come before it, and the end of the connection is read in any case.
+    // A failed write is ignored: a response may have come before it, and a read will report the end of the connection.
     if (!transport_.send(send_)) return;
   }
 }

@@ -1,8 +1,8 @@
 // One connection of a generator: a state machine on a transport.
 //
-// It sends what the generator gives it while it has room, with one write for all requests that became due in a call,
-// and reads the responses without copying them. Failures are reported to the generator by kind, and the connection is
-// reopened: immediately if it had brought a response before, else after a pause.
+// It sends the generator's requests while it has room, all that became due in a call with one write, and reads the
+// responses without copying them. Failures are reported to the generator by kind, and the connection is reopened:
+// immediately if it had brought a response before, else after a pause.
 //
 // Threads:  the generator's loop.
 // Lifetime: must be is_closed() before it is destroyed.
@@ -74,9 +74,10 @@ class Connection : public Link {  // The generator uses the link for its list of
   Member<Transport, Connection, &Connection::received> transport_;
   Member<io::SendPart, Connection, &Connection::has_sent> send_;
   State state_ = State::Closed;
-  bool ends_ = false;        // It ends permanently.
-  bool closes_ = false;      // The last request of this connection has been staged, or the last response announced.
-  bool has_answer_ = false;  // Whether this connection has brought a response.
+  bool ends_ = false;  // It ends permanently.
+  // The last request of this connection was queued, or the server has announced its last response.
+  bool closes_ = false;
+  bool has_answer_ = false;  // Whether a response has come on this connection.
   Instant since_;            // Connecting: since when; Waiting: until when.
   std::uint64_t begun_ = 0;  // The number of requests on this connection.
   std::size_t first_ = 0;    // The oldest entry of outstanding_, which is a ring.

@@ -1,8 +1,8 @@
 // The counts of a run: one object for each thread, added up at the end.
 //
-// A request belongs to the measured time if it began in it. In an open loop it begins at its intended time, in a closed
-// loop when it is sent. A request without a response is an error, and counts in the latencies with the time that it has
-// waited: leaving out requests that took too long is exactly the mistake that this tool is meant to avoid.
+// A request belongs to the measured time if it began in it. In an open loop a request begins at its intended time, in a
+// closed loop when it is sent. A request without a response is an error, and counts in the latencies with the time that
+// it has waited: leaving out requests that took too long is exactly the mistake that this tool is meant to avoid.
 
 #pragma once
 
@@ -25,7 +25,7 @@ enum class Failure : std::uint8_t {
   Protocol,    // The received bytes are not a response, or there was no request for it.
   Status,      // The response has another status than expected.
   Body,        // The response has another body than expected.
-  Unanswered,  // Cut off by the end of the run while waiting for a response, or for a connection.
+  Unanswered,  // The run ended while the request waited for a response or for a connection.
 };
 inline constexpr std::size_t failure_count = 9;
 std::string_view to_string(Failure failure) noexcept;
@@ -38,7 +38,7 @@ struct Second {
 
 struct Counts {
   std::uint64_t due = 0;        // Requests that began in the measured time.
-  std::uint64_t answers = 0;    // Complete responses to these, whether as expected or not.
+  std::uint64_t answers = 0;    // Complete responses to these requests, whether they were as expected or not.
   std::uint64_t completed = 0;  // Responses that came within the measured time, to any request.
   // How many entries of `latency` had no response; they count with the time that they had waited.
   std::uint64_t waiting = 0;
@@ -48,7 +48,8 @@ struct Counts {
   std::uint64_t connections = 0;  // The number opened, in total.
   std::uint64_t bytes_sent = 0;   // In total.
   std::uint64_t bytes_received = 0;
-  Histogram latency;            // From the intended beginning in an open loop, from the sending in a closed one.
+  // Measured from the intended beginning in an open loop, and from the sending in a closed one.
+  Histogram latency;
   Histogram service;            // From the sending.
   Histogram other_status;       // Like `latency`, for responses with an unexpected status.
   std::vector<Second> seconds;  // One entry for each second of the measured time, by the time of the response.

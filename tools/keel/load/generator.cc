@@ -58,7 +58,7 @@ bool Generator::send_due() noexcept {
   const Instant now = loop_.precise_now();
   const bool is_due = next_due_ <= now && !free_.empty();
   while (next_due_ <= now && !free_.empty()) {
-    // One at a time: each goes to the connection that has been idle longest.
+    // Requests are given out one at a time, each to the connection that has been idle longest.
     free_.pop_front()->fill(now, 1);
   }
   if (!free_.empty() && !next_due_.is_never()) loop_.start_timer(due_timer_, next_due_);
@@ -160,7 +160,7 @@ void Generator::closed(bool was_open, bool for_good) noexcept {
   if (for_good) --alive_;
   if (state_ == State::Ending && alive_ == 0) {
     loop_.stop_timer(due_timer_);
-    // A tick may have ended the run: the current turn would otherwise wait for an event that never comes.
+    // A tick may have ended the run: without this, the current iteration would wait for an event that never comes.
     loop_.start_timer(tick_timer_, loop_.now());
     state_ = State::Finished;
   }
@@ -208,7 +208,7 @@ void Generator::cut_off() noexcept {
     count_error(Failure::Unanswered);
   }
   next_due_ = Instant::never();
-  ++alive_;  // Counts as alive until all connections have been notified.
+  ++alive_;  // The generator counts as running until all connections have been notified.
   for (std::size_t i = 0; i < begun_; ++i) connections_[i]->end(Failure::Unanswered);
   closed(false, true);
 }

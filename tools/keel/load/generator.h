@@ -1,4 +1,4 @@
-// The load of one thread: its connections, what is sent on them and when, and the responses.
+// Makes the load of one thread: its connections, the requests and their times, and the responses.
 //
 //   Generator generator(loop, mix, plan, thread, Host::current().now() + 10_ms);
 //   while (!generator.is_finished()) {
@@ -9,7 +9,7 @@
 //
 // Closed loop: each connection sends a request when it has a response. Open loop: requests are due at times decided in
 // advance; a due request waits for a connection with room if necessary, and its latency begins when it was due. A timer
-// also sends due requests, with a precision of a millisecond: in a simulation there is nothing else.
+// also sends due requests, with a precision of a millisecond. In a simulation only the timer does.
 //
 // After the measured time nothing new begins; outstanding requests still have their time limit.
 //
@@ -40,7 +40,7 @@
 
 namespace keel::load {
 
-// The number of connections: all from the beginning, or growing evenly from one number to another.
+// The number of connections: constant, or growing evenly from one number to another.
 struct Connections {
   int from = 64;
   int to = 64;
@@ -80,7 +80,7 @@ class Generator {
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;
 
-  // When send_due() has something to do; never in a closed loop, and while no connection has room.
+  // The time at which send_due() has something to do; never() in a closed loop, and while no connection has room.
   Instant next_due() const noexcept { return free_.empty() ? Instant::never() : next_due_; }
   // Returns whether something was due.
   bool send_due() noexcept;
@@ -105,7 +105,7 @@ class Generator {
     return caches_[static_cast<std::size_t>(&request - mix_.requests().data())];
   }
   Arena& arena() noexcept { return arena_; }
-  // A request to be sent now; null: none. `intended`: the time at which it was due.
+  // Returns a request to be sent now; null: there is none. `intended`: the time at which it was due.
   const Request* next_request(Instant now, Instant& intended) noexcept;
   void write(const Request& request, Buffer& out, bool closes);
   void answered(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept;

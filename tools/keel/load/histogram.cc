@@ -12,7 +12,7 @@ std::int64_t Histogram::upper_end(std::size_t index) noexcept {
   return (static_cast<std::int64_t>(column + 1) << row) - 1;
 }
 
-// Walks through the columns once, from one percentile to a higher one.
+// Finds percentiles in ascending order, in one pass over the columns.
 class Histogram::Walk {
  public:
   // The histogram must have values.
@@ -22,7 +22,8 @@ class Histogram::Walk {
 
   // `percent` must not be lower than before.
   Duration to(double percent) noexcept {
-    // The rank is rounded up; subtracting a tiny amount keeps 99.9 % of 1,000 at 999 in spite of binary fractions.
+    // The rank is rounded up. Before that a tiny amount is subtracted, because 99.9 % of 1,000 is slightly above 999 in
+    // binary.
     const double exact = percent / 100 * static_cast<double>(of_.count_);
     const auto rank = static_cast<std::uint64_t>(std::max(1.0, std::ceil(exact - 1e-6)));
     while (seen_ < rank && at_ + 1 < columns) seen_ += (*of_.counts_)[++at_];

@@ -51,16 +51,16 @@ class Histogram {
   Duration min() const noexcept { return Duration::nanoseconds(count_ == 0 ? 0 : min_ns_); }
   Duration max() const noexcept { return Duration::nanoseconds(max_ns_); }
   Duration mean() const noexcept;
-  // `percent` (0 to 100) of all values are at most this long: the upper end of their column, not above max().
+  // The latency that `percent` (0 to 100) of all values do not exceed: the upper end of a column, but not above max().
   Duration percentile(double percent) const noexcept;
-  // How many were longer than `limit`: exact if `limit` ends a column, else as if it did.
+  // The number of values longer than `limit`, which is rounded up to the end of its column.
   std::uint64_t above(Duration limit) const noexcept;
 
   struct Point {
     Duration value;
     double fraction;  // The fraction of all values that are at most `value` long.
   };
-  // The distribution in at most 150 points; the tail has as many details as the middle.
+  // The distribution in at most 150 points, as detailed in the tail as in the middle.
   std::vector<Point> cdf() const;
 
  private:

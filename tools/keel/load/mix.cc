@@ -63,7 +63,7 @@ class MixFile {
     throw Refused{line_of(key), "unknown key '" + key.as<std::string>() + "'; there are " + known};
   }
 
-  // YAML reports all of them, and only one would be used.
+  // YAML accepts repeated keys, of which only one would be used.
   static void refuse_key_twice(const YAML::Node& map) {
     std::vector<std::string> seen;
     for (const auto& entry : map) {

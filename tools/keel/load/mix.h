@@ -1,4 +1,4 @@
-// The requests of a run: as written in options or in a YAML file, and in the form ready to be sent.
+// The requests of a run: as they are written in options or in a YAML file, and as the bytes that are sent.
 //
 // A file contains a list:
 //
@@ -54,8 +54,8 @@ class Request {
  public:
   static Result<Request> compile(const RequestText& text, std::string_view host, const Csv* csv);
 
-  // Whether its bytes are the same each time; then text() returns them. With `closes` the requests ask for Connection:
-  // close.
+  // Whether the request has the same bytes each time; then text() returns them. With `closes` the requests ask for
+  // Connection: close.
   bool is_fixed() const noexcept { return is_fixed_; }
   std::string_view text(bool closes) const noexcept { return closes ? closing_text_ : text_; }
   // Appends the bytes of request `n`; `scratch` keeps its memory.

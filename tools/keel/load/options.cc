@@ -185,7 +185,7 @@ class Parser {
     return {};
   }
 
-  // Applies to the request named last; before the first, to all requests.
+  // The option applies to the request that was named last or, before the first one, to all requests.
   Result<bool> take_of_request(std::string_view name, std::string_view value) {
     if (name == "--request") {
       RequestText request = common_;

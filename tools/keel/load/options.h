@@ -34,14 +34,14 @@ struct Options {
   std::string csv;
   Plan plan;          // The plan without the address and its layers.
   std::string roots;  // For https: a file of certificates; empty: the system's.
-  int sessions = 0;   // For https: how many are kept to be resumed.
+  int sessions = 0;   // For https: the number of sessions that are kept to be resumed.
   io::EngineKind engine = io::EngineKind::Auto;
   std::vector<int> cores;
   std::optional<Duration> busy_poll;  // None: depends on the number of cores.
   std::vector<double> steps;          // Fractions of the capacity, 0.5 for 50 %; empty: a single run.
-  double capacity = 0;                // Requests per second; 0: it is measured first.
+  double capacity = 0;                // The capacity in requests per second; 0: it is measured first.
   int server_pid = 0;
-  int server_cores = 0;  // 0: the cores that it may run on.
+  int server_cores = 0;  // The number of cores of the server; 0: all cores that it may run on.
   std::string json;      // Where the report goes as JSON; "-": to the standard output, instead of the text.
 };
 

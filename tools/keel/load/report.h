@@ -13,17 +13,17 @@
 
 namespace keel::load {
 
-// A single measurement, or one for each step, possibly preceded by the one that found the capacity.
+// One measurement, or one for each step, perhaps after one that found the capacity.
 struct Report {
   struct Part {
     std::optional<double> step;  // The fraction of the capacity.
     Measurement measurement;
   };
   std::vector<Part> parts;
-  std::optional<double> capacity;  // With steps: the requests per second that are 100 %.
+  std::optional<double> capacity;  // With steps: the capacity, in requests per second, of which they are fractions.
 };
 
-// A heading for the measurement that begins: what is loaded, and how.
+// The heading of a measurement that begins: the server, and the kind of load.
 std::string heading(const Options& options, const Plan& plan);
 std::string text(const Measurement& measurement);
 // One line for each step.

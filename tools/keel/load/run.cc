@@ -69,7 +69,7 @@ class Worker {
   bool is_finished() const noexcept { return state_.load(std::memory_order_acquire) == State::Finished; }
   void join() { thread_->join(); }
 
-  // Valid once generate() has been noticed; null before.
+  // Valid once generate() has begun on the thread; null before.
   Progress* progress() noexcept { return progress_.load(std::memory_order_acquire); }
   // How long it has polled without finding anything to do.
   Duration busy_polled() const noexcept {
@@ -106,7 +106,7 @@ class Worker {
     set(State::Finished);
   }
 
-  // If a client sleeps whenever there is no response yet, the server has to wake it: that costs the server's core time,
+  // If a client sleeps while it waits for a response, the server has to wake it. That takes time of the server's core,
   // and the measured rate is some percent lower.
   void turn_until_finished(Duration busy_poll) noexcept {
     Instant now = loop_->precise_now();
@@ -140,7 +140,7 @@ class Worker {
   Job wake_{[](Job&) noexcept {}};
 };
 
-// The CPU time that both processes had used at a moment.
+// The CPU time that client and server had used at some moment.
 struct Moment {
   Instant at;
   Duration client;

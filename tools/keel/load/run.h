@@ -28,7 +28,7 @@ class Interrupts {
   Interrupts(const Interrupts&) = delete;
   Interrupts& operator=(const Interrupts&) = delete;
 
-  // Waits until then, or for the first signal; true: a signal has come.
+  // Waits until that time, or until the first signal; true: a signal has come.
   bool wait_until(Instant until) noexcept;
 
  private:
@@ -60,8 +60,8 @@ struct Setting {
   std::optional<Duration> busy_poll;
 };
 constexpr Duration busy_poll_default = 20_us;
-// Whether every thread can have its own core and leave one for others: the client may use all of `cores`, and otherwise
-// all but the last of those that the process may run on.
+// Whether every thread has its own core, and a core is left for other processes. The client may use all of `cores`; if
+// none are given, all cores that the process may run on except the last.
 bool has_core_each(int threads, const std::vector<int>& cores) noexcept;
 
 struct Measurement {
@@ -74,7 +74,7 @@ struct Measurement {
   std::string engine;
   int threads = 1;
   double client_utilisation = 0;             // CPU seconds per second and thread, without busy polling.
-  double client_busy_polling = 0;            // Seconds per second and thread in which it found nothing to do.
+  double client_busy_polling = 0;            // The share of the time in which a thread found nothing to do, on average.
   double client_cpu_us = 0;                  // Per response, without busy polling.
   std::optional<double> server_utilisation;  // CPU seconds per second and core of the server.
   std::optional<double> server_cpu_us;       // Per response.

@@ -19,13 +19,13 @@ namespace keel::load {
 
 enum class Arrivals : std::uint8_t { Constant, Poisson };
 
-// A rate per second, constant or growing evenly from one value to another, where it then stays.
+// A rate per second: constant, or growing evenly from one value to another, at which it then stays.
 struct Rate {
   double from = 0;
   double to = 0;
   Duration over = Duration();
 
-  // How many requests are due by then.
+  // The number of requests that are due until this time.
   double due_by(Duration at) const noexcept;
   // The inverse: the time at which that many requests are due.
   Duration when(double count) const noexcept;

@@ -1,12 +1,12 @@
-// A text with places that differ from request to request.
+// A text with placeholders, whose values differ from request to request.
 //
 //   {n}            1, 2, 3, … over all threads, never the same twice       {n:1..1000}       1 to 1000, again and again
 //   {random}       a random number of 63 bits                              {random:1..1000}  1 to 1000
 //   {uuid}         a random UUID, version 4                                {csv.name}        that column of a CSV file
 //
-// All places of one request use the same n, and the same line of the CSV file: line n, starting again after the last. A
-// '{' followed by letters must begin one of these; any other '{' stands for itself, so that JSON can be written as it
-// is. "{{" is one '{'.
+// All placeholders of one request use the same number n and the same line of the CSV file: line n, which starts again
+// after the last line. A '{' followed by letters must begin one of these; any other '{' stands for itself, so that JSON
+// can be written as it is. "{{" is one '{'.
 //
 // Errors:   InvalidArgument: a place that is none of these, a column that the file lacks, a range that is empty.
 // Lifetime: the Csv must outlive the template.

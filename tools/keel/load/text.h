@@ -16,7 +16,7 @@ namespace keel::load {
 // OutOfRange above `bytes_max`; otherwise the error of open(2) or read(2), with the path.
 Result<std::string> read_file(const std::string& path, std::size_t bytes_max);
 
-// Accepts only digits, without anything around them.
+// Accepts only digits.
 std::optional<std::uint64_t> parse_count(std::string_view text) noexcept;
 // "12.5": digits, optionally followed by a point and digits; finite.
 std::optional<double> parse_number(std::string_view text) noexcept;

@@ -1,4 +1,4 @@
-// The database that `keel migrate` works on.
+// The database that `keel migrate` changes.
 //
 // Errors:  those of db/migrations.h, and of the database.
 // Threads: one. Blocks.

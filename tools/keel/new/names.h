@@ -1,4 +1,4 @@
-// new/names.h — what a service is called, and in which forms its files have its name.
+// new/names.h — the name of a service, and the forms of it that its files contain.
 //
 // Errors:  InvalidArgument, with a valid name if one can be suggested.
 // Threads: any.

@@ -4,8 +4,8 @@
 //
 // A client sends what the old document allows, and expects what it promises. Breaking: what the client sends may now be
 // rejected (a request is narrowed), or it may receive something unknown (a response is widened). Non-breaking: neither.
-// Unclassified: it depends on the client, or cannot be decided for the two schemas. For a webhook the directions are
-// reversed: its request is received, and its response sent.
+// Unclassified: whether the change breaks a client depends on the client, or cannot be decided for the two schemas. For
+// a webhook the directions are reversed: its request is received, and its response sent.
 //
 // A change of a schema that several operations use counts once for requests and once for responses, at the place of
 // that schema. Changes of descriptions, examples, tags and extensions do not count.
@@ -28,7 +28,7 @@ struct Change {
   Severity severity = Severity::Breaking;
   std::string rule;                 // "response-property-removed"
   std::string text;                 // One sentence.
-  const Node* old_place = nullptr;  // Null: it is not in that document.
+  const Node* old_place = nullptr;  // Null: that document has no such place.
   const Node* new_place = nullptr;
 
   // "new.yaml:7:3: breaking: the operation needs a body now (#/paths/~1pets/post/requestBody) [request-body-required]".

@@ -577,8 +577,8 @@ void SchemaDiff::compare_rest(const View& before, const View& after) {
       return true;
     });
     if (old_ones.empty() && new_ones.empty()) continue;
-    // Properties or items that these keywords name are no longer subject to additionalProperties or items, which may
-    // have excluded them.
+    // A property or an item that these keywords describe is no longer subject to additionalProperties or items, which
+    // may have rejected it.
     const bool may_allow_more =
         (name == "patternProperties" && (before.is_closed() || after.is_closed())) ||
         (name == "prefixItems" && (before.find("items") != nullptr || after.find("items") != nullptr));

@@ -5,11 +5,12 @@
 //   const Node* pet = document->resolve(schema);                              // what {$ref: …} stands for
 //
 // Versions:   OpenAPI 3.0 and 3.1. A 3.2 document is loaded as 3.1, so that each new field is an error with its name.
-// References: "#/components/schemas/Pet", "other.yaml", "other.yaml#/Pet", relative to the file or to the `$id` around
-//             them; "#name" is an `$anchor`, and a URI the `$id` of a schema in these files. Circular ones are followed
-//             as others are. Nothing is fetched: a remote reference is an error. All files are read by load().
+// References: "#/components/schemas/Pet", "other.yaml" and "other.yaml#/Pet" are relative to the file, or to the `$id`
+//             of a schema around them; "#name" is an `$anchor`; a URI is the `$id` of a schema in these files. Circular
+//             references are followed like others. Nothing is fetched: a remote reference is an error. All files are
+//             read by load().
 // Bounds:     1,000 files, 64 MiB together, and those of source.h. Each reference is resolved once.
-// Errors:     in Problems. A reference that leads nowhere is one of them; resolve() then gives null.
+// Errors:     in Problems. A reference without a target is such a problem, and resolve() then returns null.
 
 #pragma once
 
@@ -47,10 +48,10 @@ class Document {
   std::size_t files() const noexcept { return files_.size(); }
   std::size_t nodes() const noexcept { return store_.size(); }
 
-  // The direct target of the node's `$ref`; null when it has none, or one without a target.
+  // The direct target of the node's `$ref`; null when the node has no `$ref`, or the `$ref` has no target.
   Node* target(const Node& node) const noexcept;
-  // The node itself when it has no `$ref`; else the target of the last one. Null when one has no target, or they form a
-  // circle.
+  // Follows a chain of `$ref`s: returns the node itself when it has none, else the target of the last one. Null when
+  // one has no target, or they form a circle.
   Node* resolve(Node& node) const noexcept;
   const Node* resolve(const Node& node) const noexcept { return resolve(const_cast<Node&>(node)); }
   // The same for a member; null when there is none.
@@ -58,7 +59,7 @@ class Document {
     const Node* const child = node.find(name);
     return child == nullptr ? nullptr : resolve(*child);
   }
-  // The target of a reference that stands in `node`; null and `why` when there is none.
+  // The target of a reference in `node`; null when there is none, and then `why` has the reason.
   Node* look_up(const Node& node, std::string_view reference, std::string* why = nullptr) const;
 
  private:

@@ -4,8 +4,9 @@
 // Formats are not checked: how a default is written in C++ is decided by the generator.
 //
 // Lifetime: the document must outlive it, and must not change meanwhile. Patterns are kept until the process ends.
-// Cost:     of contract::check(), and the tables of each schema once. A value of more than 10,000 values, and what
-//           takes too long to be checked, count as fitting; so does everything once a pattern is none of RE2's.
+// Cost:     of contract::check(), and the tables of each schema once. A value that contains more than 10,000 values, or
+//           that takes too long to be checked, counts as valid. So does every value for a schema with a pattern that
+//           RE2 does not support.
 
 #pragma once
 

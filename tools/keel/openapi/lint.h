@@ -1,5 +1,5 @@
-// openapi/lint.h — finds everything that is wrong with a document by itself, and what is legal but suspicious. What can
-// be served but not expressed in C++ is found by gen/output.h, which begins with this check.
+// openapi/lint.h — finds the mistakes in a document, and places that are legal but suspicious. Parts of a document that
+// cannot be expressed in C++ are found by gen/output.h, which begins with this check.
 //
 // Only schemas are changed: they are normalised (structure.h). The problems are not sorted yet.
 

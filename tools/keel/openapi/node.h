@@ -28,9 +28,10 @@ struct Node {
   std::uint32_t line = 0;    // Counted from 1: the line of its key within a map, else of its own beginning.
   std::uint32_t column = 0;  // Counted from 1, in characters.
   const std::string* file = nullptr;
-  Node* parent = nullptr;       // Null: the root of its file.
-  std::string_view key;         // Set for a member of a map.
-  std::string_view text;        // Of a scalar: what a string says, a number as it was written, "true" or "false".
+  Node* parent = nullptr;  // Null: the root of its file.
+  std::string_view key;    // Set for a member of a map.
+  // The text of a scalar: of a string its content, of a number its digits as written, "true" or "false".
+  std::string_view text;
   std::vector<Node*> children;  // The elements of a list or a map, in the order written.
 
   // An index of a large map; made by find(). Must be reset after a change of the children.

@@ -57,7 +57,7 @@ class Problems {
 // The name in single quotes, as messages show names.
 std::string quoted(std::string_view text);
 inline constexpr std::size_t candidates_max = 5000;
-// The candidate that a misspelt name was probably meant to be; empty when none is close, or several are.
+// The candidate for which a name was probably misspelt; empty when none is similar, or several are.
 std::string_view nearest(std::string_view name, std::span<const std::string_view> candidates);
 // "; did you mean 'name'?", or "".
 std::string suggestion(std::string_view name, std::span<const std::string_view> candidates);

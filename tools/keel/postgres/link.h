@@ -1,6 +1,6 @@
 // A blocking connection to a PostgreSQL server, for tools that inspect a database and do nothing else.
 //
-// It uses a Unix socket or TCP, without TLS, because databases for experiments are local. A URL whose sslmode demands
+// It uses a Unix socket, or TCP without TLS, because databases for experiments are local. A URL whose sslmode demands
 // TLS is Unsupported.
 //
 // Errors:  those of the server with their SQLSTATE (db/postgres/error.h); Unavailable: it cannot be reached, or the

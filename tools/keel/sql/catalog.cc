@@ -46,7 +46,7 @@ bool is_number(std::string_view name) { return !name.empty() && std::ranges::all
 
 std::string in_quotes(std::string_view text) { return "'" + std::string(text) + "'"; }
 
-// A statement with the places of its bytes.
+// A statement, and the place in the file of each of its bytes.
 struct Text {
   std::string value;
   std::vector<Place> origin;
@@ -217,7 +217,7 @@ class QueryReading {
     function_.variants.resize(orders * masks);
     for (std::size_t order = 0; order < orders; ++order) {
       for (std::size_t i = 0; i < masks; ++i) {
-        // The complete statement first: its mistakes include those of the others.
+        // The complete statement is checked first, because its mistakes include those of the variants.
         const std::size_t mask = masks - 1 - i;
         if (!describe(mask, order, function_.variants[order * masks + mask])) return;
       }

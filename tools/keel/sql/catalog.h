@@ -39,11 +39,12 @@ struct Variant {
 
 struct Function {
   struct Parameter : Field {
-    bool is_switch = false;  // A bool that no statement uses as a value: it says whether a block is included.
+    // A bool parameter that no statement uses as a value; it decides whether a block is included.
+    bool is_switch = false;
   };
   const Query* query = nullptr;
   std::vector<Parameter> parameters;
-  // Parameters that have blocks; each is a bit of a variant's number, the first has the value 1.
+  // Parameters that have blocks. Each is a bit of a variant's number; the first is bit 0.
   std::vector<std::size_t> filters;
   std::vector<Variant> variants;  // Ordered by the number of the sort order, then by the blocks.
   std::vector<Field> columns;

@@ -26,10 +26,11 @@ class Checker {
   // Restricts the following calls to this database ("sqlite", "postgres"); "": all of them are asked. False: it is not
   // one of them.
   virtual bool choose(std::string_view database) { return database.empty(); }
-  // Describes the parameters and columns of a statement. A mistake: it cannot run, and `to` is unchanged.
+  // Describes the parameters and columns of a statement. Returns a mistake if the statement cannot run; then `to` is
+  // unchanged.
   virtual std::optional<Mistake> describe(std::string_view text, Described& to) = 0;
-  // Sets the type of a column as its author states it, instead of its declaration. A mistake: there is no such column.
-  // `type`: see sql/schema.h; or the name of a C++ type.
+  // Sets the type of a column as its author states it, instead of its declaration. Returns a mistake if there is no
+  // such column. `type`: see sql/schema.h; or the name of a C++ type.
   virtual std::optional<Mistake> set_type(std::string_view table, std::string_view column, std::string_view type) = 0;
 };
 

@@ -13,7 +13,7 @@ struct Described {
   struct Parameter {
     std::string name;          // "1", "sku"
     std::string type;          // As in sql/schema.h, or "": unknown.
-    bool is_nullable = false;  // It is assigned to a column that may be null, or is tested for null.
+    bool is_nullable = false;  // The parameter is assigned to a column that may be null, or is tested for null.
     std::string table;         // The table of the column that it is assigned to or compared with, if there is one.
     std::string column;
     std::string other_type;  // It is also used as this type.
@@ -24,7 +24,8 @@ struct Described {
     bool is_nullable = true;  // True also if this is unknown.
     std::string table;        // The table of its values, if it is a column of a table.
     std::string column;
-    // Databases give it different types: which, and how to resolve it, unless its type is stated.
+    // Set when databases give it different types and its type is not stated: names the types, and says how to resolve
+    // this.
     std::string conflict;
   };
   std::vector<Parameter> parameters;  // In the order of their first use.

@@ -18,7 +18,7 @@ constexpr int views_max = 20;  // The limit of nested views.
 struct Relation {
   std::string alias;
   std::vector<Value> columns;
-  std::vector<bool> is_hidden;  // Joined with an earlier one by `using`: a star leaves it out.
+  std::vector<bool> is_hidden;  // This column is joined with an earlier one by `using`: a star does not include it.
   bool has_rowid = false;
 };
 
@@ -84,7 +84,7 @@ class Inference {
 
   Ctes add_ctes(Ctes ctes, const std::vector<Cte>& added, const Scope* outer) {
     for (const Cte& cte : added) {
-      // For a recursive one: begins with its first select, and repeats all of them until no further column becomes
+      // For a recursive view: begins with its first select, and repeats all selects until no further column becomes
       // nullable.
       Select anchor = *cte.select;
       if (anchor.cores.size() > 1) anchor.cores.resize(1);
@@ -535,7 +535,7 @@ class Inference {
       parameters_.push(right, value("int64", false), false, true);
       return value("int64", is_nullable);
     }
-    // A whole number says nothing about the other side, which may be a real number.
+    // A whole number does not determine the type of the other side, which may be a real number.
     if (right.kind != Expression::Kind::Integer) parameters_.push(left, b, false, true);
     if (left.kind != Expression::Kind::Integer) parameters_.push(right, a, false, true);
     const bool are_numbers = (a.type.empty() || a.type == "int64" || a.type == "real" || a.type == "bool") &&

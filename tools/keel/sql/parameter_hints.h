@@ -1,4 +1,4 @@
-// What a statement tells about its parameters: what each is compared with, or assigned to.
+// Collects what a statement shows about its parameters: to what each is compared or assigned.
 
 #pragma once
 
@@ -16,7 +16,7 @@ struct Value {
   std::string name;
   std::string type;
   bool is_nullable = true;
-  std::string table;  // The table of the column that it is.
+  std::string table;  // The table of the column, if it is one.
   std::string column;
 };
 

@@ -18,7 +18,7 @@
 // A block begins with /*? name */ and ends with its line, or at /*?*/ if that is the next mark. It is part of the
 // statement only if its parameter has a value.
 //
-// Result: what was read; mistakes go to Problems.
+// Result: the queries that were read; mistakes go to Problems.
 // Cost:   linear.
 
 #pragma once

@@ -114,7 +114,7 @@ Sources::Texts Sources::constants_of(std::size_t source, const Tokens& tokens) {
   return found;
 }
 
-// The call's own source first; of the others only one may define it, or all in the same way.
+// A constant of the call's own source is preferred; otherwise all definitions in other sources must be the same.
 const Sources::Text* Sources::constant(std::size_t source, std::string_view name) const {
   if (const auto own = files_[source].constants.find(name); own != files_[source].constants.end()) {
     return own->second.is_ambiguous ? nullptr : &own->second;

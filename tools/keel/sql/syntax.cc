@@ -248,7 +248,7 @@ class Parser {
     source.is_natural = is_natural;
     if (take_symbol("(")) {
       if (!at().is("select") && !at().is("values") && !at().is("with")) {
-        is_bad_ = true;  // A join in parentheses: its sides would have to be distinguished.
+        is_bad_ = true;  // A join in parentheses is not supported, because its sides would have to be distinguished.
         return;
       }
       source.select = select();

@@ -19,7 +19,8 @@
 namespace keel::app::internal {
 namespace {
 
-constexpr int threads_max = 4096;  // Further threads stop as well, but the wait for them times out.
+// More threads than this stop as well, but cannot say so: the wait for them times out.
+constexpr int threads_max = 4096;
 constinit std::atomic<pid_t> stopped[threads_max] = {};
 constinit std::atomic<int> stopped_count = 0;
 

@@ -29,7 +29,7 @@ std::string key_of_place(const Address& address, std::string_view keys) {
 Result<> with_remedy(Result<> listening, const Address& address, std::string_view keys) {
   if (listening) return listening;
   const std::string key = key_of_place(address, keys);
-  // The program that names the process which listens.
+  // The command that shows which process listens there.
   const std::string finder = address.is_unix() ? "ss -lxp" : "ss -ltnp";
   switch (listening.error().errno_value()) {
     case EADDRINUSE:

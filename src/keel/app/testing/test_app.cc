@@ -288,7 +288,8 @@ Address AppUnderTest::State::address_of_next_peer(const Authority& authority) co
     }
     ++hosts;
   }
-  // On the real system every address in 127.0.0.0/8 is this machine; addresses of another process count as others.
+  // On the real system every address in 127.0.0.0/8 is this machine. Each process of a test has its own part of them,
+  // so that tests do not meet each other's servers.
   const std::string net = options.real_time ? "127." + std::to_string(1 + ::getpid() % 250) + ".77." : "10.1.0.";
   return Address::ip(net + std::to_string(hosts), authority.port).value();
 }

@@ -250,7 +250,7 @@ class Access {
     in.due_ = nullptr;
   }
   static Buffer& buffer(Out& out) noexcept { return out.out_; }
-  // Repeats a problem, which is then forgotten, for the value found there from `begin` on.
+  // Reports the Reader's problem again, for the value that begins at `begin`, and clears it in the Reader.
   static void tell_at(In& in, const char* begin, const char* where);
 
   static void write_object(Out& out, const WriteTable<Format>& table, void* const* fields, Tag tag = {});

@@ -53,7 +53,7 @@ bool covers(const Address& bound, const Address& wanted) noexcept {
 
 bool is_broadcast(const Address& address) noexcept {
   if (address.family() != AF_INET) return false;
-  // The address of all hosts, and of the loopback: the simulation has no networks.
+  // Every host has this address, and it is also the loopback: the simulation has no networks.
   const in_addr_t to = ntohl(reinterpret_cast<const sockaddr_in*>(address.system())->sin_addr.s_addr);
   return to == INADDR_BROADCAST || to == 0x7fffffff;
 }

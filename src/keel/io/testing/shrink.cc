@@ -21,7 +21,7 @@ class Shrinking {
     regular = least_;
     regular.instant_send = 1;
     fails(regular);
-    // After the run was made regular, another fault may have become unnecessary.
+    // After the timing was made regular, another fault may have become unnecessary.
     leave_out_faults();
     return {least_, runs_};
   }

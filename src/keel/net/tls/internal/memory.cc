@@ -103,7 +103,7 @@ bool begin_to_keep() noexcept {
 void* allocate(std::size_t bytes, const char*, int) noexcept {
   if (KEEL_ADDRESS_SANITIZER || bytes > block_max) return std::malloc(bytes);
   const std::size_t wanted = class_of(bytes);
-  // malloc sometimes gives the 16 B that follow as well, and the block is kept in the class above then.
+  // malloc sometimes adds the 16 B that follow; then the block is kept in the next larger class.
   for (std::size_t i = wanted; i < std::min(wanted + 2, class_count); ++i) {
     if (classes[i].head == nullptr) continue;
     ++classes[i].room;
