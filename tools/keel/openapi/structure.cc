@@ -75,7 +75,7 @@ class Walk {
 
   void follow(Node& node, Role role) {
     Node* const target = document_.target(node);
-    if (target == nullptr) return;  // That has been reported.
+    if (target == nullptr) return;  // A reference without a target has already been reported.
     const Node* const map = target->parent;
     const bool is_component = map != nullptr && map->parent != nullptr && map->parent->key == "components" &&
                               map->parent->parent != nullptr && map->parent->parent->parent == nullptr;
@@ -95,8 +95,8 @@ class Walk {
           child->key == "$ref" || (!is_30() && (child->key == "summary" || child->key == "description"));
       if (!is_allowed && !child->key.starts_with("x-")) {
         problems_.warning(*child, quoted(child->key) + " is ignored: in " + in_version() +
-                                      (is_30() ? " nothing counts beside a $ref"
-                                               : " only summary and description count beside a $ref"));
+                                      (is_30() ? " a $ref replaces all other members"
+                                               : " only summary and description have an effect beside a $ref"));
       }
     }
     node.index.reset();
@@ -349,7 +349,7 @@ class Walk {
     if (Node* const example = node.find("example"); example != nullptr && node.find("examples") == nullptr) {
       Node& examples = add(node, *example, "examples", Kind::List);
       remove(node, example);
-      examples.children.push_back(example);  // It keeps the pointer of the original.
+      examples.children.push_back(example);  // The example keeps the JSON Pointer of its place in the document.
     }
   }
   void normalise_nullable(Node& node) {
@@ -364,7 +364,7 @@ class Walk {
       null.parent = &node;
       Node& types = add(node, *type, "type", Kind::List);
       remove(node, type);
-      types.children = {type, &null};  // They keep the pointers of the originals.
+      types.children = {type, &null};  // They keep the JSON Pointers of their places in the document.
     }
     remove(node, nullable);
   }

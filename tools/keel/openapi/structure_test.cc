@@ -311,7 +311,7 @@ TEST(Structure, what_stands_beside_a_reference_of_3_0_is_ignored) {
                     "    Pet:\n"
                     "      {$ref: '#/components/schemas/Id', description: the id}\n"
                     "    Id: {type: string}\n"),
-            (Lines{"api.yaml:7:41: warning: 'description' is ignored: in OpenAPI 3.0 nothing counts beside a $ref "
+            (Lines{"api.yaml:7:41: warning: 'description' is ignored: in OpenAPI 3.0 a $ref replaces all other members "
                    "(#/components/schemas/Pet/description)"}));
 }
 
