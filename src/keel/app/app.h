@@ -50,7 +50,7 @@
 // /admin/start and in the metrics app_build_info and keel_build_info.
 //
 // Errors:   an error that prevents the start is a line on standard error, and the exit code is 1 (2 for the
-//           configuration); each address that cannot be listened at has its own line. Parts that have not stopped
+//           configuration); each address at which the App cannot listen has its own line. Parts that have not stopped
 //           within common.stop_timeout are named in a line as well: the process then ends without waiting for them, and
 //           without running destructors. A call at the wrong time, serve() after run() has begun or the first pool() in
 //           a handler, throws std::logic_error with what to do instead.
@@ -118,8 +118,8 @@ config::Reloadable<S> load_or_exit(const Program& program, int argc, char** argv
 
 class App {
  public:
-  // Starts logging, and begins to start the workers. Make it before any other thread. `config` holds Settings or a
-  // struct that derives from it.
+  // Starts logging, and begins to start the workers. Construct it before any other thread starts. `config` holds
+  // Settings or a struct that derives from it.
   template <class S>
   App(Program program, config::Reloadable<S>& config)
       : App(

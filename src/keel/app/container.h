@@ -146,7 +146,8 @@ class Container {
   std::vector<internal::Binding> replacements_;
 };
 
-// Provided with each lazy service: a service that needs a Lazy<Reports>& can have the Reports made later.
+// The container provides a Lazy<T> with each lazy service T: a service that needs a Lazy<Reports>& can have the Reports
+// made later.
 template <class T>
 class Lazy {
  public:
@@ -170,7 +171,7 @@ class Services {
   Services& operator=(Services&&) noexcept = default;
   ~Services() = default;
 
-  // A value, a singleton, or a lazy service that was made. Anything else is a bug.
+  // Returns a value, a singleton, or a lazy service that was made. Anything else is a bug.
   template <class T>
   T& get() const noexcept {
     const std::uint32_t index = internal::type_id<T>().index.load(std::memory_order_relaxed);

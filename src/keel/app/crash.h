@@ -11,10 +11,10 @@
 //   1. the signal, the address and what is known about it, thread, build id, time, and the last words (base/check.h:
 //      the sentence of a failed KEEL_CHECK, the exception that nobody caught), and the request it was handling;
 //   2. its stack as addresses in modules, which needs nothing of the process but that stack;
-// makes the log's writer write the waiting lines and a line "crashed" with the key facts (signal, place, build, thread,
-// worker, request, trace, reason), for at most a second; then
 //   3. the last requests of each worker (observe/flight_recorder.h);
 //   4. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
+// Between steps 2 and 3 the log's writer writes the waiting lines and a line "crashed" with the key facts (signal,
+// place, build, thread, worker, request, trace, reason), for at most a second.
 // Then the signal has its default effect, so that the exit status is the one of a process without this handler. A core
 // dump lacks the memory of the process, unless CrashOptions::core_memory says otherwise. After a crash in one of these
 // steps, the report continues with the next step. Threads that crash during the report wait. Text from an exception or

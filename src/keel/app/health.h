@@ -62,7 +62,8 @@ enum class HealthKind : std::uint8_t { Liveness, Readiness, Startup };
 
 // How often checks run, and how long one may take.
 struct HealthOptions {
-  std::string name;  // For people, and the label `check` of metrics. Used once; "start" and "drain" are taken.
+  // For people, and the label `check` of metrics. Each name is used once; "start" and "drain" are reserved.
+  std::string name;
   HealthKind kind = HealthKind::Readiness;
   bool degrades = false;                // A failure is shown, but does not fail the probe of its kind.
   std::vector<std::string> needs = {};  // Checks that were added before and must pass for this one to be run.

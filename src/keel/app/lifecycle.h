@@ -24,7 +24,8 @@
 // Threads:   add(), begin(), ensure(), record() and phases() on any; start() and stop() on one.
 // Lifetime:  the destructor stops running modules and waits for them without a time limit. When stop() has reported a
 //            module that is stuck, end the process without destructors.
-// Cost:      a lock for ensure() of what runs; starting, a thread for each module that starts beside another.
+// Cost: a lock for ensure() of a running module; at the start, a thread for each module that starts at the same time as
+//            another.
 
 #pragma once
 
@@ -80,7 +81,7 @@ void write_phases(Buffer& out, const Program& program, const std::vector<Phase>&
 struct StopReport {
   struct Part {
     std::string name;
-    Duration took;             // Up to the deadline, if it is stuck.
+    Duration took;             // For a module that is stuck: the time until the deadline.
     bool is_stuck = false;     // Still stopping, or still starting, at the deadline.
     std::string problem = {};  // The text of an exception out of `stop`.
   };

@@ -79,7 +79,7 @@ Level log_level(Code code) noexcept;
 
 class [[nodiscard]] Error {
  public:
-  // Bytes of context, each line counted with its ": ", that find room in a message's block.
+  // The number of bytes of context for which a message's block has room; each line counts with its ": ".
   static constexpr std::size_t context_room = 128;
 
   // `literal` is kept by pointer: a string literal, or something that lives as long as the process.

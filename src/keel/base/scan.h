@@ -85,7 +85,7 @@ struct QueryStop {
 #endif
 };
 
-// Where a path ends: at '?', '#' or a byte that a path may not contain; and the bytes found before that.
+// A superset of the bytes that end a path: '?', '#' and the bytes that a path may not contain.
 struct PathStop {
   static constexpr bool has(unsigned char c) {
     return c <= '%' || c >= '{' || (c >= '<' && c <= '?') || c == '\\' || c == '^' || c == '`';

@@ -38,13 +38,13 @@
 //                 section is written as YAML: --thread.pools='[{name: database, size: 4}]'.
 // Secrets: beside the key of a Secret, `password`, there is `password_file`: the value is what that file holds, without
 //          one line feed at its end (Secret::from_file). In a path, $CREDENTIALS_DIRECTORY/ stands for the folder of
-//          credentials that systemd creates for the unit. Both keys given, wherever, is an error. The file is read at
-//          each load. A Secret on the command line is one of Origins::warnings(). A list of Secrets has no such key:
-//          use a list of structs.
+//          credentials that systemd creates for the unit. It is an error to give both keys, even in different sources.
+//          The file is read at each load. A Secret on the command line is one of Origins::warnings(). A list of Secrets
+//          has no such key: use a list of structs.
 // Units:   a key that ends in _ms or _sec (Duration), _kb or _mb (ByteSize; 1024 and 1024 * 1024 bytes) takes a plain
 //          number; every other Duration or ByteSize needs a unit: 200ms, 1s, 64KiB.
-// Reload:  field(…).reloadable() declares that the value may change while the program runs (reloadable.h); of a list or
-//          a section: that all of it may. --help and --print-config show it.
+// Reload:  field(…).reloadable() declares that the value may change while the program runs (reloadable.h); for a list
+//          or a section, that everything in it may. --help and --print-config show it.
 // Errors:  InvalidArgument, all problems in one message, a line each (20 at most): "service.yaml:7: network.http.prot:
 //          unknown key; did you mean network.http.port?". Secrets are never shown. Neither is an unexpected word after
 //          a flag, because it may be a secret. A key that was renamed or removed is rejected with its successor

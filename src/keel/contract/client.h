@@ -23,8 +23,8 @@
 // Errors:   InvalidArgument: a parameter cannot be expressed in its style (output.h), the client lacks credentials that
 //           the operation requires, or the contract does not have the media type; nothing has been sent. Upstream, from
 //           the environment (base/error.h): a response that the contract does not declare, or that is not as it says
-//           (reply.h), and of value() any that is no success. The message has the operation, method and URL, the
-//           status, and what is wrong, with its pointer. Those of the http::Client and of a provider, with the
+//           (reply.h); and of value(), any response that is not a success. The message has the operation, method and
+//           URL, the status, and what is wrong, with its pointer. Those of the http::Client and of a provider, with the
 //           operation in front.
 // Lifetime: the http::Client outlives it; it outlives its calls. A request is written before its function returns: it
 //           need not live until the call has ended. Results own their content.

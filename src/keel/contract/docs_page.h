@@ -13,8 +13,8 @@
 // relative, so it also works under the prefix of a group or of a proxy.
 //
 // Lifetime: the texts of `document` are kept as views: they are literals, or outlive the router.
-// Errors:   a path that does not begin with '/', or has anything but letters, digits and "/-._~", and an origin that is
-//           none, are bugs and abort.
+// Errors:   a path that does not begin with '/', or has anything but letters, digits and "/-._~", and a malformed
+//           origin, are bugs and abort.
 // Cost:     a copy of what is sent. At start, a hash of the document: about 1 ms for each MiB.
 
 #pragma once

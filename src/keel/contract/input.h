@@ -21,9 +21,9 @@
 // commas.
 //
 // Result:   finish() returns one error with everything that is wrong. 400 when a parameter is missing or cannot be
-//           read; 422 when one is of its type, and not as its schema says. "errors" have a "parameter": its name, and
-//           behind it which part, "tags[2]" or "filter[color]". json(), form(), text_body(): 400, 415 or 422 as
-//           Request::json() and form() (http/server/input.h).
+//           read; 422 when one has the right type, but does not match its schema. Each of the "errors" has a
+//           "parameter": its name, followed by the part, as in "tags[2]" or "filter[color]". json(), form(),
+//           text_body(): 400, 415 or 422 as Request::json() and form() (http/server/input.h).
 // Errors:   a name that the route does not have is a Bug (base/bug.h).
 // Lifetime: that of the request; views in what was read live as long as the request.
 // Threads:  the worker of the request.

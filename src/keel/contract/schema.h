@@ -1,11 +1,11 @@
 // keel/contract/schema.h — JSON Schema 2020-12 as constant tables, and the check of values against them.
 //
-//   extern const Schema pet;                           // a constant that a generator writes
-//   Violations wrong;                                  // (tools/keel/gen/schema_tables.h)
-//   if (!check(value, pet, wrong)) …                   // "/name must have 1 to 80 characters"
+//   extern const Schema pet;           // a constant that a generator writes (tools/keel/gen/schema_tables.h)
+//   Violations wrong;
+//   if (!check(value, pet, wrong)) …   // "/name must have 1 to 80 characters"
 //
 // Keywords:   All of JSON Schema 2020-12 but those that docs/contract.md lists. A default Schema accepts every value.
-// Numbers:    Compared exactly as json::Value has them. A multiple is one in decimal: 0.3 is a multiple of 0.1. A
+// Numbers:    Compared exactly as json::Value has them. Multiples are computed in decimal: 0.3 is a multiple of 0.1. A
 //             fraction, an exponent or more than 64 bits make a number the shortest decimal that is its double.
 // Text:       Lengths are in code points. A pattern is searched for anywhere in the text, by RE2 (data/pattern.h).
 // Violations: At most Violations::count_max; those of members and elements come in the order of the text. For anyOf and

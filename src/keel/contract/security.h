@@ -5,11 +5,11 @@
 // alternative has all of its credentials, the response is 401, with a WWW-Authenticate for each missing scheme. An
 // alternative without schemes lets every request pass.
 //
-// Verifiers: functions of the class Security that the contract's code declares. Such a function ends as it should for
-//            who may, and with an error for who may not: Unauthenticated becomes 401, PermissionDenied 403, and a
-//            failure of the verifier itself the 5xx status of its code. It keeps who is asking with the request, by
-//            Request::set().
-// Errors:    a name of a header that cannot be one is a bug and aborts when an Authorization is made.
+// Verifiers: functions of the class Security that the contract's code declares. Such a function returns normally if the
+//            client is allowed, and ends with an error if it is not: Unauthenticated becomes 401, PermissionDenied 403,
+//            and a failure of the verifier itself the 5xx status of its code. It stores the identity of the client in
+//            the request, by Request::set().
+// Errors: an invalid name of a header is a bug, and aborts when an Authorization is made.
 // Threads:   made by one; called on every worker of the router.
 // Cost:      a task for each verifier that is called; heap memory only for a rejection.
 

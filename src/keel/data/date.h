@@ -10,8 +10,7 @@
 // is a string of `format: date`. It is written as a text everywhere: into a `date` of PostgreSQL, or into a text of
 // SQLite, which sorts by day and which SQLite's date functions accept. In CBOR it has the tag 1004 (RFC 8943).
 //
-// parse() takes four digits of the year, two of the month and two of the day, with '-' between them, of a day that the
-// month has; and nothing else: no time, no blanks, no week, no shorter form.
+// parse() takes only YYYY-MM-DD, and only a day that the month has: no time, no blanks, no week, no shorter form.
 //
 // The calendar is the Gregorian one, also before 1582 (ISO 8601). Arithmetic saturates at first() and last().
 // Errors:  make() and parse() give InvalidArgument. A `date` of PostgreSQL before the year 0001 or after 9999, and

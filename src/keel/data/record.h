@@ -13,10 +13,10 @@
 // Record against an expected struct.
 //
 // Use a struct where the fields are known. Use a Record for messages whose fields only the application's users know,
-// with bytes, times and integers of a fixed width. A json::Value (json_value.h) for a document of JSON: it has the
-// types of JSON, changes in place, and is written as it was read.
-// Paths:    "device.samples[2]". A name with '.', '[' or '\' in it is spelled with '\' before them. find() takes a name
-//           as it is.
+// with bytes, times and integers of a fixed width. Use a json::Value (json_value.h) for a document of JSON: it has the
+// types of JSON, can be changed in place, and is written as it was read.
+// Paths:    "device.samples[2]". In a path, each '.', '[' or '\' that belongs to a name is preceded by '\'. find()
+//           takes a name as it is.
 // Types:    set() keeps the type of its argument: a std::uint16_t is a Uint16. get<T>() gives a number of any type as
 //           any other that holds it exactly, a string also as a Timestamp, a Uuid, 16 bytes also as a Uuid. The formats
 //           do not store the width of a number: a number that is read is an Int64, Uint64 or Double, or from

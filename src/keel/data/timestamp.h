@@ -12,10 +12,10 @@
 // parse() takes date-time of RFC 3339 §5.6 and nothing else:
 // - four digits of the year, 'T' between date and time, and an offset are needed; 't' and 'z' stand for 'T' and 'Z'.
 //   A blank instead of the 'T' is not taken, nor is a comma before a fraction.
-// - an offset up to ±23:59 is applied and not kept: the result is in UTC. "-00:00" is UTC. - a fraction has any number
-// of digits; digits beyond nanoseconds are cut off. - second 60 is accepted where a leap second can be: 23:59:60 UTC on
-// the last day of a month. It becomes the first second
-//   of the next day, as POSIX has it.
+// - an offset up to ±23:59 is applied and not kept: the result is in UTC. "-00:00" is UTC.
+// - a fraction has any number of digits; digits beyond nanoseconds are cut off.
+// - second 60 is accepted where a leap second can be: 23:59:60 UTC on the last day of a month. It becomes the first
+//   second of the next day, as POSIX has it.
 // - a day that the month does not have is invalid; so is a time that is outside of the years 0000 to 9999 in UTC.
 //
 // text() has a fraction of as many digits as are needed, none, 3, 6 or 9. Texts of the same length sort like the times;

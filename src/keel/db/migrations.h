@@ -24,7 +24,8 @@
 //           folder; a file that is to be undone has no .down.sql. InvalidArgument: a badly named file, a gap, a number
 //           used twice, wrong SQL ("0002_orders.sql:7: near …"), transaction control or a pragma in a file. NotFound:
 //           no folder. Unavailable: another process holds the lock for too long. Unsupported: the back end does not
-//           have the operation. Each names the files and what mends them. What was committed before an error stays.
+//           have the operation. Each error names the files, and says how to correct them. What was committed before an
+//           error stays.
 // Threads:  as for the target. Blocks: call it before serving.
 
 #pragma once

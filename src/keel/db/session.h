@@ -46,12 +46,12 @@
 // Errors:    AlreadyExists (a unique key), Conflict (a foreign key; a transaction that an error has ended),
 //            InvalidArgument (a check, a null, a type), NotFound (query_one without a row), ResourceExhausted (a queue
 //            is full, a result too large), Unavailable (closing; no access to the data, and then whether a write
-//            happened is unknown), DataLoss, Internal (wrong SQL; a value that is read as what it is not, row.h; a
-//            write of the session that would wait for a transaction that its own task holds), DeadlineExceeded and
-//            Cancelled; Unsupported (stream() of a database that has none). The message is the database's. All but
-//            NotFound, Cancelled and a full queue are from the environment (base/error.h), and name the statement and
-//            the place of the call: a server answers 500 or above. on_error() (task/on_error.h) makes a 409 of a unique
-//            key in one line.
+//            happened is unknown), DataLoss, Internal (wrong SQL; a value that is read as another type, row.h; a write
+//            of the session that would wait for a transaction that its own task holds), DeadlineExceeded and Cancelled;
+//            Unsupported (stream() of a database that has none). The message is the database's. All but NotFound,
+//            Cancelled and a full queue are from the environment (base/error.h), and name the statement and the place
+//            of the call: a server answers 500 or above. on_error() (task/on_error.h) makes a 409 of a unique key in
+//            one line.
 // Bugs:      a statement of a Transaction that was moved from (base/bug.h).
 // Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes. A
 //            callback whose captures have destructors, and a struct of arguments that has one, must be a named

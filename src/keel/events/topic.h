@@ -27,13 +27,14 @@
 // Lifetime:  the Bus must outlive every use of its topics.
 // Threads:   any, concurrently. A publisher waits for no lock but that of a queue that it puts an event into, also
 //            while others subscribe and end subscriptions; a thread's first event takes one more.
-// Cost:      publish() to one handler is about fifty instructions with it, each further one less than twenty, and
-//            inside a handler a few more: no look-up, no lock, no allocation, and no write to memory that another
-//            thread writes. The first event that a thread publishes takes 32 KB, and each depth of handlers that
-//            publish 64 bytes. Delivery to an executor takes a copy of the event, two locks and a post; only the copy
-//            may allocate. A topic that keeps events takes a lock for each, copies it, and lets one publisher at a time
-//            do so. publish_and_wait() takes its frames and a few words from the pool. subscribe() copies the list of
-//            subscribers. A concurrent publisher may be the thread that frees the old list.
+// Cost: publish() to one handler takes about fifty instructions, including the call, and less than twenty for each
+//            further handler; inside a handler it takes a few more. It does no look-up, takes no lock, allocates
+//            nothing, and does not write to memory that another thread writes. The first event that a thread publishes
+//            takes 32 KB, and each depth of handlers that publish 64 bytes. Delivery to an executor takes a copy of the
+//            event, two locks and a post; only the copy may allocate. A topic that keeps events takes a lock for each,
+//            copies it, and lets one publisher at a time do so. publish_and_wait() takes its frames and a few words
+//            from the pool. subscribe() copies the list of subscribers. A concurrent publisher may be the thread that
+//            frees the old list.
 
 #pragma once
 

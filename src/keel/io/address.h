@@ -3,8 +3,8 @@
 // Text forms: "127.0.0.1:8080", "[::1]:8080", "unix:/run/app.sock". Host names are not resolved here.
 //
 // A link-local IPv6 address (fe80::/10, ff02::/16) names its link: "[fe80::1%eth0]:8080", by the name of an existing
-// interface, or by its number, "[fe80::1%2]:8080". It is printed with the name, or the number where no
-// interface has it; fe80::1 on two links are two addresses. Without a scope the system refuses to bind or connect.
+// interface, or by its number, "[fe80::1%2]:8080". It is printed with the name, or with the number if no interface has
+// that number; fe80::1 on two links are two addresses. Without a scope the system refuses to bind or connect.
 //
 // Threads: a value.
 // Cost:    parsing and printing only; up to three system calls for the name of a scope.

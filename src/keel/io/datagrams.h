@@ -12,8 +12,8 @@
 // Errors:   errno values; system_datagram has the errors of Engine::open_datagram.
 // Lifetime: the datagrams that a batch shows are valid until its next read().
 // Threads:  any; a batch and an operation on one at a time.
-// Cost:     one system call for up to 16 that have come, and for up to 64 to send. A batch has 1 MiB of addresses, of
-//           which the system gives the pages that are touched.
+// Cost:     one system call for up to 16 that have come, and for up to 64 to send. A batch reserves 1 MiB of address
+//           space; only the pages that are touched take memory.
 // Source:   recvmmsg(2), sendmmsg(2), udp(7): UDP_SEGMENT and UDP_GRO.
 
 #pragma once

@@ -75,9 +75,9 @@ class Sockets {
   virtual bool has_unread(int /*fd*/) noexcept { return false; }
 };
 
-// AlreadyExists when a process listens at `address`, also one that would share it by ListenOptions::reuse_port. Call it
-// before the first of several sockets that share an address: otherwise a second process would go unnoticed. An address
-// with port 0 and that of a Unix socket are always free.
+// AlreadyExists when a process listens at `address`, even if it would share the address by ListenOptions::reuse_port.
+// Call it before the first of several sockets that share an address: otherwise a second process would go unnoticed. An
+// address with port 0 and that of a Unix socket are always free.
 Result<> check_vacant(Engine& engine, const Address& address, ListenOptions options);
 // Whether accept failed because of a single connection that was closed: accept(2) lists these, try again.
 bool is_transient_accept_error(int number) noexcept;

@@ -4,8 +4,8 @@
 //   const ProxyHeader header = parse_proxy_header(received);
 //   if (header.state == ProxyHeader::State::Complete) received.remove_prefix(header.size);
 //
-// Anybody can write such a header. Parse it only where the connection comes from the address of a known proxy, and
-// there always: otherwise the next bytes are the client's, who could forge the missing header.
+// Anybody can write such a header. Parse it on every connection from the address of a known proxy, and only there:
+// otherwise a client could send a forged header.
 //
 // Version 1 is a line of at most 107 bytes, version 2 is binary and is accepted up to 4 KiB. Of its extensions (TLVs),
 // CRC32C is checked when present; the others are skipped, PP2_TYPE_SSL among them. The addresses that the client had

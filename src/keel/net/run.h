@@ -21,7 +21,7 @@
 // it sends one. A service that needs more than that (logs, configuration, health) is an app::App, which treats a second
 // signal within 200 ms as part of the first.
 //
-// Result:   the error of a task that was not stopped. Unsupported when the engine is not to be had, ResourceExhausted
+// Result:   the error of a task that was not stopped. Unsupported when the engine is not available, ResourceExhausted
 //           when there are no descriptors or threads.
 // Threads:  call it where no loop runs; it waits there; only one run() can be active in a process.
 // Lifetime: everything the tasks refer to must outlive the call; when it returns all tasks are gone.
@@ -82,8 +82,8 @@ class Worker {
 
   // This worker's listener at an address where every worker listens: with TCP each worker has its own socket
   // (SO_REUSEPORT), and the kernel distributes connections by a hash; a Unix socket, like options.inherited, is shared,
-  // and the workers take turns. With port 0 all have the port that the first one got. Errors as Listener::bind();
-  // AlreadyExists also when another process shares its port.
+  // and the workers take turns. With port 0 the system chooses a port for the first worker, and all workers use it.
+  // Errors as Listener::bind(); AlreadyExists also when another process shares its port.
   Result<Listener> listen(const Address& address, const io::ListenOptions& options = {});
 
   // Set when the program is to end: a signal has arrived, or another worker's task has failed.

@@ -6,7 +6,7 @@
 // behind a mutex. A full ring follows its Overflow; lost records are counted exactly, by level (log::dropped()).
 //
 // A flood of lines does not displace lines of higher levels: the last quarter of a ring is for warnings and errors, the
-// last eighth only for errors, and no record is lost for one of a lower of these three ranks.
+// last eighth only for errors, and a record never displaces one of a higher rank.
 //
 // Threads:  a Ring belongs to the thread that made it and is destroyed there. One Reader exists at a time; its calls
 //           come from one thread at a time (the caller locks).

@@ -3,9 +3,9 @@
 //
 //   metrics::ThreadCells cells;           // on the worker's thread, for as long as it runs
 //
-// A cell is a number (index) that every thread has a place for. A thread that has installed ThreadCells adds with a
-// plain load and store; every other thread adds atomically to one shared place. Places come in chunks, so
-// that cells may be made while threads run.
+// A cell is identified by a number (an index); every thread has a place for it. A thread that has installed ThreadCells
+// adds with a plain load and store; every other thread adds atomically to one shared place. Places are allocated in
+// chunks, so that cells can be made while threads run.
 //
 // Threads:  ThreadCells belongs to the thread that made it and is destroyed there; its counts are kept.
 // Cost:     add() about 1 ns with ThreadCells, 5 ns or more without; 8 bytes per cell and thread.

@@ -55,7 +55,7 @@ struct LiveTask {
 
   // "query (pool.cc:80) < load (page.cc:12)".
   std::string chain() const;
-  // "Stream::Receive"; "" unless it waits.
+  // "Stream::Receive"; empty unless it waits.
   std::string waits_for() const;
 };
 

@@ -16,9 +16,10 @@
 //           symbolic link of another user (append_file.h).
 // Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
 // Lifetime: recording threads may outlive it; its destructor writes the remaining lines and stops.
-// Memory:   two batches a sink, held from the start: lines that fit are not lost when there is no more.
-// Cost:     recording threads pay nothing (Background). The writer looks every flush_interval while there is something,
-//           ten times less often when not, and writes batches.
+// Memory: two batches for each sink, allocated at the start, so that lines which fit into them are not lost when memory
+//           runs out.
+// Cost:     recording threads pay nothing (Background). The writer checks the rings every flush_interval while there
+//           are records, ten times less often while there are none, and writes batches.
 // Limits:   no rotation: rename the file and reopen().
 
 #pragma once

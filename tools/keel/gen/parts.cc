@@ -36,7 +36,7 @@ std::vector<Parts::Part> Parts::spread() const {
   std::size_t before = 0;
   std::size_t i = 0;
   for (const auto& [key, text] : texts_) {
-    // The part into which its middle falls.
+    // A definition belongs to the part that contains its middle.
     const std::size_t middle = before + weights[i] / 2;
     before += weights[i++];
     Part& part = parts[all == 0 ? 0 : std::min(middle * used / all, used - 1)];

@@ -36,13 +36,13 @@
 //
 // With `real_time` the same test runs on the system: threads, sockets of 127.0.0.1, a temporary file, and no faults.
 //
-// Errors:    a call that got no response has status 0 (test_client.h), as all have while the power is off. A mistake in
-//            the test throws std::logic_error, and a service that cannot start throws std::runtime_error; the message
-//            says what to do. GoogleTest shows it and continues with the next test.
+// Errors:    a call that got no response has status 0 (test_client.h), and so has every call while the power is off. A
+//            mistake in the test throws std::logic_error, and a service that cannot start throws std::runtime_error;
+//            the message says what to do. GoogleTest shows it and continues with the next test.
 // Ownership: routers of peers outlive it; it outlives its clients and calls.
 // Threads:   the thread that constructed it. One TestApp at a time in a process.
-// Limits:    the health check of disk space does not run in the simulation, where functions of others run on worker 0:
-//            they must not wait there. Only clients of the App (App::client) find peers by name.
+// Limits: in the simulation the health check of disk space does not run, and the functions of other checks run on
+//            worker 0, where they must not wait. Only clients of the App (App::client) find peers by name.
 // Cost:      for tests: some milliseconds to start, some 100 microseconds for a call.
 
 #pragma once

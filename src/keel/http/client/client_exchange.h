@@ -11,8 +11,8 @@
 // returns to the pool when read() returns the empty chunk; in all other cases it is closed.
 //
 // A body in gzip, br or zstd is decoded, 16 KiB at a time, and Content-Encoding and Content-Length are removed from the
-// head. These bodies are not decoded: that for a request whose caller decodes it, that of a 206, and one in an unknown
-// coding. A body with several codings is rejected: each coding multiplies the size to which a small body may grow.
+// head. A body is not decoded if the caller of the request decodes it, if the status is 206, or if its coding is
+// unknown. A body with several codings is rejected: each coding multiplies the size to which a small body may grow.
 //
 // Errors:   Unavailable when the connection breaks or ends too early; Upstream for a response that is malformed or
 //           cannot be decoded; InvalidArgument for Proxy-Authorization when the client has a proxy; DeadlineExceeded;

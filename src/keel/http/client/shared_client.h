@@ -12,10 +12,11 @@
 // Errors:   those of Client; Internal when the calling thread is not a worker, or the client is not attached to that
 //           worker.
 // Threads:  any worker's, each attached and detached on its own. Pools, circuit breakers and retry budgets are a
-//           worker's: bounds hold for each, and a server that fails is found out by each. Metrics are summed.
+//           worker's: each bound holds for one worker, and each worker detects a failing server by itself. Metrics are
+//           summed.
 // Lifetime: it must be detached on every worker before it is destroyed, when no call is in progress there (checked);
 //           the resolvers outlive that.
-// Cost:     that of Client, and a look at which worker this is.
+// Cost: that of Client, plus finding the calling worker.
 
 #pragma once
 
@@ -34,7 +35,7 @@ class SharedClient : public ClientCalls<SharedClient, ClientResponse> {
   SharedClient(const SharedClient&) = delete;
   SharedClient& operator=(const SharedClient&) = delete;
 
-  // On a worker's thread: the worker may make calls from here on until detach().
+  // Call it on a worker's thread: the worker may make calls from now on, until detach().
   void attach(Resolver& resolver);
   void detach();
 

@@ -20,9 +20,9 @@
 // Errors:  InvalidArgument: the bytes are not of that coding, or end within it, or others follow; zstd that asks for a
 //          window above 8 MiB (RFC 9659). ResourceExhausted: no memory. Then the content ends there.
 // Threads: one at a time.
-// Cost:    a copy of what is decoded into the room. Memory of a content: 40 KB for gzip, up to 9 MB for zstd and 25 MB
-//          for br, by the window that its encoder has chosen. Up to about 1 MB of it is kept for the next content, so
-//          that contents that need no more use no heap memory.
+// Cost:    a copy of what is decoded into the room. Memory for a content: 40 KB for gzip, up to 9 MB for zstd and 25 MB
+//          for br, depending on the window that its encoder has chosen. Up to about 1 MB of it is kept for the next
+//          content, so that contents that need no more use no heap memory.
 
 #pragma once
 

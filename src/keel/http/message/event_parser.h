@@ -11,7 +11,7 @@
 // No input or output: http::EventReader (client/event_reader.h) reads the events of a response. However the bytes are
 // cut into chunks, the events are the same. A stream that ends within an event has lost that event.
 //
-// Errors:   OutOfRange: an event, or a line of one, is longer than `event_bytes_max`; the parser is of no more use.
+// Errors:   OutOfRange: an event, or a line of one, is longer than `event_bytes_max`; the parser can no longer be used.
 // Lifetime: an event is valid until the next call.
 // Threads:  a value.
 // Cost:     linear; each byte is copied once or twice. It keeps the room of its largest event.

@@ -39,7 +39,7 @@ enum class Precondition : std::uint8_t {
 Precondition evaluate(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
 
 // Whether the Range of a request applies: true without If-Range, or if it names the present state exactly: by a strong
-// tag, or by a date that equals Last-Modified and is strong (RFC 9110 §13.1.5, §8.8.2.2), which means that this second
+// tag, or by a date that equals Last-Modified and is strong (RFC 9110 §13.1.5, §8.8.2.2), which it is once its second
 // is over.
 bool range_applies(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
 

@@ -23,7 +23,7 @@
 // Lifetime: `head`, `data` and `trailers` are views that hold until the next feed(), begin() or release(), and no
 //           longer than `received`.
 // Cost:     with a HeadCache, a head that equals the one before is compared and not parsed; a body of known length is
-//           not looked at. No allocation but where a head comes in pieces, whose beginning is kept in the pool's
+//           not looked at. No allocation, unless a head arrives in pieces: then its beginning is kept in the pool's
 //           memory.
 
 #pragma once

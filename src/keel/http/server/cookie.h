@@ -63,7 +63,8 @@ enum class SameSite : std::uint8_t {
 // The defaults are restrictive: the cookie is sent only to this host, only over HTTPS and not from other sites, and
 // scripts cannot read it.
 struct SetCookie {
-  std::string_view name;   // A token; "__Secure-" and "__Host-" in front require what they promise.
+  // A token. The prefixes "__Secure-" and "__Host-" are accepted only if the other fields are as they promise.
+  std::string_view name;
   std::string_view value;  // cookie-octets: no blank, quote, comma, semicolon, backslash, control or 0x80 up.
   // Absent: until the browser is closed. Zero or less: browsers delete the cookie immediately.
   std::optional<Duration> max_age = {};

@@ -44,7 +44,8 @@ class Rejection final : public Error::Details {
   // 415: the message is `expected`; the field `accept_field`, Accept or another, has `accepted`. Literals.
   static Error unsupported(const char* expected, const char* accept_field, const char* accepted);
 
-  // The rejection that `error` carries, or null. Also null after the error was given a code other than InvalidArgument.
+  // The rejection that `error` carries, or null. Also null after the code of the error was changed from InvalidArgument
+  // to another.
   static const Rejection* of(const Error& error) noexcept;
 
   What what() const noexcept { return what_; }

@@ -34,13 +34,13 @@
 // Errors:    of the task end the connection and are logged; so does an exception.
 // Ownership: the server owns the kept arguments. The Request no longer exists by then, and does not compile as an
 //            argument, nor do views. The task's log lines carry the request's trace.
-// Limits:    those of HTTP end with the 101: there is no deadline, no idle timeout, no least rate and no timeout for
-//            sending but the task's own (with_timeout). The connection counts as one of the server's until the task has
-//            ended: Limits::connections_max, Server::Stats::upgraded.
+// Limits:    those of HTTP end with the 101: there is no deadline, no idle timeout, no minimum rate and no timeout for
+//            sending, except those that the task sets itself (with_timeout). The connection counts as one of the
+//            server's until the task has ended: Limits::connections_max, Server::Stats::upgraded.
 // Cancel:    when the server drains or stops, the task is asked to stop immediately (Code::Cancelled) and waited for. A
 //            client that is gone is seen by reading or writing, as on any Stream.
 // Threads:   the worker of the connection.
-// Cost:      an idle one has no arena, no buffer and no request, but its task's frame and the Stream.
+// Cost: an idle upgraded connection has its task's frame and the Stream, but no arena, no buffer and no request.
 
 #pragma once
 

@@ -18,7 +18,7 @@
 // Threads:   one receives and one sends at a time; shutdown() on any while the socket is open. Not on a worker of a
 //            loop, which is a bug.
 // Cost:      one system call for up to 16 datagrams that are there, and for up to 64 of send_many; two more when a call
-//            has to wait. A socket has 1 MiB of addresses, of which the system gives the pages that are touched.
+//            has to wait. A socket reserves 1 MiB of address space; only the pages that are touched take memory.
 
 #pragma once
 

@@ -86,7 +86,7 @@ class Pool {
   // Closes the connections, after sending what is queued.
   ~Pool();
 
-  // InvalidArgument, with what to write, for a text that is no endpoint.
+  // InvalidArgument for a text that is not an endpoint; the message says what to write.
   static Result<> check_endpoint(std::string_view text);
 
   template <class Reply = void, class M>

@@ -13,8 +13,8 @@
 // Errors:   those of Pool; Internal when the calling thread is not a worker, or the pool is not attached to that
 //           worker.
 // Threads:  any worker's, each attached and detached on its own. Each worker has its own circuit breakers, retry
-//           budgets and state of targets: limits apply to each worker, and each finds out by itself that an endpoint
-//           fails.
+//           budgets and state of targets: limits apply to each worker, and each worker detects a failing endpoint by
+//           itself.
 // Lifetime: must be detached on every worker before its destructor, when that worker has no request in progress
 //           (checked); the resolvers, and objects that the options refer to, must live until then.
 // Cost:     that of Pool, plus finding the calling worker.
@@ -37,7 +37,7 @@ class SharedPool {
   SharedPool(const SharedPool&) = delete;
   SharedPool& operator=(const SharedPool&) = delete;
 
-  // On a worker's thread: it may ask from here on, and until detach().
+  // Call it on a worker's thread: the worker may send requests from now on, until detach().
   void attach(Resolver& resolver);
   void detach();
 

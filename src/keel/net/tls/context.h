@@ -105,7 +105,7 @@ struct ServerOptions {
   // longer.
   Duration handshake_timeout = Duration::seconds(10);
   // After this many records that were sent with one key, TLS 1.3 renews the keys of both directions (KeyUpdate): not
-  // every peer counts. RFC 8446 §5.5 allows 2^24.5 of them with AES-GCM. 0 is 1.
+  // every peer counts. RFC 8446 §5.5 allows 2^24.5 of them with AES-GCM. 0 counts as 1.
   std::uint32_t records_per_key = 1u << 24;
   // A whole HTTP response, sent in clear text to a client that speaks HTTP without TLS before its connection is closed.
   // Empty: nothing.

@@ -12,8 +12,8 @@
 // Errors:    Unauthenticated for a peer that is not believed: another host, expired, not valid yet, self-signed,
 //            unknown issuer, revoked, no certificate. Protocol for no version, cipher or application protocol in
 //            common, an alert of the peer's, and whatever breaks the protocol. Unavailable for a connection that ends
-//            in between (ended()). ResourceExhausted without memory. All are from_environment() and say which in words.
-//            After an error, every call returns it again, and output() has the alert for the peer.
+//            in between (ended()). ResourceExhausted without memory. All are from_environment(); the message names the
+//            cause. After an error, every call returns it again, and output() has the alert for the peer.
 // Ownership: keeps its context. `wire` and the bytes to be written are used only during the call.
 // Threads:   one.
 // Memory:    at most one record of the peer's (16 KiB), of the handshake one message (100 KiB: certificates), and of

@@ -121,7 +121,7 @@ class Network {
   bool listen(const SocketPtr& socket);
   void stop_listening(const SocketPtr& socket) { std::erase(listeners_, socket); }
   void connect(Socket& at, io::Connect& op);
-  // An end of a connection as the program at `by` sees it.
+  // The address of end `side` of a connection, as the program that has the socket `by` sees it.
   static Address seen(const Socket& by, int side) noexcept;
 
   // --- Bytes.
