@@ -54,6 +54,18 @@ struct AdminPages::Route {
   Function<http::Response(http::Request&)> answer;
 };
 
+// The pages of one router.
+struct AdminPages::List {
+  http::Response show(http::Request&) { return not_kept(http::Response::text(http::Status::Ok, text)); }
+  void add(const Route& route) {
+    text += route.path;
+    if (route.page.text) text += "    " + route.path + "?format=text";
+    text += '\n';
+  }
+
+  std::string text = "The pages of this listener, and their forms for people:\n\n";
+};
+
 AdminPages::AdminPages() = default;
 AdminPages::~AdminPages() = default;
 
@@ -70,8 +82,12 @@ void AdminPages::add(std::string path, Function<http::Response(http::Request&)> 
 }
 
 void AdminPages::mount(http::Router& router, Which which) {
+  List& list = *lists_.emplace_back(std::make_unique<List>());
+  bool has_root = false;
   for (const auto& route : routes_) {
     if (which == Which::ForProbes && route->path.starts_with("/admin/")) continue;
+    list.add(*route);
+    has_root = has_root || route->path == "/";
     if (route->answer) {
       router.get(route->path, *route, &Route::respond);
     } else if (route->page.waits) {
@@ -80,6 +96,7 @@ void AdminPages::mount(http::Router& router, Which which) {
       router.get(route->path, *route, &Route::show);
     }
   }
+  if (!has_root) router.get("/", list, &List::show);
 }
 
 std::string AdminPages::paths() const {

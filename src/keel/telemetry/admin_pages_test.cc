@@ -81,6 +81,38 @@ TEST(AdminPages, for_probes_are_those_that_are_not_below_admin) {
   EXPECT_EQ(http::TestServer(for_probes).get("/readyz").status(), 200);
 }
 
+TEST(AdminPages, are_listed_at_the_root_of_the_listener_that_has_them) {
+  AdminPages pages;
+  pages.add("/readyz", [](http::Request&) { return http::Response(http::Status::Ok); });
+  pages.add(stages("/admin/stages"));
+  pages.add({.path = "/admin/recorder", .json = [](Buffer& out) { out.append("{}"); }});
+  http::Router all;
+  pages.mount(all);
+  http::Router for_probes;
+  pages.mount(for_probes, AdminPages::Which::ForProbes);
+
+  const http::TestResponse list = http::TestServer(all).get("/");
+  EXPECT_EQ(list.status(), 200);
+  EXPECT_EQ(list.header("Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(list.header("Cache-Control"), "no-store");
+  EXPECT_EQ(list.body(),
+            "The pages of this listener, and their forms for people:\n\n"
+            "/readyz\n"
+            "/admin/stages    /admin/stages?format=text\n"
+            "/admin/recorder\n");
+  EXPECT_EQ(http::TestServer(for_probes).get("/").body(),
+            "The pages of this listener, and their forms for people:\n\n/readyz\n");
+}
+
+TEST(AdminPages, at_the_root_take_the_place_of_the_list) {
+  AdminPages pages;
+  pages.add("/", [](http::Request&) { return http::Response::text(http::Status::Ok, "mine"); });
+  http::Router router;
+  pages.mount(router);
+
+  EXPECT_EQ(http::TestServer(router).get("/").body(), "mine");
+}
+
 TEST(AdminPages, of_one_path_are_a_bug) {
   AdminPages pages;
   pages.add(stages("/a"));
