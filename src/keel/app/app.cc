@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
+#include "keel/app/internal/options.h"
 #include "keel/app/internal/systems.h"
 #include "keel/base/pool.h"
 #include "keel/base/printable.h"
@@ -193,13 +195,15 @@ void App::fail_start(const Error& error) {
 
 // A mistake in the configuration that is found only now.
 void App::refuse(const Error& error) {
+  if (error.errno_value() == EMFILE || error.errno_value() == ENFILE) fail_start(error);
   systems_->lifecycle.stop(systems_->settings.common.stop_timeout);
   if (platform_.is_test) end_start(error);
   systems_->logging.flush();
   config::exit_refused(program_.name, error);
 }
 
-void App::end_start(const Error& error) {
+void App::end_start(const Error& met) {
+  const Error error = internal::with_remedy(met.clone());
   if (platform_.is_test) throw std::runtime_error(program_.name + ": " + error.describe());
   supervision_->tell(supervision_->supervisor().status("not started: " + error.describe()));
   systems_->logging.flush();

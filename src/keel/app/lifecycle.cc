@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "keel/app/internal/options.h"
 #include "keel/base/check.h"
 #include "keel/config/version.h"
 #include "keel/data/json.h"
@@ -303,7 +304,7 @@ Result<> Lifecycle::wait(Lock& lock, const std::vector<Entry*>& wanted, Function
       if (entry->state == Entry::State::Running || !concerns(*entry)) continue;
       all = false;
       if (entry->state == Entry::State::Failed) {
-        const Error& error = entry->result.error();
+        const Error error = internal::with_remedy(entry->result.error().clone());
         const double took = milliseconds(entry->ended - entry->began);
         return Error::text(error.code(), fmt::format("{} (module {} failed after {:.1f} ms{})", error.describe(),
                                                      in_quotes(entry->module.name), took, waiting_for(*entry)));

@@ -83,7 +83,8 @@ Result<Secret> Secret::from_file(const std::string& path) {
   const Descriptor file(path);
   struct stat facts = {};
   if (file.get() < 0 || fstat(file.get(), &facts) != 0) {
-    return wrong(path, fmt::format("cannot be opened: {}; name a file that this process may read", strerror(errno)));
+    const char* const remedy = errno == EACCES || errno == ENOENT ? "; name a file that this process may read" : "";
+    return wrong(path, fmt::format("cannot be opened: {}{}", strerror(errno), remedy));
   }
   if (!S_ISREG(facts.st_mode)) return wrong(path, "is not a regular file; only a regular file can be read again");
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {

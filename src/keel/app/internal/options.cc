@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include "keel/telemetry/process.h"
+
 namespace keel::app::internal {
 
 using telemetry::LogSink;
@@ -36,7 +38,10 @@ Result<> with_remedy(Result<> listening, const Address& address, std::string_vie
       return std::move(listening).because("another process listens there: stop it (" + finder +
                                           " names it), or change " + key);
     case EACCES:
-      if (address.is_unix()) break;
+      if (address.is_unix()) {
+        return std::move(listening).because("this user may not make a socket there: give it the folder, or change " +
+                                            key);
+      }
       return std::move(listening).because("this user may not listen there: grant CAP_NET_BIND_SERVICE, or change " +
                                           key);
     case EADDRNOTAVAIL:
@@ -46,6 +51,19 @@ Result<> with_remedy(Result<> listening, const Address& address, std::string_vie
       break;
   }
   return listening;
+}
+
+Error with_remedy(Error error) {
+  switch (error.errno_value()) {
+    case EMFILE:
+      return std::move(error).because("the process has as many files open as it may, " +
+                                      std::to_string(static_cast<std::uint64_t>(telemetry::process_descriptors_max())) +
+                                      " (RLIMIT_NOFILE): raise LimitNOFILE of its unit, or ulimit -n");
+    case ENFILE:
+      return std::move(error).because("the machine has as many files open as it may: raise fs.file-max by sysctl");
+    default:
+      return error;
+  }
 }
 
 Result<> make_folder_of(const std::string& file) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "keel/app/settings.h"
+#include "keel/base/error.h"
 #include "keel/http/server/server.h"
 #include "keel/io/runtime.h"
 #include "keel/net/tls/context.h"
@@ -32,6 +33,9 @@ std::string key_of_place(const Address& address, std::string_view keys);
 // Adds what to do about an address that is taken, not allowed or not of this machine to the error of listening there.
 // `keys` begins the keys of that address, such as "network.http." before port.
 Result<> with_remedy(Result<> listening, const Address& address, std::string_view keys);
+
+// Adds what to do about a limit of the system that was reached, descriptors, to an error that ends the start.
+Error with_remedy(Error error);
 
 // Creates the folder of `file` and those above it; new ones have mode 0700.
 Result<> make_folder_of(const std::string& file);

@@ -77,6 +77,21 @@ TEST(Options, of_the_server_are_what_the_settings_say) {
   EXPECT_EQ(options.listen.send_buffer_bytes, 64 * 1024);
 }
 
+TEST(Options, say_what_to_do_when_descriptors_have_run_out) {
+  const auto said = [](int number) {
+    return with_remedy(Error::from_errno("open", number).because("the certificate 'a.pem'")).describe();
+  };
+  EXPECT_TRUE(said(EMFILE).starts_with("the process has as many files open as it may, ")) << said(EMFILE);
+  EXPECT_TRUE(
+      said(EMFILE).ends_with(" (RLIMIT_NOFILE): raise LimitNOFILE of its unit, or ulimit -n: the certificate 'a.pem': "
+                             "open: Too many open files"))
+      << said(EMFILE);
+  EXPECT_EQ(said(ENFILE),
+            "the machine has as many files open as it may: raise fs.file-max by sysctl: the certificate 'a.pem': open: "
+            "Too many open files in system");
+  EXPECT_EQ(said(ENOENT), "the certificate 'a.pem': open: No such file or directory");
+}
+
 TEST(Options, of_the_server_name_the_field_of_the_client) {
   const http::ServerOptions options =
       server_options(settings({"--network.http.forwarded_by=x_real_ip"}), Address::parse("127.0.0.1:1").value());
