@@ -277,7 +277,8 @@ class VariantText {
     out += "  switch (in_.peek()) {\n";
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
       if (by_kind[kind] == -1) continue;
-      expected.emplace_back(words[kind]);
+      const bool is_integer = type_.alternatives[static_cast<std::size_t>(by_kind[kind])]->shape == Shape::Integer;
+      expected.emplace_back(is_integer ? "an integer" : words[kind]);
       out += "    case keel::json::Kind::" + std::string(kinds[kind]) + ":\n";
       const bool is_chosen = kind == 4 && type_.choice.way != Choice::Way::Kind;
       out += is_chosen ? "      break;\n" : "      " + read_alternative(by_kind[kind]);

@@ -207,7 +207,7 @@ TEST(Shapes, alternatives_are_chosen_by_kind) {
   EXPECT_EQ(std::get<std::int64_t>(*read<shapes::HoldsMixed>(R"({"mixed":1})").mixed), 1);
   EXPECT_EQ(read<shapes::HoldsMixed>(R"({"mixed":null})").mixed, std::nullopt);
   EXPECT_EQ(wrong_with<shapes::HoldsMixed>(R"({"mixed":true})"),
-            (Lines{"/mixed expected a number, a string, an array or an object"}));
+            (Lines{"/mixed expected an integer, a string, an array or an object"}));
   EXPECT_EQ(wrong_with<shapes::HoldsMixed>(R"({"mixed":{"x":1}})"), (Lines{"/mixed/y is required"}));
   goes_round<shapes::HoldsMixed>(R"({"mixed":["a","b"]})");
   goes_round<shapes::HoldsMixed>(R"({"mixed":{"x":1,"y":2}})");
