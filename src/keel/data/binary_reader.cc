@@ -13,6 +13,7 @@
 #include "keel/base/copy.h"
 #include "keel/data/internal/binary_heads.h"
 #include "keel/data/internal/binary_texts.h"
+#include "keel/data/internal/pointer_parts.h"
 #include "keel/data/utf8.h"
 
 namespace keel::binary {
@@ -58,16 +59,6 @@ constexpr const char* truncated = "unexpected end of the bytes";
 constexpr const char* no_head = "a byte that cannot begin a value";
 constexpr const char* too_many = "a count is larger than the bytes that follow";
 constexpr const char* too_long = "a length is larger than the bytes that follow";
-
-void append_name(Buffer& out, std::string_view name) {
-  for (const char c : name) {
-    if (c == '~' || c == '/') {
-      out.append(c == '~' ? "~0" : "~1");
-    } else {
-      out.push_back(c);
-    }
-  }
-}
 
 template <class Format>
 const char* why_no_head(const char* at, const char* end) noexcept {
@@ -613,7 +604,8 @@ void Reader<Format>::append_path(Buffer& out) const {
     if (head.number == unknown) {
       out.append("…");
     } else {
-      append_name(out, {text, std::min<std::size_t>(head.number, static_cast<std::size_t>(end_ - text))});
+      keel::internal::append_name(out,
+                                  {text, std::min<std::size_t>(head.number, static_cast<std::size_t>(end_ - text))});
     }
   }
 }

@@ -9,6 +9,7 @@
 #include "keel/base/bug.h"
 #include "keel/data/internal/json_scan.h"
 #include "keel/data/internal/json_text.h"
+#include "keel/data/internal/pointer_parts.h"
 #include "keel/data/internal/whole_number.h"
 #include "keel/data/utf8.h"
 
@@ -593,17 +594,6 @@ void Reader::append_path(Buffer& out) const {
     char* to = out.reserve(20);
     out.commit(static_cast<std::size_t>(std::to_chars(to, to + 20, value).ptr - to));
   };
-  const auto append_name = [&out](std::string_view name) {
-    for (const char c : name) {
-      if (c == '~') {
-        out.append("~0");
-      } else if (c == '/') {
-        out.append("~1");
-      } else {
-        out.push_back(c);
-      }
-    }
-  };
   for (int i = 0; i < depth_ && level_[i] > 1; ++i) {
     out.push_back('/');
     const std::uint64_t value = level_[i] >> 1;
@@ -617,11 +607,11 @@ void Reader::append_path(Buffer& out) const {
     Buffer name;
     char* const to = name.reserve(static_cast<std::size_t>(last - first));
     name.commit(static_cast<std::size_t>(unescape_to({first, last}, to) - to));
-    append_name(name.view());
+    keel::internal::append_name(out, name.view());
   }
   if (member_ != nullptr) {
     out.push_back('/');
-    append_name(member_);
+    keel::internal::append_name(out, member_);
   }
 }
 

@@ -9,16 +9,6 @@
 namespace keel::internal {
 namespace {
 
-std::size_t find(const TextTable& table, std::string_view name) noexcept {
-  const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;
-  for (std::size_t slot = json::internal::name_slot(name, table.slot_bits); table.slots[slot] != 0;
-       slot = (slot + 1) & mask) {
-    const std::size_t i = table.slots[slot] - 1u;
-    if (table.names[i] == name) return i;
-  }
-  return table.count;
-}
-
 template <class T>
 bool read_finite(std::string_view text, T& value, TextFault& fault) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -73,7 +63,7 @@ bool read_texts(std::span<const NamedText> texts, const TextTable& table, void* 
   std::uint64_t bad = 0;
   TextFault fault;
   for (const NamedText& in : texts) {
-    const std::size_t i = find(table, in.name);
+    const std::size_t i = json::internal::find_field(table, in.name);
     if (i == table.count) {
       if (table.is_strict) wrong.add(in.name, "is not known here", "additionalProperties");
       continue;

@@ -9,20 +9,11 @@
 #include "keel/data/internal/binary_texts.h"
 #include "keel/data/internal/json_names.h"
 #include "keel/data/internal/json_scan.h"
+#include "keel/data/internal/pointer_parts.h"
 #include "keel/data/utf8.h"
 
 namespace keel::binary::internal {
 namespace {
-
-void append_name(std::string& pointer, std::string_view name) {
-  for (const char c : name) {
-    if (c == '~' || c == '/') {
-      pointer += c == '~' ? "~0" : "~1";
-    } else {
-      pointer += c;
-    }
-  }
-}
 
 using json::internal::word_at;
 
@@ -146,17 +137,6 @@ template <class Format>
   return take_far<Format>(at, end, form, to);
 }
 
-template <class Format>
-std::size_t find(const ReadTable<Format>& table, std::string_view name) noexcept {
-  const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;
-  for (std::size_t slot = json::internal::name_slot(name, table.slot_bits); table.slots[slot] != 0;
-       slot = (slot + 1) & mask) {
-    const std::size_t i = table.slots[slot] - 1u;
-    if (table.names[i] == name) return i;
-  }
-  return table.count;
-}
-
 }  // namespace
 
 template <class Format>
@@ -203,18 +183,9 @@ void Access<Format>::add_violation(In& in, std::string_view field, std::string_v
   one.keyword = keyword;
   if (!field.empty()) {
     one.pointer += '/';
-    append_name(one.pointer, field);
+    keel::internal::append_name(one.pointer, field);
   }
-  switch (element.kind) {
-    case Check::Element::Kind::None:
-      break;
-    case Check::Element::Kind::Index:
-      one.pointer += "/" + std::to_string(element.index);
-      break;
-    case Check::Element::Kind::Key:
-      one.pointer += '/';
-      append_name(one.pointer, element.key);
-  }
+  keel::internal::append_element(one.pointer, element);
   if (!wrong.add(std::move(one))) in.fail("");
 }
 
@@ -276,7 +247,7 @@ template <class Format>
   }
   std::string_view key;
   if (!in.take_key(key)) return table.count + 1u;
-  const std::size_t i = find(table, key);
+  const std::size_t i = json::internal::find_field(table, key);
   if (i != table.count) return i;
   const char* const at = in.at_;
   const bool is_tag = !tag.empty() && key == tag;

@@ -13,6 +13,7 @@
 #include "keel/data/internal/json_cursor.h"
 #include "keel/data/internal/json_pen.h"
 #include "keel/data/internal/key_order.h"
+#include "keel/data/internal/pointer_parts.h"
 
 namespace keel::json::internal {
 namespace {
@@ -24,34 +25,15 @@ Violation violation_of(const Reader& in, std::string_view words, std::string_vie
   return {std::string(path.view()), std::string(words), problem.line, problem.column, keyword};
 }
 
-void append_name(std::string& pointer, std::string_view name) {
-  for (const char c : name) {
-    if (c == '~' || c == '/') {
-      pointer += c == '~' ? "~0" : "~1";
-    } else {
-      pointer += c;
-    }
-  }
-}
-
 // Reports a violation of `field` of the object just left, or of an element of it; of the object or list itself when it
 // is empty.
 void add_violation(Reader& in, std::string_view field, std::string_view words, std::string_view keyword,
                    Violations& wrong, const Check::Element& element = {}) {
   in.fail("", "");  // At its end; the path ends in a '/'.
   Violation one = violation_of(in, words, keyword);
-  append_name(one.pointer, field);
+  keel::internal::append_name(one.pointer, field);
   if (field.empty()) one.pointer.pop_back();
-  switch (element.kind) {
-    case Check::Element::Kind::None:
-      break;
-    case Check::Element::Kind::Index:
-      one.pointer += "/" + std::to_string(element.index);
-      break;
-    case Check::Element::Kind::Key:
-      one.pointer += '/';
-      append_name(one.pointer, element.key);
-  }
+  keel::internal::append_element(one.pointer, element);
   if (wrong.add(std::move(one))) in.resume(in.depth());
 }
 
@@ -70,15 +52,6 @@ struct Judge {
     if (!judge.in.failed()) add_violation(judge.in, field, words, keyword, judge.wrong, judge.check->element());
   }
 };
-
-std::size_t find(const ReadTable& table, std::string_view name) noexcept {
-  const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;
-  for (std::size_t slot = name_slot(name, table.slot_bits); table.slots[slot] != 0; slot = (slot + 1) & mask) {
-    const std::size_t i = table.slots[slot] - 1u;
-    if (table.names[i] == name) return i;
-  }
-  return table.count;
-}
 
 [[gnu::always_inline]] inline bool is_element_due(Cursor& at, Reader& in) {
   if (at.element()) return true;
@@ -208,7 +181,7 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
       const auto key = in.next_key();
       if (!key) break;
       at.go_on_at_value();
-      i = find(table, *key);
+      i = find_field(table, *key);
       if (i == table.count) {
         const bool is_tag = !tag.empty() && *key == tag;
         if (is_tag && is_tagged) return refuse_second(in, wrong);

@@ -40,6 +40,16 @@ constexpr std::size_t name_slot(std::string_view name, int bits) noexcept {
   if (size <= 8) return name_slot(name_bytes(name.data(), size), 0, bits);
   return name_slot(name_bytes(name.data(), 8), name_bytes(name.data() + size - 8, 8), bits);
 }
+// The field of that name; the count when there is none. For tables with names, slots, slot_bits and count.
+template <class Table>
+std::size_t find_field(const Table& table, std::string_view name) noexcept {
+  const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;
+  for (std::size_t slot = name_slot(name, table.slot_bits); table.slots[slot] != 0; slot = (slot + 1) & mask) {
+    const std::size_t i = table.slots[slot] - 1u;
+    if (table.names[i] == name) return i;
+  }
+  return table.count;
+}
 consteval bool are_names_plain(const std::string_view* names, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     for (const char c : names[i]) {

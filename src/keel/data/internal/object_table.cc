@@ -17,15 +17,6 @@
 namespace keel::json::internal {
 namespace {
 
-std::size_t find_wide(const WideTable& table, std::string_view name) noexcept {
-  const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;
-  for (std::size_t slot = name_slot(name, table.slot_bits); table.slots[slot] != 0; slot = (slot + 1) & mask) {
-    const std::size_t i = table.slots[slot] - 1u;
-    if (table.names[i] == name) return i;
-  }
-  return table.count;
-}
-
 template <class T>
 bool are_all_different(std::vector<T> list) {
   std::sort(list.begin(), list.end());
@@ -249,15 +240,6 @@ void read_slowly(Reader& in, const ObjectMember& member, void* at, Violations& w
   if (const Complaint why = complaint_of(*member.rule.limits, member.held, value)) tell(in, member.held, why, wrong);
 }
 
-std::size_t find_narrow(const ReadTable& table, std::string_view name) noexcept {
-  const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;
-  for (std::size_t slot = name_slot(name, table.slot_bits); table.slots[slot] != 0; slot = (slot + 1) & mask) {
-    const std::size_t i = table.slots[slot] - 1u;
-    if (table.names[i] == name) return i;
-  }
-  return table.count;
-}
-
 void write_all(Pen& pen, Writer& out, const ObjectMember* members, std::size_t count, const void* object) {
   for (const ObjectMember* member = members; member != members + count; ++member) {
     const void* value = static_cast<const std::byte*>(object) + member->offset;
@@ -306,7 +288,7 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
       const auto key = in.next_key();
       if (!key) break;
       at.go_on_at_value();
-      i = find_narrow(names, *key);
+      i = find_field(names, *key);
       if (i == names.count) {
         in.skip();
         if (names.is_strict) in.fail("is not a field of this object", nullptr, "additionalProperties");
@@ -357,7 +339,7 @@ void read_object(Reader& in, const WideTable& table, void* object, Violations& w
   std::size_t expected = 0;
   while (const auto key = in.next_key(table.keys[expected])) {
     std::size_t i = expected;
-    if (key->data() != table.names[i].data() || i == table.count) i = find_wide(table, *key);
+    if (key->data() != table.names[i].data() || i == table.count) i = find_field(table, *key);
     if (i == table.count) {
       if (table.others != nullptr) {
         void* const map = static_cast<std::byte*>(object) + table.others->offset;
