@@ -313,8 +313,9 @@ TEST_F(Config, has_dates_times_and_other_types_that_are_written_as_text) {
   EXPECT_NE(text.find("opens: 2026-05-01 "), std::string::npos) << text;
   EXPECT_EQ(load<Season>("")->opens.text(), "2026-04-01");
 
-  EXPECT_EQ(error<Season>("fee: 2,50\n"),
-            "service.yaml:1: fee: \"2,50\" is not valid: expected a decimal number such as 19.90, of at most 36 digits");
+  EXPECT_EQ(
+      error<Season>("fee: 2,50\n"),
+      "service.yaml:1: fee: \"2,50\" is not valid: expected a decimal number such as 19.90, of at most 36 digits");
   EXPECT_EQ(error<Season>("opens: 2026-02-30\n"),
             "service.yaml:1: opens: \"2026-02-30\" is not valid: expected a date such as 2026-11-24 (RFC 3339)");
   EXPECT_EQ(error<Season>("opens: {a: 1}\n"),

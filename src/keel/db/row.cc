@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "keel/base/bug.h"
+#include "keel/data/decimal.h"
 
 namespace keel::db {
 namespace {
@@ -140,6 +141,22 @@ void Row::is_none_of(int column, const keel::internal::EnumNames& names) const {
     is_first = false;
   }
   is_no(column, expected);
+}
+
+Decimal internal::Get<Decimal>::from(const Row& row, int column, Row::Place place) {
+  switch (row.kind(column, place)) {
+    case ValueKind::Integer:
+      return row.integer(column, place);
+    case ValueKind::Real:
+      row.is_no(column,
+                "a real has no exact digits, read as Decimal: declare the column as text in SQLite, or as "
+                "numeric in PostgreSQL");
+    default:
+      break;
+  }
+  const Result<Decimal> value = Decimal::parse(row.text(column, place));
+  if (!value) row.is_no(column, Decimal::expected);
+  return *value;
 }
 
 void Rows::clear() noexcept {

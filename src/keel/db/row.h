@@ -7,7 +7,7 @@
 // that its type cannot hold, and a text that is not valid for a type written as text (base/text_value.h, such as Uuid
 // or Timestamp) end the callback where they are read, and the query fails with Internal: "column 'id': 4294967297 does
 // not fit int", "column 'age' is NULL: …", "column 'id': expected a UUID such as …". Integers and reals are converted
-// when nothing is lost. kind() and is_null() tell which kind of value there is. Columns count from 0; an index beyond
+// when nothing is lost. A Decimal is read from a text or an integer (data/decimal.h), never from a real. kind() and is_null() tell which kind of value there is. Columns count from 0; an index beyond
 // the last is a Bug (base/bug.h).
 //
 // A struct is filled by column names:
@@ -57,6 +57,10 @@
 #include "keel/data/enum_names.h"
 #include "keel/data/fields.h"
 #include "keel/db/value.h"
+
+namespace keel {
+class Decimal;
+}
 
 namespace keel::db {
 
@@ -259,6 +263,10 @@ struct Get<T> {
       return *std::move(value);
     row.is_no(column, T::expected);
   }
+};
+template <>
+struct Get<Decimal> {
+  static Decimal from(const Row& row, int column, Row::Place place);
 };
 template <>
 struct Get<std::span<const std::byte>> {

@@ -14,6 +14,7 @@
 
 #include "keel/base/bug.h"
 #include "keel/base/type_name.h"
+#include "keel/data/decimal.h"
 
 namespace keel::db::row_test {
 namespace {
@@ -119,6 +120,28 @@ TEST(Row, converts_numbers_where_nothing_is_lost) {
   EXPECT_EQ(failure_of(9007199254740993, real), "column 'a': 9007199254740993 does not fit double");
   EXPECT_EQ(failure_of(std::numeric_limits<std::int64_t>::max(), real),
             "column 'a': 9223372036854775807 does not fit double");
+}
+
+TEST(Row, reads_a_decimal_from_what_has_exact_digits) {
+  Rows rows = rows_of({{"19.90", 7, nullptr, "-0.10"}});
+  auto check = [&](const Row& row) {
+    EXPECT_EQ(row.get<Decimal>(0).text(), "19.90");
+    EXPECT_EQ(row.get<Decimal>(1).text(), "7");
+    EXPECT_FALSE(row.get<std::optional<Decimal>>(2));
+    EXPECT_EQ(row.get<std::optional<Decimal>>(3), -0.1_dec);
+  };
+  EXPECT_TRUE(rows.for_each(check));
+
+  const auto decimal = [](const Row& row) { (void)row.get<Decimal>(0); };
+  EXPECT_EQ(failure_of(19.9, decimal),
+            "column 'a': a real has no exact digits, read as Decimal: declare the column as text in SQLite, or as "
+            "numeric in PostgreSQL");
+  EXPECT_EQ(failure_of("NaN", decimal), "column 'a': expected a decimal number such as 19.90, of at most 36 digits");
+  EXPECT_EQ(failure_of(nullptr, decimal),
+            "column 'a' is NULL, read as text: read it as a std::optional, or ask is_null()");
+  const auto is_text = [](std::span<const Value> values) { return values[0].kind == ValueKind::Text; };
+  EXPECT_TRUE(with_values(is_text, 19.90_dec));
+  EXPECT_TRUE(with_values(is_text, std::optional<Decimal>(19.90_dec)));
 }
 
 TEST(Row, names_the_column_of_a_value_that_is_read_as_what_it_is_not) {

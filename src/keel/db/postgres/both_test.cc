@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "keel/data/decimal.h"
 #include "keel/data/timestamp.h"
 #include "keel/db/postgres/database.h"
 #include "keel/db/postgres/testing/real_server.h"
@@ -155,6 +156,42 @@ Task<> violate(Session& session) {
   const Result<Written> wrong = co_await attempt(session.execute("insert into nowhere values (1)"));
   co_await expect(!wrong && wrong.error().code() == Code::Internal, "wrong SQL");
 }
+Task<> keep_amounts(Session& session, bool is_postgres) {
+  struct Amount {
+    Decimal amount;
+    std::optional<Decimal> fee;
+  };
+  // The type is a part of the statement, which is constant text.
+  if (is_postgres) {
+    co_await session.execute("create table amounts (id bigint, amount numeric not null, fee numeric)");
+  } else {
+    co_await session.execute("create table amounts (id integer, amount text not null, fee text) strict");
+  }
+  const std::string digits(36, '9');
+  std::int64_t id = 0;
+  for (const std::string& text :
+       {std::string("19.90"), std::string("-0.001"), digits, "-0." + digits, std::string("0.00")}) {
+    const Decimal amount = Decimal::parse(text).value();
+    co_await session.execute("insert into amounts values ($1, $2, $3)", ++id, amount, std::optional<Decimal>(-amount));
+    const auto back = co_await session.query_one<Amount>("select amount, fee from amounts where id = $1", id);
+    EXPECT_EQ(back.amount.text(), text);
+    EXPECT_EQ(back.fee, -amount);
+  }
+  co_await session.execute("update amounts set fee = null");
+  const auto none = co_await session.query_many<std::optional<Decimal>>("select fee from amounts");
+  EXPECT_EQ(none.size(), 5u);
+  EXPECT_FALSE(none[0]);
+  const Decimal total = co_await session.query_one<Decimal>("select count(*) from amounts");
+  EXPECT_EQ(total, 5);
+  if (is_postgres) {
+    const auto sum = co_await session.query_one<Decimal>("select sum(amount) from amounts where id < $1", 3);
+    EXPECT_EQ(sum.text(), "19.899");
+    const Result<Decimal> nan = co_await attempt(session.query_one<Decimal>("select 'NaN'::numeric as total"));
+    EXPECT_EQ(nan.error().message(), "column 'total': expected a decimal number such as 19.90, of at most 36 digits");
+  }
+}
+TEST_P(Both, keep_each_digit_of_a_decimal) { expect_success(keep_amounts(*database_, GetParam())); }
+
 TEST_P(Both, have_the_same_codes_for_errors) { expect_success(violate(*database_)); }
 
 Task<std::int64_t> sum(Session& session) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/data/decimal.h"
 #include "keel/data/timestamp.h"
 #include "keel/data/uuid.h"
 #include "keel/db/postgres/database.h"
@@ -29,7 +30,7 @@ Result<db::postgres::ConnectOptions> where() {
 struct Payment {
   std::int64_t id = 0;              // int2, int4, int8
   Uuid order_id;                    // uuid
-  std::string amount;               // numeric: each digit as it is stored, "19.90"
+  Decimal amount;                   // numeric: each digit as it is stored, 19.90
   Timestamp paid_at;                // timestamptz, or timestamp taken for UTC
   std::string tags;                 // text[]: "{gift,\"two words\"}"
   std::optional<std::string> note;  // text, or NULL
