@@ -11,9 +11,11 @@ import unittest
 PROGRAM = REPOSITORY = ""
 # Which the example does without: compression, and patterns.
 WHERE_USED = {"libz", "libbrotlienc", "libbrotlidec", "libbrotlicommon", "libzstd", "libre2"}
-# The system's own: in every image, and of no package that the Containerfile names.
+# What Debian 13's libre2 needs: its package brings them.
+SECOND_HAND = "libabsl_"
 # Whom clients of https believe.
 ROOTS = {"ca-certificates"}
+# The system's own: in every image, and of no package that the Containerfile names.
 BASE = {"libstdc++", "libgcc_s", "libc", "libm", "the loader"}
 
 
@@ -42,7 +44,8 @@ def linked():
     said = subprocess.run(["ldd", PROGRAM], stdout=subprocess.PIPE, text=True, check=True).stdout
     found = {}
     for name, path in re.findall(r"^\s*(\S+) => (/\S+) \(0x", said, re.M):
-        found[name.split(".so")[0]] = path
+        if not name.startswith(SECOND_HAND):
+            found[name.split(".so")[0]] = path
     for path in re.findall(r"^\s*(/\S+) \(0x", said, re.M):
         found["the loader"] = path
     return found
@@ -85,7 +88,7 @@ class TheRunTimeLibraries(unittest.TestCase):
             for name in names:
                 if name not in owners:
                     continue  # Not installed here, and not linked.
-                self.assertIn(owners[name].removesuffix("t64"), packages[version], name)
+                self.assertIn(owners[name].removesuffix("t64"), {one.removesuffix("t64") for one in packages[version]}, name)
 
     def test_are_installed_by_the_containerfile(self):
         install = re.search(r"--no-install-recommends \\\n(.*?)\n &&", read("tools/keel/new/template/Containerfile"), re.S)

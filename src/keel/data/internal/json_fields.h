@@ -448,7 +448,7 @@ void read_value(Reader& in, T& value, Violations& wrong) {
         [](void* list) -> void* { return __builtin_addressof(static_cast<T*>(list)->emplace_back()); },
         &read_field<Element>, form_of<Element>()};
     read_list(in, table, &value, wrong);
-  } else {
+  } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {  // Others are reported by require_form() alone.
     void* fields[Fields<T>::count + 1];
     fields[Fields<T>::count] = nullptr;
     Fields<T>::visit(value, TakeAddresses{fields});
