@@ -161,12 +161,12 @@ class Chooser {
 
   // Distinguishes the alternatives by a property that all of them require and whose constants differ.
   bool by_value(const std::vector<int>& objects) {
-    for (const auto& [name, nodes] : facets_[objects[0]].properties) {
+    for (const std::string_view name : names_of(*alternatives_[at(objects[0])], 0)) {
       std::map<std::string, int> cases;
       bool is_good = true;
       for (const int i : objects) {
-        const auto values = constants_of(facets_[i], name);
-        is_good = is_good && values && facets_[i].required.contains(name);
+        const auto values = required_constants(*alternatives_[at(i)], name, 0);
+        is_good = is_good && values;
         if (!is_good) break;
         for (const std::string& value : *values) is_good = is_good && cases.emplace(value, i).second;
       }
@@ -177,6 +177,36 @@ class Chooser {
       return true;
     }
     return false;
+  }
+  // The alternatives of an alternative that is a oneOf or an anyOf itself, without properties of its own.
+  const Node* inner_of(const Facets& facets, int depth) const {
+    constexpr int depth_max = 16;
+    if (depth > depth_max || !facets.properties.empty()) return nullptr;
+    const Node* const one = facets.find("oneOf");
+    const Node* const all = one != nullptr ? one : facets.find("anyOf");
+    return all != nullptr && all->is(Kind::List) && !all->children.empty() ? all : nullptr;
+  }
+  // The names of the properties of an object; of its first alternative, if it has alternatives.
+  std::vector<std::string_view> names_of(const Node& schema, int depth) const {
+    const Facets facets = facets_of(document_, core_of(document_, schema));
+    if (const Node* const inner = inner_of(facets, depth)) return names_of(*inner->children[0], depth + 1);
+    std::vector<std::string_view> names;
+    for (const auto& [name, nodes] : facets.properties) names.push_back(name);
+    return names;
+  }
+  // The constants of a property that each value of the schema has.
+  std::optional<std::vector<std::string>> required_constants(const Node& schema, std::string_view name,
+                                                             int depth) const {
+    const Facets facets = facets_of(document_, core_of(document_, schema));
+    const Node* const inner = inner_of(facets, depth);
+    if (inner == nullptr) return facets.required.contains(name) ? constants_of(facets, name) : std::nullopt;
+    std::set<std::string> all;  // Alternatives of one alternative may share values.
+    for (const Node* const one : inner->children) {
+      const auto values = required_constants(*one, name, depth + 1);
+      if (!values) return std::nullopt;
+      all.insert(values->begin(), values->end());
+    }
+    return std::vector<std::string>(all.begin(), all.end());
   }
 
   // Distinguishes the alternatives by required properties that the others do not have; one alternative may be without.

@@ -193,6 +193,14 @@ TEST(Shapes, alternatives_are_chosen_by_constants) {
   EXPECT_EQ(json::write(shapes::Event(shapes::EventOpened{})), R"({"type":"opened"})");
 }
 
+TEST(Shapes, an_alternative_that_has_alternatives_is_chosen_by_the_constants_of_these) {
+  const auto text = read<shapes::Block>(R"({"type":"text","text":"a"})");
+  EXPECT_EQ(std::get<shapes::EssentialText>(std::get<shapes::Essential>(text)).text, "a");
+  EXPECT_EQ(std::get<shapes::Essential>(read<shapes::Block>(R"({"type":"rule"})")).index(), 1u);
+  EXPECT_EQ(read<shapes::Block>(R"({"type":"image"})").index(), 1u);
+  EXPECT_EQ(wrong_with<shapes::Block>(R"({"type":"sound"})"), (Lines{"/type must be one of image, rule, text"}));
+}
+
 TEST(Shapes, a_discriminator_takes_the_constants_of_an_alternative_that_its_name_is_not_among) {
   const auto filter = read<shapes::Filter>(R"({"op":"or","parts":[{"op":"eq","key":"a"},{"key":"b","op":"ne"}]})");
   const auto& compound = std::get<shapes::FilterCompound>(filter);
