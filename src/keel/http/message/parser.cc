@@ -302,6 +302,13 @@ class HeadReader {
     const char* p = at_;
     const bool may_be_long = end - p > std::ptrdiff_t{line_max};
     std::uint32_t count = facts_.field_count;
+    // Host is nearly always the first field.
+    if (count == 0 && count_max != 0 && !may_be_long) [[likely]] {
+      if (const char* const value_end = read_usual_host(p, end)) [[likely]] {
+        count = 1;
+        p = value_end + 2;
+      }
+    }
     for (;;) {
       const char* const line = p;
       const char* const stop = may_be_long && end - line > std::ptrdiff_t{line_max} ? line + line_max : end;
@@ -333,13 +340,6 @@ class HeadReader {
         while (p != stop && is_blank(*p)) ++p;
       }
       const char* const value = p;
-      if (name_end - line == 4 && scan::same_word(line, "host")) {
-        if (const char* const value_end = read_usual_host(value, stop, count)) [[likely]] {
-          head_.fields_[count++] = {part(line, name_end), part(value, value_end)};
-          p = value_end + 2;
-          continue;
-        }
-      }
       p = scan::find_control(begin, p, stop);
       if (p == stop) [[unlikely]]
         return more_of_field(line, count);
@@ -475,12 +475,15 @@ class HeadReader {
     return true;
   }
 
-  // Returns the end of a host of letters, digits, '-' and '.', with or without a port, that is followed by CRLF. Null
-  // for any other value, which is then read in the general way.
-  [[gnu::always_inline]] inline const char* read_usual_host(const char* value, const char* stop,
-                                                            std::uint32_t index) noexcept {
-    if (head_.has(Known::Host) || facts_.form != TargetForm::Origin) [[unlikely]]
+  // The first field, on the line before `stop`, if it is a Host of letters, digits, '-' and '.', with or without a
+  // port: returns the end of its value, which is followed by CRLF. Null for any other field, which is then read in the
+  // general way. No control byte can pass as a letter of this word.
+  [[gnu::always_inline]] inline const char* read_usual_host(const char* line, const char* stop) noexcept {
+    constexpr std::size_t name_size = 4;
+    if (stop - line < 6 || !scan::same_word(line, "host") || scan::load16(line + name_size) != scan::load16(": ") ||
+        facts_.form != TargetForm::Origin) [[unlikely]]
       return nullptr;
+    const char* const value = line + name_size + 2;
     const char* const host_end = scan::find_not_host_byte(begin_, value, stop);
     const char* p = host_end;
     if (stop - p >= 9 && *p == ':') {
@@ -491,9 +494,10 @@ class HeadReader {
       p += 1 + digits;
     }
     if (host_end == value || stop - p < 2 || scan::load16(p) != scan::load16("\r\n")) return nullptr;
-    keep_first(Known::Host, index);
+    keep_first(Known::Host, 0);
     facts_.authority = part(value, p);
     facts_.host = part(value, host_end);
+    head_.fields_[0] = {part(line, line + name_size), facts_.authority};
     return p;
   }
 
