@@ -406,7 +406,7 @@ class EpollEngine final : public SystemEngine {
         ++n;
         // A TCP read that returned less than asked has emptied the socket, unless the end of the stream came with the
         // data, or it stopped before an urgent byte (reads_on): these only show in a further read.
-        Descriptor& at = descriptors_.at(fd);
+        Descriptor& at = descriptors_.known(fd);
         if (at.family == 0) [[unlikely]]
           find_family(fd, at);
         const bool drained = static_cast<std::size_t>(got) < receive_bytes_ && is_of_ip(at) && !at.reads_on;

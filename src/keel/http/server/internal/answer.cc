@@ -34,18 +34,19 @@ void write_answer(Buffer& out, const Response& response, const Framing& framing)
   const std::string_view body = response.content();
   const std::string_view fields = response.fields();
   const std::string_view content_type = response.content_type_;
-  const bool has_length = !forbids_content(response.status());
+  const bool is_ok = response.status() == Status::Ok;
+  const bool has_length = is_ok || !forbids_content(response.status());
   const bool copies = has_length && !framing.head_only && !response.is_streamed() && body.size() <= copied_body_max;
   constexpr std::size_t fixed =
       status_line_bytes_max + 14 + 2 + 16 + 20 + 2 + 33 + 2;  // The names and line ends below.
   char* const begin = out.reserve(framing.ok_and_date.size() + content_type.size() + fields.size() + fixed +
                                   (copies ? body.size() : 0));
   char* at = begin;
-  if (response.status() == Status::Ok) [[likely]] {
-    at = put(at, framing.ok_and_date);
+  if (is_ok) [[likely]] {
+    at = put(at, {framing.ok_and_date.data(), framing.ok_and_date.size()});
   } else {
     at = put(at, status_line(response.status()));
-    at = put(at, framing.ok_and_date.substr(ok_line_bytes));
+    at = put(at, {framing.ok_and_date.data() + ok_line_bytes, framing.ok_and_date.size() - ok_line_bytes});
   }
   if (!content_type.empty() && has_length) {
     at = put(at, "Content-Type: ");

@@ -8,12 +8,14 @@
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 
 #include "keel/base/buffer.h"
+#include "keel/http/message/date.h"
 #include "keel/http/server/response.h"
 
 namespace keel::http {
@@ -23,6 +25,8 @@ inline constexpr std::size_t copied_body_max = 32 * 1024;
 
 // The length of "HTTP/1.1 200 OK\r\n".
 inline constexpr std::size_t ok_line_bytes = 17;
+// "HTTP/1.1 200 OK\r\nDate: …\r\n".
+using OkAndDate = std::array<char, ok_line_bytes + 6 + date_bytes + 2>;
 
 // The interim response to a client that waits for it before it sends a body.
 inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -31,9 +35,8 @@ inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n
 enum class BodyEnd : std::uint8_t { Length, Chunks, Close, Unsaid };
 
 struct Framing {
-  // "HTTP/1.1 200 OK\r\nDate: …\r\n"; for another status, its own status line replaces the first line.
-  std::string_view ok_and_date;
-  int version_minor = 1;  // The minor version of the request.
+  const OkAndDate& ok_and_date;  // For another status, its own status line replaces the first line.
+  int version_minor = 1;         // The minor version of the request.
   bool head_only = false;
   bool close = false;
   BodyEnd end = BodyEnd::Length;          // If not `Length`, no part of the body is appended.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
+#include <optional>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -122,7 +123,7 @@ void Connection::out_of_memory() noexcept {
   abort();
 }
 
-void Connection::take(std::string_view bytes) {
+inline void Connection::take(std::string_view bytes) {
   if (phase_ == Phase::Busy && exchange_->state() == PendingExchange::State::Receiving) bytes = collect_body(bytes);
   if (!bytes.empty()) {
     if (in_.empty() && !close_) {
@@ -152,11 +153,8 @@ void Connection::go_on() {
 }
 
 bool Connection::can_process() const noexcept {
-  // Several rare conditions share one branch.
-  const unsigned held_up =
-      static_cast<unsigned>(phase_) | static_cast<unsigned>(close_) | static_cast<unsigned>(yields_);
-  static_assert(Phase::Head == Phase());
-  return (held_up | out_.attached_bytes()) == 0 && out_.unsent() < worker_.limits().pipeline_bytes_max;
+  return phase_ == Phase::Head && !(close_ || yields_) && out_.attached_bytes() == 0 &&
+         out_.unsent() < worker_.limits().pipeline_bytes_max;
 }
 
 // Takes complete requests from the front of `rest` and processes them; returns the bytes to be kept.
@@ -196,8 +194,8 @@ std::string_view Connection::process(std::string_view rest) {
 }
 
 // `received` begins with the head; returns the bytes after the request.
-std::string_view Connection::begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
-                                           StageClock* clock) {
+inline std::string_view Connection::begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
+                                                  StageClock* clock) {
   const std::string_view rest(received.data() + head_size, received.size() - head_size);
   const std::string_view head_bytes(received.data(), head_size);
   Exchange exchange(worker_, head, transport_, introduction(), clock);
@@ -276,70 +274,67 @@ ConnectionCarrier& Connection::hold(const Exchange& exchange, std::string_view h
   return *exchange_;
 }
 
-std::string_view Connection::collect_body(std::string_view rest) {
-  const bool head_only = exchange_->head_only();
-  const ChunkStep step = exchange_->collect(rest);
-  if (step.state != ChunkState::Refused) return rest;
-  free_exchange();
-  reject_and_close(step.status, step.reason, head_only);
-  return {};
-}
-
-// The handler reads the body itself, or middleware comes first. It starts in settle(); the part of the body in `rest`
-// now belongs to it.
-std::string_view Connection::begin_reading(const BodyDecoder& decoder, std::string_view rest, bool streams) {
-  const std::size_t first = decoder.extent(rest);
-  if (peer_done_ && !decoder.is_whole_in(rest)) {
-    exchange_->record_cut(Cut::Body);
-    give_up_body();
-    return {};
-  }
-  const bool awaits_continue = exchange_->head().expect_continue() && rest.empty();
-  if (streams) {
-    exchange_->begin_reading(decoder, rest.substr(0, first), awaits_continue);
-  } else {
-    exchange_->begin_guarded(decoder, rest.substr(0, first), awaits_continue);
-  }
-  return rest.substr(first);
-}
-
-void Connection::body_arrived() {
-  exchange_->hold_head(false);
-  if (exchange_->arrived(transport_.hold())) return wake_reader();
-  if (exchange_->reader().has_used_all()) transport_.release();
-  settle();
-}
-
-// The caller must do nothing after this: the handler may end, and the connection with it.
-void Connection::wake_reader() {
-  if (transport_.is_receiving() && !transport_.is_paused()) transport_.pause();
-  watch();
-  exchange_->reader().wake();
-}
-
-// The request's response, if there is one, is the last on this connection.
-void Connection::give_up_body() {
-  close_ = true;
-  phase_ = Phase::Head;
-  free_exchange();
-}
-
-void Connection::discard(std::string_view bytes) {
-  const std::size_t used = exchange_->discard(bytes);
-  if (exchange_->has_read_body()) {
-    in_.append(bytes.substr(used));
-    kept_ready_ = true;
-    phase_ = Phase::Head;
-    free_exchange();
-    began_ = worker_.loop().now();
-  } else if (exchange_->is_discard_over()) {
-    peer_closes_ = false;
-    give_up_body();
-  }
-  settle();
-}
-
 // --- output -------------------------------------------------------------------------------------------------------
+
+// Queues the head of a response, and its body unless that is streamed, after what is already queued.
+inline void Connection::write(Exchange& exchange, Response& response) {
+  const RequestHead& head = exchange.head();
+  const RouteMatch& match = exchange.match();
+  const bool head_only = exchange.head_only();
+  BodyEnd body_end = BodyEnd::Length;
+  std::optional<std::uint64_t> length;
+  if (response.is_streamed()) {
+    if (response.streamed_.transforms() == nullptr) length = response.streamed_.length();
+    if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
+  } else if (head_only && match.is_route && response.content().empty() &&
+             worker_.router().method(match) == Method::Head) [[unlikely]] {
+    // The length that GET would give is not known here (RFC 9110 §8.6).
+    body_end = BodyEnd::Unsaid;
+  }
+  if (!response.is_upgrade() && (!head.keep_alive() || response.close_ || worker_.is_draining() ||
+                                 requests_ >= worker_.limits().requests_per_connection_max ||
+                                 (body_end == BodyEnd::Close && exchange.streams_out(response)))) {
+    close_ = true;
+  }
+  const std::size_t bytes = response.content().size();
+  {
+    const StageTimer timer(stage::serialize, exchange.span().stages);
+    write_answer(out_.waiting(), response,
+                 {.ok_and_date = worker_.ok_and_date(),
+                  .version_minor = head.version_minor(),
+                  .head_only = head_only,
+                  .close = close_,
+                  .end = body_end,
+                  .length = length});
+  }
+  body_end_ = body_end;
+  if (bytes > copied_body_max && !head_only && !forbids_content(response.status())) {
+    out_.attach(std::move(response.body_));
+  }
+  if (response.is_upgrade()) phase_ = Phase::Upgrading;
+}
+
+void Connection::write_head(Response& response) {
+  PendingExchange& exchange = *exchange_;
+  // The writer of the response's body may read the request's body, and after the response's head it is too late for
+  // this. The head follows when the body has begun to arrive, or has a part after it: a proxy that finds both together
+  // may lose the body that the client then sends (HAProxy 2.6).
+  if (response.is_streamed() && exchange.take_awaits_continue()) {
+    out_.waiting().append(continue_head);
+    flush();
+    exchange_->hold_head(true);
+  }
+  if (exchange.reads_body()) {
+    // Whatever the client announced, the rest of the body may be on its way.
+    peer_closes_ = false;
+    if (!exchange.can_discard()) close_ = true;
+  } else if (exchange.reader().has_used_all()) {
+    transport_.release();
+  }
+  exchange_->keep_head(out_.size());
+  write(exchange, response);
+  began_ = worker_.loop().now();
+}
 
 void Connection::flush() {
   while (!out_.is_sending() && !out_.is_empty() && phase_ != Phase::Ending) {
@@ -362,7 +357,7 @@ void Connection::sent() {
 }
 
 // A failed send ends the connection (the caller checks phase_).
-void Connection::finish_send() {
+inline void Connection::finish_send() {
   const bool is_sent = out_.finish();
   worker_.records().end_write(this, is_sent);
   // The idle time begins with the end of the response, or of the part that exists.
@@ -402,6 +397,8 @@ void Connection::run_due() {
 }
 
 inline void Connection::count_held() noexcept {
+  if (held_ == Held() && out_.held_bytes() + in_.capacity() < Held::unit) [[likely]]
+    return;
   const Held now{.responses = Held::units(out_.held_bytes()), .received = Held::units(in_.capacity())};
   if (now != held_) [[unlikely]]
     worker_.held().change(std::exchange(held_, now), now);
@@ -473,12 +470,18 @@ inline Duration Connection::idle_timeout() const noexcept {
 }
 
 inline Instant Connection::deadline() const noexcept {
+  if (is_idle()) [[likely]]
+    return began_ + idle_timeout();
+  return deadline_of_work();
+}
+
+// While the connection is not idle.
+Instant Connection::deadline_of_work() const noexcept {
   const Limits& limits = worker_.limits();
   const Instant at = out_.deadline(limits);
   switch (phase_) {
     case Phase::Head:
-      if (partial_.has_begun()) return std::min(at, began_ + limits.header_timeout);
-      return out_.is_sending() ? at : began_ + idle_timeout();
+      return partial_.has_begun() ? std::min(at, began_ + limits.header_timeout) : at;
     case Phase::Busy:
       // Only sending shows whether a peer that has finished writing is still there.
       if (exchange_->is_streaming() && peer_done_ && !out_.is_sending()) return began_ + limits.idle_timeout;

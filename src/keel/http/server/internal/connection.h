@@ -133,12 +133,12 @@ class Connection final : public Link {
   void lose_introduction();
 
   // Incoming bytes.
-  void take(std::string_view bytes);
+  [[gnu::always_inline]] void take(std::string_view bytes);
   void take_by_phase(std::string_view bytes);
   void process_kept();
   std::string_view process(std::string_view rest);
-  std::string_view begin_request(RequestHead& head, std::string_view received, std::size_t head_size,
-                                 StageClock* clock);
+  [[gnu::always_inline]] std::string_view begin_request(RequestHead& head, std::string_view received,
+                                                        std::size_t head_size, StageClock* clock);
   ConnectionCarrier& hold(const Exchange& exchange, std::string_view head_bytes);
   std::string_view collect_body(std::string_view rest);
   std::string_view begin_reading(const BodyDecoder& decoder, std::string_view rest, bool streams);
@@ -162,7 +162,7 @@ class Connection final : public Link {
   void resume(void (PendingExchange::*step)()) noexcept;
 
   // Outgoing bytes.
-  void write(Exchange& exchange, Response& response);
+  [[gnu::always_inline]] void write(Exchange& exchange, Response& response);
   void follow_send(const Exchange& exchange);
   void reject_and_close(Status status, std::string_view detail, bool head_only);
   std::string_view reject_late(Exchange& exchange, std::string_view rest);
@@ -174,11 +174,12 @@ class Connection final : public Link {
   // action: the connection may have been destroyed afterwards.
   void settle();
   void flush();
-  void finish_send();
+  [[gnu::always_inline]] void finish_send();
   void linger_or_end();
   void free_if_quiet();
   [[gnu::always_inline]] Duration idle_timeout() const noexcept;
   [[gnu::always_inline]] Instant deadline() const noexcept;
+  Instant deadline_of_work() const noexcept;
   bool waits_for_reader(Instant now);
   void reset_slow_reader();
   bool has_unsent() const noexcept { return out_.is_sending() || !out_.is_empty(); }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "keel/base/check.h"
@@ -10,7 +9,6 @@
 #include "keel/http/server/internal/answer.h"
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/internal/upgraded.h"
-#include "keel/http/server/stage.h"
 
 namespace keel::http {
 namespace {
@@ -37,6 +35,71 @@ void ConnectionCarrier::free(ConnectionCarrier* carrier) noexcept {
   pool_free(carrier, sizeof(ConnectionCarrier));
 }
 
+// --- the body of a request -----------------------------------------------------------------------------------------
+
+std::string_view Connection::collect_body(std::string_view rest) {
+  const bool head_only = exchange_->head_only();
+  const ChunkStep step = exchange_->collect(rest);
+  if (step.state != ChunkState::Refused) return rest;
+  free_exchange();
+  reject_and_close(step.status, step.reason, head_only);
+  return {};
+}
+
+// The handler reads the body itself, or middleware comes first. It starts in settle(); the part of the body in `rest`
+// now belongs to it.
+std::string_view Connection::begin_reading(const BodyDecoder& decoder, std::string_view rest, bool streams) {
+  const std::size_t first = decoder.extent(rest);
+  if (peer_done_ && !decoder.is_whole_in(rest)) {
+    exchange_->record_cut(Cut::Body);
+    give_up_body();
+    return {};
+  }
+  const bool awaits_continue = exchange_->head().expect_continue() && rest.empty();
+  if (streams) {
+    exchange_->begin_reading(decoder, rest.substr(0, first), awaits_continue);
+  } else {
+    exchange_->begin_guarded(decoder, rest.substr(0, first), awaits_continue);
+  }
+  return rest.substr(first);
+}
+
+void Connection::body_arrived() {
+  exchange_->hold_head(false);
+  if (exchange_->arrived(transport_.hold())) return wake_reader();
+  if (exchange_->reader().has_used_all()) transport_.release();
+  settle();
+}
+
+// The caller must do nothing after this: the handler may end, and the connection with it.
+void Connection::wake_reader() {
+  if (transport_.is_receiving() && !transport_.is_paused()) transport_.pause();
+  watch();
+  exchange_->reader().wake();
+}
+
+// The request's response, if there is one, is the last on this connection.
+void Connection::give_up_body() {
+  close_ = true;
+  phase_ = Phase::Head;
+  free_exchange();
+}
+
+void Connection::discard(std::string_view bytes) {
+  const std::size_t used = exchange_->discard(bytes);
+  if (exchange_->has_read_body()) {
+    in_.append(bytes.substr(used));
+    kept_ready_ = true;
+    phase_ = Phase::Head;
+    free_exchange();
+    began_ = worker_.loop().now();
+  } else if (exchange_->is_discard_over()) {
+    peer_closes_ = false;
+    give_up_body();
+  }
+  settle();
+}
+
 // --- called by an exchange ----------------------------------------------------------------------------------------
 
 void Connection::body_wanted() {
@@ -50,28 +113,6 @@ void Connection::body_wanted() {
   }
   if (transport_.is_paused()) transport_.resume();
   watch();
-}
-
-void Connection::write_head(Response& response) {
-  PendingExchange& exchange = *exchange_;
-  // The writer of the response's body may read the request's body, and after the response's head it is too late for
-  // this. The head follows when the body has begun to arrive, or has a part after it: a proxy that finds both together
-  // may lose the body that the client then sends (HAProxy 2.6).
-  if (response.is_streamed() && exchange.take_awaits_continue()) {
-    out_.waiting().append(continue_head);
-    flush();
-    exchange_->hold_head(true);
-  }
-  if (exchange.reads_body()) {
-    // Whatever the client announced, the rest of the body may be on its way.
-    peer_closes_ = false;
-    if (!exchange.can_discard()) close_ = true;
-  } else if (exchange.reader().has_used_all()) {
-    transport_.release();
-  }
-  exchange_->keep_head(out_.size());
-  write(exchange, response);
-  began_ = worker_.loop().now();
 }
 
 bool Connection::take_back() noexcept {
@@ -157,44 +198,6 @@ void Connection::resume(void (PendingExchange::*step)()) noexcept {
 }
 
 // --- framed --------------------------------------------------------------------------------------------------------
-
-// Queues the head of a response, and its body unless that is streamed, after what is already queued.
-void Connection::write(Exchange& exchange, Response& response) {
-  const RequestHead& head = exchange.head();
-  const RouteMatch& match = exchange.match();
-  const bool head_only = exchange.head_only();
-  BodyEnd body_end = BodyEnd::Length;
-  std::optional<std::uint64_t> length;
-  if (response.is_streamed()) {
-    if (response.streamed_.transforms() == nullptr) length = response.streamed_.length();
-    if (!length) body_end = head.version_minor() == 0 ? BodyEnd::Close : BodyEnd::Chunks;
-  } else if (head_only && match.is_route && response.content().empty() &&
-             worker_.router().method(match) == Method::Head) [[unlikely]] {
-    // The length that GET would give is not known here (RFC 9110 §8.6).
-    body_end = BodyEnd::Unsaid;
-  }
-  if (!response.is_upgrade() && (!head.keep_alive() || response.close_ || worker_.is_draining() ||
-                                 requests_ >= worker_.limits().requests_per_connection_max ||
-                                 (body_end == BodyEnd::Close && exchange.streams_out(response)))) {
-    close_ = true;
-  }
-  const std::size_t bytes = response.content().size();
-  {
-    const StageTimer timer(stage::serialize, exchange.span().stages);
-    write_answer(out_.waiting(), response,
-                 {.ok_and_date = worker_.ok_and_date(),
-                  .version_minor = head.version_minor(),
-                  .head_only = head_only,
-                  .close = close_,
-                  .end = body_end,
-                  .length = length});
-  }
-  body_end_ = body_end;
-  if (bytes > copied_body_max && !head_only && !forbids_content(response.status())) {
-    out_.attach(std::move(response.body_));
-  }
-  if (response.is_upgrade()) phase_ = Phase::Upgrading;
-}
 
 // The clock of a measured response.
 void Connection::follow_send(const Exchange& exchange) {

@@ -63,7 +63,7 @@ class Exchange {
     request_.arrival_ = &worker.arrival();
     set_introduction(introduction);
     request_.span_ = {worker.next_trace(), clock};
-    if (const Trust& trust = worker.arrival().trust; trust.may_believe(trust.believed.trace)) [[unlikely]]
+    if (worker.may_continue_traces()) [[unlikely]]
       request_.continue_trace();
   }
   Exchange(const Exchange&) = delete;
@@ -104,7 +104,7 @@ class Exchange {
   Response reject_late();
   // Counts and logs the exchange, whose response has been written, or its streamed body. `has_waited`: a task of the
   // exchange had waited.
-  void record(Status status, std::size_t body_bytes, bool has_waited = false);
+  [[gnu::always_inline]] void record(Status status, std::size_t body_bytes, bool has_waited = false);
 
  protected:
   // The same exchange with a head and memory of its own.

@@ -17,9 +17,7 @@ void QueueDelay::went_on(std::uint32_t route, Instant now) noexcept {
   lately += cost < lately ? (cost - lately) >> 1 : std::min(cost - lately, lately + 4'000) >> 5;
 }
 
-bool QueueDelay::rejects(std::uint32_t route, int fd, Instant since, Duration most, Duration& delay) noexcept {
-  begins();
-  if (cost_ns(route) < admission_cost_min.count_ns()) return false;
+bool QueueDelay::rejects(int fd, Instant since, Duration most, Duration& delay) noexcept {
   const Instant turn = loop_.now();
   const Instant now = std::max(worked_until_, turn);
   const Duration in_turn = now - turn;

@@ -49,10 +49,12 @@ class QueueDelay {
   bool may_be_costly(std::uint32_t route) const noexcept { return cost_ns(route) >= admission_cost_min.count_ns() / 2; }
   // A request of `route`, which may be costly, begins: it is measured from now on.
   void begins() noexcept { worked_until_ = loop_.precise_now(); }
-  // Whether a request of `route`, which may be costly and begins, is rejected because it has waited for more than
+  // Whether its route is costly: its requests may be rejected.
+  bool is_costly(std::uint32_t route) const noexcept { return cost_ns(route) >= admission_cost_min.count_ns(); }
+  // Whether a request that begins(), of a route that is costly, is rejected because it has waited for more than
   // `most`. It arrived on `fd`. Its own connection was not ready for it until `since`, so the time before that does not
   // count. `delay` is how long it has waited.
-  bool rejects(std::uint32_t route, int fd, Instant since, Duration most, Duration& delay) noexcept;
+  bool rejects(int fd, Instant since, Duration most, Duration& delay) noexcept;
   bool is_overloaded() const noexcept { return admission_.is_overloaded(); }
 
  private:

@@ -46,7 +46,8 @@ struct QueueDelays : ::testing::Test {
     static_cast<void>(loop.now());
     clock.pass(for_others);
     Duration late;
-    if (delay.may_be_costly(route) && delay.rejects(route, -1, Instant(), 5_ms, late)) {
+    if (delay.may_be_costly(route)) delay.begins();
+    if (delay.is_costly(route) && delay.rejects(-1, Instant(), 5_ms, late)) {
       ++rejected;
       return;
     }

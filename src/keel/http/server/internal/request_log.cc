@@ -2,11 +2,9 @@
 
 #include <string>
 
-#include "keel/http/server/internal/server_metrics.h"
 #include "keel/http/server/stage.h"
 #include "keel/io/engine.h"
 #include "keel/net/transport.h"
-#include "keel/observe/flight_recorder.h"
 
 namespace keel::http {
 namespace {
@@ -29,11 +27,6 @@ void say_with(std::string_view client, std::string_view id, const Say& say) {
 
 }  // namespace
 
-std::string_view to_string(Cut during) noexcept {
-  constexpr std::string_view names[cut_count] = {"head", "body", "handler", "response"};
-  return names[static_cast<int>(during)];
-}
-
 RequestLog::RequestLog(io::Loop& loop, const ServerOptions& options, ServerCounts<SingleWriterCounter>& counts,
                        ServerMetrics* metrics, std::size_t routes)
     : loop_(loop),
@@ -49,23 +42,10 @@ void RequestLog::say_of(Request& request, const Say& say) {
   say_with(client, options_.request_ids ? request.id() : std::string_view(), say);
 }
 
-void RequestLog::answered(Request& request, std::uint32_t route, Status status, std::size_t bytes, Instant now) {
-  counts_.requests.add();
-  const Duration took = now - request.started();
-  if (metrics_ != nullptr) metrics_->count(route, status, took);
-  flight::note({.verb = to_string(request.method()),
-                .object = request.route(),
-                .outcome = static_cast<unsigned>(number(status)),
-                .bytes = bytes,
-                .started = request.started(),
-                .took = took,
-                .trace = request.trace()});
-  if (log::is_recorded && access_log_) log_answered(request, status, bytes, took);
-  if (StageClock* const clock = request.span().stages) [[unlikely]] {
-    clock->add(stage::record, loop_.precise_now() - now);
-    stages_.add(route, *clock);
-    if (metrics_ != nullptr) metrics_->count_stages(*clock);
-  }
+void RequestLog::count_stages(StageClock& clock, std::uint32_t route, Instant now) {
+  clock.add(stage::record, loop_.precise_now() - now);
+  stages_.add(route, clock);
+  if (metrics_ != nullptr) metrics_->count_stages(clock);
 }
 
 void RequestLog::log_answered(Request& request, Status status, std::size_t bytes, Duration took) {

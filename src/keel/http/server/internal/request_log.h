@@ -17,10 +17,12 @@
 #include "keel/base/time.h"
 #include "keel/http/message/status.h"
 #include "keel/http/server/internal/introduction.h"
+#include "keel/http/server/internal/server_metrics.h"
 #include "keel/http/server/request.h"
 #include "keel/http/server/server.h"
 #include "keel/http/server/stages.h"
 #include "keel/io/loop.h"
+#include "keel/observe/flight_recorder.h"
 #include "keel/observe/log.h"
 
 namespace keel {
@@ -28,14 +30,6 @@ class Transport;
 }
 
 namespace keel::http {
-
-class ServerMetrics;
-
-// The stage that a request had reached when its connection ended before its response was complete.
-enum class Cut : std::uint8_t { Head, Body, Handler, Response };
-inline constexpr int cut_count = 4;
-// "head", "body", "handler", "response".
-std::string_view to_string(Cut during) noexcept;
 
 class RequestLog {
  public:
@@ -50,7 +44,8 @@ class RequestLog {
   void set_access_log(bool access_log) noexcept { access_log_ = access_log; }
 
   // Records a response to a request of `route` with a body of `bytes`, or the end of its streamed body.
-  void answered(Request& request, std::uint32_t route, Status status, std::size_t bytes, Instant now);
+  [[gnu::always_inline]] void answered(Request& request, std::uint32_t route, Status status, std::size_t bytes,
+                                       Instant now);
   // Records that a message of `remote` was rejected before it became a request. `id`: the X-Request-Id of the response,
   // or empty.
   void rejected(Status status, std::string_view reason, std::string_view id, const Remote& remote);
@@ -85,6 +80,8 @@ class RequestLog {
   template <class Say>
   void say_of(Request& request, const Say& say);
   void log_answered(Request& request, Status status, std::size_t bytes, Duration took);
+  // A request that is measured was answered at `now`.
+  void count_stages(StageClock& clock, std::uint32_t route, Instant now);
   void end_own_write(bool is_sent);
 
   io::Loop& loop_;
@@ -101,5 +98,22 @@ class RequestLog {
     int sends = 0;            // The number of sends of that sender until the response is sent.
   } writing_;
 };
+
+// Inlined where a synchronous request is handled, as Exchange's are.
+inline void RequestLog::answered(Request& request, std::uint32_t route, Status status, std::size_t bytes, Instant now) {
+  counts_.requests.add();
+  const Duration took = now - request.started();
+  if (metrics_ != nullptr) metrics_->count(route, status, took);
+  flight::note({.verb = to_string(request.method()),
+                .object = request.route(),
+                .outcome = static_cast<unsigned>(number(status)),
+                .bytes = bytes,
+                .started = request.started(),
+                .took = took,
+                .trace = request.trace()});
+  if (log::is_recorded && access_log_) log_answered(request, status, bytes, took);
+  if (StageClock* const clock = request.span().stages) [[unlikely]]
+    count_stages(*clock, route, now);
+}
 
 }  // namespace keel::http

@@ -11,6 +11,7 @@ namespace {
 using Stats = Server::Stats;
 using Cells = ServerCounts<SingleWriterCounter>;
 
+constexpr std::string_view cut_names[cut_count] = {"head", "body", "handler", "response"};
 constexpr std::string_view class_names[5] = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 
 enum class Kind : std::uint8_t {
@@ -107,6 +108,8 @@ consteval std::size_t figures() {
 static_assert(figures() * sizeof(std::uint64_t) == sizeof(Stats), "each counter of a server must have a row");
 
 }  // namespace
+
+std::string_view to_string(Cut during) noexcept { return cut_names[static_cast<int>(during)]; }
 
 Server::Stats sum_of(const std::vector<std::unique_ptr<ServerWorker>>& workers) noexcept {
   Stats sum;

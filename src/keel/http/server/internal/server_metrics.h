@@ -11,9 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "keel/http/server/internal/request_log.h"
+#include "keel/http/message/status.h"
 #include "keel/http/server/server.h"
 #include "keel/http/server/stage.h"
 #include "keel/observe/metric.h"
@@ -22,6 +24,12 @@
 namespace keel::http {
 
 class ServerWorker;
+
+// The stage that a request had reached when its connection ended before its response was complete.
+enum class Cut : std::uint8_t { Head, Body, Handler, Response };
+inline constexpr int cut_count = 4;
+// "head", "body", "handler", "response".
+std::string_view to_string(Cut during) noexcept;
 
 // The sums over all workers.
 Server::Stats sum_of(const std::vector<std::unique_ptr<ServerWorker>>& workers) noexcept;

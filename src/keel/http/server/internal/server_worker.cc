@@ -63,6 +63,7 @@ ServerWorker::ServerWorker(const Shared& shared, io::Loop& loop, const ListenerP
                shared.options.https != nullptr ? "https" : "http",
                &counts.bugs,
                &failures_},
+      may_continue_traces_(arrival_.trust.may_believe(arrival_.trust.believed.trace)),
       delay_(loop, shared.router.routes().size() + 1) {
   share(shares);
 }
@@ -225,8 +226,8 @@ void ServerWorker::check_drained() {
 
 void ServerWorker::write_date() noexcept {
   const std::int64_t wall = loop_.wall_ns();
-  char* const date = ok_and_date_ + ok_line_bytes;
-  std::memcpy(ok_and_date_, status_line(Status::Ok).data(), ok_line_bytes);
+  char* const date = ok_and_date_.data() + ok_line_bytes;
+  std::memcpy(ok_and_date_.data(), status_line(Status::Ok).data(), ok_line_bytes);
   std::memcpy(date, "Date: ", 6);
   std::memcpy(format_date(wall / 1'000'000'000, date + 6), "\r\n", 2);
   // The system clock may be set: it is checked ten times a second.
@@ -234,10 +235,10 @@ void ServerWorker::write_date() noexcept {
   date_until_ = loop_.now() + std::min(left, 100_ms);
 }
 
-bool ServerWorker::delay_rejects(std::uint32_t route, int fd, Instant since) noexcept {
+bool ServerWorker::delay_rejects(int fd, Instant since) noexcept {
   const bool was = delay_.is_overloaded();
   Duration delay;
-  const bool rejects = delay_.rejects(route, fd, since, limits_.queue_delay_max, delay);
+  const bool rejects = delay_.rejects(fd, since, limits_.queue_delay_max, delay);
   if (was != delay_.is_overloaded()) {
     if (was) {
       overload_.leave();

@@ -98,11 +98,13 @@ class ServerWorker {
   RequestHead& head() noexcept { return head_; }
   // Returns a number for the next request that no other request of this worker gets.
   log::TraceId next_trace() noexcept { return {trace_high_, loop_.random()}; }
+  // Whether a request may continue the trace that it names.
+  bool may_continue_traces() const noexcept { return may_continue_traces_; }
   // "HTTP/1.1 200 OK\r\nDate: …\r\n" of this second.
-  std::string_view ok_and_date() noexcept {
+  const OkAndDate& ok_and_date() noexcept {
     if (loop_.now() >= date_until_) [[unlikely]]
       write_date();
-    return {ok_and_date_, sizeof ok_and_date_};
+    return ok_and_date_;
   }
 
   // The value of Strict-Transport-Security; empty: the field is not sent.
@@ -122,7 +124,9 @@ class ServerWorker {
   // Whether a request of this route is rejected because it waited too long. Its own connection was not ready for it
   // until `since`.
   bool rejects_late(std::uint32_t route, int fd, Instant since) noexcept {
-    return delay_.may_be_costly(route) && delay_rejects(route, fd, since);
+    if (!delay_.may_be_costly(route)) return false;
+    delay_.begins();
+    return delay_.is_costly(route) && delay_rejects(fd, since);
   }
   // The response to a message of `remote` that is rejected before it is a request; counted and logged.
   Response reject(Status status, std::string_view reason, const Remote& remote);
@@ -171,7 +175,7 @@ class ServerWorker {
 
  private:
   void share(const Shares& shares) noexcept;
-  bool delay_rejects(std::uint32_t route, int fd, Instant since) noexcept;
+  bool delay_rejects(int fd, Instant since) noexcept;
   void write_date() noexcept;
 
   const Shared shared_;
@@ -195,13 +199,14 @@ class ServerWorker {
   const std::string strict_transport_;
   const std::uint64_t trace_high_;
   const Arrival arrival_;
+  const bool may_continue_traces_;
   QueueDelay delay_;
   KernelBytes kernel_bytes_{*this};
   Instant handed_over_;
   Arena scratch_;
   RequestHead head_;
   Instant date_until_;  // The time until which the cached date is valid.
-  char ok_and_date_[ok_line_bytes + 6 + date_bytes + 2];
+  OkAndDate ok_and_date_;
 };
 
 }  // namespace keel::http
