@@ -15,10 +15,10 @@
 // Give the credentials of each security scheme once, as a text or as a function that returns the text for each call: a
 // token (Bearer, OAuth 2, OpenID Connect), a key, or "user:password" (Basic). The first alternative of an operation's
 // `security` whose credentials the client has is sent, as secret fields; a client certificate is the connection's
-// (ClientPoolOptions::https). Streams A body that the service's handler reads as it arrives is an Upload. Where a
-// successful response has a
-//              content that is not typed JSON, name_stream() gives a Streamed, which is read piece by piece; name() has
-//              it whole.
+// (ClientPoolOptions::https).
+//
+// A body that the service's handler reads as it arrives is an Upload. Where a successful response has a content that is
+// not typed JSON, name_stream() gives a Streamed, which is read piece by piece; name() has it whole.
 //
 // Errors:   InvalidArgument: a parameter cannot be expressed in its style (output.h), the client lacks credentials that
 //           the operation requires, or the contract does not have the media type; nothing has been sent. Upstream, from

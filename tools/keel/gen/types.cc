@@ -245,8 +245,7 @@ class Maker {
       bool has_more = false;
       for (Node* const member : source->children) {
         if (member == combination.list || member->key == "$ref" || member->key == "allOf") continue;
-        // Checked earlier, because it depends on the members of the alternatives.
-        if (member->key == "unevaluatedProperties") continue;
+        if (member->key == "unevaluatedProperties") continue;  // Depends on the alternatives' members: checked earlier.
         copy.children.push_back(member);
         has_more = has_more || member->key != "type";
       }
