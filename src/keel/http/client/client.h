@@ -53,10 +53,9 @@
 // Deadline   A call takes at most its timeout, and never longer than the deadline that it inherits. With
 //            sends_deadline, the remaining time is sent as X-Request-Deadline-Ms, in whole milliseconds.
 // Trace      traceparent (W3C) is sent when the calling task works for a request, or when ClientRequest::trace says so.
-// JSON       json<T>() requires a status of 2xx and a body that is read as a T, which owns its text
-// (data/json_parse.h).
-//            Otherwise the error is Upstream, from the environment: the message has the URL and the status, or every
-//            violation of the body.
+// JSON       json<T>() requires a status of 2xx and a body that is read as a T (data/json_parse.h), which owns its
+//            text. Otherwise the error is Upstream, from the environment: the message has the URL and the status, or
+//            every violation of the body.
 //
 // Errors:    InvalidArgument: the request, or the proxy of the options. Unsupported: https without
 //            ClientPoolOptions::https, ws and wss. Unavailable: no connection, a broken one, a proxy that does not
