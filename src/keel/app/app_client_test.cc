@@ -163,7 +163,7 @@ TEST_F(Clients, of_one_name_are_made_once) {
     app.client({.name = "payments", .base_url = "http://127.0.0.1:2"});
   };
 
-  EXPECT_DEATH(run({}, {}), "an application asks once for a client of each name");
+  EXPECT_DEATH(run({}, {}), "App::client\\(\\) can be called only once for each name");
 }
 
 TEST_F(Clients, of_a_host_that_is_not_known_end_the_call_alone) {

@@ -20,8 +20,8 @@ namespace {
 struct Node : Binding {
   explicit Node(Binding&& binding) : Binding(std::move(binding)) {}
 
-  std::vector<Node*> from;              // The nodes that provide its needs.
-  Node* needed_by = nullptr;            // The first node that needs it.
+  std::vector<Node*> from;              // The nodes of the services that this one needs.
+  Node* needed_by = nullptr;            // The first node that needs this one.
   std::uint32_t place = 0;              // Scoped, Given: the index in the table of a scope.
   bool is_checked = false;              // Used by build(): its needs have been checked.
   bool is_being_made = false;           // Singleton, Lazy; guarded by Core::making.
@@ -184,7 +184,7 @@ Result<void*> Core::provide(Node& node, ScopeState* scope, Made*& owner, const P
       return Error::text(Code::FailedPrecondition, chain({node, above}) + ": the scope was given none");
     }
   }
-  return fail(Code::Internal, "a service has a lifetime");
+  return fail(Code::Internal, "a service must have a lifetime");
 }
 
 Result<void*> Core::make(Node& node, ScopeState* scope, Made*& owner, const Path* above) {

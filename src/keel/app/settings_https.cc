@@ -126,7 +126,8 @@ void HttpsSettings::check(config::Checks& checks) const {
   }
   const bool wants_clients = client_certificates != tls::ClientCertificates::Unwanted;
   if (wants_clients && client_roots.empty()) {
-    checks.refuse(path + "client_roots", "is empty: expected a file of the certificates that issue those of clients");
+    checks.refuse(path + "client_roots",
+                  "is empty: expected a PEM file of the certificates that issue clients' certificates");
   }
   if (!wants_clients && !client_roots.empty()) {
     checks.refuse(path + "client_roots", "has no effect: network.https.client_certificates is unwanted");

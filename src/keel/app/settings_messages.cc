@@ -76,7 +76,8 @@ void SessionSettings::fields(config::Schema& v) {
         {1, 16'777'216})
       .reloadable();
   field(v, "max_ring", Bytes(ring_bytes),
-        "the same in bytes, with 64 for each message: what a client that is away may cost",
+        "memory of those messages, with 64 bytes for each in addition to its content; it limits what a client without "
+        "a connection may use",
         {ByteSize::kib(1), ByteSize::mib(1024)})
       .reloadable();
   field(v, "max_window_messages", window_messages,

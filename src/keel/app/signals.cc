@@ -19,7 +19,7 @@ Signal to_signal(int number) {
   if (number == SIGTERM) return Signal::Terminate;
   if (number == SIGINT) return Signal::Interrupt;
   if (number == SIGHUP) return Signal::Reload;
-  KEEL_CHECK(number == SIGQUIT, "only the four signals waited for arrive");
+  KEEL_CHECK(number == SIGQUIT, "only a signal that is waited for can arrive");
   return Signal::Report;
 }
 

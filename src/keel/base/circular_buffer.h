@@ -36,7 +36,7 @@ class CircularBuffer {
   // For `capacity` elements: a power of two. Throws std::bad_alloc.
   explicit CircularBuffer(std::size_t capacity) : mask_(capacity - 1) {
     KEEL_CHECK(capacity != 0 && (capacity & mask_) == 0, "the capacity of a CircularBuffer is a power of two");
-    KEEL_CHECK(capacity <= static_cast<std::size_t>(-1) / 2 / sizeof(T), "a CircularBuffer fits into memory");
+    KEEL_CHECK(capacity <= static_cast<std::size_t>(-1) / 2 / sizeof(T), "a CircularBuffer must fit into memory");
     elements_ = static_cast<T*>(pool_allocate(capacity * sizeof(T)));
   }
   // `other` can then only be destroyed.

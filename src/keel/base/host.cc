@@ -96,7 +96,7 @@ class SystemHost final : public Host {
   void secret(std::span<std::byte> out) noexcept override {
     while (!out.empty()) {
       const ssize_t got = getrandom(out.data(), out.size(), 0);
-      KEEL_CHECK(got > 0 || errno == EINTR, "the kernel provides random bits");
+      KEEL_CHECK(got > 0 || errno == EINTR, "the kernel must provide random bits");
       if (got > 0) out = out.subspan(static_cast<std::size_t>(got));
     }
   }

@@ -26,7 +26,7 @@ constexpr std::uint32_t constants[] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b2
 void count_forks() {
   static const int failed =
       ::pthread_atfork(nullptr, nullptr, [] { internal::forks.fetch_add(1, std::memory_order_relaxed); });
-  KEEL_CHECK(failed == 0, "there is memory to register the handler that runs after a fork");
+  KEEL_CHECK(failed == 0, "there must be memory to register the handler that runs after a fork");
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ class TimerWheel {
   static constexpr int slots = 1 << level_bits;
   static constexpr int levels = 8;
   static constexpr int tick_shift = 20;
-  static_assert(level_bits * levels >= 63 - tick_shift, "every tick has a level");
+  static_assert(level_bits * levels >= 63 - tick_shift, "every tick must have a level");
   static constexpr std::uint8_t due_level = 0xff;
   static std::int64_t floor_tick(Instant at) { return at.ns() >> tick_shift; }
   static std::int64_t ceil_tick(Instant at);

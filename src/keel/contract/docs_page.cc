@@ -94,7 +94,7 @@ std::string policy_of(const DocumentationOptions& options) {
 
 void replace(std::string& text, std::string_view mark, std::string_view value) {
   const std::size_t at = text.find(mark);
-  KEEL_CHECK(at != text.npos, "the page has a mark for each address");
+  KEEL_CHECK(at != text.npos, "the page must contain a mark for each address");
   text.replace(at, mark.size(), value);
 }
 

@@ -182,7 +182,7 @@ bool Reader<Format>::step(bool is_object) {
     return false;
   if (depth_ == 0 || (level_[depth_ - 1].place & 1) != (is_object ? 1u : 0u) || at_ == due_) [[unlikely]] {
     throw_bug(at_ == due_ ? "the value of a key or an element was neither read nor skipped"
-                          : "a key or an element is read where no such container is open",
+                          : "a key is read outside of an object, or an element outside of an array",
               std::source_location::current());
   }
   Level& level = level_[depth_ - 1];
@@ -337,8 +337,8 @@ std::span<const std::byte> Reader<Format>::bytes() {
   return {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
 }
 
-// A negative number is -1 - magnitude. False after a problem, which is that of a number without a `range`. The
-// caller compares with the range.
+// A negative number is -1 - magnitude. False after a problem, which is reported as that of a number without a `range`.
+// The caller compares with the range.
 template <class Format>
 bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude, const IntegerRange* range) {
   if (!is_due()) return false;

@@ -48,7 +48,7 @@ char* internal::put_number(char* to, double value) noexcept {
 }
 
 char* Writer::open(std::size_t bytes) {
-  KEEL_DEXPECT(depth_ > 0 || place_ == Place::First, "a second value is written after a JSON text, which is one value");
+  KEEL_DEXPECT(depth_ > 0 || place_ == Place::First, "a second value is written, but a JSON text has only one");
   const bool comma = place_ == Place::Next;
   place_ = Place::Next;
   char* to = out_.reserve(bytes + 1);

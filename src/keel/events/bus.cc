@@ -18,7 +18,7 @@ std::uint32_t index_of(internal::EventType& type) noexcept {
   std::uint32_t index = type.index.load(std::memory_order_relaxed);
   if (index != 0) return index;
   const std::uint32_t mine = next.fetch_add(1, std::memory_order_relaxed);
-  KEEL_CHECK(mine < internal::event_types_max, "a program has at most 1023 types of events");
+  KEEL_CHECK(mine < internal::event_types_max, "a program can have at most 1023 types of events");
   return type.index.compare_exchange_strong(index, mine, std::memory_order_relaxed) ? mine : index;
 }
 

@@ -120,7 +120,7 @@ class EpollEngine final : public SystemEngine {
     ++system_calls_;
     count_ = epoll_wait(epoll_, events_, events_max, waits ? -1 : 0);
     if (count_ < 0) {
-      KEEL_CHECK(errno == EINTR, "epoll_wait fails only when interrupted");
+      KEEL_CHECK(errno == EINTR, "epoll_wait must not fail unless it is interrupted");
       count_ = 0;
     }
     return count_ != 0 || !ready_.empty();

@@ -52,7 +52,7 @@ class EngineRoom {
  public:
   template <class T>
   T& make() noexcept {
-    static_assert(sizeof(T) <= bytes && alignof(T) <= alignment, "the room is large enough");
+    static_assert(sizeof(T) <= bytes && alignof(T) <= alignment, "the room must be large enough");
     return *::new (static_cast<void*>(bytes_)) T{};
   }
   template <class T>
@@ -163,10 +163,10 @@ struct Accept : Op {
 
 // Sends all bytes of `parts` in order, or fails. One send per stream at a time. result: the total on success (INT32_MAX
 // when it is more); after an error it is unknown how much the peer has received. At most 1 MiB of a large send is sent
-// in one iteration. The owner of one after whose completion it has nothing to do may set `unhurried` before each
-// submit(): done() may then come as late as the next completion of another operation, a timer or a wake-up, which saves
-// io_uring the system call that would only report this one. When the peer does not take the bytes immediately, and on
-// other engines, it is an ordinary send.
+// in one iteration. An owner that has nothing to do after the completion may set `unhurried` before each submit():
+// done() may then come as late as the next completion of another operation, a timer or a wake-up, which saves io_uring
+// the system call that would only report this one. When the peer does not take the bytes immediately, and on other
+// engines, it is an ordinary send.
 struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   std::uint32_t part_count = 0;  // In: at most 64.

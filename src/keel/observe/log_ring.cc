@@ -33,7 +33,7 @@ struct State {
 
   std::atomic<bool> has_reader = false;
   std::atomic<bool> reader_in_background = false;
-  std::atomic<std::uint32_t> wake_signal = 0;   // Changes when the reader should look.
+  std::atomic<std::uint32_t> wake_signal = 0;   // Its value changes when the reader has to check the rings.
   std::atomic<std::uint32_t> space_signal = 0;  // Changes when the reader has made room.
   std::atomic<std::uint32_t> space_waiters = 0;
 };
@@ -114,7 +114,7 @@ RingBody::RingBody(const RingOptions& options)
       mask_(capacity_ - 1),
       overflow_(options.overflow) {
   data_ = static_cast<char*>(std::aligned_alloc(64, capacity_));
-  KEEL_CHECK(data_ != nullptr, "there is memory for a log ring");
+  KEEL_CHECK(data_ != nullptr, "there must be memory for a log ring");
 }
 
 RingBody::~RingBody() { std::free(data_); }
@@ -140,7 +140,7 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
   const std::uint64_t contiguous = capacity_ - (next_ & mask_);
   const std::uint64_t need = bytes <= contiguous ? bytes : contiguous + bytes;
   std::uint64_t tail = tail_.load(std::memory_order_acquire);
-  // The unused end of a lap counts against no level: an empty ring accepts every record.
+  // The unused end of a lap is not counted for any level, so an empty ring accepts every record.
   while (next_ + need - tail > capacity_ || next_ + bytes - tail > share_of_level) {
     bool again = false;
     if (overflow_ == Overflow::DropOldest) {
@@ -330,7 +330,8 @@ Reader::~Reader() {
 std::size_t Reader::drain(FunctionRef<void(const Record&)> f) {
   State& s = state();
   std::size_t count = 0;
-  // While there is a reader only it removes rings: so the lock is not held while `f` writes, perhaps to a slow disk.
+  // While there is a reader, only the reader removes rings. So the lock need not be held while `f` writes, perhaps to a
+  // slow disk.
   std::unique_lock lock(s.mutex);
   for (std::size_t i = 0; i < s.rings.size();) {
     RingBody& ring = *s.rings[i];

@@ -17,7 +17,7 @@ bool is_wildcard(const Address& address) {
   return text.starts_with("0.0.0.0:") || text.starts_with("[::]:");
 }
 
-// Whether two sockets cannot listen at both.
+// Whether two sockets cannot listen on the two addresses at the same time.
 bool overlap(const Address& one, const Address& other) {
   if (one == other) return one.is_unix() || one.port() != 0;
   if (one.is_unix() || other.is_unix() || one.port() != other.port() || one.port() == 0) return false;
@@ -46,7 +46,7 @@ void Addresses::add(std::string_view name, const Address& address, std::string_v
 
 Result<> Addresses::report(std::string_view name, Result<> started) {
   const auto entry = std::ranges::find(entries_, name, &Entry::name);
-  KEEL_CHECK(entry != entries_.end(), "a listener is added before it starts");
+  KEEL_CHECK(entry != entries_.end(), "a listener must be added before it starts");
   entry->is_tried = true;
   entry->listens = started.is_ok();
   if (started) return started;

@@ -89,7 +89,7 @@ Result<std::string> Clients::add(http::ClientOptions options) {
   if (options.metrics == nullptr && registrar_.settings.monitoring.enabled) options.metrics = &registrar_.metrics;
   std::string module = "client " + options.name;
   const std::lock_guard lock(mutex_);
-  KEEL_CHECK(find(options.name) == nullptr, "an application asks once for a client of each name");
+  KEEL_CHECK(find(options.name) == nullptr, "App::client() can be called only once for each name");
   Entry& entry = entries_.emplace_back(Entry{std::move(options), std::move(https), nullptr});
   registrar_.add({.name = module,
                   .needs = {"workers", "resolver"},
@@ -105,7 +105,7 @@ Result<std::string> Clients::add(http::ClientOptions options) {
 http::SharedClient& Clients::get(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const Entry* const entry = find(name);
-  KEEL_CHECK(entry != nullptr && entry->client != nullptr, "a client is used when its module runs");
+  KEEL_CHECK(entry != nullptr && entry->client != nullptr, "an HTTP client can be used only while its module runs");
   return *entry->client;
 }
 

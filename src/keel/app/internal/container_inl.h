@@ -22,7 +22,7 @@ struct services_need_each_other_in_a_circle {
 
 template <class I, class T>
 void* as_provided(T* made) noexcept {
-  static_assert(std::is_convertible_v<T*, I*>, "the implementation derives from its interface, publicly");
+  static_assert(std::is_convertible_v<T*, I*>, "the implementation must derive publicly from its interface");
   return const_cast<std::remove_const_t<I>*>(static_cast<I*>(made));
 }
 
@@ -32,7 +32,7 @@ Phases phases_of_service() {
   if constexpr (requires(T& service) { service.start(); }) {
     static_assert(std::is_same_v<decltype(std::declval<T&>().start()), Result<>> ||
                       std::is_void_v<decltype(std::declval<T&>().start())>,
-                  "start() of a service gives Result<> or nothing");
+                  "start() of a service must return Result<> or void");
     phases.start = [](void* at) -> Result<> {
       if constexpr (std::is_void_v<decltype(std::declval<T&>().start())>) {
         static_cast<T*>(at)->start();
@@ -43,7 +43,7 @@ Phases phases_of_service() {
     };
   }
   if constexpr (requires(T& service) { service.stop(); }) {
-    static_assert(std::is_void_v<decltype(std::declval<T&>().stop())>, "stop() of a service gives nothing");
+    static_assert(std::is_void_v<decltype(std::declval<T&>().stop())>, "stop() of a service must return void");
     phases.stop = [](void* at) { static_cast<T*>(at)->stop(); };
   }
   return phases;
@@ -145,7 +145,8 @@ Binding describe(F factory) {
     return std::declval<F&>()(std::declval<N&>()...);
   }(Needs{}));
   using Held = Factory<std::remove_cv_t<Given>>::type;
-  static_assert(std::is_class_v<Held>, "a factory gives the service, a std::unique_ptr of it, or a Result of either");
+  static_assert(std::is_class_v<Held>,
+                "a factory must return the service, a std::unique_ptr of it, or a Result of one of these");
   Binding binding;
   binding.provides = &type_id<I>();
   describe_needs(binding, Needs{});

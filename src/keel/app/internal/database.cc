@@ -49,7 +49,7 @@ Result<std::unique_ptr<db::Database>> open_database(const Settings& settings, co
       return std::unique_ptr<db::Database>(*std::move(opened));
     }
   }
-  return fail(Code::Unsupported, "database.type is a known kind of database");
+  return fail(Code::Unsupported, "database.type must be a known kind of database");
 }
 
 }  // namespace keel::app::internal

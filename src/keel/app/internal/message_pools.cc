@@ -71,8 +71,8 @@ Result<> MessagePools::configure(Entry& entry) const {
 
 Result<std::string> MessagePools::add(std::string_view name, messages::PoolOptions&& options) {
   const std::lock_guard lock(mutex_);
-  KEEL_CHECK(find(name) == nullptr, "an application asks once for a pool of each name");
-  KEEL_CHECK(name != "messages", "the name \"messages\" is that of the server in metrics: give the pool another one");
+  KEEL_CHECK(find(name) == nullptr, "App::message_pool() can be called only once for each name");
+  KEEL_CHECK(name != "messages", "the metrics of the server have the name \"messages\": give the pool another name");
   Entry& entry = entries_.emplace_back();
   entry.name = name;
   entry.options = std::move(options);
@@ -99,7 +99,7 @@ Result<std::string> MessagePools::add(std::string_view name, messages::PoolOptio
 messages::SharedPool& MessagePools::get(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const Entry* const entry = find(name);
-  KEEL_CHECK(entry != nullptr && entry->pool != nullptr, "a pool is used when its module runs");
+  KEEL_CHECK(entry != nullptr && entry->pool != nullptr, "a pool can be used only while its module runs");
   return *entry->pool;
 }
 
@@ -153,7 +153,7 @@ void MessagePools::expose(Entry& entry, const messages::Pool& pool, std::vector<
       [p] { return static_cast<double>(p->stats().failed); }, here));
 }
 
-// Requests have ended: what has sent them stops before. One-way messages may still be queued.
+// Requests have ended, because their senders stop earlier. One-way messages may still be queued.
 void MessagePools::stop(Entry& entry) {
   entry.check = {};
   io::Runtime& runtime = workers_.runtime();

@@ -87,7 +87,7 @@ Task<> Messages::OnWorker::run(OnWorker& worker) {
   const Result<> accepted = co_await attempt(accepting.join());
   if (!accepted) {
     worker.of.has_failed_ = true;
-    messages_logger().error("a worker accepts no connections for messages any more: restart the service",
+    messages_logger().error("a worker no longer accepts connections for messages: restart the service",
                             accepted.error());
     co_await worker.stopping.wait();
   }
@@ -134,14 +134,14 @@ Result<> Messages::prepare() {
 }
 
 Result<> Messages::serve(const messages::Handlers& handlers, messages::ServerOptions&& options) {
-  KEEL_CHECK(handlers_ == nullptr, "an App serves messages once");
+  KEEL_CHECK(handlers_ == nullptr, "App::messages() can be called only once");
   handlers_ = &handlers;
   options_ = std::move(options);
   return prepare();
 }
 
 Result<sessions::Registry*> Messages::serve(const sessions::Handlers& handlers, sessions::ServerOptions&& options) {
-  KEEL_CHECK(session_handlers_ == nullptr, "an App serves sessions once");
+  KEEL_CHECK(session_handlers_ == nullptr, "App::sessions() can be called only once");
   session_handlers_ = &handlers;
   session_options_ = std::move(options);
   sessions::RegistryOptions of_registry{.sessions_max = registrar_.settings.network.messages.sessions.sessions_max};
@@ -343,7 +343,7 @@ void Messages::stop() {
 }
 
 Result<> Messages::check() const {
-  if (has_failed_) return fail(Code::Unavailable, "a worker accepts no connections for messages any more");
+  if (has_failed_) return fail(Code::Unavailable, "a worker no longer accepts connections for messages");
   return {};
 }
 
@@ -395,7 +395,7 @@ WorkerRow row_of(int worker, messages::Server& server, std::size_t sessions, Ins
     row.peers.push_back({peer.address().to_string(), std::string(peer.identity()), peer.queued_bytes(),
                          peer.outstanding(), peer.handling(), (now - peer.last_received()).count_seconds()});
   });
-  // Those that are furthest behind come first.
+  // The peers with the most unsent bytes come first.
   std::ranges::sort(row.peers, std::greater(), &PeerRow::queued_bytes);
   if (row.peers.size() > peers_shown_max) row.peers.resize(peers_shown_max);
   return row;

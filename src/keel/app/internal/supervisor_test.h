@@ -22,7 +22,7 @@ class Supervisor {
  public:
   explicit Supervisor(bool is_abstract) {
     std::string pattern = (std::filesystem::temp_directory_path() / "keel-notify-XXXXXX").string();
-    KEEL_CHECK(::mkdtemp(pattern.data()) != nullptr, "a test can make a folder");
+    KEEL_CHECK(::mkdtemp(pattern.data()) != nullptr, "a test must be able to create a folder");
     folder_ = pattern;
     const std::string name = is_abstract ? "@" + folder_ : folder_ + "/notify";
     sockaddr_un at{};

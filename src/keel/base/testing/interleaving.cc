@@ -31,7 +31,7 @@ constexpr int steps_max = 10'000;
 struct Knowledge {
   // For each atomic the newest known write; older ones are never seen again.
   std::array<std::uint16_t, atomics_max> newest{};
-  // For each thread, up to which of its steps everything happened before.
+  // For each thread, the last of its steps that happened before.
   std::array<std::uint16_t, threads_max + 1> clock{};
 
   void join(const Knowledge& other) noexcept {
@@ -236,7 +236,7 @@ class Checker {
     pause({Kind::CompareExchange, atomic});
     const auto& writes = history(atomic);
     const std::size_t newest = writes.size() - 1;
-    // It succeeds only with the newest value. When it fails it is a load, which may see an older value; but not the
+    // It succeeds only with the newest value. When it fails, it is a load, which may return an older value, except the
     // expected one.
     std::vector<std::size_t>& seen = candidates_;
     seen.assign(1, newest);
@@ -295,7 +295,7 @@ class Checker {
 
   // ---- Schedules.
 
-  // Runs one schedule: path_ as far as it goes, and then the first choice at each decision.
+  // Runs one schedule: the choices in path_, and after them the first choice at each decision.
   void run() {
     atomics_ = 0;
     ended_ = 0;
@@ -344,7 +344,7 @@ class Checker {
   int decide() {
     if (alive_ == 0) {
       for (const int atomic : sleeps_on_) {
-        if (atomic >= 0) fail("a thread sleeps and nobody wakes it");
+        if (atomic >= 0) fail("a thread sleeps, and no other thread wakes it");
       }
       return maker;
     }

@@ -352,7 +352,7 @@ TEST(Interleaving, lets_threads_sleep_until_they_are_woken) {
   EXPECT_GT(woken.schedules, 3u);
 
   const Verdict asleep = explore<Sleeping>({&Sleeping::sleep, &Sleeping::wake_and_set});
-  EXPECT_TRUE(asleep.failure.starts_with("a thread sleeps and nobody wakes it")) << asleep.failure;
+  EXPECT_TRUE(asleep.failure.starts_with("a thread sleeps, and no other thread wakes it")) << asleep.failure;
   EXPECT_NE(asleep.failure.find("\n  thread 0 would sleep on atomic 0"), std::string::npos) << asleep.failure;
 }
 

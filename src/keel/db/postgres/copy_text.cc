@@ -96,7 +96,7 @@ Result<> append_copy_row(Buffer& to, std::span<const Value> values) {
         if (!bytes.empty() && std::memchr(bytes.data(), 0, bytes.size()) != nullptr) {
           to.resize(before);
           return Error::text(Code::InvalidArgument, "column " + std::to_string(i + 1) +
-                                                        ": a text has a zero byte in it, which PostgreSQL does not "
+                                                        ": a text contains a zero byte, which PostgreSQL cannot "
                                                         "store");
         }
         append_text(to, bytes);

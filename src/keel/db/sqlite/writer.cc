@@ -351,7 +351,7 @@ Writer::Outcome Writer::run_in_savepoint(Write& write) noexcept {
     if (outcome != Outcome::Fine) return outcome;
   } else if (connection_->is_autocommit()) {
     // A body has ignored an error that ended the transaction.
-    write.result = fail(Code::Conflict, "an error inside ended the transaction");
+    write.result = fail(Code::Conflict, "an error of a statement ended the transaction");
     return Outcome::Lost;
   } else if (connection_->has_deferred_violations()) {
     write.result = fail(Code::Conflict, "FOREIGN KEY constraint failed");
@@ -378,8 +378,7 @@ void Writer::count_disk_error() noexcept {
     begins = !std::exchange(stats_.disk_fails, true);
   }
   if (begins) {
-    log_.error("the disk does not accept writes; they fail, and each further write tries again",
-               log::field("reason", disk_error_));
+    log_.error("the disk does not accept writes; writes fail until one succeeds", log::field("reason", disk_error_));
     disk_has_changed();
   }
 }
@@ -548,7 +547,7 @@ bool Writer::serve_held(Write& write, std::uint64_t undo_to) noexcept {
   if (!lost) {
     write.result = run(write);
     lost = connection_->is_autocommit();
-    if (lost && write.result) write.result = fail(Code::Conflict, "an error inside ended the transaction");
+    if (lost && write.result) write.result = fail(Code::Conflict, "an error of a statement ended the transaction");
   }
   if (lost) {
     std::lock_guard lock(mutex_);

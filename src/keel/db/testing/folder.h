@@ -16,7 +16,7 @@ class Folder {
  public:
   Folder() {
     std::string pattern = (std::filesystem::temp_directory_path() / "keel-db-XXXXXX").string();
-    KEEL_CHECK(::mkdtemp(pattern.data()) != nullptr, "a test can make a folder");
+    KEEL_CHECK(::mkdtemp(pattern.data()) != nullptr, "a test must be able to create a folder");
     path_ = pattern;
   }
   ~Folder() {

@@ -136,7 +136,7 @@ std::string next_name() {
 sqlite3_vfs* default_vfs() {
   use_pool_memory();
   sqlite3_vfs* const found = sqlite3_vfs_find(nullptr);
-  KEEL_CHECK(found != nullptr, "SQLite has a default VFS");
+  KEEL_CHECK(found != nullptr, "SQLite must have a default VFS");
   return found;
 }
 

@@ -46,7 +46,7 @@ bool Receipt::Arrival::start() noexcept {
 }
 
 Result<> Receipt::Arrival::take() noexcept {
-  if (is_cancelled_) return fail(Code::Cancelled, "the wait for the handlers of an event was ended early");
+  if (is_cancelled_) return fail(Code::Cancelled, "the wait for the handlers of an event was cancelled");
   return {};
 }
 

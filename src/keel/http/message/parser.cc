@@ -88,7 +88,8 @@ class HeadReader {
         begin_(received.data()),
         at_(begin_),
         end_(begin_ + std::min<std::size_t>(received.size(), limits.head_bytes_max)) {
-    KEEL_CHECK(limits.fields_max <= RequestHead::fields_capacity, "a head has room for fields_max fields");
+    KEEL_CHECK(limits.fields_max <= RequestHead::fields_capacity,
+               "fields_max must not exceed the room for fields in a head");
     facts_.base = begin_;
   }
 
@@ -98,7 +99,7 @@ class HeadReader {
   [[gnu::always_inline]] inline void run() noexcept {
     if (facts_.resume_at != 0) [[unlikely]] {
       at_ = begin_ + facts_.resume_at;
-      KEEL_CHECK(at_ <= end_, "resume_head() is given the bytes of the previous call, and more");
+      KEEL_CHECK(at_ <= end_, "resume_head() needs the bytes of the previous call and at least one more");
     } else {
       facts_.content_length = 0;
       facts_.present = 0;

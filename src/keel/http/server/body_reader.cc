@@ -68,7 +68,7 @@ void BodyReader::keep_or_refuse(std::string_view trailers) noexcept {
 }
 
 bool BodyReader::arrived(std::string_view bytes) noexcept {
-  KEEL_CHECK(left_.empty(), "bytes are received only after the previous ones have been used");
+  KEEL_CHECK(left_.empty(), "further bytes must not arrive before the previous ones have been used");
   left_ = bytes;
   return waiting_ != nullptr && advance();
 }

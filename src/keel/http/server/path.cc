@@ -215,7 +215,7 @@ Error PathTree::there_already(std::string_view pattern, std::uint32_t by, std::u
 Result<> PathTree::add(std::string_view pattern, std::uint32_t id, std::uint32_t* other) {
   std::vector<Segment> segments;
   if (const char* why = read(pattern, segments)) return refuse(Code::InvalidArgument, pattern, why);
-  if (id == none) return refuse(Code::InvalidArgument, pattern, "the largest id means none");
+  if (id == none) return refuse(Code::InvalidArgument, pattern, "the largest id is reserved for \"none\"");
   const auto by = static_cast<std::uint32_t>(patterns_.size());
   patterns_.push_back({std::string(pattern), id});
 

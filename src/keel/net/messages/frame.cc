@@ -95,8 +95,8 @@ bool FrameReader::check_size(std::size_t size) noexcept {
 bool FrameReader::parse(std::string_view whole, Frame& frame) noexcept {
   const auto kind = static_cast<std::uint8_t>(whole[4]);
   const auto flags = static_cast<std::uint8_t>(whole[5]);
-  if (kind == 0 || kind > frame_kind_max) return fail_with(Code::Protocol, "a frame is of no known kind");
-  if ((flags & ~flags_known) != 0) return fail_with(Code::Protocol, "a frame has a flag that is not known");
+  if (kind == 0 || kind > frame_kind_max) return fail_with(Code::Protocol, "a frame is of an unknown kind");
+  if ((flags & ~flags_known) != 0) return fail_with(Code::Protocol, "a frame has an unknown flag");
   frame.kind = static_cast<FrameKind>(kind);
   frame.from_opener = (flags & from_opener_flag) != 0;
   frame.type = load<std::uint16_t>(whole.data() + 6);
@@ -224,7 +224,7 @@ void put_hello(Buffer& out, const Hello& hello) {
 
 Result<Hello> parse_hello(std::string_view payload) {
   if (payload.size() < hello_bytes || !payload.starts_with(magic)) {
-    return fail(Code::Protocol, "the first frame is no hello of Keel messages");
+    return fail(Code::Protocol, "the first frame is not a hello of Keel messages");
   }
   Hello hello;
   const char* const at = payload.data();
@@ -237,9 +237,9 @@ Result<Hello> parse_hello(std::string_view payload) {
   hello.stream_bytes = load<std::uint32_t>(at + 15);
   hello.heartbeat_ms = load<std::uint32_t>(at + 19);
   if (hello.version_min == 0 || hello.version_min > hello.version_max) {
-    return fail(Code::Protocol, "the hello has versions that are none");
+    return fail(Code::Protocol, "the hello has an invalid range of versions");
   }
-  if (hello.frame_bytes_max < 256) return fail(Code::Protocol, "the hello takes no frames of 256 bytes");
+  if (hello.frame_bytes_max < 256) return fail(Code::Protocol, "the hello has a frame_bytes_max below 256");
   return hello;
 }
 
@@ -267,7 +267,8 @@ void put_error(Buffer& out, const Error& error) {
 Error parse_error(std::string_view payload) {
   const std::size_t number = payload.empty() ? code_count : static_cast<unsigned char>(payload.front());
   const Code code = number < code_count ? codes[number] : Code::Internal;
-  const std::string_view text = payload.size() > 1 ? payload.substr(1, message_bytes_max) : "the peer has failed";
+  const std::string_view text =
+      payload.size() > 1 ? payload.substr(1, message_bytes_max) : "the peer failed to handle the request";
   return Error::text(code, text).from_environment();
 }
 

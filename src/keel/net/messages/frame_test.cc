@@ -138,9 +138,9 @@ TEST(FrameReader, says_what_is_no_frame_and_stays_there) {
       {"\x00\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00"sv, Code::Protocol, "a frame is shorter than its head"},
       {"\xff\xff\xff\xff\x02\x00"sv, Code::OutOfRange, "a frame is longer than frame_bytes_max"},
       {"GET / HTTP/1.1\r\n\r\n"sv, Code::OutOfRange, "a frame is longer than frame_bytes_max"},
-      {"\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00"sv, Code::Protocol, "a frame is of no known kind"},
-      {"\x00\x00\x00\x08\x11\x00\x00\x00\x00\x00\x00\x00"sv, Code::Protocol, "a frame is of no known kind"},
-      {"\x00\x00\x00\x08\x02\x10\x00\x00\x00\x00\x00\x00"sv, Code::Protocol, "a frame has a flag that is not known"},
+      {"\x00\x00\x00\x08\x00\x00\x00\x00\x00\x00\x00\x00"sv, Code::Protocol, "a frame is of an unknown kind"},
+      {"\x00\x00\x00\x08\x11\x00\x00\x00\x00\x00\x00\x00"sv, Code::Protocol, "a frame is of an unknown kind"},
+      {"\x00\x00\x00\x08\x02\x10\x00\x00\x00\x00\x00\x00"sv, Code::Protocol, "a frame has an unknown flag"},
       {"\x00\x00\x00\x0b\x02\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00"sv, Code::Protocol,
        "a frame is too short for its deadline"},
       {"\x00\x00\x00\x0b\x02\x02\x00\x00\x00\x00\x00\x00\x00\x00\x00"sv, Code::Protocol,
@@ -211,7 +211,7 @@ TEST(Hello, is_read_as_it_was_written_and_may_be_longer) {
   EXPECT_EQ(parse_hello(other).error().code(), Code::Protocol);
   other = out.view();
   other[4] = 4;
-  EXPECT_EQ(parse_hello(other).error().message(), "the hello has versions that are none");
+  EXPECT_EQ(parse_hello(other).error().message(), "the hello has an invalid range of versions");
 }
 
 TEST(Hello, has_a_version_in_common_or_not) {
@@ -245,17 +245,17 @@ TEST(WireError, keeps_code_and_message_of_the_applications_own) {
 TEST(WireError, says_nothing_of_what_is_inside) {
   const Error missing = there_and_back(Error::from_errno("open", ENOENT));
   EXPECT_EQ(missing.code(), Code::Internal);
-  EXPECT_EQ(missing.message(), "the peer has failed");
+  EXPECT_EQ(missing.message(), "the peer failed to handle the request");
   EXPECT_EQ(there_and_back(Error(Code::Unavailable, "10.0.0.7 is down").from_environment()).code(), Code::Unavailable);
   EXPECT_EQ(there_and_back(Error(Code::Unavailable, "10.0.0.7 is down").from_environment()).message(),
-            "the peer has failed");
+            "the peer failed to handle the request");
   Error bug(Code::Internal, "");
   try {
     throw std::runtime_error("a secret");
   } catch (...) {
     bug = Error::from_exception();
   }
-  EXPECT_EQ(there_and_back(bug).message(), "the peer has failed");
+  EXPECT_EQ(there_and_back(bug).message(), "the peer failed to handle the request");
 }
 
 // Numbers stay what they are, whatever becomes of the enumeration.

@@ -7,8 +7,8 @@
 namespace keel::messages {
 
 void Handlers::add(std::uint16_t type, internal::Incoming::What what, Handle handle) {
-  KEEL_EXPECT(type > 0 && type <= type_max, "a message_type is from 1 to 0xfeff");
-  KEEL_EXPECT(find(type, what) == nullptr, "two handlers take messages of one type");
+  KEEL_EXPECT(type > 0 && type <= type_max, "a message_type must be from 1 to 0xfeff");
+  KEEL_EXPECT(find(type, what) == nullptr, "a type of message can have only one handler");
   const auto at = std::ranges::lower_bound(entries_, type, {}, &Entry::type);
   entries_.insert(at, Entry{type, what, std::move(handle)});
 }

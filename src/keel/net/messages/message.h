@@ -38,7 +38,7 @@ consteval std::uint16_t declared_type() {
   if constexpr (requires {
                   { M::message_type } -> std::convertible_to<std::uint16_t>;
                 }) {
-    static_assert(M::message_type > 0 && M::message_type <= type_max, "a message_type is from 1 to 0xfeff");
+    static_assert(M::message_type > 0 && M::message_type <= type_max, "a message_type must be from 1 to 0xfeff");
     return M::message_type;
   } else {
     static_assert(std::is_void_v<M>,

@@ -43,8 +43,8 @@ void StreamState::put(FrameKind kind, std::string_view payload) noexcept {
 }
 
 const char* StreamState::data(std::string_view payload) {
-  if (in_ended_) return "a message came in a stream after its end";
-  if (allowed_ <= 0) return "a message came in a stream without credit for it";
+  if (in_ended_) return "the peer sent a message in a stream after its end";
+  if (allowed_ <= 0) return "the peer sent a message in a stream without credit for it";
   allowed_ -= cost(payload.size());
   if (has_abandoned_) return nullptr;
   const auto size = static_cast<std::uint32_t>(payload.size());
@@ -57,9 +57,9 @@ const char* StreamState::data(std::string_view payload) {
 }
 
 const char* StreamState::credit(std::string_view payload) noexcept {
-  if (payload.size() != 4) return "the credit of a stream is no number";
+  if (payload.size() != 4) return "the credit of a stream is not a number";
   credit_ += number_at(payload);
-  if (credit_ > std::int64_t{UINT32_MAX}) return "a stream has more credit than can be";
+  if (credit_ > std::int64_t{UINT32_MAX}) return "the credit of a stream is larger than its maximum";
   retry_send();
   return nullptr;
 }
@@ -79,7 +79,8 @@ void StreamState::abandoned() noexcept {
   is_abandoned_ = true;
   finish(nullptr);
   if (StreamSendCore* const sender = std::exchange(sender_, nullptr)) {
-    sender->error_.emplace(Error(Code::Cancelled, "the peer takes nothing more from the stream").from_environment());
+    sender->error_.emplace(
+        Error(Code::Cancelled, "the peer does not receive from the stream any more").from_environment());
     sender->wake();
   }
 }
@@ -159,7 +160,8 @@ std::string_view StreamState::first_message() {
 bool StreamState::try_send(StreamSendCore& send) noexcept {
   if (connection_ == nullptr || out_ended_) {
     if (is_abandoned_) {
-      send.error_.emplace(Error(Code::Cancelled, "the peer takes nothing more from the stream").from_environment());
+      send.error_.emplace(
+          Error(Code::Cancelled, "the peer does not receive from the stream any more").from_environment());
     } else if (connection_ == nullptr && in_error_) {
       send.error_.emplace(in_error_->clone());
     } else {
@@ -183,7 +185,7 @@ void StreamState::retry_send() noexcept {
 }
 
 bool StreamSendCore::start() noexcept {
-  KEEL_CHECK(state_.sender_ == nullptr, "one task at a time sends in a stream");
+  KEEL_CHECK(state_.sender_ == nullptr, "only one task at a time can send in a stream");
   if (state_.try_send(*this)) return true;
   if (Result<> waits = wait_.begin(*state_.connection_, context()); !waits) {
     error_.emplace(std::move(waits).error());
@@ -199,12 +201,12 @@ Result<> StreamSendCore::take() noexcept {
 void StreamSendCore::cancel(Leaf& leaf) noexcept {
   auto& send = static_cast<StreamSendCore&>(leaf);
   send.state_.sender_ = nullptr;
-  send.error_.emplace(Code::Cancelled, "a wait to send was ended early");
+  send.error_.emplace(Code::Cancelled, "a wait to send was cancelled");
   send.wake();
 }
 
 bool StreamReceiveCore::start() noexcept {
-  KEEL_CHECK(state_.receiver_ == nullptr, "one task at a time receives from a stream");
+  KEEL_CHECK(state_.receiver_ == nullptr, "only one task at a time can receive from a stream");
   if (state_.has_message() || state_.in_ended_) return true;
   if (Result<> waits = wait_.begin(*state_.connection_, context()); !waits) {
     error_.emplace(std::move(waits).error());
@@ -235,7 +237,7 @@ void StreamReceiveCore::taken() noexcept {
 void StreamReceiveCore::cancel(Leaf& leaf) noexcept {
   auto& receive = static_cast<StreamReceiveCore&>(leaf);
   receive.state_.receiver_ = nullptr;
-  receive.error_.emplace(Code::Cancelled, "a wait for a message was ended early");
+  receive.error_.emplace(Code::Cancelled, "a wait for a message was cancelled");
   receive.wake();
 }
 
@@ -255,7 +257,7 @@ void MessageStream::finish(Error error) {
   state_->settle();
 }
 Peer& MessageStream::peer() const noexcept {
-  KEEL_CHECK(state_->connection_ != nullptr, "the peer of a stream is asked for after its end");
+  KEEL_CHECK(state_->connection_ != nullptr, "peer() of a stream is called after the stream's end");
   return *state_->connection_;
 }
 

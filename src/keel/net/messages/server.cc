@@ -107,7 +107,7 @@ void Server::add(Stream stream) {
   if (state_->options.layers != nullptr) {
     Result<Stream> layered = Stream::layered(*state_->options.layers, "", std::move(stream));
     if (!layered) {
-      state_->log.warn("a connection was not taken", layered.error());
+      state_->log.warn("a connection was rejected", layered.error());
       return;
     }
     stream = *std::move(layered);
@@ -119,7 +119,7 @@ void Server::add(Stream stream) {
   if (state_->is_draining) {
     connection->close(Error(Code::Unavailable, "the server is being stopped"));
   } else if (state_->count > state_->options.connections_max) {
-    connection->close(Error(Code::ResourceExhausted, "the server has as many connections as it takes"));
+    connection->close(Error(Code::ResourceExhausted, "the server's limit of connections is reached"));
   }
 }
 

@@ -19,21 +19,21 @@ SharedPool::SharedPool(std::string name, int workers, PoolOptions options)
 
 SharedPool::~SharedPool() {
   for (const auto& pool : pools_) {
-    KEEL_CHECK(pool == nullptr, "a SharedPool ends after it was detached on every worker");
+    KEEL_CHECK(pool == nullptr, "a SharedPool must be detached on every worker before it is destroyed");
   }
 }
 
 void SharedPool::attach(Resolver& resolver) {
   const int here = worker_here();
-  KEEL_CHECK(here >= 0 && here < static_cast<int>(pools_.size()), "a SharedPool is attached on a worker's thread");
+  KEEL_CHECK(here >= 0 && here < static_cast<int>(pools_.size()), "a SharedPool must be attached on a worker's thread");
   auto& pool = pools_[static_cast<std::size_t>(here)];
-  KEEL_CHECK(pool == nullptr, "a SharedPool is attached to a worker once");
+  KEEL_CHECK(pool == nullptr, "a SharedPool can be attached to a worker only once");
   pool = std::make_unique<Pool>(resolver, options_);
 }
 
 void SharedPool::detach() {
   const int here = worker_here();
-  KEEL_CHECK(here >= 0 && here < static_cast<int>(pools_.size()), "a SharedPool is detached on a worker's thread");
+  KEEL_CHECK(here >= 0 && here < static_cast<int>(pools_.size()), "a SharedPool must be detached on a worker's thread");
   pools_[static_cast<std::size_t>(here)].reset();
 }
 

@@ -16,9 +16,10 @@ namespace keel::sessions {
 namespace {
 
 ClientOptions checked(ClientOptions&& options) {
-  KEEL_EXPECT(!options.servers.empty(), "a client of sessions has the address of a server");
-  KEEL_EXPECT(options.name.size() <= internal::name_bytes_max, "the name of a client has 256 bytes at most");
-  KEEL_EXPECT(options.credentials.size() <= internal::credentials_bytes_max, "credentials have 4096 bytes at most");
+  KEEL_EXPECT(!options.servers.empty(), "a sessions::Client needs the address of a server");
+  KEEL_EXPECT(options.name.size() <= internal::name_bytes_max, "the name of a client must have at most 256 bytes");
+  KEEL_EXPECT(options.credentials.size() <= internal::credentials_bytes_max,
+              "credentials must have at most 4096 bytes");
   return std::move(options);
 }
 
@@ -54,7 +55,7 @@ class Client::Side final : public Session {
 
   Result<> greet(std::string_view packet) override;
   void unlinked(const Error& reason) noexcept override {
-    // It is a server without sessions.
+    // The server has no sessions.
     if (!settled_.is_set() && reason.code() == Code::Unsupported) return finish(reason);
     settled_.set();
     down_.set();
@@ -164,7 +165,7 @@ Task<> Client::Side::run() {
     if (connected) {
       co_await down_.wait();
     } else if (connected.error().code() == Code::Protocol || connected.error().code() == Code::Unsupported) {
-      finish(connected.error());  // It is not a server of messages.
+      finish(connected.error());  // The server does not speak the protocol of messages.
     } else if (pause_max_ == Duration() && connected.error().code() != Code::Cancelled) {
       log::Logger("net.sessions")
           .info("the server of a session cannot be reached", log::field("server", server.to_string()),

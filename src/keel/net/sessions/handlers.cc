@@ -8,7 +8,7 @@ namespace keel::sessions {
 
 void Handlers::add(std::uint16_t type, Handle handle) {
   const auto at = std::ranges::lower_bound(entries_, type, {}, &Entry::type);
-  KEEL_EXPECT(at == entries_.end() || at->type != type, "a type of message has one handler");
+  KEEL_EXPECT(at == entries_.end() || at->type != type, "a type of message can have only one handler");
   entries_.insert(at, Entry{type, std::move(handle)});
 }
 
@@ -18,7 +18,7 @@ const Handlers::Handle* Handlers::find(std::uint16_t type) const noexcept {
 }
 
 Handlers& Handlers::on_event(Function<void(Session&, const SessionEvent&)> f) {
-  KEEL_EXPECT(!on_event_, "the events of sessions have one handler");
+  KEEL_EXPECT(!on_event_, "the events of sessions can have only one handler");
   on_event_ = std::move(f);
   return *this;
 }

@@ -42,7 +42,7 @@ Registry::Registry(const RegistryOptions& options) : state_(Owned<State>::make(o
         &RegistryStats::heartbeats_missed);
 }
 
-Registry::~Registry() { KEEL_CHECK(state_->homes.empty(), "a registry of sessions outlives its servers"); }
+Registry::~Registry() { KEEL_CHECK(state_->homes.empty(), "a sessions::Registry must outlive its servers"); }
 
 void Registry::change(std::size_t sessions_max) {
   const std::lock_guard lock(state_->mutex);

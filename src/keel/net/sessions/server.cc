@@ -28,7 +28,7 @@ int worker_index() noexcept {
   return loop != nullptr ? loop->index() : 0;
 }
 
-Error session_moves() noexcept { return Error(Code::Unavailable, "the session is on its way to another connection"); }
+Error session_moves() noexcept { return Error(Code::Unavailable, "the session is moving to another connection"); }
 
 Error is_older() noexcept { return Error(Code::Conflict, "a newer connection has the session"); }
 
@@ -179,10 +179,11 @@ class Server::State::ServerSession final : public Session {
   internal::MovingSession move_out(Error reason) { return Session::move_out(std::move(reason)); }
   void move_in(internal::MovingSession&& moving) {
     Session::move_in(std::move(moving));
-    unlinked(Error(Code::Unavailable, "the session has moved"));
+    unlinked(Error(Code::Unavailable, "the session has moved to another worker"));
   }
   bool is_busy() const noexcept { return Session::is_busy(); }
-  // The worker that gets it when its handler has ended. False: another one does already.
+  // Sets the worker to which the session moves when its handler has ended. False: it is already moving to another
+  // worker.
   bool give_later(const Move& move) {
     if (move_) return false;
     move_ = std::make_unique<Move>(move);
@@ -306,7 +307,7 @@ class Server::State::Greeted final : public messages::FrameSink {
 Server::State::State(Server& s, Registry::State& r, const Handlers& h, ServerOptions&& o)
     : server(s), registry(r), handlers(h), options(std::move(o)) {
   Executor* const executor = Executor::current();
-  KEEL_CHECK(executor != nullptr, "a server of sessions is made on a worker");
+  KEEL_CHECK(executor != nullptr, "a sessions::Server must be constructed on a worker");
   home = std::make_shared<Home>(*executor, worker_index(), s);
   const std::lock_guard lock(registry.mutex);
   registry.homes.push_back(home);
@@ -316,7 +317,7 @@ Server::State::~State() {
   is_stopping = true;
   while (!greeted.empty()) {
     Greeted& client = *greeted.begin()->second;
-    KEEL_CHECK(!client.is_busy(), "a server of sessions ends after stop() has ended");
+    KEEL_CHECK(!client.is_busy(), "a sessions::Server must not be destroyed before stop() has completed");
     if (client.peer() != nullptr) client.peer()->attach(nullptr);
     greeted.erase(greeted.begin());
   }
@@ -329,7 +330,7 @@ Server::State::~State() {
     std::erase(registry.homes, home);
   }
   for (const auto& session : ended_sessions) {
-    KEEL_CHECK(!session->is_busy(), "a server of sessions ends after stop() has ended");
+    KEEL_CHECK(!session->is_busy(), "a sessions::Server must not be destroyed before stop() has completed");
   }
 }
 
@@ -445,7 +446,7 @@ Server::State::Elsewhere Server::State::ask_for(Greeted& client) {
   const auto at = registry.cards.find(client.hello.token.number);
   if (at == registry.cards.end()) return Elsewhere::No;
   const std::shared_ptr<Home>& from = at->second->home;
-  if (from == home) return Elsewhere::Moves;  // To here, for another connection.
+  if (from == home) return Elsewhere::Moves;  // The session is moving to this worker, for another connection.
   const Move move{.to = home,
                   .greeted = client.id,
                   .token = client.hello.token,
@@ -467,7 +468,7 @@ void Server::State::give(std::uint64_t number, const Move& move) {
   };
   if (const auto at = sessions.find(number); at != sessions.end() && is_wanted(*at->second)) at->second->take_over();
   enum class Instead : std::uint8_t { New, Wait, Older } instead = Instead::New;
-  const auto at = sessions.find(number);  // It may not wait for its client.
+  const auto at = sessions.find(number);  // Looked up again, because take_over() may have removed the session.
   if (at == sessions.end()) {
     const std::lock_guard lock(registry.mutex);
     if (registry.cards.contains(number)) instead = Instead::Wait;

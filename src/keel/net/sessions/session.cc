@@ -42,7 +42,7 @@ Session::Session(const Handlers& handlers, const SessionOptions& options, intern
     : Timer(&fired), handlers_(handlers), core_(core_options(options, role)) {}
 
 Session::~Session() {
-  KEEL_CHECK(running_ == nullptr, "a session ends after its handler has ended");
+  KEEL_CHECK(running_ == nullptr, "a session must not be destroyed while its handler runs");
   if (is_running()) Host::current().stop_timer(*this);
 }
 
@@ -143,7 +143,7 @@ std::uint64_t Session::begin_again() {
 }
 
 Error Session::end_reason() const noexcept {
-  return reason_ ? reason_->clone() : Error(Code::Unavailable, "for no known reason");
+  return reason_ ? reason_->clone() : Error(Code::Unavailable, "for an unknown reason");
 }
 
 void Session::unlink(Error reason) noexcept {
@@ -295,7 +295,7 @@ void Session::failed(const Error& error) noexcept {
 // --- to another worker
 
 internal::MovingSession Session::move_out(Error reason) {
-  KEEL_CHECK(running_ == nullptr, "a session moves while no handler runs");
+  KEEL_CHECK(running_ == nullptr, "a session must not be moved while its handler runs");
   inbox_.erase(inbox_.begin(), inbox_.begin() + static_cast<std::ptrdiff_t>(inbox_first_));
   internal::MovingSession moving{.core = std::move(core_),
                                  .token = token_,

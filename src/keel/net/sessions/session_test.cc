@@ -260,10 +260,10 @@ TEST_P(Sessions, close_the_connection_of_a_peer_that_breaks_the_rules_with_the_r
   };
   Buffer twice;
   internal::write(twice, internal::Packet{.kind = internal::Kind::Data, .number = 5, .type = 1});
-  for (const Wrong& wrong : {Wrong{"xyz", "another packet of the session was expected", false},
-                             Wrong{"", "another packet of the session was expected", false},
-                             Wrong{"xyz", "the kind of a packet of the session is not known", true},
-                             Wrong{std::string(twice.view()), "the peer leaves out a message", true}}) {
+  for (const Wrong& wrong : {Wrong{"xyz", "a packet of the session is of an unexpected kind", false},
+                             Wrong{"", "a packet of the session is of an unexpected kind", false},
+                             Wrong{"xyz", "a packet of the session is of an unknown kind", true},
+                             Wrong{std::string(twice.view()), "the peer skipped the number of a message", true}}) {
     const auto raw = connect_raw();
     if (wrong.greets) greet(*raw);
     ASSERT_TRUE((*raw->client)->try_send_session(wrong.packet));

@@ -146,10 +146,10 @@ Error refusal_of(X509_STORE_CTX* store, const Connection& connection) {
       text += " is revoked";
       break;
     case X509_V_ERR_UNABLE_TO_GET_CRL:
-      text += " has an issuer without a list of revoked certificates";
+      text += " cannot be checked: there is no list of revoked certificates from its issuer";
       break;
     case X509_V_ERR_CRL_HAS_EXPIRED:
-      text += " cannot be checked: the list of revoked certificates is out of date";
+      text += " cannot be checked: the list of revoked certificates has expired";
       break;
     default:
       text += std::string(" is invalid: ") + X509_verify_cert_error_string(reason);

@@ -321,7 +321,7 @@ bool Layer::seal() noexcept {
       }
       // The room was checked, so all of it must have been encrypted.
       if (*sealed != bytes.size()) {
-        fail_with(Error(Code::Internal, "OpenSSL did not seal a record whole"));
+        fail_with(Error(Code::Internal, "OpenSSL must encrypt a record as a whole"));
         return false;
       }
     }

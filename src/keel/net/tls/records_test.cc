@@ -459,12 +459,12 @@ TEST(Records, say_why_a_server_is_not_believed) {
        chained,
        "server.test",
        {.pem = root.pem(), .revoked_pem = root.revoke({})},
-       "has an issuer without a list of revoked certificates"},
+       "cannot be checked: there is no list of revoked certificates from its issuer"},
       {"an old list",
        good,
        "server.test",
        {.pem = root.pem(), .revoked_pem = root.revoke({}, -1_s)},
-       "the list of revoked certificates is out of date"},
+       "the list of revoked certificates has expired"},
   };
   for (const Refused& row : table) {
     Joined ends(client_with({.trust = row.trust}), server_with({.certificates = {row.pair}}), row.host);

@@ -80,7 +80,7 @@ Result<TicketKeys> TicketKeys::load(std::string_view text) {
   static_assert(sizeof(Key) == 88, "without padding");
   const std::size_t bytes = text.size() - std::min(text.size(), saved_head.size());
   if (!text.starts_with(saved_head) || bytes == 0 || bytes % sizeof(Key) != 0) {
-    return fail(Code::InvalidArgument, "these are no keys of session tickets");
+    return fail(Code::InvalidArgument, "the text does not contain keys of session tickets");
   }
   auto state = std::make_shared<State>();
   for (text.remove_prefix(saved_head.size()); !text.empty(); text.remove_prefix(sizeof(Key))) {
@@ -154,7 +154,7 @@ int TicketSealer::call(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIP
   const bool is_ready = EVP_CipherInit_ex(cipher, ticket_cipher(), nullptr, key->cipher, iv, seals) == 1 &&
                         EVP_MAC_CTX_set_params(mac, parameters) == 1;
   if (!is_ready) return -1;
-  // A client uses a ticket of TLS 1.3 once (RFC 8446 §C.4): without another it would soon have none.
+  // A client uses a ticket of TLS 1.3 only once (RFC 8446 §C.4), so it needs a new one with each connection.
   return is_current && SSL_version(ssl) != TLS1_3_VERSION ? 1 : 2;
 }
 

@@ -45,7 +45,7 @@ Connection::~Connection() {
 
 void Connection::add_step(Step step) {
   const Result<> added = pipeline_->add(step);
-  KEEL_CHECK(added.has_value(), "a group has room in the pipeline");
+  KEEL_CHECK(added.has_value(), "a group must fit into the pipeline");
 }
 
 void Connection::flush() noexcept {
@@ -393,7 +393,7 @@ void Connection::fail_slot(Slot& slot, Error&& error) {
     call->was_lost = slot.repeats = true;
     return;
   }
-  if (call->is_group && slots_.size() > 1) return;  // It runs again alone.
+  if (call->is_group && slots_.size() > 1) return;  // The call runs again in its own group.
   // Within a transaction the call completes after the remaining Syncs, so that the state of the server is known.
   if (transaction_.number != 0 && syncs_ != 0) return;
   slot.call = nullptr;

@@ -69,7 +69,7 @@ bool Connection::has_copy_room() const noexcept { return out_.size() < waiting_b
 
 void Connection::send_copy(std::string_view bytes) {
   const Result<> sent = Encoder(out_).copy_data(bytes);
-  KEEL_CHECK(sent.has_value(), "the parts of a COPY are small");
+  KEEL_CHECK(sent.has_value(), "the parts of a COPY must be small");
   flush();
 }
 

@@ -55,7 +55,7 @@ std::uint16_t free_port() {
   at.sin_family = AF_INET;
   at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t size = sizeof at;
-  KEEL_CHECK(bind(fd, reinterpret_cast<const sockaddr*>(&at), size) == 0, "there is a free port");
+  KEEL_CHECK(bind(fd, reinterpret_cast<const sockaddr*>(&at), size) == 0, "there must be a free port");
   getsockname(fd, reinterpret_cast<sockaddr*>(&at), &size);
   close(fd);
   return ntohs(at.sin_port);
@@ -70,7 +70,8 @@ RealServer::RealServer(const RealServerOptions& options) : options_(options), pr
   const std::string data = folder_ / "data";
   const passwd* const user = other_user();
   if (user != nullptr) {
-    KEEL_CHECK(chown(folder_.path().c_str(), user->pw_uid, user->pw_gid) == 0, "root may give a folder away");
+    KEEL_CHECK(chown(folder_.path().c_str(), user->pw_uid, user->pw_gid) == 0,
+               "root must be able to change the owner of a folder");
   }
   run({programs_ + "/initdb", "-D", data, "-U", "keel", "-E", "UTF8", "--locale=C", "--no-sync", "--auth=trust"});
   {
@@ -88,9 +89,10 @@ RealServer::RealServer(const RealServerOptions& options) : options_(options), pr
     for (const auto& [name, text] : {std::pair{"server.crt", options_.certificate}, {"server.key", options_.key}}) {
       const std::string file = data + "/" + name;
       std::ofstream(file) << text;
-      KEEL_CHECK(chmod(file.c_str(), 0600) == 0, "a file of our own gets another mode");
+      KEEL_CHECK(chmod(file.c_str(), 0600) == 0, "the mode of an own file must be changeable");
       if (user != nullptr) {
-        KEEL_CHECK(chown(file.c_str(), user->pw_uid, user->pw_gid) == 0, "root may give a file away");
+        KEEL_CHECK(chown(file.c_str(), user->pw_uid, user->pw_gid) == 0,
+                   "root must be able to change the owner of a file");
       }
     }
   }
@@ -114,7 +116,7 @@ pid_t RealServer::begin(const std::vector<std::string>& command, const std::stri
   arguments.push_back(nullptr);
   const std::string folder = folder_.path();
   const pid_t child = fork();
-  KEEL_CHECK(child >= 0, "a test may start a process");
+  KEEL_CHECK(child >= 0, "a test must be able to start a process");
   if (child != 0) return child;
   prctl(PR_SET_PDEATHSIG, SIGQUIT);
   const int log = open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -131,11 +133,11 @@ void RealServer::run(const std::vector<std::string>& command) const {
   int status = 0;
   waitpid(child, &status, 0);
   if (status != 0) std::fputs(read_all(output).c_str(), stderr);
-  KEEL_CHECK(status == 0, "the programs of PostgreSQL run");
+  KEEL_CHECK(status == 0, "a program of PostgreSQL must be able to run");
 }
 
 void RealServer::start() {
-  KEEL_CHECK(process_ < 0, "it is started once");
+  KEEL_CHECK(process_ < 0, "the server can be started only once");
   process_ = begin({programs_ + "/postgres", "-D", folder_ / "data"}, folder_ / "server.log");
   const std::string state = folder_ / "data/postmaster.pid";
   for (int i = 0; i < 6000; ++i) {
@@ -145,7 +147,7 @@ void RealServer::start() {
     Host::system().sleep(5_ms);
   }
   std::fputs(log().c_str(), stderr);
-  KEEL_CHECK(false, "a PostgreSQL server starts");
+  KEEL_CHECK(false, "the PostgreSQL server must start");
 }
 
 void RealServer::end(int signal) {

@@ -78,7 +78,7 @@ Vfs::~Vfs() { sqlite3_vfs_unregister(&vfs_); }
 void Vfs::allow_use() {
   use_pool_memory();
   KEEL_CHECK(sqlite3_initialize() == SQLITE_OK, "SQLite can be started");
-  KEEL_CHECK(sqlite3_vfs_find(vfs_.zName) == nullptr, "there is one VFS of a name at a time");
+  KEEL_CHECK(sqlite3_vfs_find(vfs_.zName) == nullptr, "the name of a VFS must not be in use already");
   sqlite3_vfs_register(&vfs_, 0);
 }
 

@@ -172,7 +172,7 @@ void Connection::end_exchange() {
     }
   }
   if (const std::string_view behind = reader.left_over(); !behind.empty() && !close_) {
-    KEEL_CHECK(in_.empty(), "nothing is read while bytes after a body wait");
+    KEEL_CHECK(in_.empty(), "reading must stop while bytes after a body wait to be processed");
     in_.append(behind);
     kept_ready_ = true;
   }
@@ -214,7 +214,7 @@ void Connection::reject_and_close(Status status, std::string_view detail, bool h
   write_answer(out_.waiting(), answer, {.ok_and_date = worker_.ok_and_date(), .head_only = head_only, .close = true});
 }
 
-// Before any work for it has begun.
+// Checked before any work for the request has begun.
 std::string_view Connection::reject_late(Exchange& exchange, std::string_view rest) {
   const RequestHead& head = exchange.head();
   const bool is_whole =

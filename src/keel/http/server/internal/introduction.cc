@@ -14,7 +14,7 @@ namespace keel::http {
 static_assert(sizeof(Connection) <= 440);
 
 static_assert(sizeof(Connection) % alignof(Introduction) == 0,
-              "an introduction is stored directly after its connection");
+              "an introduction must be stored directly after its connection");
 
 void Connection::begin(ServerWorker& worker, int fd) {
   void* memory = nullptr;

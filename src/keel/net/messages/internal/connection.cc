@@ -22,7 +22,7 @@ static_assert(sizeof(Connection) <= 704, "docs/messages.md says what an idle con
 
 io::Loop& loop_here() {
   io::Loop* const loop = io::Loop::current();
-  KEEL_EXPECT(loop != nullptr, "a connection is made away from a worker: resume_on() the loop first");
+  KEEL_EXPECT(loop != nullptr, "a connection can be made only on a worker: resume_on() its loop first");
   return *loop;
 }
 
@@ -99,7 +99,7 @@ Connection::~Connection() {
 void Connection::let_go() noexcept {
   owner_ = nullptr;
   has_handle_ = false;
-  close(Error(Code::Cancelled, "the peer was let go"));
+  close(Error(Code::Cancelled, "the connection was released by its owner"));
   schedule();
 }
 
@@ -249,7 +249,7 @@ void Connection::read_on() {
 void Connection::resume_reading() noexcept {
   if (!is_closed()) {
     if (is_to_pause()) return;
-    last_received_ = loop_.now();  // This side was silent itself.
+    last_received_ = loop_.now();  // This side has not read, so the peer's silence does not count.
     has_pinged_ = false;
     try {
       read_on();
@@ -292,7 +292,7 @@ void Connection::dispatch(const Frame& frame) {
     case FrameKind::Drain:
       is_peer_draining_ = true;
       while (CallCore* const call = waiting_calls_.pop_front()) {
-        end_call(*call, Error(Code::Unavailable, "the peer takes no new requests").from_environment());
+        end_call(*call, Error(Code::Unavailable, "the peer accepts no new requests").from_environment());
       }
       return;
     case FrameKind::Close:
@@ -304,7 +304,7 @@ void Connection::dispatch(const Frame& frame) {
       return;
     }
     case FrameKind::Hello:
-      return protocol_error("a second hello came");
+      return protocol_error("the peer sent a second hello");
   }
 }
 
@@ -373,7 +373,7 @@ Reply::~Reply() {
   give_back();
 }
 
-// In front of what was queued while it was encoded.
+// Before the frames that were queued while it was encoded.
 void Reply::give_back() noexcept {
   is_held_ = false;
   if (out_.empty()) return;
@@ -398,7 +398,7 @@ void Reply::send() {
     return is_too_large ? connection_.fail(
                               id_, Error(Code::OutOfRange, "the reply is larger than the peer takes (frame_bytes_max)"))
                         : connection_.close(
-                              Error(Code::ResourceExhausted, "the peer does not read its answers (queued_bytes_max)"));
+                              Error(Code::ResourceExhausted, "the peer does not read its replies (queued_bytes_max)"));
   }
   const FrameHead head({.kind = FrameKind::Response, .id = id_, .payload = payload}, connection_.has_checksums_);
   connection_.answer_bytes_ += payload.size() + Frame::head_bytes;
@@ -554,7 +554,7 @@ void Connection::tick() noexcept {
     } else if (now >= flight_->last_progress + options().stall_timeout) {
       transport_.reset_on_close();
       return lost(
-          Error(Code::Unavailable, "the peer takes nothing of what is sent (stall_timeout)").from_environment());
+          Error(Code::Unavailable, "the peer receives none of the sent bytes (stall_timeout)").from_environment());
     }
   }
   if (phase_ == Phase::Greeting) {
@@ -562,7 +562,8 @@ void Connection::tick() noexcept {
       return close(Error(Code::DeadlineExceeded, "the peer has sent no hello within hello_timeout"));
     }
   } else if (options().heartbeat > Duration()) {
-    // The peer has a whole heartbeat to answer: this side may have been away itself, and has not read what came.
+    // The peer has a whole heartbeat to reply, because this side may have been suspended itself and not have read
+    // received bytes.
     if (is_paused_) {
       last_received_ = now;
       has_pinged_ = false;

@@ -40,9 +40,9 @@ bool Connection::start_call(CallCore& call) noexcept {
   if (is_closed()) {
     call.error_.emplace(why_ended());
   } else if (is_peer_draining_) {
-    call.error_.emplace(Error(Code::Unavailable, "the peer takes no new requests").from_environment());
+    call.error_.emplace(Error(Code::Unavailable, "the peer accepts no new requests").from_environment());
   } else if (theirs_.requests_max == 0) {
-    call.error_.emplace(Code::Unsupported, "the peer takes no requests");
+    call.error_.emplace(Code::Unsupported, "the peer accepts no requests");
   } else if (call.frame_.payload.size() > payload_max()) {
     call.error_.emplace(too_large(call.frame_.payload.size(), payload_max()));
   } else if (Result<> waits = call.wait_.begin(*this, call.context()); !waits) {
@@ -139,12 +139,12 @@ void Connection::cancel_call(CallCore& call) noexcept {
     slots_[call.id_].call = nullptr;
     queue({.kind = FrameKind::Cancel, .id = call.id_});
   }
-  end_call(call, Error(Code::Cancelled, "a request was ended early"));
+  end_call(call, Error(Code::Cancelled, "a request was cancelled"));
 }
 
 void Connection::handle_reply(const Frame& frame) {
   if (frame.id >= slots_.size() || !slots_[frame.id].is_used) {
-    return protocol_error("an answer came to a request that was not made");
+    return protocol_error("the peer replied to a request that was not sent");
   }
   CallCore* const call = slots_[frame.id].call;
   Result<> read;
@@ -164,7 +164,7 @@ Result<> SendCore::take() noexcept {
 void SendCore::cancel(Leaf& leaf) noexcept {
   auto& send = static_cast<SendCore&>(leaf);
   send.unlink();
-  send.error_.emplace(Code::Cancelled, "a wait to send was ended early");
+  send.error_.emplace(Code::Cancelled, "a wait to send was cancelled");
   send.wake();
 }
 
@@ -204,13 +204,13 @@ Result<> Connection::push_session(std::string_view payload) {
 // --- requests of the peer -------------------------------------------------------------------------------------------
 
 void Connection::handle_request(const Frame& frame) {
-  if (frame.id >= options().requests_max) return protocol_error("the peer has more requests than it may");
+  if (frame.id >= options().requests_max) return protocol_error("the peer sent more requests than requests_max allows");
   if (place(requests_, frame.id) != nullptr || (held_ != nullptr && held_->has(frame.id))) {
-    return protocol_error("the peer has given two requests one id");
+    return protocol_error("the peer used one id for two requests");
   }
   if (settings_->metrics != nullptr) settings_->metrics->requests.add();
   if (is_drain_known_) [[unlikely]] {
-    return fail(frame.id, Error(Code::Unavailable, "no new requests are taken: the connection is being drained"));
+    return fail(frame.id, Error(Code::Unavailable, "no new requests are accepted: the connection is being drained"));
   }
   if (held_ != nullptr || has_many_answers()) [[unlikely]]
     return hold(frame);
@@ -339,7 +339,7 @@ void Connection::fail(std::uint32_t id, const Error& error) {
   if (is_closed()) return;
   if (settings_->metrics != nullptr) settings_->metrics->failures.add();
   if (queued_bytes() > options().queued_bytes_max) {
-    return close(Error(Code::ResourceExhausted, "the peer does not read its answers (queued_bytes_max)"));
+    return close(Error(Code::ResourceExhausted, "the peer does not read its replies (queued_bytes_max)"));
   }
   Buffer payload;
   put_error(payload, error);
@@ -351,13 +351,13 @@ void Connection::fail(std::uint32_t id, const Error& error) {
 Result<StreamState*> Connection::open_stream(const Outgoing& frame) {
   if (is_closed()) return why_ended();
   if (is_peer_draining_) {
-    return Error(Code::Unavailable, "the peer takes no new streams").from_environment();
+    return Error(Code::Unavailable, "the peer accepts no new streams").from_environment();
   }
   if (frame.payload.size() > payload_max()) return too_large(frame.payload.size(), payload_max());
   std::uint32_t at = 0;
   while (at < opened_.size() && opened_[at] != nullptr) ++at;
   if (at >= theirs_.streams_max) {
-    return keel::fail(Code::ResourceExhausted, "as many streams are open as the peer takes (streams_max)");
+    return keel::fail(Code::ResourceExhausted, "the peer's limit of open streams is reached (streams_max)");
   }
   // A different number each time, because credit for an earlier stream at this place may still be on its way.
   const std::uint32_t id = at | static_cast<std::uint32_t>(next_stream_++) << 16;
@@ -374,9 +374,9 @@ Result<StreamState*> Connection::open_stream(const Outgoing& frame) {
 
 void Connection::handle_open(const Frame& frame) {
   const std::uint32_t number = frame.id & 0xffff;
-  if (number >= options().streams_max) return protocol_error("the peer has more streams than it may");
+  if (number >= options().streams_max) return protocol_error("the peer opened more streams than streams_max allows");
   StreamState*& at = place(accepted_, number);
-  if (at != nullptr) return protocol_error("the peer has given two streams one id");
+  if (at != nullptr) return protocol_error("the peer used one id for two streams");
   if (queued_bytes() > options().queued_bytes_max) {
     return close(Error(Code::ResourceExhausted, "the peer does not read the ends of its streams (queued_bytes_max)"));
   }
@@ -384,7 +384,7 @@ void Connection::handle_open(const Frame& frame) {
   ++open_streams_;
   stream->is_handled_ = true;
   if (is_drain_known_) {
-    const Error error(Code::Unavailable, "no new streams are taken: the connection is being drained");
+    const Error error(Code::Unavailable, "no new streams are accepted: the connection is being drained");
     return stream->handled(&error);
   }
   const Handlers::Handle* const handle =
@@ -404,7 +404,7 @@ void Connection::handle_in_stream(const Frame& frame) {
   if (stream == nullptr || stream->id() != frame.id) {
     // Frames about the other direction may cross with its end.
     if (frame.kind == FrameKind::Credit || frame.kind == FrameKind::Abandon) return;
-    return protocol_error("a frame came for a stream that is not open");
+    return protocol_error("the peer sent a frame for a stream that is not open");
   }
   const char* problem = nullptr;
   switch (frame.kind) {

@@ -110,7 +110,7 @@ Result<> Core::acknowledged(std::uint64_t number) noexcept {
 
 Result<Core::Event> Core::receive_data(const Packet& packet) {
   if (packet.number <= seen_) return fail(Code::Protocol, "the peer sends a message twice");
-  if (packet.number != seen_ + 1) return fail(Code::Protocol, "the peer leaves out a message");
+  if (packet.number != seen_ + 1) return fail(Code::Protocol, "the peer skipped the number of a message");
   Event event{.kind = Event::Kind::Message, .number = packet.number, .type = packet.type, .payload = packet.payload};
   const bool is_alone = seen_ == handled_;
   if (!is_alone &&
@@ -202,8 +202,8 @@ bool Core::next(Instant now, Buffer& out) {
   return false;
 }
 
-// The client's is first, so that usually only one side sends heartbeats. After each one the peer has a whole interval
-// to reply, however late it was sent: this side may have been away itself.
+// The client's heartbeat is due first, so that usually only one side sends heartbeats. After each one the peer has a
+// whole interval to reply, however late it was sent: this side may have been suspended itself.
 Instant Core::next_beat() const noexcept {
   const bool is_second = options_.role == Role::Server && missed_ == 0;
   return quiet_since_ + heartbeat_ + (is_second ? heartbeat_ / 4 : Duration());

@@ -255,7 +255,7 @@ TEST_F(Cores, say_what_a_peer_does_wrong) {
     const Result<Core::Event> event = server.core.receive(now, out.view());
     return event ? std::string() : std::string(event.error().message());
   };
-  EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 2}), "the peer leaves out a message");
+  EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 2}), "the peer skipped the number of a message");
   EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 1}), "");
   EXPECT_EQ(says({.kind = internal::Kind::Data, .number = 1}), "the peer sends a message twice");
   EXPECT_EQ(says({.kind = internal::Kind::Skip, .number = 1}), "the peer drops a message that has already arrived");

@@ -92,7 +92,7 @@ Result<> expect_whole(const Fields& fields) {
 }
 Result<Fields> fields_of(std::string_view bytes, Kind kind) {
   if (bytes.empty() || bytes[0] != static_cast<char>(kind)) {
-    return fail(Code::Protocol, "another packet of the session was expected");
+    return fail(Code::Protocol, "a packet of the session is of an unexpected kind");
   }
   return Fields(bytes.substr(1));
 }
@@ -168,9 +168,9 @@ Result<Hello> read_hello(std::string_view bytes) {
   if (hello.heartbeat > heartbeat_max)
     return fail(Code::Protocol, "the heartbeat's period is zero or longer than a day");
   if (hello.window.messages == 0 || hello.window.bytes == 0) return fail(Code::Protocol, "the window is empty");
-  if (hello.name.size() > name_bytes_max) return fail(Code::Protocol, "a name has 256 bytes at most");
+  if (hello.name.size() > name_bytes_max) return fail(Code::Protocol, "a name must have at most 256 bytes");
   if (hello.credentials.size() > credentials_bytes_max) {
-    return fail(Code::Protocol, "credentials have 4096 bytes at most");
+    return fail(Code::Protocol, "credentials must have at most 4096 bytes");
   }
   return hello;
 }
@@ -197,7 +197,7 @@ Result<Welcome> read_welcome(std::string_view bytes) {
     return fail(Code::Protocol, "the heartbeat's period is zero or longer than a day");
   }
   if (expiry_ms > static_cast<std::uint64_t>(expiry_max.count_ms())) {
-    return fail(Code::Protocol, "a session without a connection expires within a year");
+    return fail(Code::Protocol, "the expiry of a session must be at most a year");
   }
   welcome.expiry = Duration::milliseconds(static_cast<std::int64_t>(expiry_ms));
   if (welcome.window.messages == 0 || welcome.window.bytes == 0) return fail(Code::Protocol, "the window is empty");
@@ -208,9 +208,9 @@ Result<Bye> read_bye(std::string_view bytes) {
   KEEL_TRY(Fields fields, fields_of(bytes, Kind::Bye));
   const std::uint8_t code = fields.take_byte();
   if (fields.is_short()) return fail(Code::Protocol, "a packet of the session is truncated");
-  if (code >= code_count) return fail(Code::Protocol, "the code of a goodbye is not known");
+  if (code >= code_count) return fail(Code::Protocol, "the code of a goodbye is unknown");
   const std::string_view text = fields.take_rest();
-  if (text.size() > reason_bytes_max) return fail(Code::Protocol, "a reason has 512 bytes at most");
+  if (text.size() > reason_bytes_max) return fail(Code::Protocol, "a reason must have at most 512 bytes");
   return Bye{static_cast<Code>(code), text};
 }
 
@@ -236,9 +236,9 @@ Result<Packet> read_packet(std::string_view bytes) {
     case Kind::Hello:
     case Kind::Welcome:
     case Kind::Bye:
-      return fail(Code::Protocol, "another packet of the session was expected");
+      return fail(Code::Protocol, "a packet of the session is of an unexpected kind");
     default:
-      return fail(Code::Protocol, "the kind of a packet of the session is not known");
+      return fail(Code::Protocol, "a packet of the session is of an unknown kind");
   }
   KEEL_TRY_VOID(expect_whole(fields));
   return packet;

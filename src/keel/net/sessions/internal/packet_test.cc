@@ -90,8 +90,8 @@ TEST(SessionPacket, that_is_truncated_or_too_long_is_an_error_at_every_byte) {
   EXPECT_EQ(read_hello(hello + 'x').error().message(), "a packet of the session is longer than its fields");
   EXPECT_EQ(read_welcome(welcome + 'x').error().code(), Code::Protocol);
   EXPECT_EQ(read_packet(ack + 'x').error().code(), Code::Protocol);
-  EXPECT_EQ(read_packet("x").error().message(), "the kind of a packet of the session is not known");
-  EXPECT_EQ(read_packet("h").error().message(), "another packet of the session was expected");
+  EXPECT_EQ(read_packet("x").error().message(), "a packet of the session is of an unknown kind");
+  EXPECT_EQ(read_packet("h").error().message(), "a packet of the session is of an unexpected kind");
 }
 
 TEST(SessionPacket, of_another_version_is_unsupported) {
@@ -121,7 +121,7 @@ TEST(SessionPacket, with_impossible_values_is_an_error) {
   welcome = some_welcome();
   welcome.heartbeat = Duration();
   EXPECT_EQ(read_welcome(bytes_of(welcome)).error().code(), Code::Protocol);
-  EXPECT_EQ(read_bye("b\xff").error().message(), "the code of a goodbye is not known");
+  EXPECT_EQ(read_bye("b\xff").error().message(), "the code of a goodbye is unknown");
 }
 
 TEST(SessionPacket, cuts_a_reason_that_is_too_long) {

@@ -50,7 +50,7 @@ std::string last_words() {
   const unsigned long code = ERR_peek_last_error();
   const char* const reason = ERR_reason_error_string(code);
   ERR_clear_error();
-  return reason != nullptr ? reason : "it does not say why";
+  return reason != nullptr ? reason : "OpenSSL gives no reason";
 }
 
 std::string date_text(const ASN1_TIME* time) {
