@@ -24,8 +24,8 @@
 // Threads:   add(), begin(), ensure(), record() and phases() on any; start() and stop() on one.
 // Lifetime:  the destructor stops running modules and waits for them without a time limit. When stop() has reported a
 //            module that is stuck, end the process without destructors.
-// Cost: a lock for ensure() of a running module; at the start, a thread for each module that starts at the same time as
-//            another.
+// Cost:      a lock for ensure() of a running module; at the start, a thread for each module that starts at the same
+//            time as another.
 
 #pragma once
 

@@ -17,8 +17,8 @@
 //           control characters in it, null for a text, a list of one empty text where elements have a separator, a
 //           required list or object that is empty where nothing would be sent for it, U+0000 in a form that is not
 //           multipart, and text that is not UTF-8.
-// Limits: where both a text and a number are allowed, a text that looks like a number is read as a number. A list or an
-//           object that is optional and empty is left out where nothing would be sent for it.
+// Limits:   where both a text and a number are allowed, a text that looks like a number is read as a number. A list or
+//           an object that is optional and empty is left out where nothing would be sent for it.
 // Threads:  a value, which copies its arguments, except parameter names and the path, which are constants.
 // Cost:     a value that is not text is written as JSON first, which is then split into its parts.
 

@@ -18,7 +18,8 @@ using json::Kind;
 using json::Value;
 
 constexpr int depth_max = 512;
-constexpr std::size_t pairwise_max = 16;  // Up to this number of elements, each is compared with each other.
+// A list of at most this many elements is checked by comparing each element with every other one.
+constexpr std::size_t pairwise_max = 16;
 constexpr int meant_depth_max = 4;
 
 // The position of a value within the checked value.

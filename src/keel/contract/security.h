@@ -9,7 +9,7 @@
 //            client is allowed, and ends with an error if it is not: Unauthenticated becomes 401, PermissionDenied 403,
 //            and a failure of the verifier itself the 5xx status of its code. It stores the identity of the client in
 //            the request, by Request::set().
-// Errors: an invalid name of a header is a bug, and aborts when an Authorization is made.
+// Errors:    an invalid name of a header is a bug, and aborts when an Authorization is made.
 // Threads:   made by one; called on every worker of the router.
 // Cost:      a task for each verifier that is called; heap memory only for a rejection.
 

@@ -14,7 +14,7 @@
 // Errors:  a text or bytes of 4 GiB or more is a Bug in MessagePack (base/bug.h). Texts must be UTF-8, which is not
 //          checked.
 // Threads: one at a time.
-// Cost: no heap, except to grow the buffer.
+// Cost:    no heap, except to grow the buffer.
 
 #pragma once
 

@@ -20,7 +20,7 @@
 //
 // Errors: a missing tag, a tag that is not a string, and a value that no alternative has, are violations
 //         (violations.h).
-// Cost: a tag that comes first costs as much as another field. Members before the tag are read twice. A text of which
+// Cost:   a tag that comes first costs as much as another field. Members before the tag are read twice. A text of which
 //         more than 1 MiB and eight times its size would be read again is malformed.
 
 #pragma once

@@ -52,8 +52,8 @@ struct Placeholder {
   constexpr bool is_named() const noexcept { return !name.empty() && !ascii::is_digit(name[0]); }
 };
 
-// The size of the literal in PostgreSQL's dollar quotes that `text` begins with: $$it's$$, $tag$a $$ b$tag$. All of
-// `text` if it does not end; 0 if there is none.
+// The size of the literal in PostgreSQL's dollar quotes that `text` begins with: $$it's$$, $tag$a $$ b$tag$. The size
+// of all of `text` if the literal does not end; 0 if `text` does not begin with one.
 constexpr std::size_t dollar_quoted_size(std::string_view text) {
   std::size_t end = 1;
   while (end < text.size() && text[end] != '$') {

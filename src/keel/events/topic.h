@@ -27,7 +27,7 @@
 // Lifetime:  the Bus must outlive every use of its topics.
 // Threads:   any, concurrently. A publisher waits for no lock but that of a queue that it puts an event into, also
 //            while others subscribe and end subscriptions; a thread's first event takes one more.
-// Cost: publish() to one handler takes about fifty instructions, including the call, and less than twenty for each
+// Cost:      publish() to one handler takes about fifty instructions, including the call, and less than twenty for each
 //            further handler; inside a handler it takes a few more. It does no look-up, takes no lock, allocates
 //            nothing, and does not write to memory that another thread writes. The first event that a thread publishes
 //            takes 32 KB, and each depth of handlers that publish 64 bytes. Delivery to an executor takes a copy of the

@@ -404,8 +404,8 @@ class EpollEngine final : public SystemEngine {
       const ssize_t got = call_recv(fd, buffer_, receive_bytes_, 0);
       if (got > 0) {
         ++n;
-        // A TCP read that returned less than asked has emptied the socket, unless the end of the stream came with the
-        // data, or it stopped before an urgent byte (reads_on): these only show in a further read.
+        // A TCP read that returned less than asked has usually emptied the socket. Two cases need a further read: the
+        // end of the stream came with the data, or the read stopped before an urgent byte (reads_on).
         Descriptor& at = descriptors_.known(fd);
         if (at.family == 0) [[unlikely]]
           find_family(fd, at);

@@ -9,7 +9,7 @@
 // run() enters, calls the function and awaits the task or operation that it returns. Waiting calls enter in the order
 // of their arrival.
 //
-// Result: the unchanged result of the call.
+// Result:   the unchanged result of the call.
 // Errors:   ResourceExhausted when waiting_max calls wait already, or when no place became free within wait_max; the
 //           function was then not called. Cancelled, or DeadlineExceeded by the deadline of the awaiting task.
 // Lifetime: outlives its runs, places and the tasks that wait (checked). A closure without a name is copied, and

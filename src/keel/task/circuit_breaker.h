@@ -19,7 +19,7 @@
 // A call that is destroyed without an outcome does not count. A call that began before the state changed is no longer
 // counted.
 //
-// Result:   that of the call, as it is.
+// Result:   the unchanged result of the call.
 // Errors:   Unavailable, "the circuit is open: …", when it was not admitted; nothing was called then.
 // Lifetime: outlives its runs and calls (checked). A closure without a name is copied, and captures references and
 //           plain values; another one has a name, and outlives the run.

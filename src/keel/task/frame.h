@@ -145,7 +145,7 @@ class Frame : public Job {
   // The trampoline calls it when the awaited leaf is complete.
   [[gnu::noinline]] void resume() noexcept;
 
-  // Outcomes of the body.
+  // Called when the body has ended, with its outcome.
   void set_value() noexcept { outcome_ = Outcome::Value; }
   void set_error(Error&& error) noexcept;
   void set_exception() noexcept;  // In a catch block: Error::from_exception().

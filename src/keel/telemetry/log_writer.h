@@ -16,8 +16,8 @@
 //           symbolic link of another user (append_file.h).
 // Threads:  flush(), set_sinks(), reopen(), expose() and counts() on any. SIGPIPE must be ignored or blocked.
 // Lifetime: recording threads may outlive it; its destructor writes the remaining lines and stops.
-// Memory: two batches for each sink, allocated at the start, so that lines which fit into them are not lost when memory
-//           runs out.
+// Memory:   two batches for each sink, allocated at the start, so that lines which fit into them are not lost when
+//           memory runs out.
 // Cost:     recording threads pay nothing (Background). The writer checks the rings every flush_interval while there
 //           are records, ten times less often while there are none, and writes batches.
 // Limits:   no rotation: rename the file and reopen().

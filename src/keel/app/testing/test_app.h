@@ -41,7 +41,7 @@
 //            the message says what to do. GoogleTest shows it and continues with the next test.
 // Ownership: routers of peers outlive it; it outlives its clients and calls.
 // Threads:   the thread that constructed it. One TestApp at a time in a process.
-// Limits: in the simulation the health check of disk space does not run, and the functions of other checks run on
+// Limits:    in the simulation the health check of disk space does not run, and the functions of other checks run on
 //            worker 0, where they must not wait. Only clients of the App (App::client) find peers by name.
 // Cost:      for tests: some milliseconds to start, some 100 microseconds for a call.
 

@@ -18,7 +18,7 @@
 //           DeadlineExceeded after connect_timeout; Cancelled.
 // Lifetime: outlives its leases and the calls that wait (checked).
 // Threads:  one loop.
-// Cancel: a waiting call leaves the queue; a connection that is being made is closed.
+// Cancel:   a waiting call leaves the queue; a connection that is being made is closed.
 // Cost:     lending an idle connection: O(1), no allocation.
 
 #pragma once

@@ -16,7 +16,7 @@
 //           summed.
 // Lifetime: it must be detached on every worker before it is destroyed, when no call is in progress there (checked);
 //           the resolvers outlive that.
-// Cost: that of Client, plus finding the calling worker.
+// Cost:     that of Client, plus finding the calling worker.
 
 #pragma once
 

@@ -28,7 +28,7 @@
 // Lifetime:  that of the Request; a chunk is valid until the next read.
 // Threads:   the worker. One task reads at a time; the read of a second one is a Bug (base/bug.h).
 // Cancel:    a cancelled read loses nothing and may be repeated.
-// Cost: on io_uring only the bytes that came with the head are copied; no heap in steady state.
+// Cost:      on io_uring only the bytes that came with the head are copied; no heap in steady state.
 
 #pragma once
 

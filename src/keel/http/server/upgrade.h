@@ -40,7 +40,7 @@
 // Cancel:    when the server drains or stops, the task is asked to stop immediately (Code::Cancelled) and waited for. A
 //            client that is gone is seen by reading or writing, as on any Stream.
 // Threads:   the worker of the connection.
-// Cost: an idle upgraded connection has its task's frame and the Stream, but no arena, no buffer and no request.
+// Cost:      an idle upgraded connection has its task's frame and the Stream, but no arena, no buffer and no request.
 
 #pragma once
 

@@ -5,8 +5,8 @@
 //   EXPECT_EQ(ada.get("/me").status(), 200);
 //   EXPECT_EQ(ada.post("/orders", NewOrder{"tea", 2}).json<Order>()->item, "tea");   // plain structs
 //
-// Codings: the client asks for no content coding and decodes none: a test that sends Accept-Encoding reads the body as
-//            it was sent.
+// Codings:   the client asks for no content coding and decodes none: a test that sends Accept-Encoding reads the body
+//            as it was sent.
 // Errors:    a call that got no response has status 0 and says why in error(). Requests are not retried, and redirects
 //            are not followed; a pooled connection that the server has closed is replaced, as by any Client.
 // Ownership: the tested server outlives its clients, and these outlive their calls.

@@ -63,7 +63,7 @@ bool Acceptor::is_near_limit() const noexcept {
 
 bool Acceptor::is_full() const noexcept { return worker_.open_connections() >= connections_max_; }
 
-// Near the limit the kernel might report too many together. At the end of a drain's last call this does not matter.
+// Near the limit the kernel might report too many together. While the server drains this does not matter.
 void Acceptor::check_limit() {
   const bool is_near = is_near_limit();
   if (is_near == accept_.one_by_one || draining_) return;

@@ -63,8 +63,8 @@ bool Connection::start_call(CallCore& call) noexcept {
   return true;
 }
 
-// A task is below the handler that a Start has begun when the outermost context above it is that of the Start, which
-// begins with it (task/start.h).
+// A Start begins the handler, and its context is the outermost one of all tasks of the handler (task/start.h). So the
+// outermost context of a task shows to which handler it belongs.
 Result<> PeerWait::begin(Connection& connection, const Context& context) noexcept {
   if (connection.running_messages_ == 0) return {};
   const Context* top = &context;
