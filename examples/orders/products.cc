@@ -12,7 +12,7 @@ using namespace keel;
 Products::Products(app::App& app) : database_(app.database()), pictures_(app.settings<Settings>().shop.pictures) {
   std::error_code code;
   std::filesystem::create_directories(pictures_, code);
-  if (code) app.fail_start(error_of("mkdir", code).because("making the folder '" + pictures_ + "'"));
+  if (code) app.fail_start(error_of("mkdir", code).because("shop.pictures: making the folder '" + pictures_ + "'"));
 }
 
 Task<api::ListProductsResponse> Products::list_products(http::Request&, const api::ListProductsRequest&) {

@@ -212,8 +212,10 @@ TEST_F(Mistakes, a_data_base_that_cannot_be_used_is_one_line) {
 
   expect_no_start("database.path: creating the folder '" + folder_ / "file" + "'",
                   {"--database.path=" + folder_ / "file" + "/app.db"});
-  expect_no_start("database '" + folder_.path() + "': ", {"--database.path=" + folder_.path()});
-  expect_no_start("database '" + folder_ / "file" + "': ", {"--database.path=" + folder_ / "file"});
+  expect_no_start("database.path: " + folder_.path() + ": unable to open database file: Is a directory",
+                  {"--database.path=" + folder_.path()});
+  expect_no_start("database.path: " + folder_ / "file" + ": file is not a database",
+                  {"--database.path=" + folder_ / "file"});
 }
 
 TEST_F(Mistakes, a_log_file_that_cannot_be_written_is_one_line) {

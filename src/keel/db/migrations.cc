@@ -124,7 +124,7 @@ struct Versions {
 Result<std::map<std::string, Versions>> read_files(const std::string& folder, std::string_view database, bool is_down) {
   std::error_code error;
   fs::directory_iterator files(folder, error);
-  if (error) return refuse(Code::NotFound, "migrations: {}: {}", folder, error.message());
+  if (error) return Error::from_errno("", error.value()).as(Code::NotFound).because("migrations: " + folder);
   std::map<std::string, Versions> found;
   for (const fs::directory_entry& file : files) {
     Migration migration;

@@ -1,11 +1,43 @@
 #include "keel/app/internal/database.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
 #include <utility>
 
 #include "keel/app/internal/database_options.h"
 #include "keel/app/internal/options.h"
 
 namespace keel::app::internal {
+namespace {
+
+constexpr const char* names_file = "database.path";
+
+// Their folder, or the file, is named by the message (db/migrations.h).
+bool is_of_migrations(const Error& error) { return error.message().starts_with("migrations: "); }
+
+// Adds what to do about a database that this user may not use. SQLite says only that it cannot be opened.
+Error with_remedy(Error error, const std::string& path) {
+  const bool may_be_denied = error.errno_value() == EACCES || error.message().contains("readonly database");
+  if (!may_be_denied) return error;
+  const std::string folder = std::filesystem::absolute(path).parent_path().string();
+  const auto is_denied = [](const std::string& what, int way) {
+    return ::access(what.c_str(), way) != 0 && (errno == EACCES || errno == EROFS);
+  };
+  if (is_denied(path, R_OK | W_OK)) {
+    return std::move(error).because(
+        "this user may not read and write the file: make the user of the service its owner");
+  }
+  if (is_denied(folder, W_OK | X_OK)) {
+    return std::move(error).because("this user may not make files in " + folder +
+                                    ", where the database keeps its log: make the user of the service its owner");
+  }
+  return error;
+}
+
+}  // namespace
 
 db::sqlite::DatabaseOptions sqlite_options(const Settings& settings) {
   const DatabaseSettings& from = settings.database;
@@ -35,6 +67,7 @@ Result<std::unique_ptr<db::Database>> open_database(const Settings& settings, co
         return fail(Code::Unsupported, "a simulated App has no PostgreSQL: leave database.type to be sqlite");
       }
       auto opened = db::postgres::Database::open(postgres_options(settings));
+      if (!opened && is_of_migrations(opened.error())) return std::move(opened).error();
       if (!opened) return std::move(opened).error().because("database.url");
       return std::unique_ptr<db::Database>(*std::move(opened));
     }
@@ -45,7 +78,11 @@ Result<std::unique_ptr<db::Database>> open_database(const Settings& settings, co
       options.vfs = platform.vfs;
       options.executor = platform.executor;
       auto opened = db::sqlite::Database::open(options);
-      if (!opened) return std::move(opened).error().because("database '" + path + "'");
+      if (!opened && is_of_migrations(opened.error())) {
+        return std::move(opened).error().because("database '" + path + "'");
+      }
+      if (!opened && !platform.is_simulated()) return with_remedy(std::move(opened).error(), path).because(names_file);
+      if (!opened) return std::move(opened).error().because(names_file);
       return std::unique_ptr<db::Database>(*std::move(opened));
     }
   }

@@ -122,7 +122,7 @@ TEST(OpenDatabase, makes_the_folder_and_says_which_setting_was_wrong) {
   at.database.path = folder / "taken";
   const auto unreadable = open_database(at, Platform());
   ASSERT_FALSE(unreadable);
-  EXPECT_TRUE(unreadable.error().describe().starts_with("database '" + at.database.path + "': "))
+  EXPECT_TRUE(unreadable.error().describe().starts_with("database.path: " + at.database.path + ": "))
       << unreadable.error().describe();
 }
 

@@ -138,6 +138,11 @@ std::size_t skip_blank(std::string_view text) noexcept {
 
 Error error_of(sqlite3* handle, int code) {
   const int extended = handle != nullptr ? sqlite3_extended_errcode(handle) : code;
+  const int kind = extended & 0xff;
+  if (const int number = handle != nullptr ? sqlite3_system_errno(handle) : 0;
+      number != 0 && kind == (code & 0xff) && (kind == SQLITE_CANTOPEN || kind == SQLITE_IOERR)) {
+    return Error::from_errno(sqlite3_errstr(kind), number).as(code_of(extended));
+  }
   const char* text = handle != nullptr ? sqlite3_errmsg(handle) : sqlite3_errstr(code);
   return Error::text(code_of((extended & 0xff) == (code & 0xff) ? extended : code), text).from_environment();
 }
