@@ -62,6 +62,7 @@ TEST_F(Mistakes, on_the_command_line_are_named) {
   expect_refused(2, "--frobnicate: unknown option: --help lists all", {"--frobnicate"});
   expect_refused(2, "command line: unexpected argument \"serve\"", {"serve"});
   expect_refused(2, "--network.http.prot: unknown key; did you mean --network.http.port?", {"--network.http.prot=1"});
+  expect_refused(2, "--network.http.zzzzzzzz: unknown key; --help lists all keys", {"--network.http.zzzzzzzz=1"});
 }
 
 TEST_F(Mistakes, in_the_environment_are_named) {

@@ -493,6 +493,8 @@ class Loader {
     } else if (siblings.size() <= 12) {
       text += ": expected one of ";
       for (const Field& f : siblings) text += fmt::format("{}{}", &f == siblings.data() ? "" : ", ", f.key);
+    } else {
+      text += "; --help lists all keys";
     }
     problem(at, join(path, shown(key)) + shown(below), text);
   }

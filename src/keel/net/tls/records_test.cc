@@ -440,6 +440,8 @@ TEST(Records, say_why_a_server_is_not_believed) {
       {"good, trusted itself", alone, "server.test", {.pem = alone.certificate_pem}, ""},
       {"wrong host", good, "example.test", trust, "the certificate of 'example.test' is for another host: server.test"},
       {"wrong address", good, "127.0.0.2", trust, "the certificate of '127.0.0.2' is for another host: server.test"},
+      {"other addresses", root.issue({.addresses = {"127.0.0.1", "2001:db8::1"}}), "127.0.0.2", trust,
+       "the certificate of '127.0.0.2' is for another host: 127.0.0.1, 2001:db8::1"},
       {"part of a wildcard", root.issue({.names = {"f*.test"}}), "foo.test", trust, "is for another host: f*.test"},
       {"a wildcard of two labels", root.issue({.names = {"*.test"}}), "a.b.test", trust, "is for another host: *.test"},
       {"many names", root.issue({.names = {"a.t", "b.t", "c.t", "d.t", "e.t", "f.t"}}), "g.t", trust,

@@ -1,5 +1,8 @@
 #include "keel/net/tls/internal/openssl.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <cstdio>
 #include <ctime>
 #include <string_view>
@@ -22,17 +25,10 @@ std::string text_of(const ASN1_STRING* string) {
 }
 
 std::string address_text(const ASN1_OCTET_STRING* address) {
-  const unsigned char* bytes = ASN1_STRING_get0_data(address);
   const int size = ASN1_STRING_length(address);
-  char text[64] = "";
-  if (size == 4) {
-    std::snprintf(text, sizeof text, "%d.%d.%d.%d", bytes[0], bytes[1], bytes[2], bytes[3]);
-  } else if (size == 16) {
-    int at = 0;
-    for (int i = 0; i < 16; i += 2) {
-      at += std::snprintf(text + at, sizeof text - static_cast<std::size_t>(at), i == 0 ? "%x" : ":%x",
-                          bytes[i] << 8 | bytes[i + 1]);
-    }
+  char text[INET6_ADDRSTRLEN] = "";
+  if (size == 4 || size == 16) {
+    ::inet_ntop(size == 4 ? AF_INET : AF_INET6, ASN1_STRING_get0_data(address), text, sizeof text);
   }
   return text;
 }
