@@ -86,6 +86,8 @@ TEST_F(CommandTest, asks_a_server_by_https_that_proves_who_it_is) {
   EXPECT_LE(cut, 5u);
   const Ran unbelieving = run(asked);
   EXPECT_EQ(unbelieving.code, 1) << unbelieving.out;
+  EXPECT_NE(unbelieving.out.find("the first connection that failed: "), std::string::npos) << unbelieving.out;
+  EXPECT_NE(unbelieving.out.find("has an unknown issuer"), std::string::npos) << unbelieving.out;
   EXPECT_GT(server.stats().handshakes_failed, cut + 1);
   const Ran unreadable = run(asked + " --roots no/such/file");
   EXPECT_EQ(unreadable.code, 2) << unreadable.out;

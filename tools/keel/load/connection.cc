@@ -39,7 +39,7 @@ void Connection::open() noexcept {
   state_ = State::Connecting;
   const Address& address = generator_.plan().address;
   const auto fd = loop.engine().open_stream(address.family());
-  if (!fd) return cannot_connect();
+  if (!fd) return cannot_connect(fd.error());
   connect_.fd = *fd;
   connect_.address = address;
   if (loop.engine().submit(connect_)) connected();
@@ -47,12 +47,12 @@ void Connection::open() noexcept {
 
 void Connection::connected() noexcept {
   if (state_ == State::Closing) return close_if_quiet();
-  if (connect_.result < 0) return cannot_connect();
+  if (connect_.result < 0) return cannot_connect(Error::from_errno("connect", -connect_.result));
   io::Loop& loop = generator_.loop();
   Endpoint endpoint{&loop.engine(), connect_.fd};
   if (TransportLayers* const layers = generator_.plan().layers; layers != nullptr) {
     Result<Endpoint> layered = layers->make(endpoint, generator_.plan().host);
-    if (!layered) return cannot_connect();
+    if (!layered) return cannot_connect(layered.error());
     endpoint = *layered;
   }
   connect_.fd = -1;
@@ -72,7 +72,8 @@ void Connection::connected() noexcept {
   fill(now, all);
 }
 
-void Connection::cannot_connect() noexcept {
+void Connection::cannot_connect(const Error& why) noexcept {
+  generator_.note_reason(why);
   generator_.failed_to_connect();
   begin_close();
 }
@@ -191,7 +192,10 @@ void Connection::peer_ended(std::int32_t result) noexcept {
     finish_answer({});
     if (state_ != State::Open) return;
   }
-  if (result < 0) return fail(Failure::Reset);
+  if (result < 0) {
+    if (count_ != 0) generator_.note_reason(transport_.error("receive", result));
+    return fail(Failure::Reset);
+  }
   fail(count_ != 0 && reader_.has_begun() ? Failure::Short : Failure::Closed);
 }
 
@@ -208,7 +212,7 @@ void Connection::check_time(Instant now) noexcept {
   if (state_ == State::Waiting && now >= since_) {
     open();
   } else if (state_ == State::Connecting && now - since_ >= timeout) {
-    cannot_connect();
+    cannot_connect(Error(Code::DeadlineExceeded, "connect: no answer within --timeout"));
   } else if (state_ == State::Open && count_ != 0 && now - outstanding_[first_].sent >= timeout) {
     fail(Failure::Timeout);
   }

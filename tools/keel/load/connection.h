@@ -65,7 +65,7 @@ class Connection : public Link {  // The generator uses the link for its list of
   void stage(const Request& request, bool closes);
   void flush() noexcept;
   void fail(Failure failure) noexcept;
-  void cannot_connect() noexcept;
+  void cannot_connect(const Error& why) noexcept;
   void begin_close() noexcept;
   void close_if_quiet() noexcept;
 

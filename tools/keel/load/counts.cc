@@ -19,6 +19,7 @@ void Counts::add(const Counts& other) {
   for (std::size_t i = 0; i < by_class.size(); ++i) by_class[i] += other.by_class[i];
   for (std::size_t i = 0; i < by_status.size(); ++i) by_status[i] += other.by_status[i];
   for (std::size_t i = 0; i < failures.size(); ++i) failures[i] += other.failures[i];
+  if (reason.empty()) reason = other.reason;
   connections += other.connections;
   bytes_sent += other.bytes_sent;
   bytes_received += other.bytes_received;

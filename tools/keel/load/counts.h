@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -45,6 +46,7 @@ struct Counts {
   std::array<std::uint64_t, 6> by_class = {};     // Responses by the first digit of the status code.
   std::array<std::uint64_t, 600> by_status = {};  // All responses by status code, including those of the warm-up.
   std::array<std::uint64_t, failure_count> failures = {};
+  std::string reason;  // Why the first connection failed: "receive: Connection reset by peer". Empty: none did.
   std::uint64_t connections = 0;  // The number opened, in total.
   std::uint64_t bytes_sent = 0;   // In total.
   std::uint64_t bytes_received = 0;

@@ -111,6 +111,10 @@ class Generator {
   void answered(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept;
   void failed(const Connection::Outstanding& request, Failure failure) noexcept;
   void failed_to_connect() noexcept;
+  // Keeps why the first connection failed.
+  void note_reason(const Error& why) noexcept {
+    if (counts_.reason.empty() && state_ == State::Running) counts_.reason = why.describe();
+  }
   void opened() noexcept;
   void has_room(Connection& connection) noexcept;
   // `for_good`: it will not be reopened.

@@ -473,6 +473,7 @@ TEST_P(LayeredGenerator, counts_a_failed_handshake_as_an_error) {
 
   EXPECT_EQ(counts.answers, 0u);
   EXPECT_GT(counts.errors(), 0u);
+  EXPECT_FALSE(counts.reason.empty());
   expect_all_accounted_for(counts);
 }
 

@@ -100,6 +100,7 @@ void write_members(json::Writer& out, const Report::Part& part) {
     out.key(to_string(static_cast<Failure>(i))).unsigned_integer(counts.failures[i]);
   }
   out.end_object();
+  if (!counts.reason.empty()) out.key("reason").string(counts.reason);
   out.key("wrong_bodies").unsigned_integer(counts.failures[static_cast<std::size_t>(Failure::Body)]);
   out.key("connections_opened").unsigned_integer(counts.connections);
   out.key("bytes").begin_object();
@@ -213,6 +214,7 @@ std::string text(const Measurement& measurement) {
   }
   line("answers", format_count(counts.answers) + classes);
   line("errors", errors_text(counts));
+  if (counts.errors() != 0 && !counts.reason.empty()) line("", "the first connection that failed: " + counts.reason);
   if (counts.latency.count() == 0) {
     line("latency", "no request was measured: none was sent in that time, or none got a response");
   } else {
