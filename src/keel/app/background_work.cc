@@ -271,6 +271,8 @@ Task<> BackgroundWork::repeat_daily(Piece& piece) {
       if (beat - clock > 2_d) beat = next_at(clock, at);  // It was set back by more than a day.
       co_await sleep_for(std::min(beat + later - clock, look_every));
     }
+    // After a clock that was set forward by days this run is that of its last day, and no run has missed the others.
+    beat = std::max(beat, next_at(wall_now(), at) - 1_d);
     co_await run(piece, piece.options.time_limit);
     const Timestamp next = std::max(next_at(wall_now(), at), beat + 1_d);
     note_skipped(piece, static_cast<std::uint64_t>((next - beat) / 1_d - 1), 0);

@@ -24,8 +24,8 @@
 //             the start. The time is that of the Host's calendar; a clock that is set is noticed within a minute. Runs
 //             that are missed are not made up for: those while the service is not running, and those during a longer
 //             run, which are counted (reason="overrun"). A clock that is set back by less than a day does not repeat a
-//             run; one that is set forward past the time lets it begin then. Local times are not supported, because
-//             with summer time one day a year has such a time twice, and one not at all.
+//             run; one that is set forward past the time lets it begin then, once for all days in between. Local times
+//             are not supported, because with summer time one day a year has such a time twice, and one not at all.
 // background Begins when at_start is done. Work that returns is complete and not started again; work that fails
 //             is, after a wait.
 // Failures    An error, or an exception, ends that run alone: it is logged once at level error and counted. After n

@@ -268,6 +268,104 @@ TEST(Daily, that_fails_runs_again_the_next_day) {
   EXPECT_EQ(world.logged("background work failed"), 1);
 }
 
+// A service whose daily work is due an hour after its start.
+struct DueInAnHour {
+  DueInAnHour() {
+    world.work.daily(due.text().view().substr(11, 8), "tidy", [&] { return noted.run(); });
+  }
+  void start() {
+    world.start();
+    EXPECT_TRUE(world.started());
+  }
+  void run_until(Timestamp calendar) {
+    while (wall() < calendar) world.run_for(calendar - wall());
+  }
+  Timestamp wall() { return Timestamp::from_unix_ns(world.simulation.wall_ns()); }
+  std::string minute_of(Timestamp time) { return std::string(time.text().view().substr(0, 16)); }
+
+  World world;
+  const Timestamp due = Timestamp::from_unix_ns(world.simulation.wall_ns()) + 1_h;
+  NotedTimes noted;
+};
+
+TEST(Daily, runs_once_each_day_while_a_clock_is_set_back_and_forward_by_minutes) {
+  // Each at a moment relative to the time of the run, and by how much; the clock is corrected a quarter of an hour
+  // later.
+  const struct {
+    Duration at, by;
+  } steps[] = {{-2_min, -5_min}, {-2_min, 5_min}, {-1_s, 1_s},    {Duration(), -1_s}, {1_s, -2_s},      {1_s, -5_min},
+               {1_s, 5_min},     {2_min, -5_min}, {2_min, 5_min}, {-10_min, 20_min},  {10_min, -20_min}};
+  for (const auto& [at, by] : steps) {
+    SCOPED_TRACE(std::to_string(at.count_ms()) + " ms, by " + std::to_string(by.count_ms()) + " ms");
+    DueInAnHour daily;
+    daily.start();
+    daily.run_until(daily.due + at);
+    daily.world.simulation.set_calendar(by);
+    daily.world.run_for(15_min);
+    daily.world.simulation.set_calendar(-by);
+    daily.run_until(daily.due + 2_d + 12_h);
+
+    ASSERT_EQ(daily.noted.begins.size(), 3u);
+    for (int day = 0; day < 3; ++day) {
+      EXPECT_EQ(daily.noted.begins[static_cast<std::size_t>(day)].substr(0, 10),
+                Date::of(daily.due + day * 1_d).text().view());
+    }
+    EXPECT_EQ(daily.noted.begins[1], daily.minute_of(daily.due + 1_d));
+    EXPECT_EQ(daily.noted.begins[2], daily.minute_of(daily.due + 2_d));
+    EXPECT_EQ(daily.world.status().skipped, 0u);
+    end(daily.world);
+  }
+}
+
+TEST(Daily, does_not_run_again_when_the_clock_is_set_back_while_it_runs) {
+  for (const Duration by : {1_s, 10_min, 23_h}) {
+    DueInAnHour daily;
+    daily.noted.takes = 10_min;
+    daily.start();
+    daily.run_until(daily.due + 5_min);
+    daily.world.simulation.set_calendar(-by);
+    daily.run_until(daily.due + 12_h);
+    EXPECT_EQ(daily.noted.begins.size(), 1u) << by.count_seconds();
+    daily.run_until(daily.due + 1_d + 12_h);
+    EXPECT_EQ(daily.noted.begins.size(), 2u);
+    end(daily.world);
+  }
+}
+
+TEST(Daily, runs_once_when_a_machine_is_resumed_days_later_and_then_at_its_time) {
+  DueInAnHour daily;
+  daily.start();
+  daily.world.run_for(10_min);
+  daily.world.simulation.set_calendar(3_d + 5_h);
+  daily.run_until(daily.due + 5_d + 1_h);
+  end(daily.world);
+
+  ASSERT_EQ(daily.noted.begins.size(), 3u);
+  EXPECT_EQ(daily.noted.begins[0], daily.minute_of(daily.due - 49_min + 3_d + 5_h)) << "within a minute of the resume";
+  EXPECT_EQ(daily.noted.begins[1], daily.minute_of(daily.due + 4_d));
+  EXPECT_EQ(daily.noted.begins[2], daily.minute_of(daily.due + 5_d));
+  EXPECT_EQ(daily.world.status().skipped, 0u) << "no run took too long";
+}
+
+TEST(Daily, follows_a_clock_that_was_wrong_by_years_for_some_minutes) {
+  for (const Duration by : {-400_d, 400_d}) {
+    DueInAnHour daily;
+    daily.start();
+    daily.world.run_for(10_min);
+    daily.world.simulation.set_calendar(by);
+    daily.world.run_for(10_min);
+    daily.world.simulation.set_calendar(-by);
+    daily.run_until(daily.due + 1_d + 1_h);
+    end(daily.world);
+
+    // The time of a run is passed once: by the wrong clock, or by its correction.
+    ASSERT_EQ(daily.noted.begins.size(), 3u) << by.count_seconds();
+    EXPECT_EQ(daily.noted.begins[1], daily.minute_of(daily.due));
+    EXPECT_EQ(daily.noted.begins[2], daily.minute_of(daily.due + 1_d));
+    EXPECT_EQ(daily.world.status().skipped, 0u);
+  }
+}
+
 TEST(Daily, needs_a_time_of_day) {
   for (const char* time : {"", "3:30", "03.30", "24:00", "03:60", "03:30:60", "03:30Z", "0330", "03:30:1", "aa:bb"}) {
     BackgroundWork work;

@@ -606,6 +606,11 @@ bool Simulation::run_until(FunctionRef<bool()> done, Duration limit) {
 }
 
 Instant Simulation::now() noexcept { return state_->world.now; }
+void Simulation::set_calendar(Duration by) noexcept {
+  state_->wall_offset_ns += by.count_ns();
+  state_->world.trace("calendar {}", state_->wall_offset_ns);
+}
+
 std::int64_t Simulation::wall_ns() noexcept { return state_->wall_offset_ns + state_->world.now.ns(); }
 std::uint64_t Simulation::random() noexcept { return state_->world.random.next(); }
 void Simulation::start_timer(Timer& timer, Instant at) noexcept { state_->pool_timers.start(timer, at); }

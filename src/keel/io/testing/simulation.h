@@ -70,6 +70,8 @@ class Simulation final : public Host {
   Instant now() noexcept override;
   // Begins at 2026-01-01T00:00:00Z.
   std::int64_t wall_ns() noexcept override;
+  // Sets the calendar forward, or back by a negative Duration, as an administrator does. now() does not change.
+  void set_calendar(Duration by) noexcept;
   std::uint64_t random() noexcept override;
   void secret(std::span<std::byte> out) noexcept override { secret_from_random(out); }
   // Timers of the pool's jobs; each loop has its own timers. Starting a thread is a bug here.
