@@ -1,5 +1,7 @@
 #include "keel/http/server/internal/acceptor.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <optional>
@@ -93,7 +95,10 @@ void Acceptor::accepted() {
   if (io::is_exhaustion(-result)) {
     const bool descriptors = result == -EMFILE || result == -ENFILE;
     (descriptors ? worker_.counts.paused_descriptors : worker_.counts.paused_memory).add();
-    exhaustion_.meet(Error::from_errno("accept", -result));
+    rlimit limit{};
+    ::getrlimit(RLIMIT_NOFILE, &limit);
+    exhaustion_.meet(Error::from_errno("accept", -result),
+                     log::field("descriptors_max", static_cast<std::uint64_t>(limit.rlim_cur)));
     worker_.loop().start_timer(retry_, worker_.loop().now() + retry_pause);
     return;
   }
