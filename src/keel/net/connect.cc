@@ -138,7 +138,10 @@ Task<Stream> Stream::connect(Resolver& resolver, std::string host, std::uint16_t
   std::vector<Address> found = co_await resolver.resolve(host, port);
   Result<std::vector<Address>> addresses = allowed(found, guard);
   if (!addresses) co_return std::move(addresses).error().because("connecting to '" + host + '\'');
+  const Address first = addresses->front();
   Result<Stream> stream = co_await attempt(connect(*std::move(addresses), options));
+  // A host that is an address is named by the error of its attempt.
+  if (!stream && first.to_string().contains(host)) co_return std::move(stream).error();
   if (!stream) co_return std::move(stream).error().because("connecting to '" + host + '\'');
   co_return *std::move(stream);
 }

@@ -119,6 +119,10 @@ TEST_P(Connects, resolve_a_name_and_say_it_in_errors) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().describe().find("server.test"), std::string::npos);
   EXPECT_NE(refused.error().describe().find(nobody.to_string()), std::string::npos) << refused.error().describe();
+  const Result<Stream> by_address = run(Stream::connect(resolver, "127.0.0.1", nobody.port()));
+  ASSERT_FALSE(by_address);
+  EXPECT_TRUE(by_address.error().describe().starts_with("connecting to " + nobody.to_string() + ": "))
+      << "it is named once: " << by_address.error().describe();
   const Result<Stream> unknown = run(Stream::connect(resolver, "nobody.test", 80));
   ASSERT_FALSE(unknown);
   EXPECT_EQ(unknown.error().code(), Code::NotFound);
