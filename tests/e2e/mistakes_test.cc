@@ -1,6 +1,7 @@
 // What somebody who configures the service gets wrong: one clear line, and the right exit code.
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -217,6 +218,21 @@ TEST_F(Mistakes, a_data_base_that_cannot_be_used_is_one_line) {
                   {"--database.path=" + folder_.path()});
   expect_no_start("database.path: " + folder_ / "file" + ": file is not a database",
                   {"--database.path=" + folder_ / "file"});
+}
+
+// Whatever part of the start meets it.
+TEST_F(Mistakes, a_limit_of_descriptors_that_is_too_low_is_said_with_its_remedy) {
+  Service service(folder_, {}, [] {
+    const rlimit limit{8, 8};
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  });
+
+  EXPECT_EQ(service.wait(10_s), 1);
+  EXPECT_TRUE(service.errors().contains(
+      "fullstack: the process has as many files open as it may, 8 (RLIMIT_NOFILE): raise LimitNOFILE of its unit, or "
+      "ulimit -n: "))
+      << service.errors();
+  EXPECT_TRUE(service.errors().contains("Too many open files")) << service.errors();
 }
 
 TEST_F(Mistakes, a_log_file_that_cannot_be_written_is_one_line) {
