@@ -6,37 +6,14 @@
 #include <string>
 
 #include "keel/net/crc32c.h"
+#include "keel/net/messages/internal/frame_bytes.h"
 
 namespace keel::messages {
+
+using namespace internal::frame_bytes;
+
 namespace {
 
-constexpr std::uint8_t has_deadline = 1;
-constexpr std::uint8_t has_trace = 2;
-constexpr std::uint8_t has_checksum_flag = 4;
-constexpr std::uint8_t from_opener_flag = 8;
-constexpr std::uint8_t flags_known = 15;
-constexpr std::size_t length_bytes = 4;
-
-template <class N>
-N load(const char* from) noexcept {
-  N number;
-  std::memcpy(&number, from, sizeof number);
-  if constexpr (std::endian::native == std::endian::little) {
-    if constexpr (sizeof number == 8) number = __builtin_bswap64(number);
-    if constexpr (sizeof number == 4) number = __builtin_bswap32(number);
-    if constexpr (sizeof number == 2) number = __builtin_bswap16(number);
-  }
-  return number;
-}
-template <class N>
-void store(char* to, N number) noexcept {
-  if constexpr (std::endian::native == std::endian::little) {
-    if constexpr (sizeof number == 8) number = __builtin_bswap64(number);
-    if constexpr (sizeof number == 4) number = __builtin_bswap32(number);
-    if constexpr (sizeof number == 2) number = __builtin_bswap16(number);
-  }
-  std::memcpy(to, &number, sizeof number);
-}
 template <class N>
 void put(Buffer& out, N number) {
   store(out.reserve(sizeof number), number);
@@ -92,7 +69,7 @@ bool FrameReader::check_size(std::size_t size) noexcept {
   return true;
 }
 
-bool FrameReader::parse(std::string_view whole, Frame& frame) noexcept {
+[[gnu::always_inline]] inline bool FrameReader::parse(std::string_view whole, Frame& frame) noexcept {
   const auto kind = static_cast<std::uint8_t>(whole[4]);
   const auto flags = static_cast<std::uint8_t>(whole[5]);
   if (kind == 0 || kind > frame_kind_max) return fail_with(Code::Protocol, "a frame is of an unknown kind");
@@ -160,37 +137,6 @@ bool FrameReader::next(Frame& frame) {
   is_given_ = true;
   return parse(kept_.view(), frame);
 }
-
-namespace {
-
-// Writes what stands before the payload, in at most overhead_bytes_max - 4 bytes: how many they are.
-std::uint8_t put_head(char* to, const Frame& frame, bool has_checksum) noexcept {
-  std::uint8_t size = Frame::head_bytes;
-  std::uint8_t flags = frame.from_opener ? from_opener_flag : 0;
-  if (frame.time_left) {
-    flags |= has_deadline;
-    constexpr std::int64_t ms = 1'000'000;
-    const std::int64_t left = std::max<std::int64_t>(frame.time_left->count_ns(), 0);
-    const std::int64_t whole = left / ms + (left % ms != 0 ? 1 : 0);
-    store(to + size, static_cast<std::uint32_t>(std::min<std::int64_t>(whole, UINT32_MAX)));
-    size += 4;
-  }
-  if (frame.trace) {
-    flags |= has_trace;
-    store(to + size, frame.trace.high);
-    store(to + size + 8, frame.trace.low);
-    size += 16;
-  }
-  if (has_checksum) flags |= has_checksum_flag;
-  store(to, static_cast<std::uint32_t>(size - length_bytes + frame.payload.size() + (has_checksum ? 4 : 0)));
-  to[4] = static_cast<char>(frame.kind);
-  to[5] = static_cast<char>(flags);
-  store(to + 6, frame.type);
-  store(to + 8, frame.id);
-  return size;
-}
-
-}  // namespace
 
 FrameHead::FrameHead(const Frame& frame, bool has_checksum) noexcept : size_(put_head(bytes_, frame, has_checksum)) {
   if (!has_checksum) return;

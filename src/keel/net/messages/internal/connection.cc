@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "keel/base/bug.h"
+#include "keel/net/crc32c.h"
 #include "keel/net/messages/handlers.h"
+#include "keel/net/messages/internal/frame_bytes.h"
 #include "keel/net/messages/internal/stream_state.h"
 #include "keel/net/messages/metrics.h"
 
@@ -358,10 +360,13 @@ void Connection::spill() {
   if (!batch_.empty()) out_.append(std::move(batch_));
 }
 
-Reply::Reply(Connection& connection, std::uint32_t id) : connection_(connection), id_(id) {
-  if (connection.batch_.size() > batch_bytes_max) connection.spill();
-  out_ = std::move(connection.batch_);
-  begin_ = out_.size();
+Buffer Connection::take_batch() {
+  if (batch_.size() > batch_bytes_max) spill();
+  return std::move(batch_);
+}
+
+Reply::Reply(Connection& connection, std::uint32_t id)
+    : connection_(connection), id_(id), out_(connection.take_batch()), begin_(out_.size()) {
   if (out_.capacity() == 0) out_.reserve(batch_bytes_min);
   out_.reserve(Frame::head_bytes);
   out_.commit(Frame::head_bytes);
@@ -400,10 +405,14 @@ void Reply::send() {
                         : connection_.close(
                               Error(Code::ResourceExhausted, "the peer does not read its replies (queued_bytes_max)"));
   }
-  const FrameHead head({.kind = FrameKind::Response, .id = id_, .payload = payload}, connection_.has_checksums_);
+  const Frame frame{.kind = FrameKind::Response, .id = id_, .payload = payload};
   connection_.answer_bytes_ += payload.size() + Frame::head_bytes;
-  copy_short(out_.data() + begin_, head.bytes().data(), Frame::head_bytes);
-  out_.append(head.tail());
+  frame_bytes::put_head(out_.data() + begin_, frame, connection_.has_checksums_);
+  if (connection_.has_checksums_) [[unlikely]] {
+    char* const tail = out_.reserve(sizeof(std::uint32_t));
+    frame_bytes::store(tail, crc32c(out_.view().substr(begin_)));
+    out_.commit(sizeof(std::uint32_t));
+  }
   give_back();
   connection_.queued();
 }

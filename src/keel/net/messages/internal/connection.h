@@ -158,6 +158,7 @@ class Connection final : public Peer, public Link {
   void free_slot(std::uint32_t id) noexcept;
   void end_call(CallCore& call, std::optional<Error>&& error) noexcept;
   void spill();
+  Buffer take_batch();  // What is queued last, to be put back.
   void queued();
   void schedule() noexcept;
   void work() noexcept;
