@@ -1,5 +1,5 @@
-// What a peer that floods and one that never reads cost the others: counted, so that the machine's mood does not
-// matter.
+// What peers that flood, never read or send garbage cost the others: counted, so that the machine's mood does not
+// matter. sessions/neighbours_test.cc has the same for sessions.
 
 #include <gtest/gtest.h>
 
@@ -36,6 +36,7 @@ class Neighbours : public MessagesTest {
   void TearDown() override {
     flooder_.reset();
     mute_.reset();
+    garbage_.clear();
     MessagesTest::TearDown();
   }
   // Peers that the server takes beside client().
@@ -65,9 +66,9 @@ class Neighbours : public MessagesTest {
     while ((*flooder_)->try_send(Raw{flood_type, payload_})) continue;
   }
   // What a request costs until it is answered: turns of the loop, in a simulation microseconds.
-  std::int64_t ask_once() {
+  std::int64_t ask_once(Peer& peer) {
     Start<Sum> asking;
-    if (asking.begin(asked<Sum>(client(), Add{2, 3}), ignore)) return 0;
+    if (asking.begin(asked<Sum>(peer, Add{2, 3}), ignore)) return 0;
     const Instant began = simulation_ != nullptr ? simulation_->now() : Instant();
     std::int64_t turns = 0;
     while (!asking.has_ended()) {
@@ -81,14 +82,27 @@ class Neighbours : public MessagesTest {
     EXPECT_EQ(asking.take()->value, 5);
     return simulation_ != nullptr ? (simulation_->now() - began).count_ns() / 1000 : turns;
   }
-  std::int64_t p99_of_requests() {
+  std::int64_t p99_of_requests(Peer& peer, int requests = 400) {
     std::vector<std::int64_t> all;
-    for (int i = 0; i < 400; ++i) all.push_back(ask_once());
+    for (int i = 0; i < requests; ++i) {
+      if (has_garbage_) send_garbage();
+      all.push_back(ask_once(peer));
+    }
     std::ranges::sort(all);
     return all[all.size() * 99 / 100];
   }
 
+  // From one peer more, which says no hello.
+  void send_garbage() {
+    auto [one, other] = pair();
+    server_->add(std::move(other));
+    ASSERT_TRUE(run(keel::internal::write(one, std::string(1000, '\x7f'))));
+    garbage_.push_back(std::move(one));
+  }
+
   const std::string payload_ = std::string(200, 'x');
+  bool has_garbage_ = false;
+  std::vector<Stream> garbage_;
   std::uint64_t flooded_ = 0;
   std::uint64_t flooded_at_once_ = 0;  // Messages of the flooder that were handled in one turn.
   std::optional<Client> flooder_;
@@ -97,11 +111,11 @@ class Neighbours : public MessagesTest {
 INSTANTIATE_TEST_SUITE_P(, Neighbours, keel::internal::every_engine(), keel::internal::name_of_engine);
 
 TEST_P(Neighbours, of_one_that_floods_and_one_that_never_reads_wait_no_longer) {
-  const std::int64_t alone = p99_of_requests();
+  const std::int64_t alone = p99_of_requests(client());
   flooder_.emplace(another());
   begin_mute();
 
-  const std::int64_t beside = p99_of_requests();
+  const std::int64_t beside = p99_of_requests(client());
 
   RecordProperty("alone", std::to_string(alone));
   RecordProperty("beside", std::to_string(beside));
@@ -115,11 +129,38 @@ TEST_P(Neighbours, of_one_that_floods_and_one_that_never_reads_wait_no_longer) {
   EXPECT_LE(flooded_at_once_, 4'000u);
 }
 
+TEST_P(Neighbours, of_those_that_send_garbage_wait_no_longer) {
+  const std::int64_t alone = p99_of_requests(client());
+  has_garbage_ = true;
+
+  const std::int64_t beside = p99_of_requests(client());
+
+  RecordProperty("alone", std::to_string(alone));
+  RecordProperty("beside", std::to_string(beside));
+  EXPECT_LE(beside * 2, alone * 3) << "p99 beside them, in turns (sim: us); alone " << alone;
+  garbage_.clear();
+  ASSERT_TRUE(until([&] { return server_->connections() == 1; })) << "each was closed";
+  ASSERT_EQ(closed_.size(), 400u);
+  for (const Error& reason : closed_) {
+    EXPECT_EQ(reason.message(), "the peer does not speak Keel messages: what it sent first is no frame of them");
+  }
+}
+
+// The negative control: over the connection of the flood a request waits behind what is queued, and that is seen.
+TEST_P(Neighbours, over_the_connection_of_the_flood_do_wait_longer) {
+  const std::int64_t alone = p99_of_requests(client());
+  flooder_.emplace(another());
+
+  const std::int64_t behind = p99_of_requests(**flooder_, 10);
+
+  EXPECT_GT(behind * 2, alone * 3) << "p99 behind the flood, in turns (sim: us); alone " << alone;
+}
+
 TEST_P(Neighbours, hold_at_most_what_may_be_queued_for_one_that_never_reads) {
   begin_mute();
   std::size_t most = 0;
   for (int i = 0; i < 400; ++i) {
-    ask_once();
+    ask_once(client());
     server_->each([&](Peer& peer) { most = std::max(most, peer.queued_bytes()); });
   }
   EXPECT_GT(most, high_bytes) << "it has not read";
