@@ -127,6 +127,7 @@ std::string Types::includes_of(std::string_view text, std::initializer_list<std:
       {"std::vector", "<vector>"},
       {"keel::Box", "\"keel/data/box.h\""},
       {"keel::Date", "\"keel/data/date.h\""},
+      {"keel::Decimal", "\"keel/data/decimal.h\""},
       {"keel::fields(", "\"keel/data/fields.h\""},
       {"keel::json::Value", "\"keel/data/json_value.h\""},
       {"keel::Patch", "\"keel/data/patch.h\""},

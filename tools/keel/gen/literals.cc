@@ -8,6 +8,7 @@
 #include "gen/cpp.h"
 #include "gen/made.h"
 #include "keel/data/date.h"
+#include "keel/data/decimal.h"
 #include "keel/data/timestamp.h"
 #include "keel/data/uuid.h"
 
@@ -102,9 +103,10 @@ std::string Types::State::literal_of(const Type& type, const Node& value) {
       return wrong();
     case Shape::Text: {
       const bool is_right =
-          value.is(Kind::String) && (type.spelling == "keel::Uuid"   ? Uuid::parse(value.text).has_value()
-                                     : type.spelling == "keel::Date" ? Date::parse(value.text).has_value()
-                                                                     : Timestamp::parse(value.text).has_value());
+          value.is(Kind::String) && (type.spelling == "keel::Uuid"      ? Uuid::parse(value.text).has_value()
+                                     : type.spelling == "keel::Date"    ? Date::parse(value.text).has_value()
+                                     : type.spelling == "keel::Decimal" ? Decimal::parse(value.text).has_value()
+                                                                        : Timestamp::parse(value.text).has_value());
       return is_right ? '*' + type.spelling + "::parse(" + literal(value.text) + ')' : wrong();
     }
     case Shape::List:

@@ -284,6 +284,16 @@ TEST(Shapes, strings_of_format_date_are_dates) {
                    "/holidays/0 expected a date such as 2026-11-24 (RFC 3339)"}));
 }
 
+TEST(Shapes, strings_of_format_decimal_are_decimals) {
+  const auto amounts = read<shapes::Amounts>(R"({"net":19.90,"parts":["0.10",-2],"rough":0.5})");
+  EXPECT_EQ((amounts.net * amounts.rate).text(), "3.78100");
+  EXPECT_EQ(amounts.rough, 0.5);
+  goes_round<shapes::Amounts>(R"({"net":"19.90","parts":["0.10","-2"],"rate":"0.20","rough":0.5})");
+  const std::string expected = "expected a decimal number such as 19.90, of at most 36 digits";
+  EXPECT_EQ(wrong_with<shapes::Amounts>(R"({"net":"1,5","rate":true,"parts":["x"]})"),
+            (Lines{"/net " + expected, "/rate " + expected, "/parts/0 " + expected}));
+}
+
 TEST(Shapes, schemas_of_an_all_of_become_one_struct) {
   goes_round<shapes::Bases>(R"({"id":1,"kind":"a","name":"b"})");
   EXPECT_EQ(wrong_with<shapes::Bases>(R"({"id":10})"), (Lines{"/id must be from 1 to 9", "/name is required"}));

@@ -424,6 +424,7 @@ class Maker {
     if (format == "uuid") return scalar(facets, Shape::Text, "keel::Uuid", "uuid", ahead);
     if (format == "date-time") return scalar(facets, Shape::Text, "keel::Timestamp", "timestamp", ahead);
     if (format == "date") return scalar(facets, Shape::Text, "keel::Date", "date", ahead);
+    if (format == "decimal") return scalar(facets, Shape::Text, "keel::Decimal", "decimal", ahead);
     if (format == "byte") return scalar(facets, Shape::Bytes, "std::vector<std::byte>", "bytes", ahead);
     if (format == "binary") {
       if (ahead != nullptr) {

@@ -30,9 +30,11 @@ constexpr std::pair<std::string_view, std::string_view> cpp_types[] = {{"int64",
                                                                        {"bytes", "std::vector<std::byte>"},
                                                                        {"timestamp", "keel::Timestamp"},
                                                                        {"date", "keel::Date"},
+                                                                       {"decimal", "keel::Decimal"},
+                                                                       {"numeric", "keel::Decimal"},
                                                                        {"uuid", "keel::Uuid"}};
 constexpr std::string_view types_listed =
-    "int64, int32, bool, real, text, blob, timestamp, date, uuid, or a type of C++ with its namespace";
+    "int64, int32, bool, real, decimal, text, blob, timestamp, date, uuid, or a type of C++ with its namespace";
 
 // "": there is no such type.
 std::string cpp_type_of(std::string_view type) {

@@ -251,9 +251,8 @@ TEST_F(QueriesOf, parameters_that_are_wrong_say_what_is_missing) {
   EXPECT_EQ(said("-- name: f :one\nselect id from users where id = $x or name = $x"),
             "a.sql:2:33: error: $x is used as int64 and as text: say which it is: -- param: x int64");
   EXPECT_EQ(said("-- name: f :one\n-- param: x number\nselect id from users where id = $x"),
-            "a.sql:2:11: error: number is not a type: expected int64, int32, bool, real, text, blob, timestamp, date, "
-            "uuid, or a "
-            "type of C++ with its namespace");
+            "a.sql:2:11: error: number is not a type: expected int64, int32, bool, real, decimal, text, blob, "
+            "timestamp, date, uuid, or a type of C++ with its namespace");
   for (const char* number : {"$0", "$100", "$99999999999999999999", "$1a"}) {
     EXPECT_EQ(said("-- name: f :one\nselect id from users where id = " + std::string(number)),
               "a.sql:2:33: error: expected $1 to $99, or $name");

@@ -79,7 +79,7 @@ class PostgresChecker : public ::testing::Test {
 TEST_F(PostgresChecker, gives_the_types_of_columns_and_which_may_be_null) {
   EXPECT_EQ(columns("select id, name, note from users"), "id int64, name text, note text?");
   EXPECT_EQ(columns("select * from kinds"),
-            "a int16, b int32, c real, d text, e blob, f uuid, g text, h bool, i text, j text, k date");
+            "a int16, b int32, c real, d decimal, e blob, f uuid, g text, h bool, i text, j text, k date");
   EXPECT_EQ(columns("select u.name, o.total from users u left join orders o on o.user_id = u.id"),
             "name text, total int32?");
   EXPECT_EQ(columns("select u.name, o.total from orders o right join users u on o.user_id = u.id"),
@@ -153,7 +153,7 @@ TEST_F(PostgresChecker, beside_sqlite_gives_what_holds_on_both_or_says_where_the
             "created_at text (created_at is text on SQLite and timestamp on PostgreSQL: say what it holds: -- type: "
             "orders.created_at timestamp)");
   EXPECT_EQ(columns("select sum(id) as ids from users", both),
-            "ids int64? (ids is int64 on SQLite and text on PostgreSQL: cast it, as in cast(… as bigint))");
+            "ids int64? (ids is int64 on SQLite and decimal on PostgreSQL: cast it, as in cast(… as bigint))");
   EXPECT_EQ(columns("select count(*) from users", both),
             "column 1 is called count(*) on SQLite and count on PostgreSQL: name it with `as`");
   EXPECT_EQ(parameters("select id from orders where created_at < $1", both), "1 text or timestamp");

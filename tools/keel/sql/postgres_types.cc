@@ -17,6 +17,8 @@ std::string_view type_of_oid(db::postgres::Oid type) noexcept {
     case oid::float4:
     case oid::float8:
       return "real";
+    case oid::numeric:
+      return "decimal";
     case oid::bytea:
       return "blob";
     case oid::uuid:

@@ -8,7 +8,7 @@
 
 namespace keel::sql {
 
-// The type of a column that is read. Types without a counterpart are text, as they are read: numeric, date, interval,
+// The type of a column that is read. Types without a counterpart are text, as they are read: interval,
 // arrays, enums.
 std::string_view type_of_oid(db::postgres::Oid type) noexcept;
 

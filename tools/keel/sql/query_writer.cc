@@ -62,6 +62,7 @@ class QueryWriter {
       system.insert("<vector>");
     }
     if (field.type == "keel::Date") own.insert("\"keel/data/date.h\"");
+    if (field.type == "keel::Decimal") own.insert("\"keel/data/decimal.h\"");
     if (field.type == "keel::Timestamp") own.insert("\"keel/data/timestamp.h\"");
     if (field.type == "keel::Uuid") own.insert("\"keel/data/uuid.h\"");
   }
