@@ -405,14 +405,13 @@ class Maker {
   }
 
   const Made* text(const Node& core, const Facets& facets, bool is_ahead, const std::string& name) {
-    const auto is_text = [](const Node* value) { return value->is(Kind::String); };
     // An enumerator has a name: "" stays a text.
     const bool has_names =
         facets.values && std::ranges::none_of(*facets.values, [](const Node* one) { return one->text.empty(); });
     if (has_names && !is_ahead && facets.values->size() <= enumerators_max && facets.find("enum") != nullptr &&
         !facets.has_any({"pattern", "minLength", "maxLength"})) {
       Facets::Nodes values = *facets.values;
-      std::erase_if(values, [&](const Node* value) { return !is_text(value); });
+      std::erase_if(values, [](const Node* value) { return !value->is(Kind::String); });
       if (!values.empty()) return enumeration(core, values, name);
     }
     if (has_names && facets.find("enum") == nullptr && facets.find("const") == nullptr) {
