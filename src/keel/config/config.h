@@ -21,10 +21,10 @@
 // read, those of nested structs first. A violated rule is an error with file and line: "service.yaml:7:
 // store.connections_max: must be from 1 to 1024". A default that violates a rule is an error, too.
 //
-// Field types: bool, integers, double, std::string, enums and optional enums, Duration, Date, Timestamp, Decimal and other types
-// with parse() and text() (base/text_value.h), ByteSize, integers that count bytes (config::Bytes), Secret, structs
-// with fields() and plain ones, std::vector of any of these, and std::map of such structs by a name that the
-// configuration chooses. Keys are snake_case, without dots and double underscores.
+// Field types: bool, integers, double, std::string, enums and optional enums, Duration, Date, Timestamp, Decimal and
+// other types with parse() and text() (base/text_value.h), ByteSize, integers that count bytes (config::Bytes),
+// Secret, structs with fields() and plain ones, std::vector of any of these, and std::map of such structs by a name
+// that the configuration chooses. Keys are snake_case, without dots and double underscores.
 //
 // Order:   defaults, then the file, then the environment, then the command line; the later one wins. A list that is
 //          given replaces the whole list that was there.

@@ -5,8 +5,8 @@
 //   std::string packed = message_pack::write(event);
 //
 // As JSON sees it (RFC 8949 §6.1): bytes become a string in base64url without padding, NaN and the infinities become
-// null, a decimal fraction becomes its text, any other tag is dropped and its value kept. Numbers and texts are the same in all three formats. Keys are written in
-// the order that cbor.h describes.
+// null, a decimal fraction its text; any other tag is dropped and its value kept. Numbers and texts are the same in
+// all three formats. Keys are written in the order that cbor.h describes.
 //
 // Errors: a bignum beyond 64 bits, an extension of MessagePack and a simple value without a meaning are Value problems.
 

@@ -164,6 +164,7 @@ void use() {
 #elif CASE == 27
   (void)keel::Decimal(19.90);
 #elif CASE == 28
+  using namespace keel::literals;
   (void)1234567890123456789012345678901234567_dec;
 #endif
 }

@@ -7,8 +7,8 @@
 // that its type cannot hold, and a text that is not valid for a type written as text (base/text_value.h, such as Uuid
 // or Timestamp) end the callback where they are read, and the query fails with Internal: "column 'id': 4294967297 does
 // not fit int", "column 'age' is NULL: …", "column 'id': expected a UUID such as …". Integers and reals are converted
-// when nothing is lost. A Decimal is read from a text or an integer (data/decimal.h), never from a real. kind() and is_null() tell which kind of value there is. Columns count from 0; an index beyond
-// the last is a Bug (base/bug.h).
+// when nothing is lost; a Decimal is not read from a real. kind() and is_null() tell which kind of value there is.
+// Columns count from 0; an index beyond the last is a Bug (base/bug.h).
 //
 // A struct is filled by column names:
 //
