@@ -26,6 +26,11 @@ class Answer {
  public:
   http::Status status() const noexcept { return response_.status(); }
   http::Response response() && noexcept { return std::move(response_); }
+  // For app/idempotency.h: a T from a response that a T gave before, or from a rejection of the request.
+  template <class T>
+  static T stored(http::Response&& response) {
+    return T(std::move(response));
+  }
 
  protected:
   using Write = void (*)(json::Writer& out, const void* value);

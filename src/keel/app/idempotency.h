@@ -1,0 +1,145 @@
+// keel/app/idempotency.h — a request that a client sends again has its effect once: Idempotency-Key
+// (draft-ietf-httpapi-idempotency-key-header-07), exact, because the response is stored in the same transaction as what
+// the handler writes.
+//
+//   class Payments {
+//    public:
+//     explicit Payments(app::App& app) : once_(app) { router_.post("/payments", *this, &Payments::pay); … }
+//
+//     Task<http::Response> pay(http::Request& request) {
+//       auto body = [&](db::Transaction& transaction) -> Task<http::Response> {
+//         const auto payment = co_await request.json<NewPayment>();
+//         const auto id = co_await transaction.query_one<std::int64_t>("insert into payments … returning id", …);
+//         co_return http::Response::json(http::Status::Created, Payment{id, payment.amount});
+//       };
+//       co_return co_await once_.run(request, client_of(request), body);
+//     }
+//
+//    private:
+//     app::Idempotency once_;
+//   };
+//
+// What run() gives for a request with
+//   a new key                            the response of `body`, once it and all that `body` wrote are committed
+//   a key that has a response            the stored response, with Idempotent-Replayed: true
+//   a key of another request             422: method, path, query and body have to be the same
+//   a key whose request still runs       409 with Retry-After, in this process; one that runs in another process is
+//                                        waited for, and its response given
+//   no key, or one that is invalid       400 (no key: see IdempotencyOptions::required)
+// A process that ends anywhere, also between the commit and the response, leaves either nothing or the whole: the
+// repetition does the work, or gets the stored response.
+//
+// `body` is Task<http::Response>(db::Transaction&), or the same with the response of an operation of a contract. It
+// writes through the transaction, and not through the session. Responses below 500 that it returns are stored, and its
+// writes committed. An error that it ends with, and a response of 500 and above, undo its writes and are not stored: a
+// repetition runs it again. So does a database that aborts the transaction because of another one (db/session.h,
+// transact()), so `body` should only run statements. What it does to other servers is outside of the transaction: give
+// them a key of their own, and remember that SQLite has one writer, which `body` holds.
+//
+// `client` says whose keys these are, such as the number of the authenticated customer: keys of different clients are
+// different, and no client gets a response that was another's. Empty: there is one client.
+//
+// The key is a string of structured fields (RFC 8941), in quotes, or bare as most clients send it: 1 to 255 visible
+// characters; without quotes no comma, semicolon, quote or backslash.
+//
+// The table is the application's own, and part of its migrations (docs/idempotency.md has the two texts):
+//   create table idempotency_keys (client, idempotency_key, fingerprint, status, content_type, fields, content,
+//     created_at, primary key (client, idempotency_key))
+// The start fails without it. Responses are deleted an hour, at most, after `retention`.
+//
+// On a route that streams its request the body is not a part of the comparison.
+//
+// Errors:   those of `body`, and of the database; a streamed response and an upgrade are a Bug (base/bug.h).
+// Lifetime: made before App::run(), and outlives it; `body` and `client` until the task completes.
+// Threads:  one object for all workers.
+// Cancel:   before the commit: nothing has happened.
+// Cost:     a read, two writes of one row, and a hash of the body, about 2 ns a byte; a stored response costs the read.
+
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "keel/base/function.h"
+#include "keel/base/result.h"
+#include "keel/base/time.h"
+#include "keel/db/session.h"
+#include "keel/http/server/request.h"
+#include "keel/http/server/response.h"
+#include "keel/observe/metric.h"
+#include "keel/task/task.h"
+
+namespace keel::app {
+
+class App;
+
+struct IdempotencyOptions {
+  Duration retention = 24_h;  // How long a response is stored, at least. A later repetition is a new request.
+  // Whether a request without a key gets 400. Otherwise `body` runs in a transaction, and nothing is stored.
+  bool required = true;
+};
+
+class Idempotency {
+ public:
+  // Uses the App's database, and adds to the App the check of the table and the deletion of old rows.
+  explicit Idempotency(App& app, IdempotencyOptions options = {});
+  Idempotency(const Idempotency&) = delete;
+  Idempotency& operator=(const Idempotency&) = delete;
+
+  template <class F>
+    requires std::is_invocable_v<F&, db::Transaction&>
+  std::invoke_result_t<F&, db::Transaction&> run(http::Request& request, std::string_view client, F&& body) {
+    using Result = std::invoke_result_t<F&, db::Transaction&>;
+    static_assert(
+        requires { typename Result::promise_type; },
+        "the body of Idempotency::run() must be callable as Task<http::Response>(db::Transaction&)");
+    static_assert(std::is_lvalue_reference_v<F> || std::is_trivially_destructible_v<F>,
+                  "pass a body that captures by value as a named variable, not a temporary: auto body = [...] { ... }; "
+                  "co_await once.run(request, client, body)");
+    if constexpr (std::is_same_v<Result, Task<http::Response>>) {
+      return run_once(request, client, body);
+    } else {
+      return run_as<typename Result::Value>(request, client, body);
+    }
+  }
+
+  // The key in the value of the field; InvalidArgument when it has none of the two forms.
+  static Result<std::string> parse_key(std::string_view field);
+
+ private:
+  using Body = FunctionRef<Task<http::Response>(db::Transaction&)>;
+  struct Claim;
+  class Running;
+
+  Task<http::Response> run_once(http::Request& request, std::string_view client, Body body);
+  Task<http::Response> write(const Claim* claim, Body body);
+  Task<std::optional<http::Response>> stored(const Claim& claim);
+  Task<> check_table();
+  Task<> forget();
+  // For the responses of a contract, which only their own class makes.
+  template <class T>
+  Task<T> run_as(http::Request& request, std::string_view client, FunctionRef<Task<T>(db::Transaction&)> body) {
+    auto plain = [&body](db::Transaction& transaction) -> Task<http::Response> {
+      T answer = co_await body(transaction);
+      co_return std::move(answer).response();
+    };
+    http::Response response = co_await run_once(request, client, plain);
+    co_return T::template stored<T>(std::move(response));
+  }
+
+  db::Session& database_;
+  const IdempotencyOptions options_;
+  const metrics::Counter replayed_;
+  const metrics::Counter mismatched_;
+  const metrics::Counter still_running_;
+  std::mutex mutex_;
+  std::set<std::string, std::less<>> running_;  // Client and key of each request in progress.
+};
+
+}  // namespace keel::app
