@@ -107,26 +107,26 @@ void RepeatedFailures::stop() noexcept {
   is_stopped_ = true;
   loop_.stop_timer(timer_);
   is_watching_ = false;
-  try {
-    for (Kind& kind : kinds_) {
-      if (kind.suppressed != kind.said) say_continues(kind);
-    }
-  } catch (...) {  // There is no memory for the line.
+  for (Kind& kind : kinds_) {
+    if (kind.suppressed != kind.said) say_continues(kind);
   }
 }
 
-void RepeatedFailures::say_continues(Kind& kind) {
-  kind.said = kind.suppressed;
+void RepeatedFailures::say_continues(Kind& kind) noexcept {
   const Span span{kind.trace};
   const ScopedSpan scoped(span);
-  log::Failure(kind.error, kind.level)
-      .log(log_, "requests still fail for the same reason", log::field("failure", kind.message),
-           log::field("route", kind.route), log::field("times", kind.state.times()),
-           log::field("suppressed", kind.suppressed), log::field("duration", kind.state.lasted(loop_.now())),
-           log::field("worker", loop_.index()));
+  try {
+    log::Failure(kind.error, kind.level)
+        .log(log_, "requests still fail for the same reason", log::field("failure", kind.message),
+             log::field("route", kind.route), log::field("times", kind.state.times()),
+             log::field("suppressed", kind.suppressed), log::field("duration", kind.state.lasted(loop_.now())),
+             log::field("worker", loop_.index()));
+    kind.said = kind.suppressed;
+  } catch (...) {  // There is no memory for the line: the next one has the number.
+  }
 }
 
-void RepeatedFailures::say_over(const Kind& kind) {
+void RepeatedFailures::say_over(const Kind& kind) noexcept {
   const Span span{kind.trace};
   const ScopedSpan scoped(span);
   log_.info("requests no longer fail for this reason", log::field("failure", kind.message),

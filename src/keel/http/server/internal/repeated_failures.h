@@ -72,8 +72,8 @@ class RepeatedFailures {
   bool is_news(log::Message message, const Error& error, Level level, std::string_view route) noexcept;
   Kind& kind_of(std::uint64_t hash, log::Message message, const Error& error, Level level, std::string_view route);
   void look();
-  void say_continues(Kind& kind);
-  void say_over(const Kind& kind);
+  void say_continues(Kind& kind) noexcept;
+  void say_over(const Kind& kind) noexcept;
 
   io::Loop& loop_;
   const log::Logger& log_;
