@@ -254,7 +254,13 @@ TEST(Admin, tells_health_and_serves_nothing_else) {
   }
   EXPECT_EQ(call(service.admin(), "GET", "/startupz").status, 200);
   EXPECT_EQ(ready.field("Cache-Control"), "no-store");
-  for (const char* path : {"/health", "/api/users", "/"}) EXPECT_EQ(call(service.admin(), "GET", path).status, 404);
+  for (const char* path : {"/health", "/api/users"}) EXPECT_EQ(call(service.admin(), "GET", path).status, 404);
+  const Reply list = call(service.admin(), "GET", "/");
+  EXPECT_EQ(list.status, 200);
+  for (const char* page :
+       {"/metrics\n", "/readyz\n", "/admin/config\n", "/admin/start    /admin/start?format=text\n"}) {
+    EXPECT_NE(list.body.find(page), std::string::npos) << list.body;
+  }
   EXPECT_EQ(service.stop(), 0) << service.errors();
 }
 
