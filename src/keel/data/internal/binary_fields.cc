@@ -392,40 +392,46 @@ void Access<Format>::read_list(In& in, const ListTable<Format>& table, void* lis
 
 template <class Format>
 void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* first, Violations& wrong) {
-  Level* const level = begin(in, false);
+  const Level* const level = begin(in, false);
   if (level == nullptr) return;
-  std::uint64_t left = level->left;
+  const std::uint64_t left = level->left;
+  // Common values without the Reader. A break is none of them.
+  const std::size_t most = left < table.count ? left : table.count;
   std::size_t count = 0;
   auto* element = static_cast<std::byte*>(first);
   const Form form = table.form;
-  // Reads common values without the Reader. A break is none of them.
   const char* at = in.at_;
   const char* const end = in.end_;
-  const std::size_t most = left < table.count ? left : table.count;
-  const char* behind = nullptr;
-  for (; count != most && (behind = take<Format>(at, end, form, element)) != nullptr; ++count) {
+  for (; count != most; ++count, element += table.stride) {
+    const char* const behind = take<Format>(at, end, form, element);
+    if (behind == nullptr) break;
     at = behind;
-    element += table.stride;
   }
   in.at_ = at;
-  if (count == left && count == table.count) [[likely]] {
-    --in.depth_;
-    in.due_ = nullptr;
-    return;
-  }
-  if (left != In::unknown) left -= count;
+  if (count != left || left != table.count) return read_elements(in, table, element, count, wrong);
+  --in.depth_;
+  in.due_ = nullptr;
+}
+
+// Reads the elements after the first `count`, and judges how many there are.
+template <class Format>
+[[gnu::noinline]] void Access<Format>::read_elements(In& in, const ArrayTable<Format>& table, std::byte* element,
+                                                     std::size_t count, Violations& wrong) {
+  const int depth = in.depth_;
+  Level& level = in.level_[depth - 1];
+  std::uint64_t left = level.left == In::unknown ? In::unknown : level.left - count;
   for (; is_next(in, left); ++count, element += table.stride) {
-    level->place = 2 * (std::uint64_t{count} + 1);
-    at = in.at_;
+    level.place = 2 * (std::uint64_t{count} + 1);
+    const char* const at = in.at_;
     if (count >= table.count) {
       in.skip();
-    } else if ((behind = take<Format>(at, end, form, element)) != nullptr) {
+    } else if (const char* const behind = take<Format>(at, in.end_, table.form, element)) {
       in.at_ = behind;
       continue;
     } else {
       table.read(in, element, wrong);
     }
-    if (in.failed() && !collect(in, at, depth_of(in, *level), wrong)) return;
+    if (in.failed() && !collect(in, at, depth, wrong)) return;
   }
   if (in.failed()) return;
   --in.depth_;

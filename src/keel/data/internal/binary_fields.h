@@ -281,6 +281,8 @@ class Access {
                           Violations& wrong);
   static void read_rest(In& in, const ReadTable<Format>& table, void* const* fields, const void* object,
                         Violations& wrong, std::string_view tag, Progress progress);
+  static void read_elements(In& in, const ArrayTable<Format>& table, std::byte* element, std::size_t count,
+                            Violations& wrong);
   static void write_some(Out& out, const WriteTable<Format>& table, void* const* fields, Tag tag);
   struct Judge;
 };
