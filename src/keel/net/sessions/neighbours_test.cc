@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -35,7 +36,7 @@ class SessionNeighbours : public testing::SessionsTest {
     SessionsTest::SetUp();
     if (loop_ == nullptr) return;
     server_handlers_.on<Ping>([](Session& from, const Ping& ping) { EXPECT_TRUE(from.send(ping)); })
-        .on<Flood>([this](Session&, const Flood&) { ++flooded_; });
+        .on_raw(Flood::message_type, [this](Session&, std::string_view) { ++flooded_; });
     client_handlers_.on<Ping>([this](Session&, const Ping& ping) { answered_ = ping.number; });
     ServerOptions options;
     options.session.ring_bytes = ring_bytes_max;
@@ -107,7 +108,7 @@ class SessionNeighbours : public testing::SessionsTest {
   }
   std::int64_t p99_of_messages() {
     std::vector<std::int64_t> all;
-    for (int i = 0; i < 400; ++i) all.push_back(ask_once(**client_));
+    for (int i = 0; i < 200; ++i) all.push_back(ask_once(**client_));
     std::ranges::sort(all);
     return all[all.size() * 99 / 100];
   }
@@ -134,7 +135,7 @@ TEST_P(SessionNeighbours, of_one_that_floods_and_one_that_never_reads_wait_no_lo
   RecordProperty("alone", std::to_string(alone));
   RecordProperty("beside", std::to_string(beside));
   RecordProperty("flooded", std::to_string(flooded_));
-  EXPECT_GT(flooded_, 10'000u) << "the flood is one";
+  EXPECT_GT(flooded_, 5'000u) << "the flood is one";
   EXPECT_GT(dropped_, 0u) << "the other one does not read";
   EXPECT_LE(held_most_, ring_bytes_max);
   EXPECT_LE(beside * 2, alone * 3) << "p99 beside them, in turns (sim: us); alone " << alone;
