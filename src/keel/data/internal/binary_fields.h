@@ -96,8 +96,8 @@ inline constexpr std::size_t take_room = 9;
 // A key with its head, after which key_slack more bytes can be read, and the field that it names.
 struct Step {
   const char* key = nullptr;
-  std::uint64_t first = 0;  // The first eight bytes of the key, and which bits of them belong to it.
-  std::uint64_t mask = 0;
+  std::uint64_t first = 0;  // The first eight bytes from the key on.
+  std::uint64_t mask = 0;   // The bits of `first` that belong to the key.
   std::uint16_t size = 0;
   std::uint16_t reach = 0;  // The size, and take_room for the value.
   std::uint8_t field = 0;
