@@ -336,7 +336,7 @@ void Connection::write_head(Response& response) {
   began_ = worker_.loop().now();
 }
 
-void Connection::flush() {
+inline void Connection::send_queued() {
   while (!out_.is_sending() && !out_.is_empty() && phase_ != Phase::Ending) {
     if (exchange_ != nullptr) [[unlikely]] {
       if (exchange_->holds_head()) return;
@@ -346,6 +346,8 @@ void Connection::flush() {
     finish_send();
   }
 }
+
+void Connection::flush() { send_queued(); }
 
 void Connection::sent() {
   if (phase_ == Phase::Ending) {
@@ -418,7 +420,7 @@ void Connection::settle() {
     } else if (kept_ready_ && can_process()) {
       process_kept();
     } else {
-      flush();
+      send_queued();
       if (phase_ == Phase::Ending) return abort();
       if (!kept_ready_ || !can_process()) break;
     }
@@ -432,7 +434,7 @@ void Connection::settle() {
   const bool reads = wants_bytes();
   if (reads && transport_.is_paused()) transport_.resume();
   if (!reads && !transport_.is_paused() && transport_.is_receiving()) transport_.pause();
-  watch();
+  if (!is_watched_until(deadline())) watch();
   if (is_streaming()) exchange_->go_on_writing();
 }
 
@@ -509,8 +511,7 @@ Instant Connection::deadline_of_work() const noexcept {
 // therefore does not touch the timer wheel.
 void Connection::watch() {
   const Instant at = deadline();
-  if (at.is_never()) return;
-  if (!timer_.is_running() || at < timer_.at) worker_.loop().start_timer(timer_, at);
+  if (!is_watched_until(at)) worker_.loop().start_timer(timer_, at);
 }
 
 void Connection::timed_out() {

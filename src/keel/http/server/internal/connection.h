@@ -124,7 +124,9 @@ class Connection final : public Link {
 
   // Valid before the first head, if a proxy introduces the connection.
   Introduction* introduction() noexcept {
-    return is_introduced_ ? std::launder(reinterpret_cast<Introduction*>(this + 1)) : nullptr;
+    if (!is_introduced_) [[likely]]
+      return nullptr;
+    return std::launder(reinterpret_cast<Introduction*>(this + 1));
   }
   Remote remote() noexcept { return {transport_.descriptor(), introduction()}; }
   void introduce(std::string_view bytes);
@@ -174,6 +176,7 @@ class Connection final : public Link {
   // action: the connection may have been destroyed afterwards.
   void settle();
   void flush();
+  [[gnu::always_inline]] void send_queued();
   [[gnu::always_inline]] void finish_send();
   void linger_or_end();
   void free_if_quiet();
@@ -188,6 +191,7 @@ class Connection final : public Link {
   void fail(std::int32_t result);
   bool is_idle() const noexcept { return phase_ == Phase::Head && !partial_.has_begun() && !out_.is_sending(); }
   void watch();
+  bool is_watched_until(Instant at) const noexcept { return at.is_never() || (timer_.is_running() && at >= timer_.at); }
   // Updates the count after the held memory may have changed.
   [[gnu::always_inline]] void count_held() noexcept;
   void count_waiting() noexcept;
