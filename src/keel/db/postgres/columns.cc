@@ -79,38 +79,47 @@ Result<> Columns::append(std::string_view body, Rows& rows) {
   // The text of a numeric can be much longer than its bytes, so it is bounded by the size of the row.
   const std::size_t text_max = std::max<std::size_t>(1024 * 1024, 16 * body.size());
   scratch_.clear();
-  NewRow row(rows, count());
-  for (int i = 0; i < count(); ++i) {
+  const int columns = count();
+  NewRow row(rows, columns);
+  // False: it takes append_other().
+  const auto read_usual = [](Way way, std::string_view bytes, Value& value) noexcept {
+    switch (way) {
+      case Way::Text:
+        value = Value(bytes);
+        return true;
+      case Way::Integer8:
+        if (bytes.size() != sizeof(std::int64_t)) return false;
+        value = Value(wire::load<std::int64_t>(bytes.data()));
+        return true;
+      case Way::Integer4:
+        if (bytes.size() != sizeof(std::int32_t)) return false;
+        value = Value(std::int64_t{wire::load<std::int32_t>(bytes.data())});
+        return true;
+      case Way::Other:
+        break;
+    }
+    return false;
+  };
+  for (int i = 0; i < columns; ++i) {
     if (end - at < 4) [[unlikely]]
       return DataRow::malformed();
     const auto size = wire::load<std::int32_t>(at);
     at += 4;
+    Value value;
     if (size < 0) {
       if (size != -1) [[unlikely]]
         return DataRow::malformed();
-      row.append(Value());
-      continue;
+    } else {
+      if (size > end - at) [[unlikely]]
+        return DataRow::malformed();
+      const std::string_view bytes(at, static_cast<std::size_t>(size));
+      at += size;
+      if (!read_usual(ways_[static_cast<std::size_t>(i)], bytes, value)) {
+        KEEL_TRY_VOID(append_other(i, bytes, row, text_max));
+        continue;
+      }
     }
-    if (size > end - at) [[unlikely]]
-      return DataRow::malformed();
-    const std::string_view bytes(at, static_cast<std::size_t>(size));
-    at += size;
-    switch (ways_[static_cast<std::size_t>(i)]) {
-      case Way::Text:
-        row.append(Value(bytes));
-        continue;
-      case Way::Integer8:
-        if (size != 8) break;
-        row.append(Value(wire::load<std::int64_t>(bytes.data())));
-        continue;
-      case Way::Integer4:
-        if (size != 4) break;
-        row.append(Value(std::int64_t{wire::load<std::int32_t>(bytes.data())}));
-        continue;
-      case Way::Other:
-        break;
-    }
-    KEEL_TRY_VOID(append_other(i, bytes, row, text_max));
+    row.append(value);
   }
   if (at != end) [[unlikely]]
     return DataRow::malformed();
