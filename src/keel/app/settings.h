@@ -13,8 +13,8 @@
 //   };
 //   Result<ShopConfig> config = config::load<ShopConfig>({.file = "shop.yaml", .args = args});
 //
-// A section whose values become the options of a part holds these options, or begins with their defaults: a default is
-// stated in the part, and here only if no part has it. The configuration's keys are those of fields(), which map each
+// If a section becomes the options of a part, it contains these options or takes their defaults. So a default is
+// written in the part, and here only if no part has it. The configuration's keys are those of fields(), which map each
 // key to a member, one line for each.
 //
 // Threads: values.

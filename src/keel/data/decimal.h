@@ -30,8 +30,9 @@
 //           500. For numbers that a client chooses, bound them by rules() (check(amount).range(0, 1'000'000)), or call
 //           add(), subtract() and multiply(), which return OutOfRange instead. In a constant that is an error of the
 //           compiler. A double does not compile.
-// Threads:  a value.  Cost: 16 bytes, no heap; `+`, `-` and comparing some 5 ns, `*` 10 ns, reading or writing a text
-//           50 ns, division up to 2 us for 36 digits.
+// Threads:  a value.
+// Cost:     16 bytes, no heap; `+`, `-` and comparing some 5 ns, `*` 10 ns, reading or writing a text 50 ns, a division
+//           up to 2 us for 36 digits.
 
 #pragma once
 

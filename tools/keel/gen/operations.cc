@@ -483,7 +483,8 @@ class Reading {
   Names& names_;
   Problems& problems_;
   std::vector<Found> found_;
-  // The names of parameters, by the path before them, in which parameters are "{}".
+  // The name of the parameter at each place. The place is the path before the parameter, with "{}" for each earlier
+  // one.
   std::map<std::string, std::string> pattern_names_;
   std::map<std::string, const Node*> schemes_;
   Contract contract_;

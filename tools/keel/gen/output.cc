@@ -160,13 +160,9 @@ class Writing {
   void write_types() {
     std::string about = "The schemas.";
     for (const Types::Header& header : types_.headers()) {
-      if (header.name.starts_with("shared_")) {
-        about = "Schemas of several tags.";
-      } else if (header.name != "types.h") {
-        about = "The schemas of one tag.";
-      } else {
-        about = "The schemas.";
-      }
+      about = header.name.starts_with("shared_") ? "Schemas of several tags."
+              : header.name != "types.h"         ? "The schemas of one tag."
+                                                 : "The schemas.";
       std::string standard = Types::includes_of(header.text);
       if (!standard.empty()) standard += '\n';
       std::string others = includes(header.includes);

@@ -5,8 +5,8 @@
 //
 // Lifetime: the document must outlive it, and must not change meanwhile. Patterns are kept until the process ends.
 // Cost:     of contract::check(), and the tables of each schema once. A value that contains more than 10,000 values, or
-//           that takes too long to be checked, counts as valid. So does every value for a schema with a pattern that
-//           RE2 does not support.
+//           that takes too long to be checked, counts as valid. Every value counts as valid for a schema with a pattern
+//           that RE2 does not support.
 
 #pragma once
 

@@ -11,9 +11,9 @@
 //
 // Order and loss: messages are numbered consecutively. After link() each side resends what the other has not received.
 // The sender reports the numbers of messages that it has dropped, so that the receiver knows how many it has lost.
-// Acknowledging: with every message that goes the other way, else every `ack_every` messages, a quarter of the window,
-//            or `ack_after` after the first. An acknowledgement means that the message was *handled*, so the sender's
-//            ring also bounds the receiver's queue.
+// Acks:      one with every message that goes the other way; otherwise after `ack_every` messages, after a quarter of
+//            the window, or `ack_after` after the first message, whichever comes first. An acknowledgement means that
+//            the message was *handled*, so the sender's ring also bounds the receiver's queue.
 // Heartbeat: a side that has received nothing for an interval sends a ping; after two pings without a reply the
 //            connection counts as lost. The server waits a quarter longer, so that usually only the client sends pings.
 //
