@@ -220,10 +220,11 @@ Task<http::Response> Idempotency::write(const Claim* claim, Body body) {
 }
 
 Task<> Idempotency::check_table() {
-  const auto found = co_await attempt(database_.query_many<StoredResponse>(
+  auto found = co_await attempt(database_.query_many<StoredResponse>(
       "select client, idempotency_key, fingerprint, status, content_type, fields, content, created_at from "
       "idempotency_keys limit 0"));
   if (found) co_return;
+  if (found.error().code() == Code::Unavailable) co_await std::move(found).error();
   co_await Error::text(Code::FailedPrecondition,
                        "the table idempotency_keys cannot be read: add the migration of docs/idempotency.md (" +
                            std::string(found.error().message()) + ")");

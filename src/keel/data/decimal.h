@@ -28,11 +28,11 @@
 // Errors:   parse() gives InvalidArgument and the place. No operation loses a digit unless it says so: a result of `+`,
 //           `-`, `*` and rounded() that does not fit into 36 digits is a Bug (base/bug.h), which fails the request with
 //           500. For numbers that a client chooses, bound them by rules() (check(amount).range(0, 1'000'000)), or call
-//           add(), subtract() and multiply(), which return OutOfRange instead. In a constant that is an error of the
-//           compiler. A double does not compile.
+//           add(), subtract() and multiply(), which return OutOfRange instead. A literal that does not fit does not
+//           compile, and neither does a double.
 // Threads:  a value.
-// Cost:     16 bytes, no heap; `+`, `-` and comparing some 5 ns, `*` 10 ns, reading or writing a text 50 ns, a division
-//           up to 2 us for 36 digits.
+// Cost:     16 bytes, no heap; `+`, `-`, `*` and comparing take no loop over the digits; a quotient takes a division of
+//           128 bits for each digit that it gains, and a text a step for each digit.
 
 #pragma once
 
