@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <optional>
 #include <span>
@@ -106,6 +107,9 @@ class Bank {
     app.serve(router_);
   }
   static inline bool is_required = true;
+  // A handler that has its key sets the first, and waits for the second.
+  static inline std::atomic<bool> is_inside = false;
+  static inline std::atomic<bool> may_end = false;
 
  private:
   static IdempotencyOptions options() { return {.retention = 24_h, .required = is_required}; }
@@ -124,7 +128,7 @@ class Bank {
     co_return response;
   }
   static Task<http::Response> respond(std::string_view path, std::int64_t id) {
-    if (path == "/slow") co_await sleep_for(500_ms);
+    if (path == "/slow") co_await wait_inside();
     if (path == "/error") co_return fail(Code::Conflict, "no money");
     if (path == "/refused") co_return http::refuse(http::Status::Conflict, "no money");
     if (path == "/broken") co_return http::refuse(http::Status::ServiceUnavailable, "broken");
@@ -135,6 +139,10 @@ class Bank {
           .header("Location", "/payments/1");
     }
     co_return http::Response::text(http::Status::Created, std::to_string(id));
+  }
+  static Task<> wait_inside() {
+    is_inside = true;
+    while (!may_end) co_await sleep_for(10_ms);
   }
   static Task<> write(http::BodyWriter& out) { co_await out.write("text"); }
 
@@ -153,7 +161,7 @@ class Bank {
         "insert into idempotency_keys (client, idempotency_key, fingerprint, status, content_type, fields, content, "
         "created_at) values ('ada', 'a', 'another', 201, '', '', $1, $2)",
         std::span<const std::byte>(), Timestamp::now());
-    co_await sleep_for(300_ms);
+    co_await wait_inside();
     if (end == "commit") co_await transaction.commit();
     co_return http::Response(http::Status::NoContent);
   }
@@ -172,11 +180,17 @@ class OnEachDatabase : public ::testing::TestWithParam<const char*> {
   void SetUp() override {
     if (is_postgres() && !RealServer::is_installed()) GTEST_SKIP() << RealServer::missing;
     Bank::is_required = true;
+    Bank::is_inside = Bank::may_end = false;
+  }
+  static void wait_until_inside(TestApp<Bank>& app) {
+    for (int i = 0; i < 3000 && !Bank::is_inside; ++i) app.advance(10_ms);
+    ASSERT_TRUE(Bank::is_inside);
   }
   static bool is_postgres() { return std::string_view(GetParam()) == "postgres"; }
   static TestAppOptions options() {
     TestAppOptions options;
-    options.settings = {std::string("database.type=") + GetParam(), "database.migrations=" PAYMENTS_MIGRATIONS};
+    options.settings = {std::string("database.type=") + GetParam(), "database.migrations=" PAYMENTS_MIGRATIONS,
+                        "database.hold_max_sec=60"};
     if (is_postgres()) {
       options.real_time = true;
       options.settings.push_back("database.url=" + make_database());
@@ -256,12 +270,13 @@ TEST_P(OnEachDatabase, rejects_a_repetition_while_the_request_runs) {
   TestApp<Bank> app(options());
   app.get("/count");
   auto first = app.begin(payment("a", "1", "/slow"));
-  app.advance(200_ms);
+  wait_until_inside(app);
 
   const auto second = app.send(payment("a", "1", "/slow"));
   EXPECT_EQ(second.status(), 409);
   EXPECT_EQ(second.header("Retry-After"), "1");
 
+  Bank::may_end = true;
   EXPECT_EQ(first.response().body(), "1");
   EXPECT_EQ(app.send(payment("a", "1", "/slow")).body(), "1");
   EXPECT_EQ(app.get("/count").body(), "1");
@@ -271,9 +286,14 @@ TEST_P(OnEachDatabase, waits_for_another_process_that_has_the_key) {
   for (const bool is_committed : {false, true}) {
     TestApp<Bank> app(options());
     app.get("/count");
+    Bank::is_inside = Bank::may_end = false;
     auto other = app.begin({http::Method::Post, is_committed ? "/other/commit" : "/other/undo"});
-    app.advance(100_ms);
-    EXPECT_EQ(app.send(payment("a", "1", "/ok")).status(), is_committed ? 422 : 201);
+    wait_until_inside(app);
+    auto waiting = app.begin(payment("a", "1", "/ok"));
+    app.advance(200_ms);
+    EXPECT_FALSE(waiting.has_ended());
+    Bank::may_end = true;
+    EXPECT_EQ(waiting.response().status(), is_committed ? 422 : 201);
     EXPECT_EQ(other.response().status(), 204);
     EXPECT_EQ(app.get("/count").body(), is_committed ? "0" : "1");
   }
