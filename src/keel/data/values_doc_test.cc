@@ -71,13 +71,13 @@ TEST(ValuesDoc, writes_what_it_reads) {
 }
 
 TEST(ValuesDoc, calculates_with_money) {
-  const Decimal net = 19.90_dec;                                     // exact: no double is involved
-  const Decimal gross = (net * 1.19_dec).rounded(2);                 // 23.68
-  const Decimal total = 3 * gross + 4.90_dec;                        // 75.94
-  const Result<Decimal> part = total.divided_by(3, 2);               // 25.31: a quotient has a stated scale
-  const Result<Decimal> given = Decimal::parse("1e3");               // 1000
-  const std::int64_t cents = total.units(2).value();                 // 7594, for a server that counts in cents
-  const bool is_same = Decimal::from_units(1990, 2) == 19.9_dec;     // compared by value
+  const Decimal net = 19.90_dec;                                  // exact: no double is involved
+  const Decimal gross = (net * 1.19_dec).rounded(2);              // 23.68
+  const Decimal total = 3 * gross + 4.90_dec;                     // 75.94
+  const Result<Decimal> part = total.divided_by(3, 2);            // 25.31: a quotient has a stated scale
+  const Result<Decimal> given = Decimal::parse("1e3");            // 1000
+  const std::int64_t cents = total.units(2).value();              // 7594, for a server that counts in cents
+  const bool is_same = Decimal::from_units(1990, 2) == 19.9_dec;  // compared by value
   EXPECT_EQ(gross.text(), "23.68");
   EXPECT_EQ(part->text(), "25.31");
   EXPECT_EQ(given->text(), "1000");

@@ -347,7 +347,8 @@ TEST(PathTree, finds_its_way_among_thousands) {
 }
 
 TEST(PathTree, agrees_with_a_list_that_is_searched) {
-  // Every subset of a few patterns (every fifth, with sanitizers every eleventh) against paths made of the same few segments.
+  // Subsets of a few patterns, every fifth, with sanitizers every eleventh, against paths made of the same few
+  // segments.
   const char* const patterns[] = {"/a\n",      "/{x}\n",     "/a/b\n",          "/{x}/b\n",
                                   "/a/{y}\n",  "/{x}/{y}\n", "/{s:slug}/{y}\n", "/a/{r...}\n",
                                   "/{r...}\n", "/a/\n",      "/a{p}\n",         "/{q}b\n"};
