@@ -211,9 +211,9 @@ class NewRow {
     cell_ += sizeof(Value);
   }
   void end() {
-    const std::size_t padding = (8 - (rows_.data_.size() & 7)) & 7;
-    if (padding != 0) std::memset(rows_.data_.reserve(padding), 0, padding);
-    rows_.data_.commit(padding);
+    // A whole word is cleared, which is one store.
+    std::memset(rows_.data_.reserve(8), 0, 8);
+    rows_.data_.commit((8 - (rows_.data_.size() & 7)) & 7);
     const std::uint64_t size = rows_.data_.size() - start_;
     std::memcpy(rows_.data_.data() + start_, &size, sizeof size);
     ++rows_.count_;

@@ -294,7 +294,7 @@ Result<> Connection::receive_asked(Step step, const Message& message) {
   return {};
 }
 
-Result<> Connection::receive_slot(const Message& message) {
+inline Result<> Connection::receive_slot(const Message& message) {
   Slot* const slot = current_slot();
   if (slot == nullptr) return {};
   Call* const call = slot->call;

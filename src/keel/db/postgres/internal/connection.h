@@ -149,7 +149,7 @@ class Connection {
   Result<> receive(std::string_view bytes);
   Result<> receive(const Message& message);
   Result<> receive_asked(Step step, const Message& message);
-  Result<> receive_slot(const Message& message);
+  [[gnu::always_inline]] Result<> receive_slot(const Message& message);
   Result<> receive_sync(const Message& message);
   void fail_slot(Slot& slot, Error&& error);
   void finish_slot(Slot& slot);
