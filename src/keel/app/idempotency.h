@@ -79,6 +79,7 @@ namespace keel::app {
 
 class App;
 
+// How long responses are stored, and which requests need a key.
 struct IdempotencyOptions {
   Duration retention = 24_h;  // How long a response is stored, at least. A later repetition is a new request.
   // Whether a request without a key gets 400. Otherwise `body` runs in a transaction, and nothing is stored.

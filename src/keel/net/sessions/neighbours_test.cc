@@ -149,7 +149,7 @@ TEST_P(SessionNeighbours, of_one_that_sends_garbage_wait_no_longer_and_it_is_clo
     ASSERT_TRUE((*raw->client)->try_send_session("garbage"));
     all.push_back(ask_once(**client_));
     ASSERT_TRUE(until([&] { return !raw->reason.empty(); }));
-    EXPECT_TRUE(raw->reason.ends_with("another packet of the session was expected")) << raw->reason;
+    EXPECT_TRUE(raw->reason.ends_with("a packet of the session is of an unexpected kind")) << raw->reason;
   }
   std::ranges::sort(all);
 
