@@ -591,7 +591,8 @@ TEST(Parser, waits_for_nothing_received_yet) {
 
 TEST(ParserDeathTest, has_room_for_a_fixed_number_of_fields) {
   RequestHead head;
-  EXPECT_DEATH(parse_head("GET", {.fields_max = RequestHead::fields_capacity + 1}, head), "fields_max must not exceed the room");
+  EXPECT_DEATH(parse_head("GET", {.fields_max = RequestHead::fields_capacity + 1}, head),
+               "fields_max must not exceed the room");
 }
 
 // The bytes of every file in a folder of ../shared/corpora; empty when it is not there.
