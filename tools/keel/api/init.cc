@@ -174,7 +174,8 @@ Path path_of(std::string_view pattern) {
     rest.remove_prefix(rest.starts_with('/') ? 1 : 0);
     const std::string_view segment = rest.substr(0, rest.find('/'));
     rest.remove_prefix(segment.size());
-    path.ends_fixed = !segment.starts_with('{');
+    const std::size_t open = segment.find('{');
+    path.ends_fixed = open == segment.npos;
     if (path.ends_fixed) {
       path.text += '/' + std::string(segment);
       std::string words;
@@ -182,13 +183,14 @@ Path path_of(std::string_view pattern) {
       if (!words.empty()) path.fixed.push_back(words);
       continue;
     }
-    const std::string_view inside = segment.substr(1, segment.size() - 2);
+    const std::size_t close = segment.find('}');
+    const std::string_view inside = segment.substr(open + 1, close - open - 1);
     if (inside.ends_with("...")) path.cannot_be_said = "a parameter takes several segments";
     const std::string name(inside.substr(0, inside.find(':')));
     const std::size_t colon = inside.find(':');
     path.parameters.push_back(
         {.name = name, .type = std::string(colon == inside.npos ? std::string_view() : inside.substr(colon + 1))});
-    path.text += "/{" + name + '}';
+    path.text += '/' + std::string(segment.substr(0, open)) + '{' + name + '}' + std::string(segment.substr(close + 1));
   }
   if (path.text.empty()) path.text = "/";
   return path;

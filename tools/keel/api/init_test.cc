@@ -49,6 +49,14 @@ TEST(Init, an_operation_is_called_by_its_handler_and_its_path) {
                    "operationId: get_pet", "operationId: delete_pet", "operationId: feed_pet"}));
 }
 
+TEST(Init, a_parameter_keeps_the_text_around_it) {
+  const std::string document = contract({record(operation("GET", "/v{version:uint}/reports/{id}.csv", "export"))});
+
+  EXPECT_EQ(lines_with(document, "/v{"), Lines{"/v{version}/reports/{id}.csv:"});
+  EXPECT_EQ(lines_with(document, "name: "), (Lines{"name: version", "name: id"}));
+  for (const std::string& line : openapi::testing::lint_of(document)) EXPECT_EQ(line.find("error"), line.npos) << line;
+}
+
 TEST(Init, two_operations_have_two_names) {
   const std::string document =
       contract({record(operation("PUT", "/orders/{id}", "save") + ',' + operation("POST", "/orders", "save"))});
