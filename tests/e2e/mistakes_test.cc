@@ -10,6 +10,8 @@
 #include "client.h"
 #include "service.h"
 
+#include "keel/base/sanitizers.h"
+
 namespace e2e::mistakes_test {
 namespace {
 
@@ -222,6 +224,8 @@ TEST_F(Mistakes, a_data_base_that_cannot_be_used_is_one_line) {
 
 // Whatever part of the start meets it.
 TEST_F(Mistakes, a_limit_of_descriptors_that_is_too_low_is_said_with_its_remedy) {
+  if (KEEL_SANITIZED)
+    GTEST_SKIP() << "UBSan opens a pipe to check an object's type, and calls it broken when it cannot";
   Service service(folder_, {}, [] {
     const rlimit limit{8, 8};
     ::setrlimit(RLIMIT_NOFILE, &limit);
