@@ -473,6 +473,7 @@ TEST_F(Config, files_that_are_no_configuration_are_refused_clearly) {
   EXPECT_EQ(error("rate: 1\nname: \"shop\nnetwork:\n  http:\n    port: 81\n"),
             "service.yaml:2: is not valid YAML: the \" in column 7 is not closed");
   EXPECT_EQ(error("name: 'it''s\n\n"), "service.yaml:1: is not valid YAML: the ' in column 7 is not closed");
+  EXPECT_NE(error("!'/\n,"), "loaded");
   EXPECT_EQ(error("name: \"a\"\ntags:\n  - x\n  - \"y\n  # it's a comment\n"),
             "service.yaml:4: is not valid YAML: the \" in column 5 is not closed");
   EXPECT_EQ(error("network: {http: {port: \"81}}"),

@@ -207,8 +207,8 @@ bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   try {
     std::istringstream in(text);
     YAML::Parser parser(in);
-    while (parser.HandleNextDocument(last)) {
-    }
+    // A configuration has one document, and the parser finds one without end where a stray ',' begins a line.
+    if (parser.HandleNextDocument(last)) parser.HandleNextDocument(last);
   } catch (const YAML::Exception& error) {
     return error.msg == YAML::ErrorMsg::EOF_IN_SCALAR;
   }
