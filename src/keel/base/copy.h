@@ -25,13 +25,15 @@ template <std::size_t N>
 
 // Copies `size` bytes; the two places do not overlap.
 [[gnu::always_inline]] inline void copy_short(char* to, const char* from, std::size_t size) noexcept {
-  if (__builtin_constant_p(size) || size - 8 > 56) {  // This also covers sizes below 8.
+  if (__builtin_constant_p(size)) {
     std::memcpy(to, from, size);
     return;
   }
-  // Otherwise the compiler warns about branches that are never taken for sizes that it knows to be short.
+  // Otherwise the compiler warns about branches that are never taken for objects and sizes that it knows to be short.
   asm("" : "+r"(from));
-  if (size >= 32) {
+  if (size - 8 > 56) {  // This also covers sizes below 8.
+    std::memcpy(to, from, size);
+  } else if (size >= 32) {
     internal::copy_ends<32>(to, from, size);
   } else if (size >= 16) {
     internal::copy_ends<16>(to, from, size);
