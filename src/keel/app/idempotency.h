@@ -53,7 +53,8 @@
 // Lifetime: made before App::run(), and outlives it; `body` and `client` until the task completes.
 // Threads:  one object for all workers.
 // Cancel:   before the commit: nothing has happened.
-// Cost:     a read, two writes of one row, and two passes of siphash() over the body; a stored response costs the read.
+// Cost:     a read, two writes of one row, two passes of siphash() over the body, and a mutex of all workers around a
+//           look-up among the requests in progress; a stored response costs no write.
 
 #pragma once
 

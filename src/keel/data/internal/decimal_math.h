@@ -10,7 +10,7 @@
 namespace keel {
 namespace internal {
 
-// What is cut off, compared with one unit of the last digit that stays.
+// The digits that rounding cuts off, compared with one unit of the last digit that stays.
 enum class CutOff : std::uint8_t { Nothing, LessThanHalf, Half, MoreThanHalf };
 
 // Functions that give false do so for a result that has more than 36 digits.

@@ -107,7 +107,7 @@ int next_byte(const char*& at, const char* end) noexcept {
   return byte == '/' ? no_byte : byte;
 }
 
-// What is before `suffix` in the segment; empty when it does not end with it.
+// The part of the segment before `suffix`; empty if the segment does not end with it.
 template <bool escaped>
 std::string_view without_suffix(std::string_view segment, std::string_view suffix) noexcept {
   if constexpr (!escaped) {
@@ -126,7 +126,7 @@ std::string_view without_suffix(std::string_view segment, std::string_view suffi
   return segment;
 }
 
-// What is wrong with literal text, or null.
+// Returns why the text cannot stand in a pattern, or null if it can.
 const char* check_literal(std::string_view text) {
   for (const char c : text) {
     if (c == '{' || c == '}') return "a segment has at most one parameter: {name}";

@@ -81,7 +81,7 @@ Wanted wanted_of(std::string_view segment) {
           segment.substr(close + 1), true};
 }
 
-// What is left of the raw segment without `prefix` and `suffix`, in whatever way these are escaped.
+// The part of the raw segment between `prefix` and `suffix`, which may be escaped in any way; none if it lacks one.
 std::optional<std::string_view> between(std::string_view raw, std::string_view prefix, std::string_view suffix) {
   for (std::size_t from = 0; from <= raw.size(); ++from) {
     if (decode(raw.substr(0, from)) != prefix) continue;
