@@ -4,35 +4,36 @@ MAKEFLAGS += --no-print-directory
 jobs := $(shell nproc 2>/dev/null || echo 2)
 sources := git ls-files --cached --others --exclude-standard -- '*.h' '*.cc' '*.c'
 
-.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation messages-seeds fuzz asan dev-check check bare test-cost format format-check budget reference docs contract-conformance contract-docs-page format-agreement data-conformance migration-kills clean
+.PHONY: help run test bench bench-gate conformance tls-conformance abuse mutation messages-seeds fuzz asan dev-check build-cost check bare test-cost format format-check budget reference docs contract-conformance contract-docs-page format-agreement data-conformance migration-kills clean
 
 help:
-	@echo 'make run      build the full-stack example and serve it on http://127.0.0.1:8080 and https://127.0.0.1:8443'
-	@echo 'make test     build everything and run the tests'
-	@echo 'make bench    build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
-	@echo 'make bench-gate  the last commit against its parent, in pairs: fails on a significant regression beyond 5 %'
-	@echo 'make conformance  suites of others against the conformance server on both engines: a table of scores'
-	@echo 'make tls-conformance  TLS: the server'"'"'s own suites, sslyze, testssl.sh, clients and servers of others, 700,000 records with each, an ACME client, peers that mean no good (minutes)'
-	@echo 'make contract-conformance  contracts: what oasdiff and `keel api diff` say of changes of a document, `keel api init` of a service, schemathesis of the examples, the compiler of documents of others (minutes)'
-	@echo 'make contract-docs-page  the page at /docs in Chromium: other hosts, accessibility, keyboard, hostile documents (minutes)'
-	@echo 'make format-agreement  CBOR and MessagePack: a thousand values both ways with cbor2 and msgpack (a minute)'
-	@echo 'make data-conformance  a database that fails: PostgreSQL killed, cut, stalled, behind a pooler and malicious, its reader fuzzed, SQLite killed: what a service loses of it (half an hour)'
-	@echo 'make abuse    clients that mean no good, on both engines: what good ones notice of them (as root: half an hour)'
-	@echo 'make mutation  bugs, put in one by one: the tests find each (half an hour)'
-	@echo 'make migration-kills  migrations that lose the power at 2,000 points of the disk and are killed 200 times on PostgreSQL (a minute)'
-	@echo 'make messages-seeds  1,000 seeds of messages, and of sessions, whose connections break at any byte, in the simulation (seconds, and the build)'
-	@echo 'make fuzz     ten million inputs for each fuzzer, and an hour of the whole server in the simulation: hours'
-	@echo 'make asan     the tests that cross threads under GCC'"'"'s AddressSanitizer; Clang'"'"'s has all of them in .ci/run (minutes)'
-	@echo 'make dev-check  keel new, and 20 rebuilds of keel dev under load: how long, and what clients notice (minutes)'
-	@echo 'make check    what a change must pass: formatting and the tests, which include layers and tidy'
-	@echo 'make bare     make run and make test in a bare Debian 12 and a bare Debian 13, and how long they take (as root)'
-	@echo 'make test-cost  CPU time of make test from nothing, without the compiler cache (CONTRIBUTING.md has its budget)'
-	@echo 'make format   format all C and C++ files'
-	@echo 'make budget   accept the present compile-time cost of the public headers (tools/tidy/budget.txt)'
-	@echo 'make reference  write docs/api, and the tables of docs/metrics.md and docs/configuration.md, from the sources'
-	@echo 'make docs     build the documentation as a site that can be searched without a server; a broken link fails'
-	@echo 'make clean    delete build/'
-	@echo 'Packages that are missing are installed by scripts/setup, which says what and why.'
+	@echo 'make run                   build the full-stack example and serve it on http://127.0.0.1:8080 and https://127.0.0.1:8443'
+	@echo 'make test                  build everything and run the tests'
+	@echo 'make check                 formatting and all tests: what a change must pass'
+	@echo 'make format                format all C and C++ files'
+	@echo 'make bench                 build the service, the raw loops and Beast, and measure the quick profile (docs/lab.md)'
+	@echo 'make bench-gate            compare the last commit with its parent; fails on a significant regression of more than 5 %'
+	@echo 'make reference             write docs/api and the tables of docs/metrics.md and docs/configuration.md from the sources'
+	@echo 'make docs                  build the documentation as a static site with search; fails on a broken link'
+	@echo 'make budget                accept the current compile-time cost of the public headers (tools/tidy/budget.txt)'
+	@echo 'make conformance           third-party HTTP suites against the conformance server, on both engines (3 minutes)'
+	@echo 'make tls-conformance       TLS: our suites, sslyze, testssl.sh, third-party clients and servers, an ACME client (15 minutes)'
+	@echo 'make contract-conformance  contracts: oasdiff, schemathesis, third-party documents, JSON-Schema-Test-Suite (half an hour)'
+	@echo 'make contract-docs-page    the page at /docs in Chromium: requests, accessibility, keyboard, malicious documents (2 minutes)'
+	@echo 'make format-agreement      CBOR and MessagePack: exchange a thousand values with cbor2 and msgpack (1 minute)'
+	@echo 'make data-conformance      failing databases: PostgreSQL killed, stalled, malicious; SQLite killed (half an hour)'
+	@echo 'make migration-kills       migrations that lose power at 2,000 points, and 200 that are killed on PostgreSQL (1 minute)'
+	@echo 'make messages-seeds        1,000 simulated seeds of messages and sessions over connections that break (seconds, and the build)'
+	@echo 'make abuse                 attacks by malicious clients on both engines, and their effect on other clients (as root, 45 minutes)'
+	@echo 'make mutation              put known bugs into the sources, one by one; the tests have to find each (half an hour)'
+	@echo 'make fuzz                  ten million inputs for each fuzzer, and an hour of the whole server in the simulation (hours)'
+	@echo 'make asan                  the tests that use several threads under GCC'"'"'s AddressSanitizer (7 minutes)'
+	@echo 'make dev-check             keel new, and 20 rebuilds of keel dev under load; no request may fail; and the tutorial, step by step (minutes)'
+	@echo 'make build-cost            examples/orders against an installed Keel: time to compile, and again after one change (a minute)'
+	@echo 'make bare                  make run and make test in a bare Debian 12 and a bare Debian 13, with their times (as root)'
+	@echo 'make test-cost             CPU time of make test from an empty build, without the compiler cache; fails above the budget in CONTRIBUTING.md'
+	@echo 'make clean                 delete build/'
+	@echo 'scripts/setup installs missing packages; it prints each with the reason.'
 
 # Tests are not configured here: their packages would have to be installed first. `make test` adds them.
 run:
@@ -73,8 +74,8 @@ conformance:
 tls-conformance:
 	@scripts/setup build test tls
 	@cmake --preset release -DKEEL_TESTS=ON
-	@cmake --build build/release -j$(jobs) --target fullstack fullstack_sim_test http_server_tests keel tls_acme tls_client tls_exchange
-	@tests/tls/suites.py
+	@cmake --build build/release -j$(jobs) --target conformance_test fullstack fullstack_sim_test http_server_tests keel tls_acme tls_client tls_exchange
+	@tests/tls/suites.py $(if $(complete),--complete)
 
 contract-conformance:
 	@scripts/setup build test contract
@@ -142,8 +143,17 @@ asan:
 dev-check:
 	@scripts/setup build test
 	@[ -e build/release/build.ninja ] || cmake --preset release -DKEEL_TESTS=OFF
+	@cmake --build --preset release -j$(jobs)
 	@cmake --install build/release --prefix build/dev-check/prefix >/dev/null
 	@tests/consume/dev_check.py --prefix build/dev-check/prefix --scratch build/dev-check/services
+	@python3 -B tests/consume/tutorial_test.py --release --source . --prefix build/dev-check/prefix --scratch build/dev-check/tutorial --compiler g++
+
+build-cost:
+	@scripts/setup build
+	@[ -e build/release/build.ninja ] || cmake --preset release -DKEEL_TESTS=OFF
+	@cmake --build --preset release -j$(jobs)
+	@cmake --install build/release --prefix build/dev-check/prefix >/dev/null
+	@tests/consume/orders_cost.py --prefix build/dev-check/prefix
 
 check: format-check test
 

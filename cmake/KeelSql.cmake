@@ -1,5 +1,5 @@
 # keel_sql(TARGET MIGRATIONS folder [QUERIES file... [NAMESPACE queries] [CONTRACT document]]
-#   [DATABASE sqlite] [LOCK file] [SOURCES file... | NO_SOURCES])
+#   [DATABASE sqlite] [LOCK file] [SOURCES file... [SOURCES_LOCK file] | NO_SOURCES])
 #   Checks the SQL statements in the C++ sources of TARGET against the migrations of the folder, with the program keel
 #   (keel sql --help says what it finds): when TARGET is built, before it is compiled, and as the test TARGET_sql. A
 #   statement that is wrong fails both, with its file, line and column. SOURCES are further files, such as headers
@@ -7,20 +7,21 @@
 #   QUERIES are files of SQL queries, for which typed functions are generated and added to TARGET (keel gen sql --help says
 #   what they are): of users.sql "queries/users.h". They are generated when TARGET is built, and again when a query or a
 #   migration has changed. CONTRACT is the OpenAPI document that the program's types in them are made of, for messages.
-#   DATABASE postgres, or DATABASE sqlite postgres: what the queries are for. What PostgreSQL says of them is in the file
-#   LOCK (queries.lock beside the migrations), which belongs into the repository; the target TARGET_sql_prepare asks a
-#   server and writes it. Statements in C++ sources are checked for SQLite, where that is one of the databases.
+#   DATABASE postgres, or DATABASE sqlite postgres: what queries and statements are for. What PostgreSQL says of them is in
+#   the files LOCK (queries.lock beside the migrations) and SOURCES_LOCK (statements.lock, for the statements in C++
+#   sources), which belong into the repository; the target TARGET_sql_prepare asks a server and writes them.
 #   NO_SOURCES: the C++ sources have no SQL, and are not checked.
 function(keel_sql target)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_SOURCES" "MIGRATIONS;NAMESPACE;CONTRACT;LOCK" "SOURCES;QUERIES;DATABASE")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "NO_SOURCES" "MIGRATIONS;NAMESPACE;CONTRACT;LOCK;SOURCES_LOCK" "SOURCES;QUERIES;DATABASE")
   if(arg_UNPARSED_ARGUMENTS OR NOT arg_MIGRATIONS)
     message(FATAL_ERROR "expected: keel_sql(TARGET MIGRATIONS folder [QUERIES file... [NAMESPACE name] [CONTRACT document]] "
-      "[DATABASE sqlite] [LOCK file] [SOURCES file... | NO_SOURCES])")
+      "[DATABASE sqlite] [LOCK file] [SOURCES file... [SOURCES_LOCK file] | NO_SOURCES])")
   endif()
   if(NOT arg_DATABASE)
     set(arg_DATABASE sqlite)
   endif()
   cmake_path(ABSOLUTE_PATH arg_MIGRATIONS NORMALIZE)
+  string(REGEX REPLACE "/+$" "" arg_MIGRATIONS ${arg_MIGRATIONS})  # Else its parent would be itself.
   file(GLOB migrations CONFIGURE_DEPENDS ${arg_MIGRATIONS}/*.sql)
   if(NOT migrations)
     message(FATAL_ERROR "keel_sql(${target}): the folder ${arg_MIGRATIONS} has no migrations, NNNN_name.sql")
@@ -43,7 +44,7 @@ function(keel_sql target)
   endforeach()
   # Sources that this build generates are checked by what makes them.
   list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_BINARY_DIR}/")
-  if(arg_NO_SOURCES OR (arg_QUERIES AND NOT sources) OR NOT sqlite IN_LIST arg_DATABASE)
+  if(arg_NO_SOURCES OR (arg_QUERIES AND NOT sources))
     return()
   endif()
   if(NOT TARGET keel::keel AND NOT KEEL_TOOLS)
@@ -51,13 +52,34 @@ function(keel_sql target)
   endif()
 
   set(stamp ${CMAKE_CURRENT_BINARY_DIR}/${target}_sql.checked)
-  set(check $<TARGET_FILE:keel::keel> sql check --migrations ${arg_MIGRATIONS} --database sqlite ${may_be_none}
-    ${sources})
+  string(REPLACE ";" "," database "${arg_DATABASE}")
+  set(options --migrations ${arg_MIGRATIONS} ${may_be_none})
+  set(lock_file "")
+  if(postgres IN_LIST arg_DATABASE)
+    set(lock ${arg_SOURCES_LOCK})
+    if(NOT lock)
+      cmake_path(GET arg_MIGRATIONS PARENT_PATH lock)
+      string(APPEND lock /statements.lock)
+    endif()
+    cmake_path(ABSOLUTE_PATH lock NORMALIZE)
+    cmake_path(RELATIVE_PATH lock BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} OUTPUT_VARIABLE short_lock)
+    list(APPEND options --lock ${short_lock} --prepare-by "cmake --build ${CMAKE_BINARY_DIR} --target ${target}_sql_prepare")
+    file(GLOB lock_file CONFIGURE_DEPENDS ${lock})
+    if(NOT TARGET ${target}_sql_prepare)
+      add_custom_target(${target}_sql_prepare)
+      add_dependencies(${target}_sql_prepare keel::keel)
+    endif()
+    add_custom_command(TARGET ${target}_sql_prepare POST_BUILD WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+      COMMAND $<TARGET_FILE:keel::keel> sql prepare ${options} ${sources}
+      COMMENT "Asking PostgreSQL about the statements of ${target}" VERBATIM)
+  endif()
+  set(check $<TARGET_FILE:keel::keel> sql check --database ${database} ${options} ${sources})
   add_custom_command(OUTPUT ${stamp} COMMAND ${check} COMMAND ${CMAKE_COMMAND} -E touch ${stamp}
-    DEPENDS ${sources} ${migrations} $<TARGET_FILE:keel::keel> COMMENT "Checking the SQL of ${target}" VERBATIM)
+    WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR}
+    DEPENDS ${sources} ${migrations} ${lock_file} $<TARGET_FILE:keel::keel> COMMENT "Checking the SQL of ${target}" VERBATIM)
   add_custom_target(${target}_sql DEPENDS ${stamp})
   add_dependencies(${target} ${target}_sql)
-  add_test(NAME ${target}_sql COMMAND ${check})
+  add_test(NAME ${target}_sql COMMAND ${check} WORKING_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
 endfunction()
 
 # The part of keel_sql() that generates.

@@ -11,7 +11,8 @@ foreach(i RANGE ${last})
     set(begun TRUE)
   endif()
 endforeach()
-execute_process(COMMAND ${CMAKE_COMMAND} -E env LC_ALL=C ${command} -DCASE=${CASE} ${SOURCE}
+set(ENV{LC_ALL} C)
+execute_process(COMMAND ${command} -DCASE=${CASE} ${SOURCE}
   RESULT_VARIABLE code OUTPUT_VARIABLE said ERROR_VARIABLE said)
 if(NOT DEFINED REASON)
   if(NOT code EQUAL 0)

@@ -1,7 +1,8 @@
-// A light client for byte streams that saturates an echo server from one thread: it sends a message on every
-// connection and then reads all of them back. Every message is another slice of one random pattern, and every byte
-// that comes back is compared, so an answer that is wrong, short, too long or one behind is an error. With --churn each
-// round connects anew, makes one round trip on each connection and closes.
+// A light client for byte streams that saturates an echo server from one thread: it sends a message (or --depth of
+// them in one packet) on every connection and then reads all of them back. Every message is another slice of one random
+// pattern, and every byte that comes back is compared, so an answer that is wrong, short, too long or one behind is an
+// error. With --framing messages and answers are frames, whose heads are compared as well. With --churn each round
+// connects anew, makes one round trip on each connection and closes.
 //
 // At the end the client finishes writing and expects the end of each stream: what a server sent too much shows there.
 //
@@ -23,16 +24,20 @@
 #include <unistd.h>
 
 #include "counters.h"
+#include "framing.h"
 
 enum {
   slices = 65536,  // Different messages, one byte apart.
   payload_max = 1 << 20,
+  depth_max = 64,
 };
 
 struct options {
   int port;
   int connections;
   size_t payload;
+  int depth;    // Messages in flight on each connection.
+  int framing;  // Of enum framing.
   bool churn;
   double warmup;
   double seconds;
@@ -50,21 +55,38 @@ struct errors {
 };
 
 static struct options options = {
-    .connections = 64, .payload = 64, .warmup = 0.3, .seconds = 1.5, .patience = 5, .cpu = -1};
+    .connections = 64, .payload = 64, .depth = 1, .warmup = 0.3, .seconds = 1.5, .patience = 5, .cpu = -1};
 static struct errors errors;
 static int* sockets;
 static char* pattern;
 static char* received;
+static char* batch;  // What is sent on one connection in a round, or has to come back.
 static uint64_t rounds;
 static uint32_t connected;
 
-static const char* message(int index) { return pattern + (rounds * 7919 + (uint64_t)index * 104729) % slices; }
+static const char* message(int index, int number) {
+  return pattern + (rounds * 7919 + (uint64_t)index * 104729 + (uint64_t)number * 1299709) % slices;
+}
+
+static size_t batch_room(void) { return (options.payload + framing_head_max) * (size_t)options.depth; }
+
+typedef size_t put_framed(enum framing framing, char* to, const char* payload, size_t size, uint32_t id);
+
+// All messages of a connection in this round, or all answers to them, made in `batch`; returns their size.
+static size_t make_batch(int index, put_framed* put) {
+  size_t size = 0;
+  for (int i = 0; i < options.depth; ++i) {
+    size += put((enum framing)options.framing, batch + size, message(index, i), options.payload, (uint32_t)i);
+  }
+  return size;
+}
 
 static void make_pattern(void) {
   pattern = malloc(slices + options.payload);
-  received = malloc(options.payload);
+  received = malloc(batch_room());
+  batch = malloc(batch_room());
   sockets = malloc((size_t)options.connections * sizeof *sockets);
-  if (pattern == NULL || received == NULL || sockets == NULL) die("out of memory");
+  if (pattern == NULL || received == NULL || batch == NULL || sockets == NULL) die("out of memory");
   uint64_t state = 0x9e3779b97f4a7c15;
   for (size_t i = 0; i < slices + options.payload; ++i) {
     state ^= state << 13;
@@ -93,6 +115,7 @@ static int connect_one(void) {
   struct sockaddr_in to = {
       .sin_family = AF_INET, .sin_port = htons((in_port_t)options.port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
   if (connect(fd, (struct sockaddr*)&to, sizeof to) != 0) die("connect");
+  framing_greet((enum framing)options.framing, fd);
   return fd;
 }
 
@@ -115,9 +138,9 @@ static void drop(int index, uint64_t* error) {
 
 static bool is_patience_over(void) { return errno == EAGAIN || errno == EWOULDBLOCK; }
 
-static bool send_message(int index) {
-  const char* at = message(index);
-  for (size_t left = options.payload; left != 0;) {
+static bool send_messages(int index) {
+  const char* at = batch;
+  for (size_t left = make_batch(index, framing_put_message); left != 0;) {
     ssize_t count = send(sockets[index], at, left, MSG_NOSIGNAL);
     if (count < 0) {
       drop(index, is_patience_over() ? &errors.timeout : &errors.closed);
@@ -129,16 +152,17 @@ static bool send_message(int index) {
   return true;
 }
 
-static bool read_message(int index) {
-  for (size_t have = 0; have < options.payload;) {
-    ssize_t count = recv(sockets[index], received + have, options.payload - have, 0);
+static bool read_answers(int index) {
+  const size_t size = make_batch(index, framing_put_answer);
+  for (size_t have = 0; have < size;) {
+    ssize_t count = recv(sockets[index], received + have, size - have, 0);
     if (count <= 0) {
       drop(index, count < 0 && is_patience_over() ? &errors.timeout : &errors.closed);
       return false;
     }
     have += (size_t)count;
   }
-  if (memcmp(received, message(index), options.payload) != 0) {
+  if (memcmp(received, batch, size) != 0) {
     drop(index, &errors.wrong);
     return false;
   }
@@ -150,10 +174,10 @@ static uint64_t round_trip(void) {
   if (options.churn) connect_all();
   uint64_t right = 0;
   for (int i = 0; i < options.connections; ++i) {
-    if (sockets[i] >= 0) send_message(i);
+    if (sockets[i] >= 0) send_messages(i);
   }
   for (int i = 0; i < options.connections; ++i) {
-    if (sockets[i] >= 0) right += read_message(i);
+    if (sockets[i] >= 0) right += read_answers(i) ? (uint64_t)options.depth : 0;
   }
   ++rounds;
   return right;
@@ -199,6 +223,8 @@ static void read_options(int argc, char** argv) {
     if ((value = value_of(argument, "--port"))) options.port = atoi(value);
     else if ((value = value_of(argument, "--connections"))) options.connections = atoi(value);
     else if ((value = value_of(argument, "--payload"))) options.payload = strtoull(value, NULL, 10);
+    else if ((value = value_of(argument, "--depth"))) options.depth = atoi(value);
+    else if ((value = value_of(argument, "--framing"))) options.framing = framing_named(value);
     else if ((value = value_of(argument, "--churn"))) options.churn = atoi(value) != 0;
     else if ((value = value_of(argument, "--warmup"))) options.warmup = atof(value);
     else if ((value = value_of(argument, "--seconds"))) options.seconds = atof(value);
@@ -208,8 +234,8 @@ static void read_options(int argc, char** argv) {
     else if (!counted_option(&options.counted, argument)) die(argument);
   }
   if (options.port <= 0 || options.connections <= 0 || options.payload == 0 || options.payload > payload_max ||
-      options.patience <= 0) {
-    die("--port=N is needed; --connections, --payload and --patience must make sense");
+      options.depth <= 0 || options.depth > depth_max || options.framing < 0 || options.patience <= 0) {
+    die("--port=N is needed; --connections, --payload, --depth, --framing and --patience must make sense");
   }
 }
 

@@ -1,12 +1,13 @@
-// A plain struct that is 206 bytes of JSON, written and read by data/json; see ../turns/turns.h for how it is measured,
-// and
-// ../peers/rust/json_text for who is compared.
+// A struct that is 206 bytes of JSON, written and read by data/json: a plain one, and with --what=generated-… the one
+// of users.yaml, which is validated as well. ../turns/turns.h says how it is measured, ../peers/rust/json_text who is
+// compared.
 
 #include <array>
 #include <cstdio>
 #include <string_view>
 
 #include "../turns/turns.h"
+#include "generated/types.h"
 #include "keel/data/json_parse.h"
 #include "keel/data/json_write.h"
 
@@ -17,6 +18,7 @@ using namespace keel;
 struct Address {
   std::string_view city;
   std::string_view country;
+  friend bool operator==(const Address&, const Address&) = default;
 };
 struct User {
   std::int64_t id;
@@ -27,6 +29,7 @@ struct User {
   double score;
   Address address;
   std::array<std::string_view, 3> tags;
+  friend bool operator==(const User&, const User&) = default;
 };
 
 constexpr std::string_view text =
@@ -38,10 +41,11 @@ constexpr std::string_view shuffled =
 
 constexpr int times = 1000;
 
+template <class T>
 struct Bench {
   Arena arena;
   Buffer buffer;
-  User user;
+  T user{};
   std::string_view from;
   bool is_right = true;
 
@@ -53,38 +57,50 @@ struct Bench {
     buffer.clear();
     json::write(buffer, user);
   }
-  // What was read is written as it was, in the order of the struct.
+  // What was read is written, and read again: the same, in the order of the struct.
   bool begin(std::string_view with) {
     from = with;
     if (!read_once()) return false;
     write_once();
-    return buffer.view() == text;
+    T again{};
+    Violations wrong;
+    const bool is_same = json::read(again, buffer.view(), arena, wrong) && again == user;
+    return is_same && buffer.view().size() == text.size();
   }
 };
 
+template <class T>
 void write_round(void* with) {
-  auto& bench = *static_cast<Bench*>(with);
+  auto& bench = *static_cast<Bench<T>*>(with);
   for (int i = 0; i < times; ++i) {
     bench.write_once();
     asm volatile("" ::"r"(bench.buffer.data()) : "memory");
   }
 }
+template <class T>
 void read_round(void* with) {
-  auto& bench = *static_cast<Bench*>(with);
+  auto& bench = *static_cast<Bench<T>*>(with);
   for (int i = 0; i < times; ++i) {
     bench.is_right &= bench.read_once();
     asm volatile("" ::"r"(&bench.user) : "memory");
   }
 }
 
+template <class T>
+int measure(std::string_view what) {
+  Bench<T> bench;
+  if (!bench.begin(what == "read-shuffled" ? shuffled : text)) return 1;
+  if (what == "write") return turns_measure(write_round<T>, &bench, times);
+  if (what != "read" && what != "read-shuffled") return 2;
+  const int code = turns_measure(read_round<T>, &bench, times);
+  return bench.is_right ? code : 1;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view what = turns_read(argc, argv).what;
-  Bench bench;
-  if (!bench.begin(what == "read-shuffled" ? shuffled : text)) return 1;
-  if (what == "write") return turns_measure(write_round, &bench, times);
-  if (what != "read" && what != "read-shuffled") return 2;
-  const int code = turns_measure(read_round, &bench, times);
-  return bench.is_right ? code : 1;
+  constexpr std::string_view generated_too = "generated-";
+  if (what.starts_with(generated_too)) return measure<generated::User>(what.substr(generated_too.size()));
+  return measure<User>(what);
 }

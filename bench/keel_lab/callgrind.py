@@ -8,18 +8,14 @@ commands, its process is killed, and a server of several threads is counted on e
 import pathlib
 import re
 import shutil
-import subprocess
 import tempfile
 
-from keel_lab import preset
+from keel_lab import preset, sides
+from keel_lab.sides import Invalid
 
 BUILD = preset.folder("callgrind")
 START_SECONDS = 60      # A start is fifty times slower than outside.
 SECONDS = 120
-
-
-class NotCounted(Exception):
-    """Instructions cannot be counted; the text says why."""
 
 
 def refusal():
@@ -39,7 +35,7 @@ def total(path):
     """The instructions in a file of callgrind's."""
     found = re.search(r"^(?:totals|summary): (\d+)", pathlib.Path(path).read_text(), re.MULTILINE)
     if found is None:
-        raise NotCounted(f"{path}: no totals in what callgrind wrote")
+        raise Invalid(f"{path}: no totals in what callgrind wrote")
     return int(found.group(1))
 
 
@@ -47,14 +43,10 @@ def dump(folder, pid):
     """The file with everything since the dump before."""
     folder = pathlib.Path(folder)
     before = set(folder.glob("callgrind.*"))
-    try:
-        done = subprocess.run(["vgdb", f"--vgdb-prefix={folder}/vgdb", f"--pid={pid}", "dump"], capture_output=True,
-                              text=True, timeout=SECONDS)
-    except subprocess.TimeoutExpired:
-        raise NotCounted(f"callgrind did not answer within {SECONDS} s") from None
+    said = sides.output(["vgdb", f"--vgdb-prefix={folder}/vgdb", f"--pid={pid}", "dump"], SECONDS)
     made = set(folder.glob("callgrind.*")) - before
     if len(made) != 1:
-        raise NotCounted(f"callgrind wrote no counts: {done.stderr.strip()[-300:]}")
+        raise Invalid(f"callgrind wrote no counts: {said.strip()[-300:]}")
     return made.pop()
 
 
@@ -64,7 +56,7 @@ def per_operation(start, drive, counts=(200, 1000)):
     when an answer is wrong."""
     why = refusal()
     if why:
-        raise NotCounted(why)
+        raise Invalid(why)
     with tempfile.TemporaryDirectory(prefix="callgrind-") as folder, start(prefix(folder)) as (server, port):
         drive(server, port, counts[0])      # Warms up what the first operations pay for.
         dump(folder, server.pid)
@@ -78,7 +70,4 @@ def per_operation(start, drive, counts=(200, 1000)):
 
 def build(targets, say=print):
     """Builds `targets` for x86-64-v3 and gives the folder of their programs."""
-    try:
-        return preset.build("callgrind", targets, say) / "bench"
-    except preset.NotBuilt as why:
-        raise NotCounted(str(why)) from None
+    return preset.build("callgrind", targets, say) / "bench"

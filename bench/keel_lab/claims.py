@@ -9,10 +9,10 @@ import sys
 
 from keel_lab import archive, experiment, quantity, record
 from keel_lab.kinds import KINDS
+from keel_lab.side_file import ROOT
 from keel_lab.yaml_file import File
 
 SUMMARY = "each of the 141 claims of others with our figure and a verdict"
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 CLAIMS = ROOT / "bench/claims.csv"
 LEDGER = ROOT / "bench/claims.yaml"
 COMPARED = {"ratio", "structure", "absolute on other hardware", "not comparable"}

@@ -25,7 +25,10 @@ def serve(listener, answers):
         text, served = b"", 0
         while True:
             while b"\r\n\r\n" not in text:
-                more = connection.recv(65536)
+                try:
+                    more = connection.recv(65536)
+                except ConnectionResetError:  # The client has left with bytes unread.
+                    return
                 if not more:
                     return
                 text += more
@@ -125,6 +128,38 @@ NUMBER = "--path=/{n}"
 CHURN = ("--churn=1", "--connections=4")
 
 
+def framed(at=None):
+    """Answers as Keel's messages do; from the third request on with another byte at `at`."""
+    def take(connection, size):
+        text = b""
+        while len(text) < size:
+            more = connection.recv(size - len(text))
+            if not more:
+                raise OSError
+            text += more
+        return text
+
+    def answer(listener):
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            for number in range(-1, 1 << 30):  # First its hello.
+                frame = bytearray(take(connection, 4))
+                frame += take(connection, int.from_bytes(frame, "big"))
+                if number >= 0:
+                    frame[4], frame[6:8] = 4, b"\0\0"
+                if at is not None and number >= 3:
+                    frame[at] ^= 1
+                connection.sendall(frame)
+
+    return answer
+
+
+def frames_against(server, *options):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return outcome("bench_bytes", server, listener, "--framing=frames", "--connections=1", "--count=20",
+                       "--patience=0.5", *options)
+
+
 class Lockstep(unittest.TestCase):
     def test_good_answers_are_no_errors(self):
         self.assertEqual(client_against([GOOD]), (0, [], 20))
@@ -185,3 +220,19 @@ class Bytes(unittest.TestCase):
 
     def test_a_stream_that_ends_is_an_error(self):
         self.assertEqual(bytes_against(from_third(lambda m: None))[:2], (1, ["closed"]))
+
+
+class Framed(unittest.TestCase):
+    def test_answered_requests_are_counted(self):
+        for options, count in (((), 20), (("--depth=5", ), 20), (("--depth=16", "--payload=1000"), 32)):
+            self.assertEqual(frames_against(framed(), *options), (0, [], count), options)
+
+    def test_a_wrong_byte_is_an_error_in_the_head_as_well(self):
+        for at in (4, 5, 7, 11, 12, 75):  # Kind, flags, type, id, and the payload.
+            self.assertEqual(frames_against(framed(at)), (1, ["wrong"], 3), at)
+
+    def test_a_server_that_does_not_greet_is_not_measured(self):
+        self.assertEqual(frames_against(echo_all(lambda number, message: None))[0], 2)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            self.assertEqual(outcome("bench_bytes", lambda at: serve(at, [GOOD, None]), listener, "--framing=websocket",
+                                     "--connections=1", "--count=1")[0], 2)

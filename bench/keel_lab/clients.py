@@ -1,8 +1,8 @@
 """Clients against each other, on the same server: do they count the same, and what does a request cost each of them?
 
 In a round every client loads a server of its own, started anew, the order turned each time; the ratio is taken inside
-the round. The count is what the client says, CPU that of its whole process by the system's account, its start included
-and without what keel load says that it polled in vain.
+the round. The count is the one that the client prints. CPU is that of its whole process as the system counts it, with
+its start, but without the time that keel load says it polled without a result.
 """
 
 import json
@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 
-from keel_lab import judge, load_client, peers, resources, results, sides, wrk
+from keel_lab import judge, load_client, peers, results, sides, wrk
 from keel_lab.kind import OfSides
 from keel_lab.measure import DISTURBED, payload_for
 from keel_lab.sides import CLIENT_CORE, Invalid
@@ -24,14 +24,14 @@ OVERHEAD = 0.1
 def missing(client, build):
     """What has to be installed or built, or nothing."""
     if client.startswith("keel-"):
-        return "" if sides.program(load_client.PROGRAM, build) else f"{build / load_client.PROGRAM}"
+        return "" if sides.program(sides.KEEL, build) else f"{build / sides.KEEL}"
     return "" if shutil.which(client) else f"{client} (scripts/setup bench)"
 
 
 def command(client, build, url, connections, folder):
     if client.startswith("keel-"):
         return [
-            load_client.program(build), "load", url, f"--connections={connections}", f"--duration={SECONDS}s",
+            sides.keel(build), "load", url, f"--connections={connections}", f"--duration={SECONDS}s",
             "--warmup=0s", f"--cores={CLIENT_CORE}", f"--engine={client.removeprefix('keel-')}",
             f"--json={folder}/report.json"
         ]
@@ -41,7 +41,7 @@ def command(client, build, url, connections, folder):
 
 
 def counted(client, said, folder):
-    """(requests answered, per second, seconds polled in vain) of what a client said. Invalid when it met errors."""
+    """(responses, per second, seconds polled without a result) of what a client printed. Invalid when it met errors."""
     if client.startswith("keel-"):
         report = json.loads(pathlib.Path(folder, "report.json").read_text())
         load_client.check(report)
@@ -60,17 +60,15 @@ def run(client, half, payload):
     with sides.running(half.side, work, half.build, payload) as server, tempfile.TemporaryDirectory() as folder:
         sides.check(server.port, work)
         arguments = command(client, half.build, f"http://127.0.0.1:{server.port}{work.path}", work.connections, folder)
-        idle = resources.cores_idle()
-        said, wall, server_cpu, used = load_client.run_other(arguments, server, SECONDS)
-        idle = resources.cores_idle() - idle
+        said, spent = load_client.run_other(arguments, server, SECONDS)
         count, rate, polled = counted(client, said, folder)
         sides.check(server.port, work)
     if not count:
         raise Invalid(f"{client}: no answer")
+    used = spent.children - polled
     return {
-        "rate": rate, "client_us": (used - polled) / count * 1e6, "server_utilisation": server_cpu / wall,
-        "client_utilisation": (used - polled) / wall,
-        "others_used": resources.others_used(wall, idle, used, server_cpu)
+        "rate": rate, "client_us": used / count * 1e6, "server_utilisation": spent.cpu / spent.wall,
+        "client_utilisation": used / spent.wall, "others_used": spent.others
     }
 
 
@@ -86,8 +84,7 @@ def publish(experiment, rounds, result):
         } for round_ in rounds if one.a in round_ and one.b in round_]
         # The clients are what is compared: their being the limit is no fault.
         row = judge.compare(pairs, one.of, one.target, judge.noise(pairs, one.of), itself=True)
-        if row:
-            result["comparisons"].append({"id": one.id, "a": one.a, "b": one.b, "work": experiment.work.name, **row})
+        results.add_comparison(result, one.id, one.a, one.b, experiment.work.name, row)
 
 
 class Clients(OfSides):

@@ -7,7 +7,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import clients, experiment, judge, load_client, measure, results, self_test, sides
+from keel_lab import clients, experiment, judge, measure, resources, results, self_test, sides
 from keel_lab.load_test import Progress
 
 SERVER = pathlib.Path(__file__).with_name("fake_server.py")
@@ -111,7 +111,7 @@ class Within(unittest.TestCase):
 
 class Cpu(unittest.TestCase):
     def test_the_clock_of_a_process_runs_with_its_cpu(self):
-        before = load_client.cpu_of(os.getpid())
-        while load_client.cpu_of(os.getpid()) - before < 0.02:
+        before = resources.cpu_of(os.getpid())
+        while resources.cpu_of(os.getpid()) - before < 0.02:
             pass
-        self.assertGreater(load_client.cpu_of(os.getpid()), before)
+        self.assertGreater(resources.cpu_of(os.getpid()), before)

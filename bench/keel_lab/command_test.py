@@ -148,7 +148,7 @@ class Ended(unittest.TestCase):
             self.assertIn("Interrupted: what was measured of own is in", said)
             self.assertIn('"complete": false', pathlib.Path(folder, "own.json").read_text())
             time.sleep(0.1)
-            self.assertEqual(log.stat().st_size, size, "the server goes on")
+            self.assertEqual(log.stat().st_size, size, "the server continues")
             self.assertEqual(subprocess.run(["pgrep", "-f", str(log)], capture_output=True).stdout, b"")
 
     def test_by_an_interrupt_where_nothing_is_kept_it_says_so(self):

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import tempfile
 
-from keel_lab import judge, load_client, machine, results, sides
+from keel_lab import judge, machine, resources, results, sides
 from keel_lab.kind import Kind
 from keel_lab.sides import Invalid
 
@@ -38,9 +38,10 @@ class Source:
 
 def run(command, folder):
     """CPU seconds of it and of what it starts. Invalid when it fails."""
-    before = load_client.children_cpu()
-    sides.output(command, SECONDS_MAX, cwd=folder, env=os.environ | {"CCACHE_DISABLE": "1"}, stdin=subprocess.DEVNULL)
-    return load_client.children_cpu() - before
+    with resources.Spent() as spent:
+        sides.output(command, SECONDS_MAX, cwd=folder, env=os.environ | {"CCACHE_DISABLE": "1"},
+                     stdin=subprocess.DEVNULL)
+    return spent.children
 
 
 class Build:
@@ -83,20 +84,6 @@ class Build:
             return run([*self.compiler(case.file or self.like), "-o", f"{folder}/object", "-c", str(file)], self.folder)
 
 
-def measured(one, builds, settings, found, step=lambda: None):
-    """Appends to `found`, {(variant, case): seconds}, round by round; gives the cases by name."""
-    made = {variant: Build(folder, one.like) for variant, folder in builds.items()}
-    cases = {variant: {name: case for source in one.cases.values() for name, case in build.cases(source).items()
-                       if settings.wants(name)} for variant, build in made.items()}
-    for number in range(min(settings.pairs, ROUNDS_MAX)):
-        turns = [(variant, name) for variant in cases for name in cases[variant]]
-        for variant, name in turns if number % 2 == 0 else reversed(turns):
-            seconds = made[variant].seconds(cases[variant][name])
-            found.setdefault((variant, name), []).append(seconds)
-        step()
-    return {name: case for of_variant in cases.values() for name, case in of_variant.items()}
-
-
 class Compile(Kind):
     name = "compile"
     keys = {"like": str, "cases": dict, "comparisons": list}
@@ -105,9 +92,6 @@ class Compile(Kind):
     quantities = ("cpu_s",)
     comparison_keys = ("a", "b", "target")
     case_keys = {"text": str, "file": str, "headers": str, "touch": str, "build": str, "target": str}
-
-    def comparable(self, _, cases):
-        return cases
 
     def case(self, file, name, spec, content):
         if sum(key in spec for key in ("text", "file", "headers", "touch")) != 1 or ("touch" in spec) != (
@@ -121,35 +105,42 @@ class Compile(Kind):
     def seconds(self, one, settings):
         return min(settings.pairs, ROUNDS_MAX) * len(one.cases) * SECONDS_EACH
 
+    def measured(self, one, builds, settings, found, result, progress):
+        """Adds to `found`, {(variant, name): (case, seconds of each round)}."""
+        count = min(settings.pairs, ROUNDS_MAX)
+        step = progress.steps("compiling", count, len(builds) * self.seconds(one, settings))
+        with results.refusing(result, one.id):
+            made = {variant: Build(folder, one.like) for variant, folder in builds.items()}
+            cases = [(variant, name, case) for variant, build in made.items() for source in one.cases.values()
+                     for name, case in build.cases(source).items() if settings.wants(name)]
+            for number in range(count):
+                for variant, name, case in cases if number % 2 == 0 else reversed(cases):
+                    took = made[variant].seconds(case)
+                    found.setdefault((variant, name), (case, []))[1].append(took)
+                step()
+
     def measure(self, one, settings, result, progress):
-        step = progress.steps("compiling", min(settings.pairs, ROUNDS_MAX), self.seconds(one, settings))
-        found, cases = {}, one.cases
+        found = {}
         try:
-            cases = measured(one, {"": settings.build}, settings, found, step)
-        except Invalid as problem:
-            results.refuse(result, one.id, problem)
+            self.measured(one, {"": settings.build}, settings, found, result, progress)
         finally:
-            values = {name: seconds for (_, name), seconds in found.items()}
-            for name, seconds in values.items():
-                case = cases.get(name) or Source(name)
-                result["values"].append(judge.value(name, case.what, "s", seconds, case.target))
+            values = {name: took for (_, name), (_, took) in found.items()}
+            for (_, name), (case, took) in found.items():
+                result["values"].append(judge.value(name, case.what, "s", took, case.target))
             for row in one.comparisons:
                 if row.a in values and row.b in values:
                     whole = judge.compare_rounds(values[row.a], values[row.b], "cpu_s", row.target)
-                    result["comparisons"].append({"id": row.id, "a": row.a, "b": row.b, "work": "", **whole})
+                    results.add_comparison(result, row.id, row.a, row.b, "", whole)
 
     def seconds_of_revisions(self, one, settings):
         return 2 * self.seconds(one, settings)
 
-    def compare(self, one, settings, builds, result, progress):
+    def compare(self, one, builds, settings, result, progress):
         found = {}
-        rounds = min(settings.pairs, ROUNDS_MAX)
-        step = progress.steps("compiling, head : base", rounds, self.seconds_of_revisions(one, settings))
         try:
-            measured(one, builds, settings, found, step)
+            self.measured(one, builds, settings, found, result, progress)
         finally:
             for name in dict.fromkeys(name for _, name in found):
                 if ("head", name) in found and ("base", name) in found:
-                    row = judge.compare_rounds(found["head", name], found["base", name], "cpu_s")
-                    result["comparisons"].append({"id": f"{name}:cpu_s", "a": f"{name} of head", "b": f"{name} of base",
-                                                  "work": "", **row})
+                    row = judge.compare_rounds(*(found[variant, name][1] for variant in ("head", "base")), "cpu_s")
+                    results.add_comparison(result, f"{name}:cpu_s", f"{name} of head", f"{name} of base", "", row)

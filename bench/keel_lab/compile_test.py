@@ -68,7 +68,7 @@ class Compile(unittest.TestCase):
         self.measured(pairs=1)
         result = results.new("x", "?", [], "quick", "abc", {}, {})
         builds = dict.fromkeys(("head", "base"), self.folder)
-        KINDS["compile"].compare(experiment.parse("x.yaml", FILE, {}), Settings(build=self.folder, pairs=2), builds,
+        KINDS["compile"].compare(experiment.parse("x.yaml", FILE, {}), builds, Settings(build=self.folder, pairs=2),
                                  result, Progress())
         self.assertEqual(results.check(result), [])
         self.assertEqual({row["id"] for row in result["comparisons"]},

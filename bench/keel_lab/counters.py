@@ -7,9 +7,9 @@ preloaded into it (tools/alloc_count.c); counters_test.py checks each against a 
 import os
 import pathlib
 import shutil
-import subprocess
 
-from keel_lab import machine
+from keel_lab import machine, sides
+from keel_lab.sides import Invalid
 
 GO = b"\xff Go buildinf:"      # Marks every program that Go's linker made.
 LOADER = b"ld-linux"           # Named by every program that loads shared libraries, and so a preloaded one.
@@ -23,11 +23,10 @@ def system_calls(build):
     counter = pathlib.Path(build, "bench_count")
     if not counter.exists():
         return None, f"{counter} is not built"
-    done = subprocess.run([str(counter), f"--server={os.getpid()}", f"--tracepoint={tracepoint}", "true"],
-                          capture_output=True, text=True, timeout=20)
-    if done.returncode != 0:
-        paranoid = machine.read("/proc/sys/kernel/perf_event_paranoid")
-        return None, f"{done.stderr.strip()} (kernel.perf_event_paranoid is {paranoid})"
+    try:
+        sides.output([str(counter), f"--server={os.getpid()}", f"--tracepoint={tracepoint}", "true"], 20)
+    except Invalid as why:
+        return None, f"{why} (kernel.perf_event_paranoid is {machine.read(machine.PARANOID)})"
     return tracepoint, ""
 
 

@@ -226,6 +226,6 @@ class NotPermitted(unittest.TestCase):
                 self.assertRegex(counters.allocations(folder, program), f"^{why}")
 
     def test_instructions_without_valgrind_are_absent_with_a_reason(self):
-        with mock.patch.dict(os.environ, PATH="/nowhere"), self.assertRaises(callgrind.NotCounted) as refused:
+        with mock.patch.dict(os.environ, PATH="/nowhere"), self.assertRaises(callgrind.Invalid) as refused:
             callgrind.per_operation(None, None)
         self.assertEqual(str(refused.exception), "valgrind and vgdb not installed (scripts/setup bench)")

@@ -8,15 +8,13 @@ is null, and the row says why.
 import contextlib
 import dataclasses
 import json
-import pathlib
 import resource
 import socket
 import ssl
-import subprocess
 import time
 
 from keel_lab import callgrind, counters, judge, measure, proof, results, sides, statistics
-from keel_lab.kind import Kind, counts_of
+from keel_lab.kind import Kind
 from keel_lab.measure import Half
 from keel_lab.record import COUNTS
 from keel_lab.sides import SERVER_CORE, Invalid
@@ -32,13 +30,13 @@ IDLE_SECONDS = 0.2  # What a process begins beside its start has ended by then.
 RUNNING = {"system_calls", "allocations", "allocated_bytes", "switches"}
 
 
-def instructions(settings, half, payload, counts=STEPPED):
+def instructions(settings, half, payload):
     """User instructions per operation, single-stepped; None where that is not to be had."""
     stepper = half.build / "bench/bench_step_count"
     if not stepper.exists():
         return None
     seen = []
-    for count in counts:
+    for count in STEPPED:
         with sides.running(half.side, half.work, half.build, payload) as server:
             sides.prepare(server.port, half.work)
             traced = measure.client_command(settings, server, half.work, count=count, warmup=0)
@@ -66,7 +64,7 @@ def answered(port, path, context=None):
     connection.send(path)
     try:
         connection.answer()
-    except proof.Wrong as problem:
+    except Invalid as problem:
         connection.socket.close()
         raise Invalid(f"{path}: {problem}") from None
     return connection.socket
@@ -84,7 +82,7 @@ def permit_descriptors(count):
 def connection_bytes(half, payload):
     """Memory that one more idle connection takes; None for work that has no such connection."""
     work = half.work
-    echoes = work.client == "bytes" and not work.churn
+    echoes = work.client == "bytes" and not work.churn and work.framing == "none"
     if not (work.https or echoes or (work.client, work.method) == ("lockstep", "GET")):
         return None
     with sides.running(half.side, work, half.build, payload) as server:
@@ -104,16 +102,16 @@ def idle_rss_kb(half, payload):
 
 
 def refuse_callgrind(side, build):
-    """NotCounted where callgrind cannot run the side."""
+    """Invalid where callgrind cannot run the side."""
     program = sides.program(sides.served(side), build)
     if program is not None and counters.is_go(program):
-        raise callgrind.NotCounted("valgrind does not run Go's programs reliably")
+        raise Invalid("valgrind does not run Go's programs reliably")
     if side.under_test and side.engine == "uring":
-        raise callgrind.NotCounted("valgrind lets no other thread run while one waits for io_uring: counted on epoll")
+        raise Invalid("valgrind lets no other thread run while one waits for io_uring: counted on epoll")
 
 
 def for_callgrind(half):
-    """The same half with what the build makes made again for x86-64-v3; NotCounted where callgrind cannot run it."""
+    """The same half with what the build makes made again for x86-64-v3; Invalid where callgrind cannot run it."""
     refuse_callgrind(half.side, half.build)
     programs = sides.built(half.side)
     if not programs:
@@ -167,7 +165,7 @@ def count_instructions(settings, half, payload, row):
     else:
         try:
             row["instructions"], row["instructions_by"] = callgrind_instructions(settings, half, payload), "callgrind"
-        except (callgrind.NotCounted, Invalid) as why:
+        except Invalid as why:
             row["absent"]["instructions"] = str(why)
 
 
@@ -211,12 +209,6 @@ def count_running(settings, half, payload, row):
             row[name] = counted[name] / counted["requests"]
 
 
-def seconds(experiment, settings):
-    return sum(
-        seconds_of(settings, experiment.sides[side], work, experiment.counted)
-        for side, work in wanted(experiment, settings))
-
-
 def seconds_of(settings, side, work, counted=OF_AN_OPERATION):
     once = settings.warmup + min(settings.seconds, 1.0) + 0.3
     found = 4 * once if RUNNING & set(counted) else 0
@@ -230,7 +222,7 @@ def seconds_of(settings, side, work, counted=OF_AN_OPERATION):
 def seconds_stepped(settings, side, work):
     stepped = STEPS_SECONDS if is_stepped(work) else 0
     if work.client == "lockstep" and settings.profile == "full":
-        with contextlib.suppress(callgrind.NotCounted):
+        with contextlib.suppress(Invalid):
             refuse_callgrind(side, settings.build)
             stepped = CALLGRIND_SECONDS
     return stepped
@@ -246,31 +238,13 @@ def measure_one(experiment, settings, side, work, result):
     if half.missing:
         return results.skip(result, f"counts of {side}", f"{half.missing}: not found")
     others = [Half(experiment.sides[name], own, settings.build) for name, own in experiment.counts if own == work]
-    try:
+    with results.refusing(result, f"counts of {side}, {work.name}"):
         result["counts"].append(of_side(settings, half, measure.payload_for(half, others), experiment.counted))
-    except (Invalid, subprocess.TimeoutExpired) as problem:
-        results.refuse(result, f"counts of {side}, {work.name}", problem)
 
 
 def bounds(experiment, rows):
     by_side = {row["side"]: row for row in rows}
-    for a, b, of, target in experiment.bounds:
-        values = [by_side.get(a, {}).get(of), b if isinstance(b, int) else by_side.get(b, {}).get(of)]
-        if None not in values and values[1]:
-            yield {"id": f"{a}:{b}:{of}", "a": a, "b": str(b), **judge.bound(of, *values, target)}
-
-
-def take(experiment, settings, result, progress):
-    for side, work in wanted(experiment, settings):
-        takes = seconds_of(settings, experiment.sides[side], work, experiment.counted)
-        step = progress.steps(f"counts of {side}, {work.name}", 1, takes)
-        measure_one(experiment, settings, side, work, result)
-        step()
-    result["bounds"] += bounds(experiment, result["counts"])
-
-
-def bounded(content, counted):
-    return {side for side, _ in counted}, set(content.get("of", OF_AN_OPERATION)), (int,)
+    return judge.bounds(experiment.bounds, lambda side, of: by_side.get(side, {}).get(of))
 
 
 class Counts(Kind):
@@ -280,13 +254,20 @@ class Counts(Kind):
     required = ("work", "counts")
 
     def bounded(self, content, counted):
-        return bounded(content, counted)
+        return {side for side, _ in counted}, set(content.get("of", OF_AN_OPERATION)), (int,)
 
     def figures(self, one):
-        return counts_of(one)
+        """The counts and the bounds on them."""
+        return {f"{side}/{count}" for side, _ in one.counts for count in one.counted} | \
+            {f"{a}:{b}:{of}" for a, b, of, _ in one.bounds}
 
     def seconds(self, one, settings):
-        return seconds(one, settings)
+        return sum(seconds_of(settings, one.sides[side], work, one.counted) for side, work in wanted(one, settings))
 
     def measure(self, one, settings, result, progress):
-        take(one, settings, result, progress)
+        for side, work in wanted(one, settings):
+            takes = seconds_of(settings, one.sides[side], work, one.counted)
+            step = progress.steps(f"counts of {side}, {work.name}", 1, takes)
+            measure_one(one, settings, side, work, result)
+            step()
+        result["bounds"] += bounds(one, result["counts"])

@@ -152,6 +152,6 @@ class Counts(unittest.TestCase):
         self.assertIn("counted on epoll", self.instructions("full")["absent"]["instructions"])
 
     def test_a_build_for_callgrind_that_fails_is_a_reason(self):
-        with mock.patch.object(callgrind, "build", side_effect=callgrind.NotCounted("cmake failed")):
+        with mock.patch.object(callgrind, "build", side_effect=Invalid("cmake failed")):
             row = self.instructions("full")
         self.assertEqual((row["instructions"], row["absent"]["instructions"]), (None, "cmake failed"))

@@ -28,11 +28,11 @@ WORK = Work("lockstep", "/plaintext", path="/plaintext", method="GET", type="tex
 RAW = ("bench/bench_raw_epoll", "--port={port}", "--plaintext={payload}", "--json={payload}")
 
 
-def others(seconds=WATCHED_SECONDS):
+def others():
     """Of one core, what others use while nothing is measured."""
-    begin, idle, own = time.monotonic(), resources.cores_idle(), time.process_time()
-    time.sleep(seconds)
-    return resources.others_used(time.monotonic() - begin, resources.cores_idle() - idle, time.process_time() - own)
+    with resources.Spent() as spent:
+        time.sleep(WATCHED_SECONDS)
+    return spent.others
 
 
 def gaps(core, seconds=WATCHED_SECONDS):

@@ -20,10 +20,10 @@ import re
 import sys
 
 from keel_lab import archive, quantity, tuning
+from keel_lab.side_file import ROOT
 from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "fails when a document states a figure that no committed result holds"
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 MEASURED = r"ns|us|µs|M/s|K/s|/s|requests/s|operations/s|rows/s|messages/s|instructions|system calls"
 EITHER = r"ms|s|KB|MB|GB|KiB|MiB|%|x|times"
 FIGURE = re.compile(rf"(?<![\w./-])(?P<number>\d[\d,]*(?:\.\d+)?)(?: ?(?P<unit>{MEASURED}|{EITHER}))?(?![\w/]|-\w)"
@@ -38,8 +38,8 @@ SENTENCE_END = re.compile(r"(?<=[.!?;])\s|\n\s*\n|\n(?=\s*(?:[-*|#]|\d+\. ))")
 MARK = re.compile(r"<!-- lab: .*? -->")
 
 
-def documents(root=ROOT):
-    return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+def documents():
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
 def without_code(text):
@@ -63,11 +63,7 @@ def is_measured(figure, sentence):
 
 def agrees(figure, found):
     """Whether the written figure is the value that was found, rounded. Unreadable when the units do not fit."""
-    unit = {
-        "x": "", "times": "", "requests/s": "/s", "operations/s": "/s", "rows/s": "/s", "messages/s": "/s",
-        "instructions": "", "system calls": ""
-    }.get(figure["unit"] or "", figure["unit"] or "")  # fmt: skip
-    written = figure["number"].replace(",", "")
+    unit, written = figure["unit"] or "", figure["number"].replace(",", "")
     what, value = quantity.base(found.median, found.unit)
     wanted, factor = quantity.UNITS[unit]
     number = quantity.as_(what, value, wanted) / factor

@@ -42,7 +42,7 @@ class ADocument(unittest.TestCase):
         for text, said in (
             ("It takes 0.79<!-- lab: plaintext keel:nginx:cpu_us -->", "keel:nginx:cpu_us of 2026-01-02 is 0.805"),
             ("It takes 13 ms<!-- lab: plaintext total -->", "is 12.3 ms"),
-            ("It takes 170,000 requests/s<!-- lab: plaintext rate -->", "is 161,000 /s"),
+            ("It takes 170,000 requests/s<!-- lab: plaintext rate -->", "is 161,000 requests/s"),
             ("It takes 12 KB<!-- lab: plaintext total -->", "a time cannot be held against a size"),
         ):
             with self.subTest(text):

@@ -1,6 +1,6 @@
 """What is asked and how it is measured: bench/experiments/ID.yaml.
 
-docs/lab.md has every key. All mistakes of a file are reported at once, each with file, line and key.
+docs/lab.md has every key. All mistakes of a file are reported together, each with file, line and key.
 """
 
 import dataclasses
@@ -19,7 +19,7 @@ NAMES_SHOWN = 20  # In a message, of what there is.
 COUNTED = ("lockstep", "bytes")  # The clients that read a tracepoint.
 OF_LOAD = ("mean", "p50", "p99")  # What only keel load knows.
 COMPARISON_KEYS = {"a": (str, list), "b": (str, list), "of": (str, list), "target": str, "a_target": str,
-                   "work": (dict, list), "a_work": dict, "b_work": dict, "profile": set(PROFILES)}
+                   "added_target": str, "work": (dict, list), "a_work": dict, "b_work": dict, "profile": set(PROFILES)}
 BOUND_KEYS = {"a": str, "b": str, "of": str, "target": str}
 LONG = "long"  # The profile of an experiment that only its name runs.
 COMMON_KEYS = {"id": str, "question": str, "claims": list, "profile": {*PROFILES, LONG}, "kind": str, "sides": dict}
@@ -40,7 +40,8 @@ class Comparison:
     a_work: Work | None = None
     b_work: Work | None = None
     suffix: str = ""
-    a_target: dict | None = dataclasses.field(default=None, hash=False)  # Of what A has by itself, in its unit.
+    a_target: dict | None = dataclasses.field(default=None, hash=False)  # Of what A has by itself, in its unit,
+    added_target: dict | None = dataclasses.field(default=None, hash=False)  # and of what it has beyond B.
 
     @property
     def id(self):
@@ -146,19 +147,18 @@ def _comparisons(file, content, kind, names):
         keys = {key: COMPARISON_KEYS[key] for key in kind.comparison_keys}
         if not file.mapping(spec, where, keys, ("a", "b") if only else ("a", "b", "of")):
             continue
-        target, a_target = _target(file, spec, where), None
+        target = _target(file, spec, where)
         ofs = [of for of in _listed(spec.get("of", only))
                if _known(file, of, kind.quantities, (*where, "of"), "quantity")]
-        if "a_target" in spec and ofs:
-            unit = record.SIDE_UNITS.get(ofs[0], "")
-            a_target = kind.target_in(file, where, spec, unit, "a_target")
+        of_values = {key: kind.target_in(file, where, spec, judge.QUANTITIES[ofs[0]][1], key)
+                     for key in ("a_target", "added_target") if key in spec and ofs}
         for key in ("a", "b"):
             for name in _listed(spec[key]):
                 _known(file, name, names, (*where, key), kind.compared)
         for a_work, b_work, suffix in _works(file, spec, where, ofs, work):
             for a, b, of in itertools.product(_listed(spec["a"]), _listed(spec["b"]), ofs):
                 yield where, Comparison(a, b, of, target, spec.get("profile", "quick"), a_work, b_work, suffix,
-                                        a_target)
+                                        **of_values)
 
 
 def _counts(file, content, names, work):
@@ -273,10 +273,10 @@ def read(path, sides=None):
     return parse(path, text, read_sides() if sides is None else sides)
 
 
-def read_all(folder=FOLDER):
-    """{id: experiment} of all files; the mistakes of all of them at once."""
+def read_all():
+    """{id: experiment} of all files; the mistakes of all files are reported together."""
     sides, found, wrong = read_sides(), {}, []
-    for path in sorted(pathlib.Path(folder).glob("*.yaml")):
+    for path in sorted(FOLDER.glob("*.yaml")):
         try:
             one = read(path, sides)
             found[one.id] = one

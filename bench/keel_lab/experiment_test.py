@@ -61,7 +61,7 @@ class Experiments(unittest.TestCase):
             GOOD.replace("a: a, b: b, of: cpu_us",
                          "a: [a, c], b: b, of: [cpu_us, rate], work: [{depth: 2}, {depth: 4}]"))
         self.assertEqual(len(one.comparisons), 8)
-        self.assertEqual(one.comparisons[-1].id, "c:b:rate:/, 4 at once")
+        self.assertEqual(one.comparisons[-1].id, "c:b:rate:/, 4 pipelined")
         self.assertEqual(len({row.pair for row in one.comparisons}), 4)
 
     def test_each_mistake_has_its_file_line_and_key_and_says_what_is_allowed(self):
@@ -158,6 +158,15 @@ class Experiments(unittest.TestCase):
         self.assertIn("x.yaml:6: comparisons.0.b: no case three (there are: one, two)",
                       self.mistakes(micro + "comparisons: [{a: one, b: three}]\n"))
         self.assertIn("is no regular expression", self.mistakes(micro.replace("f/1", "'f('"))[0])
+
+    def test_what_a_case_has_beyond_another_may_have_a_target(self):
+        micro = "id: x\nquestion: Which?\nkind: micro\nprogram: p\ncases: {one: f/1, two: f/2}\n" \
+            "comparisons: [{a: one, b: two, added_target: %s}]\n"
+        one = parsed(micro % "at most 100 ns")
+        self.assertEqual(one.comparisons[0].added_target, {"kind": "at most", "value": 100})
+        self.assertIn("one:two:ns:added", KINDS["micro"].figures(one))
+        self.assertIn("comparisons.0.added_target: 'at most 1.1' is no target of ns",
+                      self.mistakes(micro % "at most 1.1")[0])
 
     def test_a_case_may_have_threads_and_a_target_in_its_own_unit(self):
         micro = "id: x\nquestion: Which?\nkind: micro\nprogram: p\ncases: {one: {benchmark: f, %s}}\n"

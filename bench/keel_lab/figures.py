@@ -6,7 +6,6 @@ its own work, and ends with another code than 0 where something was not as it ha
 
 import dataclasses
 import json
-import subprocess
 
 from keel_lab import judge, results, sides
 from keel_lab.kind import Kind
@@ -28,18 +27,13 @@ class Case:
 
 def run_round(path, seconds):
     """{figure: number}. Invalid when the program says that its work was not done."""
+    said = sides.output([path], seconds + PATIENCE).strip()
     try:
-        done = subprocess.run([path], capture_output=True, text=True, timeout=seconds + PATIENCE)
-    except subprocess.TimeoutExpired:
-        raise Invalid(f"{path} had not ended {PATIENCE} s after its time") from None
-    if done.returncode != 0:
-        raise Invalid(f"{path}: {sides.ending(done.returncode)}; it said: {done.stderr.strip()[-300:]}")
-    try:
-        found = json.loads(done.stdout.strip().rpartition("\n")[2])
+        found = json.loads(said.rpartition("\n")[2])
     except json.JSONDecodeError:
         found = None
     if not isinstance(found, dict):
-        raise Invalid(f"{path}: its last line is no JSON object: {done.stdout.strip()[-300:]!r}")
+        raise Invalid(f"{path}: its last line is no JSON object: {said[-300:]!r}")
     return found
 
 
@@ -82,24 +76,14 @@ class Figures(Kind):
         if path is None:
             return results.skip(result, one.id, f"no program {program} under {settings.build}")
         step, rounds = progress.steps(program, one.rounds, self.seconds(one, settings)), []
-        try:
-            for _ in range(one.rounds):
-                rounds.append(run_round(path, one.seconds))
-                step()
-        except Invalid as problem:
-            results.refuse(result, one.id, problem)
-        finally:
-            self.publish(one, settings, rounds, result)
-
-    @staticmethod
-    def publish(one, settings, rounds, result):
-        if not rounds:
-            return
-        try:
-            for name, values in values_of(one.cases, rounds).items():
-                case = one.cases[name]
-                if settings.wants(name):
-                    result["values"].append(judge.value(name, f"{case.program}: {case.figure}", case.unit, values,
-                                                        case.target))
-        except Invalid as problem:
-            results.refuse(result, one.id, problem)
+        with results.refusing(result, one.id):
+            try:
+                for _ in range(one.rounds):
+                    rounds.append(run_round(path, one.seconds))
+                    step()
+            finally:
+                for name, values in values_of(one.cases, rounds).items() if rounds else ():
+                    case = one.cases[name]
+                    if settings.wants(name):
+                        result["values"].append(judge.value(name, f"{program}: {case.figure}", case.unit, values,
+                                                            case.target))

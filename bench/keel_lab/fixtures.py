@@ -7,7 +7,7 @@ def comparison(name="a:b:cpu_us", median=0.8, low=0.78, high=0.82, target=("at m
     a, b, of = name.split(":")[:3]
     pair = {"a": {of: 4.0}, "b": {of: 5.0}, "repeated": 0, "disturbed": False}
     return {
-        "id": name, "a": a, "b": b, "of": of, "unit": judge.UNITS[of], "work": "/plaintext", "a_value": 4.0,
+        "id": name, "a": a, "b": b, "of": of, "unit": judge.QUANTITIES[of][0], "work": "/plaintext", "a_value": 4.0,
         "b_value": 5.0, "ratios": [median] * 12, "median": median, "low": low, "high": high, "coverage": 0.994,
         "min": low, "max": high, "cv": 0.01, "outliers": 0, "median_without_outliers": median,
         "noise": {"low": 0.99, "high": 1.01}, "detectable": 0.02, "client_bound": False,
@@ -18,23 +18,15 @@ def comparison(name="a:b:cpu_us", median=0.8, low=0.78, high=0.82, target=("at m
 
 def value(name, median, unit="ns", spread=0.0):
     low, high = median * (1 - spread), median * (1 + spread)
-    return {
-        "id": name, "name": name, "unit": unit, "values": [low, low, low, median, high, high, high], "median": median,
-        "low": low, "high": high, "min": low, "max": high, "cv": 0.01, "outliers": 0,
-    }
+    return judge.value(name, name, unit, [low, low, low, median, high, high, high])
 
 
 def distribution(name="keel", side="keel"):
     return {
         "id": name, "side": side, "work": "/plaintext", "offered": 50_000, "achieved": 49_990.0, "unit": "us",
-        "count": 100_000, "errors": {"timeout": 0},
-        "percentiles": {"50": 80.0, "99": 300.0, "99.9": 900.0,
-                        "max": 1500.0}, "server_utilisation": 0.83, "client_utilisation": 0.61, "cdf": [[40, 0.1],
-                                                                                                        [80, 0.5],
-                                                                                                        [200, 0.95],
-                                                                                                        [300, 0.99],
-                                                                                                        [900, 0.999],
-                                                                                                        [1500, 1.0]],
+        "count": 100_000, "errors": {"timeout": 0}, "server_utilisation": 0.83, "client_utilisation": 0.61,
+        "percentiles": {"50": 80.0, "99": 300.0, "99.9": 900.0, "max": 1500.0},
+        "cdf": [[40, 0.1], [80, 0.5], [200, 0.95], [300, 0.99], [900, 0.999], [1500, 1.0]],
     }
 
 
@@ -45,8 +37,7 @@ def series(name="keel:rss", unit="KB"):
 def result(experiment="plaintext", **rows):
     """A whole result of `experiment`; `rows` are its members."""
     made = results.new(experiment, f"What does {experiment} cost?", [], "quick", "abc123",
-                       {"cpu": "a CPU", "kernel": "6.1"}, {"pairs": 12},
-                       )
+                       {"cpu": "a CPU", "kernel": "6.1"}, {"pairs": 12})
     return made | {"complete": True, "seconds": 12.0} | rows
 
 

@@ -8,13 +8,16 @@ that a client-bound rate can say is nothing.
 
 from keel_lab import statistics
 
-UNITS = {
-    "cpu_us": "CPU per operation", "user_us": "user CPU per operation", "system_us": "system CPU per operation",
-    "rate": "operations per second", "ns": "ns per operation", "switches": "context switches per operation",
-    "system_calls": "system calls per operation", "rss_kb": "resident memory", "start_ms": "start to the first answer",
-    "mean": "mean latency", "p50": "median of the latency", "p99": "99th percentile of the latency",
-    "disk_kb": "written to disk each second", "client_us": "CPU of the client per operation",
-    "cpu_s": "CPU of the compiler"
+# Quantities: (in words, the unit of what one side has).
+QUANTITIES = {
+    "cpu_us": ("CPU per operation", "us"), "user_us": ("user CPU per operation", "us"),
+    "system_us": ("system CPU per operation", "us"), "rate": ("operations per second", "/s"),
+    "ns": ("ns per operation", "ns"), "switches": ("context switches per operation", ""),
+    "system_calls": ("system calls per operation", ""), "rss_kb": ("resident memory", "KB"),
+    "start_ms": ("start to the first answer", "ms"), "mean": ("mean latency", "us"),
+    "p50": ("median of the latency", "us"), "p99": ("99th percentile of the latency", "us"),
+    "disk_kb": ("written to disk each second", "KB/s"), "client_us": ("CPU of the client per operation", "us"),
+    "cpu_s": ("CPU of the compiler", "s")
 }
 MORE_IS_BETTER = ("rate",)
 TARGETS = ("at most", "at least", "not below", "above", "within")
@@ -140,7 +143,7 @@ def compare(pairs, of, target=None, noise=None, waits=False, itself=False):
     found = spread(values)
     bound = not itself and is_client_bound(pairs, of, waits)
     return {
-        "of": of, "unit": UNITS[of], "a_value": statistics.median([pair["a"][of] for pair in pairs]),
+        "of": of, "unit": QUANTITIES[of][0], "a_value": statistics.median([pair["a"][of] for pair in pairs]),
         "b_value": statistics.median([pair["b"][of] for pair in pairs]), "ratios": values, **found, "noise": noise,
         "detectable": detectable(found, noise), "client_bound": bound, "target": target,
         "verdict": verdict(target, found, noise, bound), "pairs": pairs
@@ -153,13 +156,15 @@ def compare_rounds(a, b, of, target=None, against_itself=None):
     return compare(pairs, of, target, against_itself or noise(pairs, of), itself=True)
 
 
-def bound(of, a, b, target):
-    """A count of A against that of B. Counts have no interval."""
-    ratio = a / b
-    return {
-        "of": of, "a_value": a, "b_value": b, "ratio": ratio, "target": target,
-        "verdict": by_interval(target, ratio, ratio) if target else "no target"
-    }
+def bounds(wanted, value_of):
+    """The rows of (a, b, of, target) where `value_of(name, of)` knows both: a count of A against that of B, or against
+    a number. Counts have no interval."""
+    for a, b, of, target in wanted:
+        left, right = value_of(a, of), b if isinstance(b, int) else value_of(b, of)
+        if left is not None and right:
+            ratio = left / right
+            yield {"id": f"{a}:{b}:{of}", "a": a, "b": str(b), "of": of, "a_value": left, "b_value": right,
+                   "ratio": ratio, "target": target, "verdict": by_interval(target, ratio, ratio)}
 
 
 def regression(found, gate):

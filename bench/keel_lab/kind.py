@@ -4,7 +4,6 @@ import pathlib
 
 from keel_lab import judge, peers, record, results
 from keel_lab.measure import Half
-from keel_lab.sides import Invalid
 
 OF_A_VALUE = ("at most", "at least")  # The targets that are no ratios.
 
@@ -23,7 +22,7 @@ class Kind:
 
     def comparable(self, sides, cases):
         """The names that a and b of a comparison may have."""
-        return sides
+        return cases if self.compared == "case" else sides
 
     def case(self, file, name, spec, content):
         """A case of its file."""
@@ -66,12 +65,6 @@ class Kind:
         raise NotImplementedError
 
 
-def counts_of(one):
-    """The names of its counts and of the bounds on them."""
-    return {f"{side}/{count}" for side, _ in one.counts for count in one.counted} | \
-        {f"{a}:{b}:{of}" for a, b, of, _ in one.bounds}
-
-
 def program_of(side):
     """The CMake target of a side."""
     return pathlib.Path(side.serve[0]).name
@@ -92,10 +85,8 @@ class OfSides(Kind):
             if half.missing:
                 results.skip(result, name, f"{half.missing}: not found")
                 continue
-            try:
+            with results.refusing(result, f"{name}, {one.work.name}"):
                 self.of_side(one, settings, half, result, progress)
-            except Invalid as problem:
-                results.refuse(result, f"{name}, {one.work.name}", problem)
 
 
 def of_distributions(one):

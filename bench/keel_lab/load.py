@@ -76,11 +76,11 @@ def of_wrk(half, duration, result):
     with sides.running(half.side, work, half.build, payload_for(half, [])) as server:
         sides.check(server.port, work)
         command = wrk.command(f"http://127.0.0.1:{server.port}{work.path}", work.connections, duration)
-        said, wall, server_cpu, own = load_client.run_other(command, server, duration)
+        said, spent = load_client.run_other(command, server, duration)
         sides.check(server.port, work)
     found = wrk.read(said)
-    used = {"server_utilisation": server_cpu / wall, "client_utilisation": own / wall,
-            "server_cpu_us_per_request": server_cpu / found["requests"] * 1e6}
+    used = {"server_utilisation": spent.cpu / spent.wall, "client_utilisation": spent.children / spent.wall,
+            "server_cpu_us_per_request": spent.cpu / found["requests"] * 1e6}
     result["distributions"].append(
         distribution(name, half.name, f"{work.name}, wrk", found | used | {"offered": None, "errors": {}}))
 
@@ -180,7 +180,7 @@ class OfLoad(OfSides):
 
     def measure(self, one, settings, result, progress):
         try:
-            load_client.program(settings.build)
+            sides.keel(settings.build)
         except Invalid as problem:
             return results.skip(result, one.id, str(problem))
         super().measure(one, settings, result, progress)
@@ -202,7 +202,7 @@ class OpenLoop(OfLoad):
         return runs * (span(one, settings) + WARMUP + OVERHEAD)
 
     def of_side(self, one, settings, half, result, progress):
-        keel, duration = load_client.program(settings.build), span(one, settings)
+        keel, duration = sides.keel(settings.build), span(one, settings)
         name, work, by_wrk = half.name, half.work.name, half.name in one.wrk
         step = progress.steps(f"{name}, {work}", len(one.rates) + one.closed + by_wrk,
                               self.seconds(one, settings) / len(one.measure))
@@ -220,10 +220,7 @@ class OpenLoop(OfLoad):
     def measure(self, one, settings, result, progress):
         super().measure(one, settings, result, progress)
         by_id = {row["id"]: row["percentiles"] for row in result["distributions"]}
-        for a, b, of, target in one.bounds:
-            values = [by_id.get(each, {}).get(of.removeprefix("p")) for each in (a, b)]
-            if None not in values and values[1]:
-                result["bounds"].append({"id": f"{a}:{b}:{of}", "a": a, "b": b, **judge.bound(of, *values, target)})
+        result["bounds"] += judge.bounds(one.bounds, lambda name, of: by_id.get(name, {}).get(of.removeprefix("p")))
 
 
 class Capacity(OfLoad):
@@ -238,5 +235,5 @@ class Capacity(OfLoad):
 
     def of_side(self, one, settings, half, result, progress):
         step = progress.steps(f"{half.name}, {half.work.name}", 1, self.seconds(one, settings) / len(one.measure))
-        of_shares(one, settings, half, load_client.program(settings.build), result)
+        of_shares(one, settings, half, sides.keel(settings.build), result)
         step()

@@ -3,19 +3,17 @@
 It sends a mix, keeps to a rate, and knows latencies, which the light client does not; it costs more. docs/load.md.
 """
 
+import collections
 import contextlib
 import json
 import pathlib
-import resource
 import signal
 import subprocess
 import tempfile
-import time
 
 from keel_lab import resources, sides, slow_clients
 from keel_lab.sides import CLIENT_CORE, Invalid
 
-PROGRAM = sides.KEEL
 PATIENCE = 60  # Seconds beyond the measured time.
 INTERRUPTED_PATIENCE = 5  # For what it has measured when it is interrupted.
 
@@ -25,11 +23,6 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, report):
         super().__init__()
         self.report = report
-
-
-def program(build):
-    """The path of keel. Invalid when it is not built."""
-    return sides.keel(build)
 
 
 def template(text, work):
@@ -105,30 +98,18 @@ def check(one, late_is_wrong=True, expected=()):
         raise Invalid("errors: " + (", ".join(f"{count} {kind}" for kind, count in wrong.items()) or "no answer"))
 
 
-def cpu_of(pid):
-    """Seconds of CPU of a process, by its own clock (clock_getcpuclockid)."""
-    return time.clock_gettime(~pid << 3 | 2)
-
-
-def children_cpu():
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def run_other(command, server, seconds):
-    """Another client, on the client's core: (what it prints, seconds that passed, the server's CPU, its own)."""
-    server_cpu, own = cpu_of(server.pid), children_cpu()
-    with resources.Wall() as wall:
+    """Another client, on the client's core: (what it prints, what it and the server used)."""
+    with resources.Spent(server.pid) as spent:
         said = sides.output(command, seconds + PATIENCE, {CLIENT_CORE})
-    return said, wall.seconds, cpu_of(server.pid) - server_cpu, children_cpu() - own
+    return said, spent
 
 
 def run(settings, server, work):
     """Of one load, and of what is beside it, what the light client would have said, and latencies."""
-    keel = program(settings.build)
+    keel = sides.keel(settings.build)
     both = [work] + ([work.beside] if work.beside else [])
-    server_cpu, own_cpu, idle, began = cpu_of(server.pid), children_cpu(), resources.cores_idle(), time.monotonic()
-    with contextlib.ExitStack() as stack:
+    with resources.Spent(server.pid) as spent, contextlib.ExitStack() as stack:
         stack.enter_context(slow_clients.beside(server.port, work.slow_clients, CLIENT_CORE))
         running = []
         for one in both:
@@ -138,27 +119,20 @@ def run(settings, server, work):
             arguments = command(keel, server, one, folder, settings.seconds, settings.warmup, *more)
             running.append((stack.enter_context(started(arguments)), folder))
         reports = [report(process, folder, settings.seconds + settings.warmup) for process, folder in running]
-    wall = time.monotonic() - began
     for one in reports:
         check(one)
-    others = resources.others_used(wall,
-                                   resources.cores_idle() - idle,
-                                   cpu_of(server.pid) - server_cpu,
-                                   children_cpu() - own_cpu)
-    return result(reports, others)
+    return result(reports, spent.others)
 
 
 def result(reports, others_used):
-    main = reports[0]
-    statuses = {}
+    main, statuses = reports[0], collections.Counter()
     for one in reports:
-        for status, count in one["statuses"].items():
-            statuses[status] = statuses.get(status, 0) + count
+        statuses.update(one["statuses"])
     percentiles = main["latency"]["percentiles"]
     return {
-        "requests": main["requests"], "all_requests": sum(main["statuses"].values()), "statuses": statuses,
+        "requests": main["requests"], "all_requests": sum(main["statuses"].values()), "statuses": dict(statuses),
         "rate": main["achieved"], "bytes": sum(main["bytes"].values()), "cpu_us": main["server_cpu_us_per_request"],
-        "server_utilisation": main["server_utilisation"], "client_utilisation": sum(one["client_utilisation"]
-                                                                                    for one in reports),
+        "server_utilisation": main["server_utilisation"],
+        "client_utilisation": sum(one["client_utilisation"] for one in reports),
         "mean": main["latency"]["mean"], "p50": percentiles["50"], "p99": percentiles["99"], "others_used": others_used
     }

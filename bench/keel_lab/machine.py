@@ -3,9 +3,13 @@
 import os
 import pathlib
 import platform
+import re
 import subprocess
 
+from keel_lab.side_file import ROOT
+
 CPUS = pathlib.Path("/sys/devices/system/cpu")
+PARANOID = pathlib.Path("/proc/sys/kernel/perf_event_paranoid")
 TRACEPOINT = pathlib.Path("/sys/kernel/tracing/events/raw_syscalls/sys_enter/id")
 
 
@@ -17,10 +21,12 @@ def read(path, otherwise="unknown"):
 
 
 def output(*command):
+    """What a program says, on either stream; empty where it is not to be had, or fails."""
     try:
-        return subprocess.run(command, capture_output=True, text=True, timeout=10).stdout.strip()
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
+    return (done.stdout + done.stderr).strip() if done.returncode == 0 else ""
 
 
 def system_call_tracepoint():
@@ -67,30 +73,23 @@ def memory():
 
 
 def facts(build):
-    cpu = next(
-        (line.split(":", 1)[1].strip() for line in read("/proc/cpuinfo").splitlines() if line.startswith("model name")),
-        platform.processor())
+    cpu = re.search(r"^model name\s*: (.*)", read("/proc/cpuinfo"), re.MULTILINE)
     compiler = build_setting(build, "CMAKE_CXX_COMPILER") or "c++"
     kind = build_setting(build, "CMAKE_BUILD_TYPE")
-    flags = " ".join(
-        filter(None,
-               (build_setting(build, "CMAKE_CXX_FLAGS"), build_setting(build, "CMAKE_CXX_FLAGS_" + kind.upper()))))
-    root = pathlib.Path(__file__).resolve().parents[2]
-    changed = output("git", "-C", str(root), "status", "--porcelain", "--untracked-files=no")
-    commit = output("git", "-C", str(root), "rev-parse", "--short=12", "HEAD")
-    refused = []
-    if not system_call_tracepoint():
-        refused.append("system call tracepoint")
+    flags = " ".join(filter(None, (build_setting(build, name) for name in
+                                   ("CMAKE_CXX_FLAGS", f"CMAKE_CXX_FLAGS_{kind.upper()}"))))
+    git = lambda *command: output("git", "-C", str(ROOT), *command)
+    commit = git("rev-parse", "--short=12", "HEAD") or "unknown"
     counters = output("perf", "stat", "-x,", "-e", "instructions", "--log-fd", "1", "true")
-    if not counters or "not supported" in counters:
-        refused.append("hardware counters")
+    refused = [] if system_call_tracepoint() else ["system call tracepoint"]
+    refused += [] if counters and "not supported" not in counters else ["hardware counters"]
     return {
-        "cpu": f"{cpu}, {os.cpu_count()} cores", "kernel": platform.release(), "topology": topology(),
-        "smt": read(CPUS / "smt/control", "not readable"), "mitigations": mitigations(), "memory": memory(),
-        "transparent huge pages": chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
-        "governor": read(CPUS / "cpu0/cpufreq/scaling_governor",
-                         "not readable"), "compiler": (output(compiler, "--version").splitlines() or ["unknown"])[0],
+        "cpu": f"{cpu[1] if cpu else platform.processor()}, {os.cpu_count()} cores", "kernel": platform.release(),
+        "topology": topology(), "smt": read(CPUS / "smt/control", "not readable"), "mitigations": mitigations(),
+        "memory": memory(), "transparent huge pages": chosen("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "governor": read(CPUS / "cpu0/cpufreq/scaling_governor", "not readable"),
+        "compiler": (output(compiler, "--version").splitlines() or ["unknown"])[0],
         "flags": f"{kind}: {flags}" if kind else flags or "unknown",
-        "commit": (commit or "unknown") + ("+changes" if changed else ""),
+        "commit": commit + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else ""),
         "load before": " ".join(read("/proc/loadavg").split()[:3]), "not permitted": ", ".join(refused) or "nothing",
     }

@@ -51,7 +51,10 @@ class Half:
 
 def options_of(work):
     if work.client == "bytes":
-        return {"payload": work.payload, "connections": work.connections, "churn": int(work.churn)}
+        return {
+            "payload": work.payload, "connections": work.connections, "depth": work.depth, "framing": work.framing,
+            "churn": int(work.churn)
+        }
     found = {
         "path": work.path, "expect-status": work.status, "connections": work.connections, "depth": work.depth,
         "method": work.method
@@ -95,17 +98,17 @@ def itself(half):
 
 def run_itself(half):
     """The same as if it were a server without a client."""
-    idle, begin = resources.cores_idle(), time.monotonic()
     command, environment = itself(half)
     try:
-        result = json.loads(sides.output(command, 60, {SERVER_CORE}, env=environment))
+        with resources.Spent() as spent:
+            result = json.loads(sides.output(command, 60, {SERVER_CORE}, env=environment))
     except (OSError, Invalid) as problem:
         raise Invalid(f"{half.name}: {problem}") from None
-    wall, used = time.monotonic() - begin, result["whole_cpu"]
+    used = result["whole_cpu"]
     return {key: result[key] for key in ("rss_kb",) if key in result} | {
         "ns": result["ns"], "rate": 1e9 / result["ns"], "cpu_us": result["ns"] / 1000, "samples": [],
-        "server_utilisation": used / wall, "client_utilisation": 0.0,
-        "others_used": resources.others_used(wall, resources.cores_idle() - idle, used)
+        "server_utilisation": used / spent.wall, "client_utilisation": 0.0,
+        "others_used": resources.others_used(spent.wall, spent.idle, used)
     }
 
 
@@ -134,12 +137,6 @@ def check_log(half, server, result):
     expected = result["all_requests"] + (2 if work.answer is not None and work.method == "GET" else 0)
     if server.logged != expected:
         raise Invalid(f"{expected} requests for {work.path} left {server.logged} lines in the log")
-
-
-def user_share(result):
-    """Of the server's CPU time, the part in user space; None when it was too little for the clock tick to tell."""
-    used = result["server_user"] + result["server_system"]
-    return result["server_user"] / used if used >= 5 * resources.TICK else None
 
 
 def run(settings, half, payload=b"", count_allocations=False, look=None, samples=None, **client_options):
@@ -175,7 +172,8 @@ def run(settings, half, payload=b"", count_allocations=False, look=None, samples
         return result
     wall, requests = result["seconds"], result["requests"]
     cpu_us = result["server_cpu"] / requests * 1e6
-    share = user_share(result)
+    used = result["server_user"] + result["server_system"]
+    share = result["server_user"] / used if used >= 5 * resources.TICK else None  # Less than the clock can tell.
     if result.get("system_calls") is not None:
         result["system_calls"] /= requests
     result |= {

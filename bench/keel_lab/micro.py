@@ -81,11 +81,6 @@ def rounds_of(settings):
     return settings.pairs * ROUNDS_PER_PAIR
 
 
-def seconds(experiment, settings):
-    benchmarks = {(case.program, case.benchmark) for case in experiment.cases.values()}
-    return rounds_of(settings) * len(benchmarks) * SECONDS_EACH * 2
-
-
 class Rounds:
     """The values of all cases, round by round; `builds` are the variants of each program that take turns."""
     def __init__(self, experiment, builds, wants=lambda name: True):
@@ -112,7 +107,7 @@ class Rounds:
     def _find(case, build):
         path = path_of(case.program, build)
         if path is None:
-            raise Invalid(f"no program {case.program} under {build}: build it (make bench does)")
+            raise Invalid(f"no program {case.program} under {build}: cmake --build {build} builds it")
         return path, chosen(case, listed(path))
 
     def run(self):
@@ -124,11 +119,6 @@ class Rounds:
                 row = rows.get(benchmark) or next(row for name, row in rows.items() if name.startswith(benchmark))
                 self.values.setdefault((variant, case.name), []).append(value_of(case, row))
         self._turns += 1
-
-
-def unit_of(case):
-    """A counter's own, where it is not nanoseconds."""
-    return {} if case.unit == "ns" else {"unit": case.unit}
 
 
 def label(*cases):
@@ -146,9 +136,12 @@ def publish(experiment, values, result):
         if one.a in values and one.b in values:
             a, b = experiment.cases[one.a], experiment.cases[one.b]
             row = judge.compare_rounds(values[one.a], values[one.b], "ns", one.target)
-            if row:
-                whole = {"id": one.id, "a": one.a, "b": one.b, "work": a.benchmark, **row, **unit_of(a), **label(a, b)}
-                result["comparisons"].append(whole)
+            of_a_counter = {} if a.unit == "ns" else {"unit": a.unit}
+            results.add_comparison(result, one.id, one.a, one.b, a.benchmark, row, **of_a_counter, **label(a, b))
+            if one.added_target:
+                added = [left - right for left, right in zip(values[one.a], values[one.b])]
+                result["values"].append(judge.value(f"{one.id}:added", f"{a.benchmark} beyond {b.benchmark}", a.unit,
+                                                    added, one.added_target))
 
 
 class Micro(Kind):
@@ -157,12 +150,9 @@ class Micro(Kind):
     required = ("program", "cases")
     compared = "case"
     quantities = ("ns",)
-    comparison_keys = ("a", "b", "target")
+    comparison_keys = ("a", "b", "target", "added_target")
     case_keys = {"program": str, "benchmark": str, "counter": str, "unit": str, "threads": int, "target": str,
                  "needs": str}
-
-    def comparable(self, _, cases):
-        return cases
 
     def case(self, file, name, spec, content):
         where, unit = ("cases", name), spec.get("unit", "ns")
@@ -176,7 +166,8 @@ class Micro(Kind):
         return Case(name, **{"program": content["program"], **spec, "target": target})
 
     def figures(self, one):
-        return {row.id for row in one.comparisons} | set(one.cases)
+        added = {f"{row.id}:added" for row in one.comparisons if row.added_target}
+        return {row.id for row in one.comparisons} | added | set(one.cases)
 
     def programs(self, one):
         return {case.program for case in one.cases.values()}
@@ -185,45 +176,41 @@ class Micro(Kind):
         return {name: peers.of_library(case.needs) for name, case in one.cases.items() if case.needs in peers.LIBRARIES}
 
     def seconds(self, one, settings):
-        return seconds(one, settings)
+        benchmarks = {(case.program, case.benchmark) for case in one.cases.values()}
+        return rounds_of(settings) * len(benchmarks) * SECONDS_EACH * 2
 
-    def measure(self, one, settings, result, progress):
-        values = {}
-        try:
-            step = progress.steps("benchmarks", rounds_of(settings), seconds(one, settings))
-            rounds = Rounds(one, {"": settings.build}, settings.wants)
+    def measured(self, one, builds, settings, result, progress, publish):
+        """Runs the rounds; gives `publish` what there is of {(variant, case): values}."""
+        with results.refusing(result, one.id):
+            rounds = Rounds(one, builds, settings.wants)
             for name, why in rounds.lacking.items():
                 results.skip(result, name, why)
-            values = rounds.values
-            for _ in range(rounds_of(settings)):
-                rounds.run()
-                step()
-        except Invalid as problem:
-            results.refuse(result, one.id, problem)
-        finally:
-            publish(one, {case: found for (_, case), found in values.items()}, result)
+            step = progress.steps("benchmarks", rounds_of(settings), len(builds) * self.seconds(one, settings))
+            try:
+                for _ in range(rounds_of(settings)):
+                    rounds.run()
+                    step()
+            finally:
+                publish(rounds.values)
+
+    def measure(self, one, settings, result, progress):
+        publish_all = lambda values: publish(one, {case: found for (_, case), found in values.items()}, result)
+        self.measured(one, {"": settings.build}, settings, result, progress, publish_all)
 
     def seconds_of_revisions(self, one, settings):
-        return 3 * seconds(one, settings)
+        return 3 * self.seconds(one, settings)
 
-    def compare(self, one, settings, builds, result, progress):
+    def compare(self, one, builds, settings, result, progress):
         """Base runs twice in each round: against itself it is the noise."""
-        rounds = Rounds(one, builds | {"again": builds["base"]}, settings.wants)
-        for name, why in rounds.lacking.items():
-            results.skip(result, name, why)
-        step = progress.steps("benchmarks, head : base", rounds_of(settings), 3 * seconds(one, settings))
-        try:
-            for _ in range(rounds_of(settings)):
-                rounds.run()
-                step()
-        finally:
+        def publish_all(values):
             for name, case in one.cases.items():
-                head, base, again = (rounds.values.get((variant, name), []) for variant in ("head", "base", "again"))
-                count = min(map(len, (head, base, again)))
+                head, base, again = (values.get((variant, name), []) for variant in ("head", "base", "again"))
                 # A counter may be 0: then there is no ratio.
-                if ratios := [left / right for left, right in zip(again[:count], base[:count]) if right]:
+                if ratios := [left / right for left, right in zip(again, base) if right]:
                     spread = judge.spread(ratios)
                     noise = {key: spread[key] for key in ("low", "high")}
-                    row = judge.compare_rounds(head[:count], base[:count], "ns", None, noise)
-                    sides_of = {"a": f"{name} of head", "b": f"{name} of base", "work": case.benchmark}
-                    result["comparisons"].append({"id": f"{name}:ns", **sides_of, **row})
+                    row = judge.compare_rounds(head, base, "ns", None, noise)
+                    results.add_comparison(result, f"{name}:ns", f"{name} of head", f"{name} of base", case.benchmark,
+                                           row)
+
+        self.measured(one, builds | {"again": builds["base"]}, settings, result, progress, publish_all)

@@ -12,11 +12,11 @@ CORES = len(sides.CORES)
 THREADS = re.compile(r"(?:threads|threads_max|producers|consumers):(\d+)")
 
 
-def published(a, b=None, of_the_ratio=None, **of_a):
+def published(a, b=None, of_the_ratio=None, added_target=None, **of_a):
     """The result of rounds of one case or two; `of_the_ratio`: a target."""
     cases = {"a": micro.Case("a", "p", "bench", **of_a), "b": micro.Case("b", "p", "other")}
     target = judge.target_of(of_the_ratio) if of_the_ratio else None
-    comparison = types.SimpleNamespace(id="a:b:ns", a="a", b="b", target=target)
+    comparison = types.SimpleNamespace(id="a:b:ns", a="a", b="b", target=target, added_target=added_target)
     result = results.new("x", "?", [], "quick", "abc", {}, {})
     micro.publish(types.SimpleNamespace(cases=cases, comparisons=[comparison]), {"a": a} | ({"b": b} if b else {}),
                   result)
@@ -67,6 +67,13 @@ class Targets(unittest.TestCase):
     def test_nothing_at_all_can_be_the_target(self):
         none = {"limit": 0.0, "unit": "allocations"}
         self.assertEqual([self.value([one] * 36, **none)["verdict"] for one in (0.0, 0.5)], ["met", "missed"])
+
+    def test_what_a_case_has_beyond_another_can_have_one(self):
+        limit = {"kind": "at most", "value": 100.0}
+        for beyond, verdict in ((90.0, "met"), (110.0, "missed"), (-5.0, "met")):
+            row = published([1000.0 + beyond] * 36, [1000.0] * 36, added_target=limit)["values"][-1]
+            self.assertEqual((row["id"], row["median"], row["unit"], row["verdict"]),
+                             ("a:b:ns:added", beyond, "ns", verdict))
 
     def test_a_value_without_one_has_no_verdict(self):
         self.assertNotIn("verdict", published([4.0] * 36)["values"][0])
@@ -135,7 +142,7 @@ class Cases(unittest.TestCase):
     def test_several_of_one_benchmark_take_the_time_of_one(self):
         one, other = self.case("here"), self.case("p99")
         same = micro.Case("p99", "some_bench", "here", "p99")
-        seconds = lambda *cases: micro.seconds(types.SimpleNamespace(cases={case.name: case for case in cases}),
+        seconds = lambda *cases: micro.Micro().seconds(types.SimpleNamespace(cases={case.name: case for case in cases}),
                                                types.SimpleNamespace(pairs=12))
         self.assertEqual(seconds(one, same), seconds(one))
         self.assertEqual(seconds(one, other), 2 * seconds(one))

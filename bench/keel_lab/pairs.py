@@ -2,10 +2,9 @@
 
 import dataclasses
 
-from keel_lab import counters, counts, judge, record, results
-from keel_lab.kind import Kind, counts_of, program_of
+from keel_lab import counters, counts, judge, results
+from keel_lab.kind import program_of
 from keel_lab.measure import REPEATS, Half, payload_for, quiet_run
-from keel_lab.sides import Invalid
 
 KEPT = ("cpu_us", "user_us", "system_us", "rate", "ns", "server_utilisation", "client_utilisation", "switches",
         "system_calls", "rss_kb", "start_ms", "mean", "p50", "p99", "disk_kb")
@@ -63,13 +62,6 @@ class Series:
             results.add_series(result, f"{name}:{what}", f"{name}: {title}", unit, shifted)
 
 
-def halves_of(one, experiment, settings):
-    return {
-        "a": Half(experiment.sides[one.a], one.a_work, settings.build),
-        "b": Half(experiment.sides[one.b], one.b_work, settings.build)
-    }
-
-
 def wanted(experiment, settings):
     """The comparisons of this run, by what is measured together."""
     groups = {}
@@ -80,30 +72,26 @@ def wanted(experiment, settings):
     return list(groups.values())
 
 
-def is_of_two(group):
-    """Not a side against itself, which needs no noise: it is the noise."""
-    return (group[0].a, group[0].a_work) != (group[0].b, group[0].b_work)
+def bounded(group, measured):
+    """The values of A by itself where a comparison gives it a target of its own."""
+    for one in group:
+        values = [pair["a"][one.of] for pair in measured if pair["a"].get(one.of) is not None]
+        if one.a_target and values:
+            yield judge.value(one.own_id, f"{one.a}: {one.of}", judge.QUANTITIES[one.of][1], values, one.a_target)
 
 
-def compared(group, measured):
+def publish(group, measured, result):
     """The rows of one group from its pairs."""
     pairs = [published(pair) for pair in measured]
     for one in group:
         if not pairs or any(one.of not in pair[key] for pair in pairs for key in "ab"):
             continue
         work = one.a_work.name if one.a_work.name == one.b_work.name else f"{one.a_work.name} : {one.b_work.name}"
-        noise = judge.noise(pairs, one.of) if is_of_two(group) else None
+        # A side against itself needs no noise: it is the noise.
+        noise = judge.noise(pairs, one.of) if (one.a, one.a_work) != (one.b, one.b_work) else None
         row = judge.compare(pairs, one.of, one.target, noise, bool(one.a_work.waits_for), one.a_work.client == "itself")
-        if row:
-            yield {"id": one.id, "a": one.a, "b": one.b, "work": work, **row}
-
-
-def bounded(group, measured):
-    """The values of A by itself where a comparison gives it a target of its own."""
-    for one in group:
-        values = [pair["a"][one.of] for pair in measured if pair["a"].get(one.of) is not None]
-        if one.a_target and values:
-            yield judge.value(one.own_id, f"{one.a}: {one.of}", record.SIDE_UNITS[one.of], values, one.a_target)
+        results.add_comparison(result, one.id, one.a, one.b, work, row)
+    result["values"] += bounded(group, measured)
 
 
 def measure_pairs(halves, line, found, settings, progress, **client_options):
@@ -113,10 +101,21 @@ def measure_pairs(halves, line, found, settings, progress, **client_options):
     alternate(settings, halves, payloads, found, step, **client_options)
 
 
-def lacking(halves):
-    """What is not there of both sides, as a sentence; empty when all is."""
+def measure_if_there(halves, what, why_not, settings, result, progress, publish, **client_options):
+    """Gives `publish` the pairs of two halves, as far as they came; skips them where a side is not there, or for
+    another reason, `why_not`."""
     missing = [f"{half.name} needs {half.missing}" for half in halves.values() if half.missing]
-    return "; ".join(dict.fromkeys(missing)) + ": not found" if missing else ""
+    if missing:
+        why_not = "; ".join(dict.fromkeys(missing)) + ": not found"
+    if why_not:
+        progress.forget(settings.pairs * 2 * one_run(settings, halves["a"].work))
+        return results.skip(result, what, why_not)
+    measured = []
+    with results.refusing(result, what):
+        try:
+            measure_pairs(halves, what, measured, settings, progress, **client_options)
+        finally:
+            publish(measured)
 
 
 def subjects(one, settings):
@@ -131,19 +130,17 @@ def subjects(one, settings):
     return {key: list(ofs) for key, ofs in found.items()}
 
 
-class Pairs(Kind):
+class Pairs(counts.Counts):
+    """Compares sides, and counts what one operation of a side takes."""
     name = "pairs"
     keys = {"work": dict, "comparisons": list, "counts": list, "bounds": list}
     required = ("work", "comparisons")
-    quantities = tuple(of for of in judge.UNITS if of not in ("client_us", "cpu_s"))
+    quantities = tuple(of for of in judge.QUANTITIES if of not in ("client_us", "cpu_s"))
     comparison_keys = ("a", "b", "of", "target", "a_target", "work", "a_work", "b_work", "profile")
-
-    def bounded(self, content, counted):
-        return counts.bounded(content, counted)
 
     def figures(self, one):
         own = {row.own_id for row in one.comparisons if row.a_target}
-        return {row.id for row in one.comparisons} | counts_of(one) | own
+        return {row.id for row in one.comparisons} | super().figures(one) | own
 
     def programs(self, one):
         return {program_of(one.sides[name]) for row in one.comparisons for name in (row.a, row.b)
@@ -151,63 +148,51 @@ class Pairs(Kind):
 
     def seconds(self, one, settings):
         runs = sum(one_run(settings, group[0].a_work) for group in wanted(one, settings))
-        return settings.pairs * 2 * runs + counts.seconds(one, settings)
+        return settings.pairs * 2 * runs + super().seconds(one, settings)
 
     def measure(self, one, settings, result, progress):
         series = Series()
         try:
             for group in wanted(one, settings):
                 self.of_group(one, group, settings, result, progress, series)
-            counts.take(one, settings, result, progress)
+            super().measure(one, settings, result, progress)
         finally:
             series.into(result)
 
     def of_group(self, one, group, settings, result, progress, series):
         """Measures what is measured together."""
-        halves = halves_of(group[0], one, settings)
-        line, lacks = f"{group[0].a} : {group[0].b}, {group[0].a_work.name}", lacking(halves)
-        measured, traced = [], {}
+        a, a_work, b, b_work, _ = group[0].pair
+        halves = {"a": Half(one.sides[a], a_work, settings.build), "b": Half(one.sides[b], b_work, settings.build)}
+        what, why_not, traced = f"{a} : {b}, {a_work.name}", "", {}
         if group[0].of == "system_calls":
-            tracepoint, why = counters.system_calls(settings.build / "bench")
-            line, lacks, traced = f"{line}: system calls", lacks or why, {"tracepoint": tracepoint}
-        if lacks:
-            progress.forget(settings.pairs * 2 * one_run(settings, halves["a"].work))
-            return results.skip(result, line, lacks)
-        try:
-            measure_pairs(halves, line, measured, settings, progress, **traced)
-        except Invalid as problem:
-            return results.refuse(result, line, problem)
-        finally:
+            what = f"{what}: system calls"
+            traced["tracepoint"], why_not = counters.system_calls(settings.build / "bench")
+
+        def publish_all(measured):
             for pair in measured:
                 for key in "ab":
                     series.add(halves[key].name, pair[key]["samples"])
-            result["comparisons"] += compared(group, measured)
-            result["values"] += bounded(group, measured)
+            publish(group, measured, result)
+
+        measure_if_there(halves, what, why_not, settings, result, progress, publish_all, **traced)
 
     def seconds_of_revisions(self, one, settings):
         return len(subjects(one, settings)) * settings.pairs * 2 * one_run(settings)
 
-    def compare(self, one, settings, builds, result, progress):
+    def compare(self, one, builds, settings, result, progress):
         """Each of our sides of two builds, {"head", "base"}: head is A, base is B."""
         for (name, work), ofs in subjects(one, settings).items():
             halves = {
                 key: Half(dataclasses.replace(one.sides[name], name=f"{name} of {variant}"), work, builds[variant])
                 for key, variant in (("a", "head"), ("b", "base"))
             }
-            what, measured = f"{name}, {work.name}", []
-            if lacking(halves):
-                results.skip(result, what, lacking(halves))
-                continue
-            try:
-                measure_pairs(halves, f"{what}: head : base", measured, settings, progress)
-            except Invalid as problem:
-                results.refuse(result, what, problem)
-                continue
-            finally:
+
+            def publish_all(measured):
                 pairs = [published(pair) for pair in measured]
                 for of in ofs if pairs else ():
                     row = judge.compare(pairs, of, None, judge.noise(pairs, of), bool(work.waits_for),
                                         work.client == "itself")
-                    if row:
-                        sides = {"a": f"{name} of head", "b": f"{name} of base", "work": work.name}
-                        result["comparisons"].append({"id": f"{name}:{of}:{work.name}", **sides, **row})
+                    results.add_comparison(result, f"{name}:{of}:{work.name}", f"{name} of head", f"{name} of base",
+                                           work.name, row)
+
+            measure_if_there(halves, f"{name}, {work.name}", "", settings, result, progress, publish_all)

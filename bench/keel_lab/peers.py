@@ -18,25 +18,28 @@ import subprocess
 import time
 
 from keel_lab import proof, side_file, sides
+from keel_lab.machine import output
+from keel_lab.preset import step
+from keel_lab.sides import ROOT, Invalid
 from keel_lab.work import Work
 
-SUMMARY = "builds the Go, Rust and Python servers to compare with, and lists them"
-ROOT = side_file.ROOT
+SUMMARY = "builds the servers in Go, Rust, Python and JavaScript to compare with, and lists them"
 SOURCES = ROOT / "bench/peers"
 FOLDER = ROOT / "build/lab/peers"
-BUILD_SECONDS = 1800
 # Those that nobody connects to, and what each can do.
 MEASURED_BY_THEMSELVES = {
     "json_text": [[f"--library={library}", f"--what={what}"] for library in ("sonic-rs", "serde-json")
                   for what in ("write", "read", "read-shuffled")],
 }
-TOOLCHAINS = {"go": ("go", "version"), "rust": ("cargo", "--version"), "python": ("python3", "--version")}
+TOOLCHAINS = {
+    "go": ("go", "version"), "rust": ("cargo", "--version"), "python": ("python3", "--version"),
+    "bun": ("npm", "--version")
+}
+# What the client bytes speaks to those that answer no HTTP.
+FRAMED = {"websocket": "websocket"}
+CLIENT = ROOT / "build/release/bench/bench_bytes"
 # Gives a peer with rows of PostgreSQL a server of its own.
 WITH_POSTGRES = ROOT / "build/release/bench/postgres" / sides.WITH_POSTGRES
-
-
-class Skipped(Exception):
-    """The peer is not to be had here; the text says why."""
 
 
 def known_peers():
@@ -49,77 +52,60 @@ def program(name):
     return FOLDER / f"bin/peer_{name}"
 
 
-def output(*command):
-    """What a program says, on either stream; empty where it is not to be had, or fails."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=20)
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return (done.stdout + done.stderr).strip() if done.returncode == 0 else ""
-
-
 def toolchain(kind):
-    """What the toolchain calls itself; Skipped when there is none."""
+    """What the toolchain calls itself; Invalid when there is none."""
     program, question = TOOLCHAINS[kind]
     if shutil.which(program) is None:
-        raise Skipped(f"no toolchain: the program {program} is not installed")
+        raise Invalid(f"no toolchain: the program {program} is not installed")
     found = re.search(r"\d+\.\d+\S*", output(program, question))
     if found is None:
-        raise Skipped(f"no toolchain: {program} {question} does not say its version")
+        raise Invalid(f"no toolchain: {program} {question} does not say its version")
     return found.group()
-
-
-def reason(log):
-    """The line of a failed build that says most."""
-    lines = [line.strip() for line in log.splitlines() if line.strip()]
-    errors = [line for line in lines if re.search(r"error|go: .*:|requires", line)]
-    return (errors or lines or ["it said nothing"])[0][:200]
-
-
-def quietly(command, folder, log, **environment):
-    """What a step of a build says, run at low priority; Skipped, with the line that says most, when it fails."""
-    try:
-        done = subprocess.run(["nice", *command], cwd=folder, env=os.environ | environment, stdin=subprocess.DEVNULL,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=BUILD_SECONDS)
-    except subprocess.TimeoutExpired:
-        raise Skipped(f"does not build: {command[0]} took longer than {BUILD_SECONDS} s") from None
-    log.write_text(done.stdout)
-    if done.returncode != 0:
-        raise Skipped(f"does not build: {reason(done.stdout)} (all of it in {log})")
-    return done.stdout
 
 
 def build_go(name, folder, log):
     """The versions of everything that is in the program."""
     # The release build's baseline and the system's SQLite; no other toolchain is downloaded, and nothing that is not in
     # go.sum.
-    quietly(["go", "build", "-mod=readonly", "-buildvcs=false", "-tags=libsqlite3", "-o", str(program(name)), "."],
-            folder, log, GOTOOLCHAIN="local", GOAMD64="v1", GOWORK="off")
+    step(["go", "build", "-mod=readonly", "-buildvcs=false", "-tags=libsqlite3", "-o", str(program(name)), "."],
+         folder, log, GOTOOLCHAIN="local", GOAMD64="v1", GOWORK="off")
     listed = [line.split() for line in output("go", "version", "-m", str(program(name))).splitlines()]
     return {line[1]: line[2] for line in listed if line[:1] == ["dep"]}
 
 
 def build_rust(name, folder, log):
     lock = folder / "Cargo.lock"
-    told = quietly(["cargo", "metadata", "--no-deps", "--format-version=1"], folder, log)
+    told = step(["cargo", "metadata", "--no-deps", "--format-version=1"], folder, log)
     lock.write_text(with_registry(lock.read_text(), json.loads(told[told.index("{"):])))
-    quietly(["cargo", "build", "--locked", "--release", "--jobs=1", f"--target-dir={FOLDER / 'target'}"], folder, log,
-            RUSTFLAGS="")
+    step(["cargo", "build", "--locked", "--release", "--jobs=1", f"--target-dir={FOLDER / 'target'}"], folder, log,
+         RUSTFLAGS="")
     shutil.copy2(FOLDER / "target/release" / program(name).name, program(name))
-    listed = quietly(["cargo", "tree", "--locked", "--edges=normal", "--prefix=none"], folder, log, RUSTFLAGS="")
+    listed = step(["cargo", "tree", "--locked", "--edges=normal", "--prefix=none"], folder, log, RUSTFLAGS="")
     return crates(listed, program(name).name)
 
 
 def build_python(name, folder, log):
     """Runs main.py with just the packages of requirements.txt, which has the checksums of their files."""
     home = FOLDER / "venv" / name
-    quietly(["python3", "-m", "venv", "--clear", str(home)], folder, log)
+    step(["python3", "-m", "venv", "--clear", str(home)], folder, log)
     pip = [str(home / "bin/python"), "-m", "pip", "--disable-pip-version-check"]
-    quietly([*pip, "install", "--require-hashes", "--only-binary=:all:", "--requirement=requirements.txt"], folder, log)
+    step([*pip, "install", "--require-hashes", "--only-binary=:all:", "--requirement=requirements.txt"], folder, log)
     program(name).write_text(f'#!/bin/sh\nexec {home}/bin/python {folder}/main.py "$@"\n')
     program(name).chmod(0o755)
     listed = json.loads(output(*pip, "list", "--format=json") or "[]")
     return {one["name"]: one["version"] for one in listed if one["name"] not in ("pip", "setuptools")}
+
+
+def build_bun(name, folder, log):
+    """Runs main.js with the program that package-lock.json has the checksum of."""
+    # Not one script of a package runs: the program is in the package of this kind of processor.
+    quietly(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"], folder, log)
+    bun = next(iter(folder.glob("node_modules/@oven/*/bin/bun")), None)
+    if bun is None:
+        raise Invalid("does not build: no package of Bun is for this processor")
+    program(name).write_text(f'#!/bin/sh\nexec {bun} {folder}/main.js "$@"\n')
+    program(name).chmod(0o755)
+    return {"Bun": output(str(bun), "--version")}
 
 
 def with_registry(lock, metadata):
@@ -127,7 +113,7 @@ def with_registry(lock, metadata):
     dependencies from. What has a checksum is from there."""
     sources = {one["source"] for one in metadata["packages"][0]["dependencies"]}
     if len(sources) != 1:
-        raise Skipped(f"does not build: its dependencies are from {len(sources)} registries")
+        raise Invalid(f"does not build: its dependencies are from {len(sources)} registries")
     return re.sub(r"^checksum = ", f'source = "{sources.pop()}"\nchecksum = ', lock, flags=re.MULTILINE)
 
 
@@ -145,50 +131,66 @@ def build(name, kind):
     versions = {TOOLCHAINS[kind][0]: toolchain(kind)}
     target = FOLDER / kind
     # A copy, so that what the toolchains write (Cargo.lock with the registry, targets) is never among the sources.
-    for old in (*target.rglob("*.go"), *target.rglob("*.rs"), *target.rglob("*.py")):
+    for old in (*target.rglob("*.go"), *target.rglob("*.rs"), *target.rglob("*.py"), *target.glob("*/*.js")):
         old.unlink()
     shutil.copytree(SOURCES / kind, target, dirs_exist_ok=True)
     (FOLDER / "bin").mkdir(exist_ok=True)
-    maker = {"go": build_go, "rust": build_rust, "python": build_python}[kind]
+    maker = {"go": build_go, "rust": build_rust, "python": build_python, "bun": build_bun}[kind]
     versions |= maker(name, target / name, FOLDER / f"peer_{name}.log")
+    if name.endswith("_postgres") and not WITH_POSTGRES.exists():
+        raise Invalid(f"built, and not proven: {WITH_POSTGRES.relative_to(ROOT)} is not")
     try:
         if name in MEASURED_BY_THEMSELVES:
             for arguments in MEASURED_BY_THEMSELVES[name]:
                 prove_measure(str(program(name)), arguments)
+        elif name in FRAMED:
+            prove_framed(str(program(name)), FRAMED[name])
         elif name.endswith("_postgres"):
             prove_postgres(str(program(name)))
         else:
             prove(str(program(name)), name.endswith("_users"))
-    except (proof.Wrong, sides.Invalid, OSError) as problem:
+    except (Invalid, OSError) as problem:
         program(name).unlink(missing_ok=True)
-        raise Skipped(f"built, but answers wrongly: {problem}") from None
+        raise Invalid(f"built, but answers wrongly: {problem}") from None
     return versions
 
 
-def prove(path, users=False, arguments=()):
-    """Wrong or Invalid unless the server answers as every peer has to; one with `users` has rows in a database."""
+def prove(path, users=False):
+    """Invalid unless the server answers as every peer has to; one with `users` has rows in a database."""
     database = ("--database={folder}/users.db",) if users else ()
-    side = side_file.Side("peer", "peer", (path, *arguments, "--port={port}", *database))
+    side = side_file.Side("peer", "peer", (path, "--port={port}", *database))
     FOLDER.mkdir(parents=True, exist_ok=True)
     with sides.running(side, Work("bytes", "proof"), FOLDER) as server:
         (proof.prove_users if users else proof.prove)(server.port)
 
 
-def prove_postgres(path, with_postgres=WITH_POSTGRES):
+def prove_postgres(path):
     """The same of one with rows of PostgreSQL."""
-    if not with_postgres.exists():
-        raise Skipped(f"built, and not proven: {with_postgres.relative_to(ROOT)} is not")
-    side = side_file.Side("peer", "peer", (str(with_postgres), path, "--port={port}", "--connections=2"),
+    side = side_file.Side("peer", "peer", (str(WITH_POSTGRES), path, "--port={port}", "--connections=2"),
                           ready="/users/1")
     with sides.running(side, Work("bytes", "proof"), FOLDER) as server:
         proof.prove_postgres(server.port)
 
 
+def prove_framed(path, framing, arguments=(), client=CLIENT):
+    """Invalid unless it sends back every message: alone, several together, short and long."""
+    if not client.exists():
+        raise Invalid(f"built, and not proven: {client} is not")
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    side = side_file.Side("peer", "peer", (path, *arguments, "--port={port}"))
+    with sides.running(side, Work("bytes", "proof"), FOLDER) as server:
+        for depth, payload in ((1, 1), (1, 125), (16, 64), (16, 126), (2, 65536)):
+            done = subprocess.run([str(client), f"--port={server.port}", f"--framing={framing}", f"--depth={depth}",
+                                   f"--payload={payload}", "--connections=2", "--count=64", "--warmup=0"],
+                                  capture_output=True, text=True, timeout=60)
+            if done.returncode != 0:
+                raise Invalid(f"{depth} messages of {payload} B: {(done.stdout + done.stderr).strip()[-200:]}")
+
+
 def prove_measure(path, arguments):
-    """Wrong unless the program, which checks its own work first, measures it."""
-    done = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=60)
-    if done.returncode != 0 or '"ns"' not in done.stdout:
-        raise proof.Wrong(f"{' '.join(arguments)}: exit code {done.returncode}: {done.stderr.strip()[:200]}")
+    """Invalid unless the program, which checks its own work first, measures it."""
+    if '"ns"' not in (said := sides.output([path, *arguments], 60)):
+        raise Invalid(f"{' '.join(arguments)}: {said.strip()[-200:]}")
 
 
 def read_notes():
@@ -197,12 +199,6 @@ def read_notes():
         return json.loads((FOLDER / "peers.json").read_text())
     except (OSError, json.JSONDecodeError):
         return {}
-
-
-def boost_version():
-    header = pathlib.Path("/usr/include/boost/version.hpp")
-    found = re.search(r'#define BOOST_LIB_VERSION "([0-9_]+)"', header.read_text()) if header.exists() else None
-    return found.group(1).replace("_", ".") if found else ""
 
 
 def configured(name):
@@ -215,22 +211,23 @@ def packaged(path):
     return output("dpkg-query", "--showformat=${Version}", "--show", name) if name else ""
 
 
-# What a benchmark `needs` (bench/experiments): the library, and how its version is known.
+# What a benchmark `needs`: the library, and its name for pkg-config or a file of its package, which tells the version.
 LIBRARIES = {
-    "libboost-dev": ("Boost", boost_version),
-    "libtbb-dev": ("oneTBB", lambda: configured("tbb")),
-    "libuv1-dev": ("libuv", lambda: configured("libuv")),
-    "libpq-dev": ("libpq", lambda: configured("libpq")),
-    "libhttp-parser-dev": ("http_parser", lambda: packaged("/usr/include/http_parser.h")),
-    "libconcurrentqueue-dev": ("ConcurrentQueue", lambda: packaged("/usr/include/concurrentqueue/concurrentqueue.h")),
-    "libreaderwriterqueue-dev":
-    ("ReaderWriterQueue", lambda: packaged("/usr/include/readerwriterqueue/readerwriterqueue.h")),
+    "libboost-dev": ("Boost", "/usr/include/boost/version.hpp"),
+    "libtbb-dev": ("oneTBB", "tbb"),
+    "libuv1-dev": ("libuv", "libuv"),
+    "libpq-dev": ("libpq", "libpq"),
+    "libhttp-parser-dev": ("http_parser", "/usr/include/http_parser.h"),
+    "libsimdjson-dev": ("simdjson", "/usr/include/simdjson.h"),
+    "libconcurrentqueue-dev": ("ConcurrentQueue", "/usr/include/concurrentqueue/concurrentqueue.h"),
+    "libreaderwriterqueue-dev": ("ReaderWriterQueue", "/usr/include/readerwriterqueue/readerwriterqueue.h"),
 }
 CLIENTS = ("wrk", "h2load")
 # Of the release build: what they are made of.
 MADE_OF = {
     "bench_beast": "libboost-dev",
     "bench_asio_echo": "libboost-dev",
+    "bench_asio_frames": "libboost-dev",
     "bench_asio_blocking_echo": "libboost-dev",
     "bench_turns_asio": "libboost-dev",
     "bench_uv_echo": "libuv1-dev",
@@ -240,8 +237,8 @@ MADE_OF = {
 
 def of_library(package):
     """{name: version} of a key of LIBRARIES."""
-    name, version = LIBRARIES[package]
-    return known({name: version()})
+    name, where = LIBRARIES[package]
+    return known({name: packaged(where) if "/" in where else configured(where)})
 
 
 def known(found):
@@ -285,13 +282,13 @@ def state(name, kind, notes):
     """One line: the versions, or why it is not there."""
     if program(name).exists():
         library = name.removesuffix("_users").removesuffix("_postgres")
-        main = {library, library.replace("_", "-"), TOOLCHAINS[kind][0], "SQLite"}
+        main = {library, library.replace("_", "-"), TOOLCHAINS[kind][0], "SQLite", "Bun"}
         found = [f"{part} {version}" for part, version in versions(program(name)).items()
                  if part.rpartition("/")[2] in main]
         return "; ".join(["there", *found])
     try:
         toolchain(kind)
-    except Skipped as why:
+    except Invalid as why:
         return f"not there: {why}"
     return f"not there: {notes.get(f'peer_{name}', {}).get('skipped', 'not built (bench/lab peers build)')}"
 
@@ -304,7 +301,7 @@ def build_all(chosen=None):
         try:
             notes[f"peer_{name}"] = {"versions": build(name, kind)}
             print(f"peer_{name:18}  built and proven in {time.monotonic() - began:.0f} s", flush=True)
-        except Skipped as why:
+        except Invalid as why:
             notes[f"peer_{name}"] = {"skipped": str(why)}
             print(f"peer_{name:18}  skipped: {why}", flush=True)
         (FOLDER / "peers.json").write_text(json.dumps(notes, indent=1) + "\n")

@@ -15,6 +15,7 @@ from unittest import mock
 
 from keel_lab import experiment, peers, proof, self_test, sides
 from keel_lab.kinds import KINDS
+from keel_lab.sides import Invalid
 
 GOOD = {path: (200, content_type, body) for path, content_type, body in proof.ROUTES}
 
@@ -88,7 +89,7 @@ class Proof(unittest.TestCase):
         with Server(change) as port:
             try:
                 proof.prove(port, seconds)
-            except proof.Wrong as problem:
+            except proof.Invalid as problem:
                 return str(problem)
         return ""
 
@@ -155,7 +156,7 @@ class ProofOfUsers(unittest.TestCase):
         with Server(Users(*change)) as port:
             try:
                 proof.prove_users(port)
-            except proof.Wrong as problem:
+            except proof.Invalid as problem:
                 return str(problem)
         return ""
 
@@ -184,7 +185,7 @@ class ProofOfUsers(unittest.TestCase):
 
     def test_what_is_not_json_is_a_fault(self):
         with Server(lambda *_: head(201, "application/json", b"{id: 1}")) as port:
-            with self.assertRaisesRegex(proof.Wrong, "not JSON"):
+            with self.assertRaisesRegex(proof.Invalid, "not JSON"):
                 proof.prove_users(port)
 
 
@@ -210,23 +211,27 @@ class RowsOfPostgres(unittest.TestCase):
 
     def test_of_another_user_are_a_fault(self):
         with Server(lambda number, path, *body: answer_rows(number, path.replace("10000", "9999"), *body)) as port:
-            with self.assertRaisesRegex(proof.Wrong, "user 10000: another user"):
+            with self.assertRaisesRegex(proof.Invalid, "user 10000: another user"):
                 proof.prove_postgres(port)
 
     def test_that_are_not_there_are_404(self):
         with Server(lambda number, path, *body: answer_rows(number, path.replace("10001", "7"), *body)) as port:
-            with self.assertRaisesRegex(proof.Wrong, "does not exist"):
+            with self.assertRaisesRegex(proof.Invalid, "does not exist"):
                 proof.prove_postgres(port)
 
 
 class Programs(unittest.TestCase):
     """Each peer that is built here answers as it has to."""
 
+    FRAMED = {"asio-frames-callbacks": "frames", "asio-frames-coroutines": "frames", "bun-websocket": "websocket"}
+
     def built(self, of_echo):
         """Those of others that nothing has to be configured for, {name: side}."""
         for name, side in experiment.read_sides().items():
             plain = not (side.under_test or side.environment or side.files or sides.missing(side, self_test.BUILD))
-            if plain and ("echo" in name + side.serve[0]) == of_echo and "loop" not in name:
+            itself = pathlib.Path(side.serve[0]).name.removeprefix("peer_") in peers.MEASURED_BY_THEMSELVES
+            is_chosen = ("echo" in name + side.serve[0]) == of_echo and "loop" not in name
+            if plain and is_chosen and not itself and name not in self.FRAMED:
                 yield name, side
 
     def test_every_peer_that_is_built_answers_its_routes(self):
@@ -261,16 +266,33 @@ class Programs(unittest.TestCase):
                     self.assertEqual(text, b"abc")
 
 
+    def test_every_framed_echo_that_is_built_sends_back_every_message(self):
+        for name, framing in self.FRAMED.items():
+            side = experiment.read_sides()[name]
+            if not sides.missing(side, self_test.BUILD):
+                with self.subTest(name):
+                    path, *arguments = sides.command(side, self_test.BUILD, {"port": "{port}", "build": self_test.BUILD,
+                                                                             "root": peers.ROOT})
+                    more = [one for one in arguments if not one.startswith("--port")]
+                    peers.prove_framed(path, framing, more, self_test.BUILD / "bench/bench_bytes")
+
+    def test_a_framed_echo_that_speaks_something_else_is_not_proven(self):
+        side = experiment.read_sides()["asio-callbacks"]  # What it is sent comes back: a request, and no response.
+        if sides.missing(side, self_test.BUILD):
+            self.skipTest("libboost-dev is not installed")
+        with self.assertRaisesRegex(Invalid, "1 messages of 1 B"):
+            peers.prove_framed(sides.program("bench/bench_asio_echo", self_test.BUILD), "frames", ["--style=callbacks"],
+                               self_test.BUILD / "bench/bench_bytes")
+
+
 class Versions(unittest.TestCase):
     """Every side, case and client of others says what it is made of."""
 
     # Of a benchmark that measures a library of others.
-    OTHERS = re.compile(r"asio|beast|boost|http_parser|libpq|moodycamel|outcome|signals2|tbb|\buv\b")
+    OTHERS = re.compile(r"simdjson|asio|beast|boost|http_parser|libpq|moodycamel|outcome|signals2|tbb|\buv\b")
     PROCESSORS = ("AVX-512",)
 
     def with_everything_installed(self):
-        for name, (library, _) in peers.LIBRARIES.items():
-            self.enterContext(mock.patch.dict(peers.LIBRARIES, {name: (library, lambda: "1.2")}))
         self.enterContext(mock.patch.object(peers, "output", lambda *command: "x: 1.2"))
         notes = {f"peer_{name}": {"versions": {name: "1.2"}} for name in peers.known_peers()}
         self.enterContext(mock.patch.object(peers, "read_notes", lambda: notes))
@@ -298,7 +320,7 @@ class Versions(unittest.TestCase):
         for side in self.sides_of_others().values():
             name = pathlib.Path(side.serve[0]).name.removeprefix("peer_").removeprefix("bench_")
             forms = [f"{name}.c`", f"{name}.cc`", f"{name.replace('turns_', 'turns/')}.c", f"go/{name}`",
-                     f"rust/{name}`", f"| {name} |"]
+                     f"rust/{name}`", f"bun/{name}`", f"| {name} |"]
             self.assertTrue(any(form in document for form in forms), name)
 
     def test_of_every_library_that_is_preloaded(self):
@@ -394,7 +416,8 @@ esac
 
     def test_a_build_that_fails_skips_the_peer_and_says_its_reason(self):
         self.plant_go("echo preparing; echo 'go: one/fasthttp: module refused: error 403'; exit 1")
-        self.assertIn("skipped: does not build: go: one/fasthttp: module refused: error 403", self.build())
+        self.assertIn("skipped: go build -mod=readonly failed: go: one/fasthttp: module refused: error 403",
+                      self.build())
         self.assertIn("module refused", self.listed())
 
     def test_what_builds_and_answers_rightly_is_there_with_its_versions(self):
@@ -405,9 +428,18 @@ esac
 
     def test_what_builds_but_answers_wrongly_is_not_kept(self):
         self.plant_server({path: (kind, body.lower()) for path, kind, body in proof.ROUTES})
-        self.assertIn("skipped: built, but answers wrongly: /plaintext: body", self.build())
+        self.assertIn("skipped: built, but answers wrongly: peer: /plaintext: body", self.build())
         self.assertIn("not there: built, but answers wrongly", self.listed())
         self.assertEqual(list((self.folder / "build/bin").iterdir()), [])
+
+    def test_what_builds_and_cannot_be_proven_yet_is_kept_and_says_what_lacks(self):
+        (self.folder / "sources/go/one_postgres").mkdir()
+        self.plant_server({})
+        with mock.patch.object(peers, "WITH_POSTGRES", peers.ROOT / "build/nowhere"), \
+                contextlib.redirect_stdout(io.StringIO()) as said:
+            peers.main(["build", "one_postgres"])
+        self.assertIn("skipped: built, and not proven: build/nowhere is not", said.getvalue())
+        self.assertTrue((self.folder / "build/bin/peer_one_postgres").exists())
 
     def test_a_peer_that_does_not_exist_is_a_mistake(self):
         with contextlib.redirect_stderr(io.StringIO()) as said, self.assertRaises(SystemExit) as ended:
@@ -428,6 +460,18 @@ esac
             self.assertEqual([crate["name"] for crate in crates if "checksum" not in crate],
                              [f"peer_{lock.parent.name}"])
 
+    def test_a_lock_of_npm_names_no_registry_and_has_a_checksum_of_each_package(self):
+        locks = sorted((peers.ROOT / "bench/peers/bun").glob("*/package-lock.json"))
+        self.assertTrue(locks)
+        for lock in locks:
+            packages = json.loads(lock.read_text())["packages"]
+            pinned = json.loads((lock.parent / "package.json").read_text())["optionalDependencies"]
+            for name, package in packages.items():
+                self.assertNotIn("resolved", package, lock)
+                if name:
+                    self.assertRegex(package["integrity"], "^sha512-", f"{lock}: {name}")
+                    self.assertEqual(pinned[name.removeprefix("node_modules/")], package["version"], lock)
+
     def test_the_registry_of_a_lock_is_the_one_that_cargo_names(self):
         lock = '[[package]]\nname = "a"\nversion = "1.0.0"\nchecksum = "00"\n\n[[package]]\nname = "peer_x"\n'
         metadata = {"packages": [{"dependencies": [{"source": "registry+one"}, {"source": "registry+one"}]}]}
@@ -435,7 +479,7 @@ esac
             peers.with_registry(lock, metadata), '[[package]]\nname = "a"\nversion = "1.0.0"\n'
             'source = "registry+one"\nchecksum = "00"\n\n[[package]]\nname = "peer_x"\n')
         metadata["packages"][0]["dependencies"].append({"source": "registry+another"})
-        with self.assertRaisesRegex(peers.Skipped, "from 2 registries"):
+        with self.assertRaisesRegex(peers.Invalid, "from 2 registries"):
             peers.with_registry(lock, metadata)
 
     def test_several_versions_of_a_crate_are_all_named(self):

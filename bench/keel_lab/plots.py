@@ -110,16 +110,19 @@ def bar(times, longest, css):
     return svg(said, body, (1000, 24), "strip", stretch=True)
 
 
-def chart(title, lines, x_axis, y_axis):
-    """`lines`: points already in places; an axis: (title, [(place, label)])."""
-    (x_title, x_ticks), (y_title, y_ticks), body = x_axis, y_axis, []
-    for at, label in x_ticks:
+def chart(said, lines, x_axis, y_axis):
+    """`lines` of points; an axis: (title, the part of its length at a value, [(value, label)])."""
+    (x_title, x_part, x_ticks), (y_title, y_part, y_ticks), body = x_axis, y_axis, []
+    x_of = lambda value: LEFT + x_part(value) * (WIDTH - LEFT - RIGHT)
+    y_of = lambda value: HEIGHT - BOTTOM - y_part(value) * (HEIGHT - TOP - BOTTOM)
+    for at, label in ((x_of(value), label) for value, label in x_ticks):
         body += [line(at, TOP, at, HEIGHT - BOTTOM, "grid"), text(at, HEIGHT - BOTTOM + 18, label)]
-    for at, label in y_ticks:
+    for at, label in ((y_of(value), label) for value, label in y_ticks):
         body += [line(LEFT, at, WIDTH - RIGHT, at, "grid"), text(LEFT - 6, at + 4, label, anchor="end")]
-    body += [polyline(points, f"line{number % 6}") for number, points in enumerate(lines)]
+    body += [polyline([(x_of(x), y_of(y)) for x, y in points], f"line{number % 6}")
+             for number, points in enumerate(lines)]
     body += [text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 6, x_title, "axis"), text(LEFT, TOP - 3, y_title, "axis", "end")]
-    return svg(title, body, (WIDTH, HEIGHT), "chart")
+    return svg(said, body, (WIDTH, HEIGHT), "chart")
 
 
 def nines(fraction):
@@ -129,24 +132,23 @@ def nines(fraction):
 
 def cdf(distributions):
     """Latency on a logarithmic axis against the share of requests that took no longer."""
-    points = [(us, share) for row in distributions for us, share in row["cdf"] if us > 0]
+    lines = [[(us, share) for us, share in row["cdf"] if us > 0] for row in distributions]
+    points = sum(lines, [])
     if not points:
         return None
     low, high = min(us for us, _ in points), max(us for us, _ in points)
     low, high = (low / 1.3, high * 1.3) if low == high else (low, high)
     top = max(nines(share) for _, share in points) or 1
-    x_of = lambda us: LEFT + place(us, (low, high), WIDTH - LEFT - RIGHT)
-    y_of = lambda share: HEIGHT - BOTTOM - nines(share) / top * (HEIGHT - TOP - BOTTOM)
-    lines = [[(x_of(us), y_of(share)) for us, share in row["cdf"] if us > 0] for row in distributions]
     inside = round_numbers(low, high, (1,) if high / low > 300 else (1, 2, 5)) or [low, high]
     said = "; ".join(
         f"{row['side']}: half within {short(row['percentiles']['50'])} {row['unit']}, 99 % within "
         f"{short(row['percentiles']['99'])} {row['unit']}"
         for row in distributions if {"50", "99"} <= row["percentiles"].keys())
     return chart(f"Latency. {said}", lines,
-                 (f"latency, {distributions[0]['unit']}",
-                  [(x_of(tick), short(tick)) for tick in inside[::max(1, len(inside) // 6)]]),
-                 ("within it", [(y_of(share), f"{share * 100:g} %") for share in NINES if nines(share) <= top * 1.01]))
+                 (f"latency, {distributions[0]['unit']}", lambda us: place(us, (low, high), 1),
+                  [(us, short(us)) for us in inside[::max(1, len(inside) // 6)]]),
+                 ("within it", lambda share: nines(share) / top,
+                  [(share, f"{share * 100:g} %") for share in NINES if nines(share) <= top * 1.01]))
 
 
 def linear_ticks(low, high):
@@ -165,10 +167,9 @@ def over_time(series):
     end = max(seconds for seconds, _ in points) or 1
     high, low = max(max(value for _, value in points) * 1.08, 0), min(min(value for _, value in points), 0)
     high = high if high > low else low + 1
-    x_of = lambda seconds: LEFT + seconds / end * (WIDTH - LEFT - RIGHT)
-    y_of = lambda value: HEIGHT - BOTTOM - (value - low) / (high - low) * (HEIGHT - TOP - BOTTOM)
-    lines = [[(x_of(seconds), y_of(value)) for seconds, value in row["points"]] for row in series]
     said = "; ".join(f"{row['name']}: from {short(row['points'][0][1])} to {short(row['points'][-1][1])} {row['unit']}"
                      for row in series if row["points"])
-    return chart(said, lines, ("seconds", [(x_of(at), short(at)) for at in linear_ticks(0, end)]),
-                 (series[0]["unit"], [(y_of(at), short(at)) for at in linear_ticks(low, high)]))
+    return chart(said, [row["points"] for row in series],
+                 ("seconds", lambda seconds: seconds / end, [(at, short(at)) for at in linear_ticks(0, end)]),
+                 (series[0]["unit"], lambda value: (value - low) / (high - low),
+                  [(at, short(at)) for at in linear_ticks(low, high)]))

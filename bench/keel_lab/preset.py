@@ -6,33 +6,52 @@ They are made under build/PRESET of this repository, with the presets of CMakePr
 
 import os
 import pathlib
+import re
 import subprocess
 
 from keel_lab import sides
+from keel_lab.sides import ROOT, Invalid
 
 SIDES = ("bare", "native")  # Of which sides are made.
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-
-
-class NotBuilt(Exception):
-    """The text says which command failed, and how."""
+SECONDS_MAX = 3600  # Of a step of a build.
 
 
 def folder(preset):
     return ROOT / "build" / preset
 
 
-def build(preset, targets, say=print):
-    """Configures the preset where that was not done, builds `targets`, and gives the folder."""
-    steps = [] if (folder(preset) / "build.ninja").exists() else [["cmake", "--preset", preset]]
-    steps.append(
-        ["nice", "cmake", "--build", str(folder(preset)), f"-j{os.cpu_count() or 1}", "--target", *targets])
-    for step in steps:
-        say(" ".join(step))
-        done = subprocess.run(step, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode != 0:
-            raise NotBuilt(f"{' '.join(step)} failed: {done.stdout.strip()[-500:]}")
-    return folder(preset)
+def reason(log):
+    """The line of a failed build that says most."""
+    lines = [line.strip() for line in log.splitlines() if line.strip()]
+    errors = [line for line in lines if re.search(r"error|go: .*:|requires", line)]
+    return (errors or lines or ["it said nothing"])[0][:200]
+
+
+def step(command, folder, log, **environment):
+    """What a step of a build says, run at low priority; Invalid, with the line that says most, when it fails."""
+    said = " ".join(command[:3])
+    try:
+        done = subprocess.run(["nice", *command], cwd=folder, env=os.environ | environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=SECONDS_MAX)
+    except subprocess.TimeoutExpired:
+        raise Invalid(f"{said} took longer than {SECONDS_MAX} s") from None
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_text(done.stdout)
+    if done.returncode != 0:
+        raise Invalid(f"{said} failed: {reason(done.stdout)} (all of it in {log})")
+    return done.stdout
+
+
+def build(preset, targets, say=print, root=None, options=()):
+    """Configures the preset of `root`, this repository, where that was not done, builds `targets`, and gives the
+    folder."""
+    root = root or ROOT
+    made = root / "build" / preset
+    commands = [] if (made / "build.ninja").exists() else [["cmake", "--preset", preset, *options]]
+    for command in (*commands, ["cmake", "--build", str(made), f"-j{os.cpu_count() or 1}", "--target", *targets]):
+        say(" ".join(command))
+        step(command, root, root / f"build/{preset}.log")
+    return made
 
 
 def needed(experiments, refuses):

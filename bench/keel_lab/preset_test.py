@@ -48,7 +48,7 @@ class Build(unittest.TestCase):
         self.assertRegex(said[1], r"^--build .*/build/bare -j\d+ --target bench_service$")
 
     def test_one_that_fails_says_which_command_and_how(self):
-        with self.assertRaisesRegex(preset.NotBuilt, "cmake --preset bare failed: planted"):
+        with self.assertRaisesRegex(preset.Invalid, "cmake --preset bare failed: planted"):
             self.run_it(1)
 
 

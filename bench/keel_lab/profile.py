@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 from keel_lab import experiment, load_client, machine, measure, micro, runner, sides
-from keel_lab.yaml_file import Mistakes
+from keel_lab.sides import Invalid
 
 SUMMARY = "flame graph of a side at work"
 FOLDER = experiment.ROOT / "build/lab/profiles"
@@ -25,10 +25,7 @@ INFERNO = experiment.ROOT / "build/lab/inferno"
 INFERNO_VERSION = "0.11.21"
 SAMPLES_PER_SECOND = 499  # Not in step with anything that happens 100 or 1,000 times a second.
 CLIENT_SECONDS_MORE = 300
-
-
-class NotProfiled(Exception):
-    """There is no profile; the text says why, and what to do."""
+SECONDS_MAX = 600
 
 
 def half_of(one, name, build):
@@ -37,10 +34,10 @@ def half_of(one, name, build):
     works += [*one.counts, *((side, one.work) for side in one.measure)]
     known = {side: work for side, work in reversed(works) if side in one.sides and work is not None}
     if name not in known:
-        raise NotProfiled(f"{one.id} has no side {name} with work (there are: {', '.join(sorted(known)) or 'none'})")
+        raise Invalid(f"{one.id} has no side {name} with work (there are: {', '.join(sorted(known)) or 'none'})")
     half = measure.Half(one.sides[name], known[name], build)
     if half.missing:
-        raise NotProfiled(f"{half.missing}: not found")
+        raise Invalid(f"{half.missing}: not found")
     return half
 
 
@@ -49,11 +46,11 @@ def alone(one, name, build, seconds):
     cases = {key: case for key, case in one.cases.items() if isinstance(case, micro.Case)}
     if cases:
         if name not in cases:
-            raise NotProfiled(f"{one.id} has no case {name} (there are: {', '.join(cases)})")
+            raise Invalid(f"{one.id} has no case {name} (there are: {', '.join(cases)})")
         case = cases[name]
         path = micro.path_of(case.program, build)
         if path is None:
-            raise NotProfiled(f"{case.program}: not found")
+            raise Invalid(f"{case.program}: not found")
         chosen = re.escape(micro.chosen(case, micro.listed(path)))
         return [path, f"--benchmark_filter=^{chosen}$", f"--benchmark_min_time={seconds}"], {}
     half = half_of(one, name, build)
@@ -63,17 +60,14 @@ def alone(one, name, build, seconds):
 
 
 def output(*command, environment=None, text=None):
-    """What it prints; NotProfiled with its reason when it cannot or may not."""
+    """What it prints; Invalid with its reason when it cannot or may not."""
     if shutil.which(command[0]) is None:
-        raise NotProfiled(f"{command[0]} is not installed (scripts/setup bench)")
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", input=text, timeout=600,
-                          env=os.environ | (environment or {}))
-    if done.returncode != 0:
-        said = next((line for line in done.stderr.splitlines() if line.strip()), "it said nothing")
-        paranoid = machine.read("/proc/sys/kernel/perf_event_paranoid")
-        raise NotProfiled(f"{pathlib.Path(command[0]).name} {command[1]} failed: {said.strip()}\n"
-                          f"kernel.perf_event_paranoid is {paranoid}: perf may sample as root, or where it is -1")
-    return done.stdout
+        raise Invalid(f"{command[0]} is not installed (scripts/setup bench)")
+    try:
+        return sides.output(command, SECONDS_MAX, errors="replace", input=text, env=os.environ | (environment or {}))
+    except Invalid as why:
+        raise Invalid(f"{why}\nkernel.perf_event_paranoid is {machine.read(machine.PARANOID)}: perf may sample as "
+                      "root, or where it is -1") from None
 
 
 def samples(*of, environment=None):
@@ -92,7 +86,7 @@ def loaded(settings, half, payload):
         sides.prepare(server.port, half.work)
         sides.check(server.port, half.work)
         if half.work.client == "load":
-            command = load_client.command(load_client.program(half.build), server, half.work, folder, settings.seconds,
+            command = load_client.command(sides.keel(half.build), server, half.work, folder, settings.seconds,
                                           settings.warmup)
         else:
             command = measure.client_command(settings, server, half.work)
@@ -101,7 +95,7 @@ def loaded(settings, half, payload):
             yield server
             if client.poll() is not None:
                 said = client.stdout.read().decode(errors="replace").strip()[-300:]
-                raise sides.Invalid(f"the client ended before its time: {said}")
+                raise Invalid(f"the client ended before its time: {said}")
         finally:
             client.kill()
             client.wait()
@@ -129,15 +123,15 @@ def inferno(program):
 def draw(stacks, title, path):
     """Writes the flame graph; where there is nothing to draw it with, the stacks, which profiler.firefox.com draws."""
     if not stacks.strip():
-        raise NotProfiled("perf took no samples: the side was idle")
+        raise Invalid("perf took no samples: the side was idle")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         folded = output(inferno("inferno-collapse-perf"), "--all", text=stacks)
         path.write_text(output(inferno("inferno-flamegraph"), "--title", title, text=folded))
-    except NotProfiled as why:
+    except Invalid as why:
         kept = path.with_suffix(".perf")
         kept.write_text(stacks)
-        raise NotProfiled(f"no flame graph: {why}\n{kept} has the stacks, for profiler.firefox.com") from None
+        raise Invalid(f"no flame graph: {why}\n{kept} has the stacks, for profiler.firefox.com") from None
 
 
 def main(arguments):
@@ -160,10 +154,7 @@ def main(arguments):
             stacks = of_half(half_of(one, options.side, build), build, options.seconds)
         draw(stacks, f"{options.side} at the work of {one.id}", file)
         print(f"{file}: open it in a browser")
-    except Mistakes as mistakes:
-        print(mistakes, file=sys.stderr)
-        return 2
-    except (NotProfiled, sides.Invalid, OSError, subprocess.TimeoutExpired) as why:
+    except (Invalid, OSError) as why:
         print(f"bench/lab profile: {why}", file=sys.stderr)
         return 1
     return 0

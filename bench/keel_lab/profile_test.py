@@ -57,13 +57,13 @@ class Profile(unittest.TestCase):
         self.plant_perf("#!/bin/sh\necho 'Access to performance monitoring is limited.' >&2\nexit 255\n")
         code, said = self.run_it("--side=one", "--seconds=0.2", f"--flame={self.folder}/x.svg")
         self.assertEqual(code, 1)
-        self.assertIn("perf record failed: Access to performance monitoring is limited.", said)
+        self.assertIn("perf ended with code 255: Access to performance monitoring is limited.", said)
         self.assertIn("kernel.perf_event_paranoid is", said)
         self.assertFalse((self.folder / "x.svg").exists())
 
     def test_no_perf_is_said_with_what_installs_it(self):
         absent = mock.patch.object(shutil, "which", lambda program: None)
-        with absent, self.assertRaises(profile.NotProfiled) as refused:
+        with absent, self.assertRaises(profile.Invalid) as refused:
             profile.output("perf", "record")
         self.assertEqual(str(refused.exception), "perf is not installed (scripts/setup bench)")
 
@@ -92,7 +92,7 @@ printf 'server 1\\n        1 main (/a)\\n'
         keel.chmod(0o755)
         settings = profile.runner.settings_of("full", self_test.BUILD, seconds=9)
         payload = profile.measure.payload_for(half, [half])
-        with mock.patch.object(profile.load_client, "program", lambda build: str(keel)):
+        with mock.patch.object(profile.sides, "keel", lambda build: str(keel)):
             with profile.loaded(settings, half, payload):
                 end = time.monotonic() + 30
                 while not said.exists() and time.monotonic() < end:
@@ -147,14 +147,14 @@ printf 'server 1\\n        1 main (/a)\\n'
     def may_sample(self):
         try:
             profile.output("perf", "record", "--quiet", "--event=cpu-clock", f"--output={self.folder}/try", "true")
-        except profile.NotProfiled as why:
+        except profile.Invalid as why:
             self.skipTest(str(why))
 
     def test_a_program_that_fails_is_no_profile(self):
         self.of_itself()
         self.plant("perf", "#!/bin/sh\necho planted >&2\nexit 3\n")
         code, said = self.run_it("--side=one", f"--flame={self.folder}/x.svg")
-        self.assertEqual((code, "perf record failed: planted" in said), (1, True), said)
+        self.assertEqual((code, "perf ended with code 3: planted" in said), (1, True), said)
 
     def test_a_case_that_is_not_there_is_named_with_those_that_are(self):
         self.of_a_benchmark()

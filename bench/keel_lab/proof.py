@@ -5,14 +5,12 @@ import http.client
 import json
 import socket
 
+from keel_lab.sides import Invalid
+
 PIPELINED = 16
 ROUTES = (("/plaintext", "text/plain", b"Hello, World!"), ("/json", "application/json", b'{"message":"Hello, World!"}'))
 SECONDS = 5
 MEMBERS = {"id", "name", "email", "age", "created_at"}  # Of a user, by the service's contract.
-
-
-class Wrong(Exception):
-    """An answer is not what was asked for, or did not come."""
 
 
 class Connection:
@@ -44,34 +42,34 @@ class Connection:
         try:
             line = self._file.readline()
             if not line:
-                raise Wrong("the connection was closed")
+                raise Invalid("the connection was closed")
             version, _, rest = line.decode("latin-1").partition(" ")
             if version != "HTTP/1.1" or not rest[:3].isdigit():
-                raise Wrong(f"not a status line of HTTP/1.1: {line!r}")
+                raise Invalid(f"not a status line of HTTP/1.1: {line!r}")
             fields = http.client.parse_headers(self._file)
             if not fields.get("content-length", "").isdigit():
-                raise Wrong("no Content-Length")
+                raise Invalid("no Content-Length")
             length = int(fields["content-length"])
             body = self._file.read(length)
         except TimeoutError:
-            raise Wrong("no answer in time") from None
+            raise Invalid("no answer in time") from None
         except OSError as problem:
-            raise Wrong(f"the connection broke: {problem.strerror}") from None
+            raise Invalid(f"the connection broke: {problem.strerror}") from None
         if len(body) < length:
-            raise Wrong("the connection was closed")
+            raise Invalid("the connection was closed")
         if fields.get("connection", "keep-alive").lower() != "keep-alive":
-            raise Wrong("the connection is to be closed")
+            raise Invalid("the connection is to be closed")
         return int(rest[:3]), fields.get_content_type(), body
 
     def expect(self, what, *wanted):
         """The body of the next answer, whose status and further parts must be those that are wanted."""
         try:
             answer = self.answer()
-        except Wrong as problem:
-            raise Wrong(f"{what}: {problem}") from None
+        except Invalid as problem:
+            raise Invalid(f"{what}: {problem}") from None
         for name, right, got in zip(("status", "content type", "body"), wanted, answer):
             if right != got:
-                raise Wrong(f"{what}: {name} {got!r}, not {right!r}")
+                raise Invalid(f"{what}: {name} {got!r}, not {right!r}")
         return answer[2]
 
     def expect_json(self, what, status):
@@ -80,7 +78,7 @@ class Connection:
         try:
             return json.loads(body)
         except ValueError:
-            raise Wrong(f"{what}: not JSON: {body!r}") from None
+            raise Invalid(f"{what}: not JSON: {body!r}") from None
 
     def is_silent(self):
         """Whether nothing more comes within a moment."""
@@ -92,7 +90,7 @@ class Connection:
 
 
 def prove(port, seconds=SECONDS):
-    """Raises Wrong with a sentence unless the server on `port` answers as every peer has to."""
+    """Raises Invalid with a sentence unless the server on `port` answers as every peer has to."""
     with Connection(port, seconds) as connection:
         for path, kind, body in ROUTES * 2:
             connection.send(path)
@@ -102,12 +100,12 @@ def prove(port, seconds=SECONDS):
         for number, (_, kind, body) in enumerate(wanted, 1):
             connection.expect(f"pipelined, answer {number} of {PIPELINED}", 200, kind, body)
         if not connection.is_silent():
-            raise Wrong("bytes that nobody asked for")
+            raise Invalid("bytes that nobody asked for")
 
 
-def prove_users(port, seconds=SECONDS):
+def prove_users(port):
     """The same for a server with rows: users are made, read, not there, and not made twice."""
-    with Connection(port, seconds) as connection:
+    with Connection(port) as connection:
         for number in (1, 2):
             given = {"name": f"Bench {number}", "email": f"bench{number}@example.com"}
             connection.post("/api/users", given)
@@ -115,23 +113,23 @@ def prove_users(port, seconds=SECONDS):
             connection.send(f"/api/users/{made['id']}")
             read = user(connection, f"the get of user {number}", 200, given)
             if read != made:
-                raise Wrong(f"user {number} is read as {read}, and was made as {made}")
+                raise Invalid(f"user {number} is read as {read}, and was made as {made}")
             connection.post("/api/users", given)
             connection.expect(f"the second post of user {number}", 409)
             connection.send(f"/api/users/{made['id'] + 1000}")
             connection.expect("the get of a user who does not exist", 404)
 
 
-def prove_postgres(port, seconds=SECONDS):
+def prove_postgres(port):
     """The same for a server with the tables of bench/postgres."""
-    with Connection(port, seconds) as connection:
+    with Connection(port) as connection:
         connection.send("/plaintext")
         connection.expect("/plaintext", 200, "text/plain", b"Hello, World!")
         for number in (1, 10_000, 1):
             connection.send(f"/users/{number}")
             found = connection.expect_json(f"user {number}", 200)
             if found != {"id": number, "name": f"user{number:012}", "email": f"user{number}@example.com"}:
-                raise Wrong(f"user {number}: another user: {found}")
+                raise Invalid(f"user {number}: another user: {found}")
         connection.send("/users/10001")
         connection.expect("a user who does not exist", 404)
         connection.post("/visits", {"page": "/welcome", "at": 1})
@@ -142,7 +140,7 @@ def user(connection, what, status, given):
     """The members of the answer."""
     found = connection.expect_json(what, status)
     if not isinstance(found, dict) or set(found) != MEMBERS:
-        raise Wrong(f"{what}: not the members of a user: {found}")
+        raise Invalid(f"{what}: not the members of a user: {found}")
     if not isinstance(found["id"], int) or found != found | given | {"age": None}:
-        raise Wrong(f"{what}: another user: {found}")
+        raise Invalid(f"{what}: another user: {found}")
     return found

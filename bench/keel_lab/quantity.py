@@ -5,13 +5,17 @@ import re
 
 # unit: (what is measured, how many of the base unit). Units of results are here as results spell them.
 UNITS = {
-    "": ("number", 1.0), "x": ("number", 1.0), "ratio": ("number", 1.0), "%": ("number", 0.01),
-    "count": ("number", 1.0), "allocations": ("number", 1.0), "ns": ("time", 1e-9), "us": ("time", 1e-6),
-    "µs": ("time", 1e-6), "ms": ("time", 1e-3), "s": ("time", 1.0), "B": ("size", 1.0), "bytes": ("size", 1.0),
-    "KB": ("size", 1e3), "MB": ("size", 1e6), "KiB": ("size", 1024.0), "MiB": ("size", 1048576.0), "GB": ("size", 1e9),
+    "": ("number", 1.0), "x": ("number", 1.0), "times": ("number", 1.0), "ratio": ("number", 1.0),
+    "%": ("number", 0.01), "count": ("number", 1.0), "allocations": ("number", 1.0), "instructions": ("number", 1.0),
+    "system calls": ("number", 1.0),
+    "ns": ("time", 1e-9), "us": ("time", 1e-6), "µs": ("time", 1e-6), "ms": ("time", 1e-3), "s": ("time", 1.0),
+    "ns per operation": ("time", 1e-9),
+    "B": ("size", 1.0), "bytes": ("size", 1.0), "KB": ("size", 1e3), "MB": ("size", 1e6), "GB": ("size", 1e9),
+    "KiB": ("size", 1024.0), "MiB": ("size", 1048576.0),
     "/s": ("rate", 1.0), "K/s": ("rate", 1e3), "M/s": ("rate", 1e6), "1/s": ("rate", 1.0), "per second": ("rate", 1.0),
-    "requests/s": ("rate", 1.0), "B/s": ("flow", 1.0), "KB/s": ("flow", 1024.0), "MB/s": ("flow", 1e6),
-    "KB per minute": ("growth", 1e3 / 60), "of one core": ("share", 1.0), "ns per operation": ("time", 1e-9),
+    "requests/s": ("rate", 1.0), "operations/s": ("rate", 1.0), "rows/s": ("rate", 1.0), "messages/s": ("rate", 1.0),
+    "B/s": ("flow", 1.0), "KB/s": ("flow", 1024.0), "MB/s": ("flow", 1e6),
+    "KB per minute": ("growth", 1e3 / 60), "of one core": ("share", 1.0),
 }
 LIMIT = re.compile(r"(at most|at least|exactly|between) (-?[0-9][0-9,.]*)(?: and ([0-9][0-9,.]*))?(?: ?([^0-9 ].*))?")
 

@@ -22,9 +22,6 @@ import pathlib
 
 from keel_lab import judge, results, statistics
 
-SIDE_UNITS = {"cpu_us": "us", "user_us": "us", "system_us": "us", "rate": "/s", "ns": "ns", "rss_kb": "KB",
-              "start_ms": "ms", "mean": "us", "p50": "us", "p99": "us", "disk_kb": "KB/s", "client_us": "us",
-              "cpu_s": "s"}
 COUNTS = {"system_calls": "", "allocations": "allocations", "allocated_bytes": "B", "instructions": "", "switches": "",
           "bytes_per_connection": "B", "idle_rss_kb": "KB"}
 OF_DISTRIBUTION = ("p50", "p90", "p95", "p99", "p99.9", "max", "achieved", "errors")
@@ -125,7 +122,8 @@ class Record:
 
 def _unit(row):
     """Of a comparison's sides; a counter of a benchmark has its own."""
-    return row["unit"] if row["of"] == "ns" and row["unit"] != judge.UNITS["ns"] else SIDE_UNITS.get(row["of"], "")
+    title, unit = judge.QUANTITIES[row["of"]]
+    return row["unit"] if row["of"] == "ns" and row["unit"] != title else unit
 
 
 def _sides(row):

@@ -5,16 +5,25 @@ is drawn where that is there.
 """
 
 import argparse
+import collections
 import math
 import pathlib
 import re
 import sys
 
-from keel_lab import archive, claims, experiment, judge, page, plots, record, results
+import jinja2
+
+from keel_lab import archive, claims, experiment, judge, plots, record, results
 from keel_lab.yaml_file import Mistakes
 
 SUMMARY = "write one HTML page of all results"
 OUT = archive.ROOT / "build/lab/report.html"
+# Verdict: (a sign beside the word, so that colour is not needed, CSS class).
+MARKS = {
+    "met": ("✓", "good"), "missed": ("✗", "bad"), "undecided": ("?", "unsure"),
+    "below the detectable effect": ("≈", "unsure"), "no target": ("·", "soft"), "beaten": ("✓", "good"),
+    "contradicted": ("≠", "bad"), "not comparable": ("·", "soft"), "open": ("○", "unsure"),
+}
 DECIDED = ("met", "missed")
 TELLING = 3
 # Of these experiments the picture is made: CPU of a plaintext request, Keel against a peer.
@@ -28,11 +37,8 @@ def judged(one):
 
 
 def verdicts(records):
-    found = dict.fromkeys(results.VERDICTS, 0)
-    for one in records:
-        for row in judged(one):
-            found[row.verdict] += 1
-    return found
+    found = collections.Counter(row.verdict for one in records for row in judged(one))
+    return {said: found[said] for said in results.VERDICTS}
 
 
 def telling(records):
@@ -84,7 +90,7 @@ def ratio_groups(rows):
 
 def what_of(row):
     """What a ratio is of, in words."""
-    return next((judge.UNITS[part] for part in row.figure.split(":") if part in judge.UNITS), "")
+    return next((judge.QUANTITIES[part][0] for part in row.figure.split(":") if part in judge.QUANTITIES), "")
 
 
 def drawings(result):
@@ -111,8 +117,8 @@ def prepared(one, asked, raw):
         "claims": asked.claims if asked else [],
         "groups": list(ratio_groups([row for row in one.rows.values() if row.is_ratio])),
         "values": [row for row in one.rows.values() if not row.is_ratio],
-        "drawings": list(drawings(raw)) if raw else [], "judged": ", ".join(f"{decided.count(said)} {said}"
-                                                                            for said in dict.fromkeys(decided)),
+        "drawings": list(drawings(raw)) if raw else [],
+        "judged": ", ".join(f"{decided.count(said)} {said}" for said in dict.fromkeys(decided)),
     }
 
 
@@ -125,22 +131,45 @@ def machines(records):
     return list(found.items())
 
 
+def plain(number):
+    """A number for a table; text and what is missing as they are."""
+    if number is None or number == "":
+        return "–"
+    return plots.short(number) if isinstance(number, (int, float)) else str(number)
+
+
+def render(template, **values):
+    """Everything of a page is in the one file, and every text in it is escaped."""
+    made = jinja2.Environment(loader=jinja2.FileSystemLoader(pathlib.Path(__file__).parent), autoescape=True,
+                              undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    ratio = lambda digits: lambda number: f"{number:.{digits}f}" if number < 10 else plots.short(number)
+    made.filters |= {"plain": plain, "ratio2": ratio(2), "ratio": ratio(3)}
+    made.globals |= {"marks": MARKS}
+    return made.get_template(template).render(**values)
+
+
+def grouped(rows):
+    """[(group, cells of its rows)] of the ledger."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(row.claim["group"], []).append(claims.cells(row))
+    return list(groups.items())
+
+
 def html(found, where, problems, rows, asked=None, raw=None):
     """The page of {experiment: record} and of the rows of the ledger; `asked` are experiments and `raw` results."""
     asked, raw = asked or {}, raw or {}
     records = sorted(found.values(), key=lambda one: (not any(row.target for row in judged(one)), one.experiment))
     days = sorted({one.day for one in records})
     titles = {side.name: side.title.replace("`", "") for one in asked.values() for side in one.sides.values()}
-    return page.render("report.html.j2", title="Keel, measured", where=str(where), picture=picture(found, titles),
-                       results=[prepared(one, asked.get(one.experiment), raw.get(one.experiment)) for one in records],
-                       span=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
-                       commits=sorted({one.facts.get("commit", "unknown")
-                                       for one in records}), counts=verdicts(records), telling=telling(records),
-                       interrupted=[one.experiment for one in records if not one.complete], invalid=[
-                           (one.experiment, what, why) for one in records for what, why in one.of("invalid")
-                       ], problems=problems, ledger=claims.summary(rows) if rows else "", claims=page.grouped(rows),
-                       machines=machines(records),
-                       )
+    return render(
+        "report.html.j2", title="Keel, measured", where=str(where), picture=picture(found, titles),
+        results=[prepared(one, asked.get(one.experiment), raw.get(one.experiment)) for one in records],
+        span=" to ".join(dict.fromkeys((days[0], days[-1]))) if days else "",
+        commits=sorted({one.facts.get("commit", "unknown") for one in records}), counts=verdicts(records),
+        telling=telling(records), interrupted=[one.experiment for one in records if not one.complete],
+        invalid=[(one.experiment, what, why) for one in records for what, why in one.of("invalid")], problems=problems,
+        ledger=claims.summary(rows) if rows else "", claims=grouped(rows), machines=machines(records))
 
 
 def main(arguments):

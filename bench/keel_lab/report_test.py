@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from keel_lab import claims, experiment, fixtures, page, plots, record, report, results
+from keel_lab import claims, experiment, fixtures, plots, record, report, results
 
 HOSTILE = '<script>alert("x")</script>&"\''
 
@@ -233,7 +233,7 @@ class ThePage(unittest.TestCase):
         self.assertEqual(checked(text).wrong, [])
 
     def test_has_a_word_for_every_verdict_that_a_result_may_hold(self):
-        self.assertLessEqual(set(results.VERDICTS), set(page.MARKS))
+        self.assertLessEqual(set(results.VERDICTS), set(report.MARKS))
 
     def test_the_most_telling_are_of_different_experiments_and_farthest_from_their_target(self):
         near = everything("near", comparisons=[fixtures.comparison(median=0.85, low=0.85, high=0.85)])

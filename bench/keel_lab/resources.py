@@ -5,6 +5,7 @@ import contextlib
 import dataclasses
 import os
 import pathlib
+import resource
 import threading
 import time
 
@@ -53,14 +54,31 @@ def sample(pid):
                   descriptors)
 
 
-class Wall:
-    """`seconds` between its beginning and its end."""
+def cpu_of(pid):
+    """Seconds of CPU of a process, by its own clock (clock_getcpuclockid)."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+class Spent:
+    """What its block took, in seconds: `wall`; of CPU the process `pid` (this one), `children` that it has waited for,
+    and `others`, of one core; all cores together were idle for `idle`."""
+    def __init__(self, pid=None):
+        self._pid = pid or os.getpid()
+
+    def _now(self):
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.monotonic(), cores_idle(), cpu_of(self._pid), children.ru_utime + children.ru_stime
+
     def __enter__(self):
-        self._began = time.monotonic()
+        self._before = self._now()
         return self
 
     def __exit__(self, *_):
-        self.seconds = time.monotonic() - self._began
+        self.wall, self.idle, self.cpu, self.children = (now - was for now, was in zip(self._now(), self._before))
+
+    @property
+    def others(self):
+        return others_used(self.wall, self.idle, self.cpu, self.children)
 
 
 class Watch:

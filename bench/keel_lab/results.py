@@ -4,13 +4,17 @@ The members are those of `EMPTY` and the rows those of `ROWS`; docs/lab.md says 
 `complete` was interrupted, or broke: it shows what was measured and judges nothing.
 """
 
+import contextlib
 import datetime
 import json
 import os
 import pathlib
 import statistics
+import subprocess
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from keel_lab.side_file import ROOT
+from keel_lab.sides import Invalid
+
 FOLDER = ROOT / "build/lab/results"  # Of the last run.
 SCHEMA = 1
 VERDICTS = ("met", "missed", "undecided", "no target", "below the detectable effect")
@@ -50,6 +54,21 @@ def refuse(result, what, problem):
     """`what` does not count. Of an exception that no one expected its type is said too."""
     known = isinstance(problem, str) or type(problem).__name__ in ("Invalid", "TimeoutExpired")
     result["invalid"].append({"what": what, "why": str(problem) if known else f"{type(problem).__name__}: {problem}"})
+
+
+@contextlib.contextmanager
+def refusing(result, what):
+    """What the block measures does not count when it is Invalid."""
+    try:
+        yield
+    except (Invalid, subprocess.TimeoutExpired) as problem:
+        refuse(result, what, problem)
+
+
+def add_comparison(result, name, a, b, work, row, **more):
+    """`row` is what judge.compare() gives: nothing, where nothing was measured."""
+    if row:
+        result["comparisons"].append({"id": name, "a": a, "b": b, "work": work, **row, **more})
 
 
 def skip(result, what, why):

@@ -6,14 +6,10 @@ Exit code 1: something is significantly worse beyond the gate. 2: it could not b
 """
 
 import argparse
-import os
 import pathlib
-import subprocess
 import sys
-import time
-import traceback
 
-from keel_lab import archive, experiment, judge, machine, results, run, runner, show
+from keel_lab import archive, experiment, judge, machine, preset, results, run, runner, show, sides
 from keel_lab.kinds import KINDS
 from keel_lab.progress import Progress
 from keel_lab.sides import Invalid
@@ -22,21 +18,15 @@ from keel_lab.yaml_file import Mistakes
 SUMMARY = "two revisions, built and measured in pairs, or two results; fails on a regression beyond --gate"
 FOLDER = experiment.ROOT / "build/lab/compare"
 MORE_IS_BETTER = ("per second", "/s", "of the capacity")  # Units of figures.
+GIT_SECONDS_MAX = 300
 WHAT = ("plaintext", "json", "get-by-id", "echo-64", "metrics", "parser")
-
-
-class NotCompared(Exception):
-    """The two cannot be compared; the text says why."""
 
 
 # --- Revisions ---
 
 
 def git(*command):
-    done = subprocess.run(["git", "-C", str(experiment.ROOT), *command], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise NotCompared(f"git {' '.join(command)}: {(done.stderr.strip().splitlines() or ['failed'])[-1]}")
-    return done.stdout.strip()
+    return sides.output(["git", "-C", str(experiment.ROOT), *command], GIT_SECONDS_MAX).strip()
 
 
 def build(revision, targets):
@@ -46,48 +36,32 @@ def build(revision, targets):
     if not (tree / "CMakeLists.txt").exists():
         git("worktree", "prune")
         git("worktree", "add", "--detach", "--force", str(tree), commit)
-    log = FOLDER / f"{commit[:12]}.log"
     print(f"building {', '.join(targets)} of {revision} ({commit[:12]})", file=sys.stderr, flush=True)
-    for command in (["cmake", "--preset", "release", "-DKEEL_TESTS=OFF", "-DKEEL_BENCH=ON"],
-                    ["cmake", "--build", "build/release", f"-j{os.cpu_count() or 1}", "--target", *targets]):
-        with open(log, "a") as output:
-            done = subprocess.run(command, cwd=tree, stdout=output, stderr=output)
-        if done.returncode != 0:
-            lines = [line for line in log.read_text(errors="replace").splitlines() if line.strip()]
-            raise NotCompared(
-                f"{revision} does not build: {' '.join(command)}: {lines[-1] if lines else ''} (all of it in {log})")
-    return commit[:12], tree / "build/release"
+    try:
+        made = preset.build("release", targets, lambda _: None, tree, ("-DKEEL_TESTS=OFF", "-DKEEL_BENCH=ON"))
+    except Invalid as why:
+        raise Invalid(f"{revision} does not build: {why}") from None
+    return commit[:12], made
 
 
 def measure(base, head, chosen, settings, out):
     """{experiment: result} of head against base."""
     targets = sorted({target for one in chosen for target in KINDS[one.kind].programs(one)})
     if not targets:
-        raise NotCompared("nothing in these experiments is ours: no side is under_test, and there is no benchmark")
+        raise Invalid("nothing in these experiments is ours: no side is under_test, and there is no benchmark")
     FOLDER.mkdir(parents=True, exist_ok=True)
     (base_commit, base_build), (head_commit, head_build) = build(base, targets), build(head, targets)
     builds = {"base": base_build, "head": head_build}
     progress = Progress(sum(KINDS[one.kind].seconds_of_revisions(one, settings) for one in chosen))
-    facts = machine.facts(settings.build)
-    facts.pop("commit")
+    facts = machine.facts(settings.build) | {"commit": f"{base_commit}..{head_commit}"}
     found = {}
     for one in chosen:
-        progress.experiment = one.id
-        commits = {"base": base_commit, "head": head_commit}
-        result = results.new(one.id, one.question, one.claims, settings.profile, f"{base_commit}..{head_commit}", facts,
-                             runner.published(settings) | commits)
-        began = time.monotonic()
-        try:
-            KINDS[one.kind].compare(one, settings, builds, result, progress)
-            result["complete"] = True
-        except Exception as problem:  # One that breaks must not take those after it along.
-            if not isinstance(problem, Invalid):
-                traceback.print_exc()
-            results.refuse(result, one.id, problem)
-        finally:
-            result["seconds"] = round(time.monotonic() - began, 2)
-            results.save(result, out / f"{one.id}.json")
+        compare = lambda one, *more: KINDS[one.kind].compare(one, builds, *more)
+        result, interrupted = runner.run_one(one, settings, facts, progress, compare)
+        results.save(result, out / f"{one.id}.json")
         print(show.text(result), flush=True)
+        if interrupted:
+            raise KeyboardInterrupt
         found[one.id] = result
     return found
 
@@ -107,45 +81,43 @@ def both(base, head):
 
 
 def shared(base, head):
-    """How many quantities both have."""
-    return sum(len(quantities(one).keys() & quantities(other).keys()) for _, one, other in both(base, head))
+    """[(experiment, figure, row, row)] of the quantities that both have."""
+    for name, one, other in both(base, head):
+        before, after = quantities(one), quantities(other)
+        yield from ((name, figure, before[figure], after[figure]) for figure in sorted(before.keys() & after.keys()))
+
+
+def apart(was, now):
+    return now.high < was.low or now.low > was.high
 
 
 def worse_between(base, head, gate):
     """(lines of all that moved, those that are worse beyond the gate); {experiment: record} each."""
     whole = both(base, head)
-    broken = base.keys() & head.keys() - {name for name, *_ in whole}
-    lines = [f"{name}: interrupted, not compared" for name in sorted(broken)]
-    worse = []
     for name, one, other in whole:
         cpus = one.facts.get("cpu"), other.facts.get("cpu")
         if cpus[0] != cpus[1]:
-            raise NotCompared(f"{name}: measured on two machines: {'; '.join(map(str, cpus))}")
-        before, after = quantities(one), quantities(other)
-        for figure in sorted(before.keys() & after.keys()):
-            was, now = before[figure], after[figure]
-            if was.low <= now.high and now.low <= was.high:
-                continue
-            lines.append(f"{name}: {figure} ({now.own_unit}): {was.median:.4g} ({was.low:.4g} to {was.high:.4g}) "
-                         f"became {now.median:.4g} ({now.low:.4g} to {now.high:.4g})")
-            change = now.median / was.median if was.median and now.median else 1
-            if (1 / change if now.unit in MORE_IS_BETTER else change) > 1 + gate:
-                worse.append(lines[-1])
+            raise Invalid(f"{name}: measured on two machines: {'; '.join(map(str, cpus))}")
+    broken = base.keys() & head.keys() - {name for name, *_ in whole}
+    lines, worse = [f"{name}: interrupted, not compared" for name in sorted(broken)], []
+    for name, figure, was, now in shared(base, head):
+        if not apart(was, now):
+            continue
+        lines.append(f"{name}: {figure} ({now.own_unit}): {was.median:.4g} ({was.low:.4g} to {was.high:.4g}) "
+                     f"became {now.median:.4g} ({now.low:.4g} to {now.high:.4g})")
+        change = now.median / was.median if was.median and now.median else 1
+        if (1 / change if now.unit in MORE_IS_BETTER else change) > 1 + gate:
+            worse.append(lines[-1])
     return lines, worse
 
 
 def overlap(base, head):
     """(how many ratios both have, those whose intervals do not overlap): whether one run says what the other said."""
-    count, apart = 0, []
-    for name, one, other in both(base, head):
-        for figure, row in quantities(one).items():
-            now = other.rows.get(figure)
-            if row.is_ratio and now is not None:
-                count += 1
-                if now.high < row.low or now.low > row.high:
-                    apart.append(f"{name}: {figure}: {row.low:.3f} to {row.high:.3f}, and {now.low:.3f} to "
-                                 f"{now.high:.3f}")
-    return count, apart
+    ratios = [row for row in shared(base, head) if row[2].is_ratio]
+    return len(ratios), [
+        f"{name}: {figure}: {was.low:.3f} to {was.high:.3f}, and {now.low:.3f} to {now.high:.3f}"
+        for name, figure, was, now in ratios if apart(was, now)
+    ]
 
 
 # --- The subcommand ---
@@ -168,19 +140,19 @@ def said(worse, compared, gate):
 def compare_folders(options):
     (base, problems), (head, more) = archive.read(options.base), archive.read(options.head)
     if problems + more:
-        raise NotCompared("\n".join(problems + more))
+        raise Invalid("\n".join(problems + more))
     if not base.keys() & head.keys():
-        raise NotCompared(f"{options.base} and {options.head} have no experiment in common")
+        raise Invalid(f"{options.base} and {options.head} have no experiment in common")
     lines, worse = worse_between(base, head, options.gate)
     print("\n".join(lines))
-    compared = shared(base, head)
+    compared = len(list(shared(base, head)))
     if not compared:
-        raise NotCompared("nothing was compared: no quantity is in whole results of both")
-    ratios, apart = overlap(base, head)
-    for line in apart:
+        raise Invalid("nothing was compared: no quantity is in whole results of both")
+    ratios, beside = overlap(base, head)
+    for line in beside:
         print(f"APART  {line}")
     if ratios:
-        print(f"{ratios - len(apart)} of {ratios} ratios have intervals that overlap ({1 - len(apart) / ratios:.1%})")
+        print(f"{ratios - len(beside)} of {ratios} ratios have intervals that overlap ({1 - len(beside) / ratios:.1%})")
     return said(worse, compared, options.gate)
 
 
@@ -190,7 +162,7 @@ def compare_revisions(options, parser):
     wrong = [one.id for one in chosen if KINDS[one.kind].compare is None]
     if wrong:
         able = ", ".join(name for name, kind in KINDS.items() if kind.compare)
-        raise NotCompared(f"{', '.join(wrong)}: only the kinds {able} compare revisions")
+        raise Invalid(f"{', '.join(wrong)}: only the kinds {able} compare revisions")
     found = measure(options.base, options.head, chosen, settings, FOLDER / "results")
     rows = [(name, row) for name, result in found.items() for row in result["comparisons"]]
     worse = [
@@ -201,7 +173,7 @@ def compare_revisions(options, parser):
     for row in invalid:
         print(f"INVALID  {row['what']}: {row['why']}")
     if not rows and not invalid:
-        raise NotCompared("nothing was compared" + why_nothing(skipped, settings.only))
+        raise Invalid("nothing was compared" + why_nothing(skipped, settings.only))
     code = said(worse, len(rows), options.gate)
     return 2 if invalid and not code else code
 
@@ -227,9 +199,9 @@ def main(arguments):
         if all(folders):
             return compare_folders(options)
         if any(folders):
-            raise NotCompared("two revisions or two folders of results, not one of each")
+            raise Invalid("two revisions or two folders of results, not one of each")
         return compare_revisions(options, parser)
-    except (NotCompared, results.Wrong, Mistakes) as problem:
+    except (Invalid, results.Wrong, Mistakes) as problem:
         print(f"bench/lab: {problem}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -65,7 +65,7 @@ class Folders(unittest.TestCase):
         self.assertEqual(self.worse(result("e", [10]), result("e", [20], complete=False)), [])
 
     def test_two_machines_are_not_compared(self):
-        with self.assertRaisesRegex(revisions.NotCompared, "two machines"):
+        with self.assertRaisesRegex(revisions.Invalid, "two machines"):
             self.worse(result("e", [10]), result("e", [10], cpu="y"))
 
     def test_the_exit_code_says_whether_something_is_worse(self):
@@ -149,7 +149,7 @@ class Revisions(unittest.TestCase):
                 mock.patch.object(micro, "listed", lambda path: lists[path]), \
                 mock.patch.object(micro, "run_round", rows):
             settings = mock.Mock(pairs=2, wants=lambda text: True)
-            micro.Micro().compare(one, settings, {"head": "head", "base": "base"}, result, mock.Mock())
+            micro.Micro().compare(one, {"head": "head", "base": "base"}, settings, result, mock.Mock())
         self.assertEqual([row["id"] for row in result["comparisons"]], ["counter:ns"])
         self.assertEqual(result["comparisons"][0]["median"], 2.0)
         self.assertEqual({row["what"] for row in result["skipped"]}, set(one.cases) - {"counter"})
@@ -164,7 +164,7 @@ class Revisions(unittest.TestCase):
                 mock.patch.object(micro, "listed", lambda path: ["f"]), \
                 mock.patch.object(micro, "run_round", lambda *_: row):
             settings = mock.Mock(pairs=2, wants=lambda text: True)
-            micro.Micro().compare(one, settings, {"head": "head", "base": "base"}, result, mock.Mock())
+            micro.Micro().compare(one, {"head": "head", "base": "base"}, settings, result, mock.Mock())
         self.assertEqual([row["id"] for row in result["comparisons"]], ["time:ns"])
 
     def test_a_gate_is_a_share_above_nothing(self):

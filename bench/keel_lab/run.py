@@ -4,7 +4,9 @@ import argparse
 import pathlib
 
 from keel_lab import callgrind, counts, experiment, peers, preset, results, runner
+from keel_lab.kinds import KINDS
 from keel_lab.progress import duration
+from keel_lab.sides import Invalid
 
 SUMMARY = "run experiments by id or by file, or all of a profile"
 
@@ -31,7 +33,7 @@ def read_settings(parser, options, profile, plans=False):
 
 def plan(chosen, settings):
     """How long each takes, those that take longest first: (seconds, id)."""
-    return sorted(((runner.planned(one, settings), one.id) for one in chosen), reverse=True)
+    return sorted(((KINDS[one.kind].seconds(one, settings), one.id) for one in chosen), reverse=True)
 
 
 def print_plan(chosen, settings):
@@ -46,7 +48,7 @@ def build_needed(chosen, settings):
     def refuses(side):
         try:
             counts.refuse_callgrind(side, settings.build)
-        except callgrind.NotCounted:
+        except Invalid:
             return True
         return bool(callgrind.refusal())
 
@@ -54,7 +56,7 @@ def build_needed(chosen, settings):
     for name, targets in preset.needed(chosen, refuses).items():
         try:
             preset.build(name, targets)
-        except preset.NotBuilt as why:
+        except Invalid as why:
             print(f"{name:18}  skipped: {why}", flush=True)
 
 

@@ -31,23 +31,21 @@ def settings_of(profile, build, pairs=None, seconds=None, only=()):
 
 
 def published(settings):
-    return {
-        key: list(value) if isinstance(value, tuple) else value
-        for key, value in dataclasses.asdict(settings).items() if key != "build"
-    }
+    return {key: value for key, value in dataclasses.asdict(settings).items() if key != "build"}
 
 
-def run_one(one, settings, facts, progress):
-    """(result, whether it was interrupted)."""
+def run_one(one, settings, facts, progress, measure=None):
+    """(result, whether it was interrupted); `measure` takes the place of what the kind has for it."""
     progress.experiment = one.id
     facts = dict(facts)
     result = results.new(one.id, one.question, one.claims, settings.profile, facts.pop("commit"), facts,
                          published(settings))
-    result["versions"] = peers.known(KINDS[one.kind].made_of(one, settings.build))
+    if measure is None:  # Otherwise only what is ours is measured.
+        result["versions"] = peers.known(KINDS[one.kind].made_of(one, settings.build))
     began = time.monotonic()
     interrupted = False
     try:
-        KINDS[one.kind].measure(one, settings, result, progress)
+        (measure or KINDS[one.kind].measure)(one, settings, result, progress)
         result["complete"] = True
     except KeyboardInterrupt:
         interrupted = True
@@ -58,20 +56,11 @@ def run_one(one, settings, facts, progress):
     return result, interrupted
 
 
-def planned(one, settings):
-    """Seconds that the experiment takes when nothing disturbs it."""
-    return KINDS[one.kind].seconds(one, settings)
-
-
-def holds_anything(result):
-    return any(value for key, value in result.items() if key in results.ROWS)
-
-
 def run(experiments, settings, out, say=print):
     """The exit code: 0, 1 when a run was invalid, 2 when there was nothing to measure, 130 when it was interrupted."""
     out = pathlib.Path(out)
     out.mkdir(parents=True, exist_ok=True)  # What cannot be kept is not measured.
-    progress = Progress(sum(planned(one, settings) for one in experiments))
+    progress = Progress(sum(KINDS[one.kind].seconds(one, settings) for one in experiments))
     facts = machine.facts(settings.build)
     code = 0
     measured = 0
@@ -79,7 +68,7 @@ def run(experiments, settings, out, say=print):
     for one in experiments:
         result, interrupted = run_one(one, settings, facts, progress)
         # With --only: the result of a whole run stays.
-        if settings.only and result["complete"] and not holds_anything(result):
+        if settings.only and result["complete"] and not any(result[kind] for kind in results.ROWS):
             continue
         measured += 1
         path = results.save(result, out / f"{one.id}.json")

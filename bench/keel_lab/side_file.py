@@ -31,10 +31,6 @@ class Side:
     database: str = ""  # Its file, where rows are counted.
 
 
-def _filled(text, engine):
-    return text.replace("{engine}", engine) if engine else text
-
-
 def _beside(file, program):
     """./program is beside the file that says so; any other path is under the build."""
     return str(pathlib.Path(file.name).resolve().parent / program) if program.startswith("./") else program
@@ -62,7 +58,7 @@ def _side(file, name, spec, where):
     as_it_is = {key: spec[key] for key in ("ready", "profile", "under_test", "log", "database") if key in spec}
     sides = []
     for engine in engines:
-        fill = lambda text: _filled(str(text), engine)
+        fill = lambda text: str(text).replace("{engine}", engine or "{engine}")
         filled_pairs = lambda key: tuple((at, fill(text)) for at, text in spec.get(key, {}).items())
         sides.append(Side(f"{name}-{engine}" if engine else name, fill(spec.get("title", f"{name} {engine}".strip())),
                           (_beside(file, fill(spec["serve"][0])), *map(fill, spec["serve"][1:])),
@@ -82,8 +78,8 @@ def parse(file, specs, where):
     return found
 
 
-def read_sides(path=SIDES):
-    file = File(path, pathlib.Path(path).read_text())
+def read_sides():
+    file = File(SIDES, SIDES.read_text())
     found = parse(file, file.value, ()) if isinstance(file.value, dict) else file.wrong(
         (), "a mapping of sides is needed")
     file.finish()

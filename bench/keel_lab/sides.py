@@ -10,6 +10,7 @@ import http.client
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import socket
@@ -34,7 +35,8 @@ SERVER_CORE = CORES[1 % len(CORES)]
 
 
 class Invalid(Exception):
-    """The run does not count: a side did not start, ended, or an answer was wrong or missing."""
+    """What was asked for cannot be measured, or does not count: something is not there, a side did not start or ended,
+    an answer was wrong or missing. The text says why."""
 
 
 def filled(text, places):
@@ -111,21 +113,16 @@ def fetch(port, path, method="GET", body=None):
 
 def fetch_raw(port, path):
     """The bytes of an answer as they came, for the raw servers to repeat."""
-    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection, connection.makefile("rb") as answer:
         connection.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n\r\n".encode())
-        text = b""
-        while b"\r\n\r\n" not in text:
-            text += connection.recv(65536) or _ended(path)
-        head, _, body = text.partition(b"\r\n\r\n")
-        fields = dict(line.lower().split(b":", 1) for line in head.split(b"\r\n")[1:])
-        length = int(fields.get(b"content-length", b"0"))
-        while len(body) < length:
-            body += connection.recv(65536) or _ended(path)
-        return head + b"\r\n\r\n" + body
-
-
-def _ended(path):
-    raise Invalid(f"{path}: the connection ended within the answer")
+        head = b""
+        while not head.endswith(b"\r\n\r\n") and (line := answer.readline()):
+            head += line
+        length = int((re.search(rb"(?i)\ncontent-length: *(\d+)", head) or (0, 0))[1])
+        body = answer.read(length)
+    if not head.endswith(b"\r\n\r\n") or len(body) < length:
+        raise Invalid(f"{path}: the connection ended within the answer")
+    return head + body
 
 
 def check(port, work):
@@ -179,7 +176,7 @@ class Server:
 
     @property
     def roots(self):
-        """The file of whom to believe that the side is itself, where the work is over TLS."""
+        """The file of the roots by which clients verify the side, where the work is over TLS."""
         return f"{self.folder}/{CERTIFICATES}/root.pem"
 
     def lines_of(self, work):

@@ -16,7 +16,8 @@ import sys
 import time
 
 HEAD = b"GET /plaintext HTTP/1.1\r\nHost: localhost\r\nX-Slow: "  # Then one letter after the other.
-TICKS = 1000  # A second has: so many groups of clients send by turns. A hundred at once would be a load of their own.
+# In a second: each sends a byte of one group of clients. A hundred clients in one tick would be a load of their own.
+TICKS = 1000
 READY_SECONDS = 30
 THERE = 0.8  # Of the bytes that all of them would have sent.
 
@@ -50,7 +51,7 @@ class Clients:
         self.reconnected += 1
 
     def send(self, one):
-        """One more byte; a client that was turned away begins again."""
+        """One more byte; a client that was rejected begins again."""
         client, at = one
         try:
             client.send(HEAD[at:at + 1] or b"x")

@@ -13,7 +13,7 @@ from keel_lab.sides import Invalid
 
 
 class Listener:
-    """Keeps what is sent to it; `turns_away` closes each connection at once, `lingers` says so and goes on reading."""
+    """Keeps what it receives; `turns_away` closes connections immediately, `lingers` says so and continues to read."""
     def __init__(self, turns_away=False, lingers=False):
         self.got, self.accepted, self._turns_away, self._open = 0, 0, turns_away, []
         self._lingers = lingers

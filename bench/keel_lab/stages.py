@@ -12,13 +12,15 @@ from keel_lab.measure import payload_for, run
 from keel_lab.sides import Invalid
 
 DATABASE = ("database_wait", "database")
+# Of parts whose name is an identifier in older results.
+TITLES = {"data-base": "the database and the wait for it", "all-but-the-data-base": "everything except the database"}
 
 
 def read(server):
     """{(method, route): (measured, written, {stage: ns})} as of now."""
     status, _, text = sides.fetch(server.admin_port, "/admin/stages")
     if status != 200:
-        raise Invalid(f"GET /admin/stages of the admin listener answered {status}")
+        raise Invalid(f"GET /admin/stages of the admin listener returned {status}")
     return {(route["method"], route["route"]): (route["measured"], route["written"], route["stages"])
             for route in json.loads(text)["routes"]}
 
@@ -42,8 +44,8 @@ def shares(mean):
     found = {stage: 100 * ns / total for stage, ns in mean.items()}
     inside = sum(found[stage] for stage in DATABASE)
     return found | {
-        "data base": inside,
-        "all but the data base": 100 - inside,
+        "data-base": inside,
+        "all-but-the-data-base": 100 - inside,
         "route and handler": found["route"] + found["handler"],
         "route, handler and serialize": found["route"] + found["handler"] + found["serialize"]
     }
@@ -62,8 +64,8 @@ def publish(name, runs, result):
     each = [shares(mean) for _, mean in runs]
     for part in each[0]:
         value = part.replace(",", "").replace(" ", "-")
-        result["values"].append(judge.value(f"{name}:{value}", f"{name}, {route}: share of {part}", "%",
-                                            [one[part] for one in each]))
+        title = f"{name}, {route}: share of {TITLES.get(part, part)}"
+        result["values"].append(judge.value(f"{name}:{value}", title, "%", [one[part] for one in each]))
 
 
 class Stages(OfSides):

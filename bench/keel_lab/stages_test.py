@@ -41,8 +41,8 @@ class Shares(unittest.TestCase):
     def test_are_percent_of_all_stages(self):
         found = stages.shares(of(1, 1, 50, 50, 150, 100, 500, 50, 100)[2])
         self.assertEqual(found["database"], 50)
-        self.assertEqual(found["data base"], 60)
-        self.assertEqual(found["all but the data base"], 40)
+        self.assertEqual(found["data-base"], 60)
+        self.assertEqual(found["all-but-the-data-base"], 40)
         self.assertEqual(found["route and handler"], 20)
         self.assertEqual(found["route, handler and serialize"], 25)
 

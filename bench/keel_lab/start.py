@@ -2,13 +2,12 @@
 
 import contextlib
 import http.client
-import os
 import re
-import select
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 from keel_lab import judge, results, sides
@@ -33,14 +32,16 @@ END_SECONDS_MAX = 20
 
 def read_until_ready(process, seconds):
     """What it has said when it is ready."""
-    text, end = b"", time.monotonic() + seconds
-    while not re.search(rb"\n  engine   [^\n]*\n", text):
-        readable, _, _ = select.select([process.stdout], [], [], max(0, end - time.monotonic()))
-        more = os.read(process.stdout.fileno(), 65536) if readable else b""
-        if not more:
-            raise Invalid(f"no start within {seconds} s; it said: {text.decode(errors='replace')[-300:]}")
-        text += more
-    return text.decode()
+    text, impatience = "", threading.Timer(seconds, process.kill)
+    impatience.start()
+    try:
+        for line in process.stdout:
+            text += line
+            if line.startswith("  engine   "):
+                return text
+    finally:
+        impatience.cancel()
+    raise Invalid(f"no start within {seconds} s; it said: {text[-300:]}")
 
 
 def phases(text):
@@ -66,7 +67,7 @@ def one(program, folder, systems):
     }
     begin = time.monotonic()
     process = subprocess.Popen([program, *(f"--{key}={value}" for key, value in flags.items())], cwd=folder,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         text = read_until_ready(process, START_SECONDS_MAX)
         answered = None
@@ -162,9 +163,7 @@ class Start(Kind):
             for systems, name in SYSTEMS:
                 count = settings.starts + 1
                 step = progress.steps(f"starts of {systems}: {name}", count, count * SECONDS_EACH)
-                try:
+                with results.refusing(result, f"start of {systems}"):
                     starts(str(program), systems, settings, measured.setdefault(systems, []), step)
-                except Invalid as problem:
-                    results.refuse(result, f"start of {systems}", problem)
         finally:
             publish(measured, result)

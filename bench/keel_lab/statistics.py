@@ -3,6 +3,8 @@
 import math
 from statistics import mean, median, quantiles, stdev
 
+WANTED = 0.99  # How often an interval has to cover the median.
+
 
 def coverage(count, rank):
     """Probability that the median lies between the rank-th smallest and the rank-th largest of count values."""
@@ -10,7 +12,7 @@ def coverage(count, rank):
     return 1 - 2 * outside / 2 ** count
 
 
-def interval(values, wanted=0.99):
+def interval(values, wanted=WANTED):
     """(low, high, coverage): the narrowest pair of order statistics that covers the median often enough.
 
     For 12 values that is the 2nd and the 11th (99.4 %). With too few values for `wanted` it is the smallest and
@@ -27,9 +29,9 @@ def _rank(count, wanted):
     return rank
 
 
-def coverage_of(count, wanted=0.99):
-    """What the interval of so many values covers."""
-    return coverage(count, _rank(count, wanted))
+def coverage_of(count):
+    """The coverage of the interval of `count` values."""
+    return coverage(count, _rank(count, WANTED))
 
 
 def fences(values):

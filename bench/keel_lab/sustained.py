@@ -1,13 +1,14 @@
-"""A load that goes on: does the resident memory, or the CPU, grow with time, and what of the machine is used?
+"""A sustained load: does the resident memory, or the CPU, grow with time, and what of the machine is used?
 
 The slope is Theil and Sen's over the samples of each second, without the first quarter, in which a server warms up.
 """
 
 import dataclasses
 
-from keel_lab import judge, results, statistics
+from keel_lab import judge, statistics
 from keel_lab.kind import OfSides
 from keel_lab.measure import payload_for, run
+from keel_lab.pairs import Series
 
 
 def window(experiment, settings):
@@ -16,25 +17,19 @@ def window(experiment, settings):
     return experiment.seconds if whole else min(experiment.seconds, 10)
 
 
-def slope_per_minute(points):
-    return statistics.slope(points[len(points) // 4:]) * 60
-
-
 def share(samples, used):
     """How much of it there was in a second."""
     return (used(samples[-1]) - used(samples[0])) / max(samples[-1].at - samples[0].at, 1e-9)
 
 
 def publish(name, done, span, result):
-    samples = done["samples"]
-    first = samples[0].at
-    rss = [[round(one.at - first, 2), one.rss_kb] for one in samples]
-    used = lambda before, after: (after.user + after.system - before.user - before.system) / (after.at - before.at)
-    cpu = [[round(after.at - first, 2), round(used(before, after), 4)] for before, after in zip(samples, samples[1:])]
-    for what, title, unit, points in (("rss", "resident memory", "KB", rss), ("cpu", "CPU", "of one core", cpu)):
-        results.add_series(result, f"{name}:{what}", f"{name}: {title}", unit, points)
-    values = [("rss-slope", "growth of the resident memory", "KB per minute", slope_per_minute(rss)),
-              ("rss-last", "resident memory at the end", "KB", rss[-1][1]),
+    samples, series = done["samples"], Series()
+    series.add(name, samples)
+    series.into(result)
+    warm = samples[len(samples) // 4:]
+    growth = statistics.slope([(one.at, one.rss_kb) for one in warm]) * 60
+    values = [("rss-slope", "growth of the resident memory", "KB per minute", growth),
+              ("rss-last", "resident memory at the end", "KB", samples[-1].rss_kb),
               ("cpu-used", "CPU", "of one core", share(samples, lambda one: one.user + one.system)),
               ("disk", "written to disk", "KB/s", share(samples, lambda one: one.written / 1024)),
               ("descriptors", "open descriptors, at most", "", max(one.descriptors for one in samples))]

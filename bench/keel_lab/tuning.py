@@ -2,10 +2,10 @@
 
 import pathlib
 
-from keel_lab import claims, experiment
+from keel_lab import claims, experiment, judge
+from keel_lab.side_file import ROOT
 from keel_lab.yaml_file import File
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILE = ROOT / "bench/tuning.yaml"
 DOCUMENT = ROOT / "docs/tuning.md"
 BEGIN = "<!-- made by bench/lab check-documents --write from bench/tuning.yaml and bench/results -->\n"
@@ -54,9 +54,8 @@ def verdict(row, results):
         ratio += f", oversubscribed: {found.oversubscribed}"
     if found.weakness:
         return f"undecided, {found.weakness}: {ratio}"
-    low, high = found.noise or (1, 1)
-    noise = max(high - 1, 1 / low - 1, 0)
-    if found.low <= 1 <= found.high or abs(max(found.median, 1) / min(found.median, 1) - 1) < noise:
+    noise = judge.width(found.noise and dict(zip(("low", "high"), found.noise)))
+    if found.low <= 1 <= found.high or max(found.median, 1) / min(found.median, 1) - 1 < noise:
         return f"no difference seen: {ratio}"
     helps = (found.median > 1) == row.get("more is better", False)
     return f"{'helps' if helps else 'hurts'}: {ratio}"

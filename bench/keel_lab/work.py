@@ -3,19 +3,20 @@
 import dataclasses
 import json
 
-_HTTP = {
-    "method": str, "path": str, "body": str, "connections": int, "range": int, "expect": dict, "prepare": dict,
-    "waits_for": str, "log_lines": bool, "rows": str
-}
+_HTTP = {"method": str, "path": str, "body": str, "connections": int, "range": int, "idle": int, "expect": dict,
+         "prepare": dict, "waits_for": str, "log_lines": bool, "rows": str}
 WORK_KEYS = {
-    "lockstep": _HTTP | {"depth": int, "idle": int}, "load": _HTTP | {
-        "mix": list, "rate": int, "churn": int, "refusal": int, "capacity_connections": int,
-        "listener": {"service", "admin"}, "https": bool, "idle": int, "beside": dict, "slow_clients": int
-    }, "bytes": {"payload": int, "connections": int, "churn": bool}, "itself": {"arguments": list},
+    "lockstep": _HTTP | {"depth": int},
+    "load": _HTTP | {"mix": list, "rate": int, "churn": int, "refusal": int, "capacity_connections": int,
+                     "listener": {"service", "admin"}, "https": bool, "beside": dict, "slow_clients": int},
+    "bytes": {
+        "payload": int, "connections": int, "depth": int, "framing": {"none", "frames", "websocket"}, "churn": bool
+    }, "itself": {"arguments": list},
 }
 REQUIRED = {"lockstep": ("path",), "bytes": ("payload",)}
 EXPECT_KEYS = {"status": int, "type": str, "body": str}
 MIX_KEYS = {"request": str, "headers": dict, "body": str, "weight": int, "expect": dict}
+LEAST = {"connections": 1, "depth": 1, "idle": 1, "capacity_connections": 1, "churn": 0, "slow_clients": 0}
 PREPARE_KEYS = {"method": str, "path": str, "body": str, "times": int, "status": int}
 
 
@@ -43,9 +44,10 @@ class Work:
     listener: str = "service"
     https: bool = False  # Of client load: over TLS, at the side's {https_port}; each connection shakes hands in full.
     beside: "Work | None" = None  # What another keel load does meanwhile.
-    slow_clients: int = 0  # So many that send a byte of a request a second meanwhile: slow_clients.py.
+    slow_clients: int = 0  # Clients that send a byte of a request each second meanwhile: slow_clients.py.
     payload: int = 0
-    churn: int = 0  # A new connection after so many requests; of client bytes 0 or 1. 0: one for all.
+    framing: str = "none"  # Of the client bytes: client/framing.h.
+    churn: int = 0  # A new connection after this many requests; 0 or 1 for the client bytes. 0: one connection for all.
     refusal: int = 0  # A status that is no mistake: kinds open-loop and capacity count what was refused.
     capacity_connections: int = 0  # Of kind capacity: over how many it is found: too few to wait long; 0: all.
     arguments: tuple = ()
@@ -55,8 +57,9 @@ def _work_name(spec, client):
     if "name" in spec:
         return spec["name"]
     if client == "bytes":
-        connections = spec.get("connections", 64)
-        return f"churn {connections}" if spec.get("churn") else f"{spec.get('payload')} B x {connections}"
+        connections, depth, framing = spec.get("connections", 64), spec.get("depth", 1), spec.get("framing", "none")
+        name = f"churn {connections}" if spec.get("churn") else f"{spec.get('payload')} B x {connections}"
+        return (name + (f", {depth} in flight" if depth != 1 else "") + (f", {framing}" if framing != "none" else ""))
     if client == "itself":
         return " ".join(str(argument) for argument in spec.get("arguments", []))
     if spec.get("mix"):
@@ -64,7 +67,7 @@ def _work_name(spec, client):
     depth = spec.get("depth", 1)
     method = spec.get("method", "POST" if spec.get("body") else "GET")
     verb = f"{method} " if method != "GET" else ""
-    return verb + spec.get("path", "/") + (f", {depth} at once" if depth != 1 else "")
+    return verb + spec.get("path", "/") + (f", {depth} pipelined" if depth != 1 else "")
 
 
 def parse_work(file, spec, where, partial=False):
@@ -76,36 +79,28 @@ def parse_work(file, spec, where, partial=False):
     required = () if partial else REQUIRED.get(client, ())
     if not file.mapping(spec, where, {"client": str, "name": str, **WORK_KEYS[client]}, required):
         return None
-    expect, prepare = spec.get("expect", {}), spec.get("prepare")
-    right = True
+    before = len(file.mistakes)
     if client == "load" and not partial and ("mix" in spec) == ("path" in spec):
-        right = file.wrong(where, "either a path or a mix is needed")
+        file.wrong(where, "either a path or a mix is needed")
     if not spec.get("rows", "x").isidentifier():
-        right = file.wrong((*where, "rows"), f"{spec['rows']!r} is no table")
+        file.wrong((*where, "rows"), f"{spec['rows']!r} is no table")
+    for key, least in LEAST.items():
+        if spec.get(key, least) < least:
+            file.wrong((*where, key), f"at least {least} is needed")
     for number, one in enumerate(spec.get("mix", [])):
-        right = file.mapping(one, (*where, "mix", number), MIX_KEYS, ("request",)) and right
-    beside = spec.get("beside")
+        file.mapping(one, (*where, "mix", number), MIX_KEYS, ("request",))
+    expect, prepare, beside = spec.get("expect", {}), spec.get("prepare", {}), spec.get("beside")
+    file.mapping(expect, (*where, "expect"), EXPECT_KEYS)
+    file.mapping(prepare, (*where, "prepare"), PREPARE_KEYS, ("path",) if "prepare" in spec else ())
     if beside is not None:
-        shared = {"connections": spec.get("connections", 64), "https": spec.get("https", False)}
-        beside = parse_work(file, {"client": "load"} | shared | beside, (*where, "beside"))
-        right = right if beside else None
-    for key in ("connections", "depth", "idle", "capacity_connections"):
-        if spec.get(key, 1) < 1:
-            right = file.wrong((*where, key), "at least 1 is needed")
-    for key in ("churn", "slow_clients"):
-        if spec.get(key, 0) < 0:
-            right = file.wrong((*where, key), "at least 0 is needed")
-    right = right is True and file.mapping(expect, (*where, "expect"), EXPECT_KEYS)
-    if prepare is not None:
-        right = file.mapping(prepare, (*where, "prepare"), PREPARE_KEYS, ("path",)) and right
-    if not right:
+        shared = {"client": "load", "connections": spec.get("connections", 64), "https": spec.get("https", False)}
+        beside = parse_work(file, shared | beside, (*where, "beside"))
+    if len(file.mistakes) > before:
         return None
-    made = {
+    as_they_are = {key: spec[key] for key in spec if key not in ("expect", "client", "name")}
+    return Work(client, _work_name(spec, client), **{
         "method": "POST" if spec.get("body") else "GET", "status": expect.get("status", 200),
-        "type": expect.get("type", ""), "answer": expect.get("body"),
-        **{key: value for key, value in spec.items() if key not in ("expect", "client", "name")}, "prepare": tuple(
-            sorted((prepare or {}).items())), "mix": json.dumps(spec["mix"], indent=1) if "mix" in spec else "",
-        "beside": beside, "churn": int(spec.get("churn",
-                                                0)), "arguments": tuple(str(one) for one in spec.get("arguments", [])),
-    }
-    return Work(client, _work_name(spec, client), **made)
+        "type": expect.get("type", ""), "answer": expect.get("body"), **as_they_are,
+        "prepare": tuple(sorted(prepare.items())), "mix": json.dumps(spec["mix"], indent=1) if "mix" in spec else "",
+        "beside": beside, "churn": int(spec.get("churn", 0)), "arguments": tuple(map(str, spec.get("arguments", [])))
+    })

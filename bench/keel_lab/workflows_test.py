@@ -13,6 +13,7 @@ from keel_lab import experiment
 ROOT = experiment.ROOT
 PRESETS = {preset["name"] for preset in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"]}
 TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+VARIABLES = set(re.findall(r"\$[({](?:if \$\()?([a-z]+)\b", (ROOT / "Makefile").read_text()))
 PROFILES = set(re.findall(r"^(\w+) *\|", (ROOT / "scripts/setup").read_text(), re.MULTILINE))
 MODULES = dict(re.findall(r'"([a-z-]+)": "(\w+)"', (ROOT / "bench/lab").read_text()))
 
@@ -25,7 +26,9 @@ def mistakes(command):
             continue
         program, *rest = words
         if program == "make":
-            yield from (f"no make target {word}" for word in rest if word not in TARGETS)
+            yield from (f"no make target {word}" for word in rest if "=" not in word and word not in TARGETS)
+            yield from (f"no variable of make in {word}" for word in rest if "=" in word
+                        and word.partition("=")[0] not in VARIABLES)
         elif program == "cmake" and "--preset" in rest and rest[rest.index("--preset") + 1] not in PRESETS:
             yield f"no preset in {part.strip()}"
         elif "/" in program and not (ROOT / program).exists():
@@ -70,7 +73,7 @@ def workflows():
 
 class Workflows(unittest.TestCase):
     def test_the_workflows_are_those_that_are_documented(self):
-        self.assertEqual(set(workflows()), {"ci.yml", "bench.yml"})
+        self.assertEqual(set(workflows()), {"ci.yml", "bench.yml", "suites.yml"})
 
     def test_every_command_of_a_workflow_calls_what_exists(self):
         for name, workflow in workflows().items():
@@ -133,6 +136,6 @@ class Workflows(unittest.TestCase):
             self.assertEqual(list(mistakes(command)), [], command)
 
     def test_a_call_of_what_does_not_exist_is_noticed(self):
-        for wrong in ("make bnech", "scripts/nothing", "cmake --preset relaese", "bench/lab runn",
-                      "scripts/setup bnech"):
+        for wrong in ("make bnech", "make tls-conformance compelte=yes", "scripts/nothing", "cmake --preset relaese",
+                      "bench/lab runn", "scripts/setup bnech"):
             self.assertTrue(list(mistakes(wrong)), wrong)

@@ -12,72 +12,58 @@ class Mistakes(Exception):
         self.lines = list(lines)
 
 
+DATE = "tag:yaml.org,2002:timestamp"
+
+
+class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """Knows no dates: what looks like one is text."""
+    yaml_implicit_resolvers = {first: [one for one in resolvers if one[0] != DATE]
+                               for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()}
+    yaml_constructors = {tag: made for tag, made in yaml.SafeLoader.yaml_constructors.items() if tag != DATE}
+
+
 class File:
     """`value` is the content; `mistakes` collects what `wrong` was told."""
     def __init__(self, name, text):
         self.name = str(name)
         self.mistakes = []
         self.lines = {(): 1}
-        self._within = []  # The nodes around the one that is read.
         try:
-            node = yaml.compose(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-            self.value = self._read(node, ()) if node else None
+            self._loader = _Loader(text)
+            node = self._loader.get_single_node()
+            if node:
+                self._walk(node, (), ())
+            self.finish()
+            self.value = self._loader.construct_document(node) if node else None
         except yaml.YAMLError as problem:
             mark = getattr(problem, "problem_mark", None)
             why = getattr(problem, "problem", None) or str(problem).partition("\n")[0]
             line = mark.line if mark else text.encode().count(b"\n", 0, getattr(problem, "position", 0))
             raise Mistakes([f"{self.name}:{line + 1}: not YAML: {why}"]) from None
 
-    def _read(self, node, where):
+    def _walk(self, node, where, within):
+        """Notes the line of everything, and what the library would let pass; `within` are the nodes around."""
         self.lines[where] = node.start_mark.line + 1
-        if node in self._within:
+        if node in within:
             self.wrong(where, "an alias of what it stands in")
-            return None
-        self._within.append(node)
-        try:
-            if isinstance(node, yaml.MappingNode):
-                return self._mapping(node, where)
-            if isinstance(node, yaml.SequenceNode):
-                return [self._read(value, (*where, number)) for number, value in enumerate(node.value)]
-            return self._scalar(node, where)
-        finally:
-            self._within.pop()
-
-    def _scalar(self, node, where):
-        try:
-            return yaml.SafeLoader("").construct_object(node)
-        except ValueError as problem:  # A date that looks like one, and is none.
-            self.wrong(where, f"{node.value}: {problem}")
-            return None
-
-    def _mapping(self, node, where):
-        found, merged = {}, {}
-        for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                self.lines[(*where, "?")] = key.start_mark.line + 1
-                self.wrong((*where, "?"), "a key is text, not a list or a mapping")
-                continue
-            if key.tag == "tag:yaml.org,2002:merge":
-                merged = self._merged(value, where)
-                continue
-            at = (*where, key.value)
-            if key.value in found:
+        elif isinstance(node, yaml.SequenceNode):
+            for number, value in enumerate(node.value):
+                self._walk(value, (*where, number), (*within, node))
+        elif isinstance(node, yaml.MappingNode):
+            seen = set()
+            for key, value in node.value:
+                is_text = key.tag in ("tag:yaml.org,2002:str", "tag:yaml.org,2002:merge")
+                at = (*where, key.value if is_text else "?")
+                self._walk(value, at, (*within, node))
                 self.lines[at] = key.start_mark.line + 1
-                self.wrong(at, "is there twice")
-            found[key.value] = self._read(value, at)
-            self.lines[at] = key.start_mark.line + 1
-        return merged | found
-
-    def _merged(self, node, where):
-        """Of <<: a mapping, or several, of which the first that has a key gives its value."""
-        found = {}
-        for one in node.value if isinstance(node, yaml.SequenceNode) else [node]:
-            if isinstance(one, yaml.MappingNode):
-                found = (self._read(one, where) or {}) | found
-            else:
-                self.lines[(*where, "<<")] = one.start_mark.line + 1
-                self.wrong((*where, "<<"), "a mapping is needed, or a list of them")
-        return found
+                if not is_text or at in seen:
+                    self.wrong(at, "is there twice" if is_text else "a key is text")
+                seen.add(at)
+        else:
+            try:
+                self._loader.construct_object(node)
+            except ValueError as problem:  # A number that looks like one, and is none.
+                self.wrong(where, f"{node.value}: {problem}")
 
     def wrong(self, where, text):
         line = next(self.lines[where[:length]] for length in range(len(where), -1, -1) if where[:length] in self.lines)

@@ -16,6 +16,8 @@
 namespace keel::bench {
 
 inline constexpr std::int64_t users = 10'000;
+// Further ones, which are there to be deleted.
+inline constexpr std::int64_t spare_users = 190'000;
 
 // Debian's server, durable (fsync=on), with the tables `users` (ids from 1), `visits` and those of pgbench.
 db::postgres::testing::RealServer& server();

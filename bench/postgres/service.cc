@@ -1,9 +1,10 @@
-// Rows of PostgreSQL through HTTP: /users/{id} as JSON, POST /visits, which is committed before the response with
-// what else is written then, POST /single, which has a commit and a connection of its own, and /plaintext to hold them
-// against.
+// Rows of PostgreSQL through HTTP: users as JSON, one, a page of 20, added, replaced and removed; POST /visits; POST
+// /single, which has a commit and a connection of its own; and /plaintext to hold them against. Every other write is
+// committed before the response with what else is written then.
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "keel/app/app.h"
 #include "keel/data/json_write.h"
@@ -24,6 +25,12 @@ struct User {
   std::string_view email;
 };
 
+// What a client sends.
+struct Draft {
+  std::string_view name;
+  std::string_view email;
+};
+
 struct Visit {
   std::string_view page;
   std::int64_t at;
@@ -34,6 +41,10 @@ class Users {
   explicit Users(db::Session& session) : session_(session) {}
   void mount(http::Router& router) {
     router.get("/users/{id}", *this, &Users::find)
+        .get("/users", *this, &Users::list)
+        .post("/users", *this, &Users::create)
+        .put("/users/{id}", *this, &Users::replace)
+        .del("/users/{id}", *this, &Users::remove)
         .post("/visits", *this, &Users::visit)
         .post("/single", *this, &Users::visit_alone);
   }
@@ -48,6 +59,35 @@ class Users {
     const std::size_t found = co_await session_.query("select id, name, email from users where id = $1", write, id);
     if (found == 0) co_return fail(Code::NotFound, "no such user");
     co_return std::move(response);
+  }
+  Task<http::Response> list(http::Request&) {
+    Buffer body;
+    json::Writer out(body);
+    out.begin_array();
+    auto add = [&](const db::Row& row) { json::write(out, User{row.integer(0), row.text(1), row.text(2)}); };
+    co_await session_.query("select id, name, email from users where id > $1 order by id limit 20", add, 0);
+    out.end_array();
+    co_return http::Response::body(http::Status::Ok, std::move(body), "application/json");
+  }
+  Task<http::Response> create(http::Request& request) {
+    const auto draft = co_await request.json<Draft>();
+    const db::Written written = co_await session_.execute(
+        "insert into users (name, email) values ($name, $email) returning id -- group", draft);
+    co_return http::Response::json(http::Status::Created, User{written.last_insert_id, draft.name, draft.email});
+  }
+  Task<http::Response> replace(http::Request& request) {
+    const auto id = co_await request.path_param<std::int64_t>("id");
+    const auto draft = co_await request.json<Draft>();
+    const db::Written written = co_await session_.execute(
+        "update users set name = $1, email = $2 where id = $3 -- group", draft.name, draft.email, id);
+    if (written.changes == 0) co_return fail(Code::NotFound, "no such user");
+    co_return http::Response::json(http::Status::Ok, User{id, draft.name, draft.email});
+  }
+  Task<http::Response> remove(http::Request& request) {
+    const auto id = co_await request.path_param<std::int64_t>("id");
+    const db::Written written = co_await session_.execute("delete from users where id = $1 -- group", id);
+    if (written.changes == 0) co_return fail(Code::NotFound, "no such user");
+    co_return http::Response(http::Status::NoContent);
   }
   Task<http::Response> visit(http::Request& request) {
     const auto visit = co_await request.json<Visit>();

@@ -1,6 +1,6 @@
 // The server under measurement: /plaintext and /json as the peers have them, /bytes/{size}, /busy, which takes 60 us,
 // users and data on the full-stack example's tables, and /job, which a thread pool does. Section `bench` of its
-// settings fills the table of users before it listens.
+// settings fills the table of users before it listens, and makes the disk slower.
 
 #include <optional>
 #include <string>
@@ -10,6 +10,7 @@
 #include "jobs.h"
 #include "keel/app/app.h"
 #include "keel/db/sqlite/connection.h"
+#include "keel/db/testing/slow_vfs.h"
 #include "users.h"
 
 using namespace keel;
@@ -47,8 +48,10 @@ Result<http::Response> bytes(http::Request& request) {
 struct ExtraSettings {
   unsigned users = 0;
   bool jobs = false;
+  unsigned sync_delay_us = 0;
   void fields(config::Schema& v) {
     config::field(v, "users", users, "rows of users inserted before it listens", {0, 10'000'000});
+    config::field(v, "sync_delay_us", sync_delay_us, "how much longer each sync of the database takes", {0, 1'000'000});
     config::field(v, "jobs", jobs, "whether there is /job, with a thread pool for it");
   }
 };
@@ -75,6 +78,8 @@ Result<> insert_users(const std::string& path, unsigned count) {
 
 int main(int argc, char** argv) {
   auto config = app::load_or_exit<BenchSettings>("bench_service", argc, argv);
+  std::optional<db::sqlite::SlowVfs> slow_disk;
+  if (config->bench.sync_delay_us != 0) slow_disk.emplace(Duration::microseconds(config->bench.sync_delay_us));
   app::App app("bench_service", config);
   Users users(app.database());
   Data data(app.database());

@@ -24,7 +24,7 @@ struct Room {
   void say(std::string text) {
     const Line line = std::make_shared<const std::string>(std::move(text));
     for (Channel<Line>& member : members) {
-      if (!member.try_send(Line(line))) member.close();  // The channel is full: the member is too far behind.
+      if (!member.try_send(Line(line))) member.close();  // The channel is full: the member has read too slowly.
     }
   }
   std::list<Channel<Line>> members;  // The lines that each member has not yet been sent.

@@ -1,4 +1,4 @@
-// Sends back whatever comes.
+// Sends each received byte back.
 
 #pragma once
 

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view no_such_user = "no user has this id";
 
-// Only the address of a user has to be unique.
+// The email address is the only value of a user that has to be unique.
 std::unexpected<Error> taken() { return fail(Code::Conflict, "email: another user has this address"); }
 
 }  // namespace

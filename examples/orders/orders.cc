@@ -1,9 +1,24 @@
 #include "orders.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "queries/orders.h"
 #include "settings.h"
 
 using namespace keel;
+
+namespace {
+
+// The order in which every transaction changes the stock of products. In different orders, two of them could wait for
+// each other, and PostgreSQL would abort one after a second.
+std::vector<api::NewLine> by_sku(std::vector<api::NewLine> lines) {
+  std::ranges::sort(lines, {}, &api::NewLine::sku);
+  return lines;
+}
+
+}  // namespace
 
 Orders::Orders(app::App& app, Payments& payments)
     : database_(app.database()),
@@ -17,24 +32,39 @@ Orders::Orders(app::App& app, Payments& payments)
 }
 
 Task<api::ListOrdersResponse> Orders::list_orders(http::Request&, const api::ListOrdersRequest& request) {
+  api::ListOrdersRequest wanted = request;
+  ++wanted.limit;  // One more order shows whether there is a next page.
   api::OrderPage page;
-  page.orders = co_await read_many(request);
-  if (std::ssize(page.orders) == request.limit) page.next = page.orders.back().id;
+  page.orders = co_await read_many(wanted);
+  if (std::ssize(page.orders) > request.limit) {
+    page.orders.pop_back();
+    page.next = page.orders.back().id;
+  }
   co_return page;
 }
 
 Task<api::CreateOrderResponse> Orders::create_order(http::Request&, const api::CreateOrderRequest& request) {
-  db::Transaction transaction = co_await database_.begin();
-  const std::int64_t id = co_await queries::add_order(transaction, request.body.customer, Timestamp::now());
-  for (const api::NewLine& line : request.body.lines) {
-    const auto taken = co_await queries::take_stock(transaction, line);
-    if (taken.changes == 0) {
-      sold_out_.add();
-      co_return api::CreateOrderResponse::conflict("not in stock in this quantity: " + line.sku);
+  const std::vector<api::NewLine> lines = by_sku(request.body.lines);
+  const api::NewLine* missing = nullptr;
+  auto place = [&](db::Transaction& transaction) -> Task<std::int64_t> {
+    const std::int64_t id = co_await queries::add_order(transaction, request.body.customer, Timestamp::now());
+    for (const api::NewLine& line : lines) {
+      const auto taken = co_await queries::take_stock(transaction, line);
+      if (taken.changes != 0) continue;
+      missing = &line;
+      co_await fail(Code::Conflict, "not in stock");
     }
-    co_await queries::add_line(transaction, id, line.quantity, line.sku);
+    for (const api::NewLine& line : request.body.lines) {
+      co_await queries::add_line(transaction, id, line.quantity, line.sku);
+    }
+    co_return id;
+  };
+  Result<std::int64_t> placed = co_await attempt(database_.transact(place));
+  if (missing != nullptr) {
+    sold_out_.add();
+    co_return api::CreateOrderResponse::conflict("not in stock in this quantity: " + missing->sku);
   }
-  co_await transaction.commit();
+  const std::int64_t id = co_await std::move(placed);
   placed_.add();
   log_.info("order placed", log::field("order", id));
   const auto order = co_await read(id);
@@ -102,13 +132,17 @@ Task<> Orders::expire_all(Duration unpaid_max) {
 
 // The products of the order go back into stock, unless it is paid. False: its state is not `from`.
 Task<bool> Orders::end(std::int64_t id, api::State from, api::State to) {
-  db::Transaction transaction = co_await database_.begin();
-  const auto ended = co_await queries::change_state(transaction, to, id, from);
-  if (ended.changes == 0) co_return false;
-  if (to != api::State::Paid) co_await queries::return_stock(transaction, id);
-  co_await transaction.commit();
-  log_.info("order ended", log::field("order", id), log::field("state", enum_name(to)));
-  co_return true;
+  auto change = [&](db::Transaction& transaction) -> Task<bool> {
+    const auto ended = co_await queries::change_state(transaction, to, id, from);
+    if (ended.changes == 0) co_return false;
+    if (to == api::State::Paid) co_return true;
+    const auto taken = co_await queries::list_taken(transaction, id);
+    for (const api::NewLine& line : by_sku(taken)) co_await queries::return_stock(transaction, line);
+    co_return true;
+  };
+  const bool is_ended = co_await database_.transact(change);
+  if (is_ended) log_.info("order ended", log::field("order", id), log::field("state", enum_name(to)));
+  co_return is_ended;
 }
 
 Task<api::Order> Orders::read(std::int64_t id) {

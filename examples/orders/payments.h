@@ -18,7 +18,7 @@ class Payments {
   explicit Payments(keel::app::App& app);
   // POST /charges, with at most three attempts, each of at most two seconds, and five seconds for all of them. Its
   // idempotency key is the order's number: when asked again, the server does not charge again, and gives the same
-  // answer. After an error it is unknown whether the customer was charged.
+  // response. After an error it is unknown whether the customer was charged.
   keel::Task<Receipt> charge(Charge charge);
 
  private:

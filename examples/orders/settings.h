@@ -9,7 +9,7 @@ struct ShopSettings {
   keel::config::Secret admin_token;
   keel::Duration unpaid_max = keel::Duration::minutes(30);              // The time after which an unpaid order expires.
   std::string pictures = "data/pictures";                               // The folder of the pictures, which is created.
-  keel::config::ByteSize picture_max = keel::config::ByteSize::mib(8);  // A larger picture is answered with 413.
+  keel::config::ByteSize picture_max = keel::config::ByteSize::mib(8);  // A larger picture gets 413.
 
   void rules(keel::Check& check) const {
     check(admin_token).satisfies([](auto& token) { return !token.empty(); }, "is needed: set KEEL_SHOP__ADMIN_TOKEN");

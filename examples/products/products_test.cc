@@ -50,6 +50,8 @@ TEST(Products, are_listed_in_pages_and_by_what_is_asked_for) {
   EXPECT_EQ(page("/products").next, 20);
   EXPECT_EQ(page("/products?after=20").products.size(), 5u);
   EXPECT_EQ(page("/products?after=20").next, std::nullopt);
+  EXPECT_EQ(page("/products?after=20&limit=5").next, std::nullopt) << "no more than fit";
+  EXPECT_EQ(page("/products?after=20&limit=4").next, 24);
   EXPECT_EQ(page("/products?category=books&search=GREEN&max_price_cents=110").products.size(), 3u);
 }
 

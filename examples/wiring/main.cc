@@ -98,7 +98,7 @@ class Visit {
  public:
   Visit(http::Request& request, Guestbook& book, const Greeter& greeter)
       : request_(request), book_(book), greeter_(greeter) {}
-  Result<http::Response> answer() {
+  Result<http::Response> respond() {
     KEEL_TRY(const std::string_view name, request_.path_param<std::string_view>("name"));
     const std::string text = greeter_.greet(name) + " You are guest " + std::to_string(book_.sign(name)) + ".\n";
     return http::Response::text(http::Status::Ok, text);
@@ -136,7 +136,7 @@ int main(int argc, char** argv) {
     app::Services::Scope scope = services->scope(request.arena());
     scope.give(request);
     KEEL_TRY(Visit* const visit, scope.resolve<Visit>());
-    return visit->answer();
+    return visit->respond();
   });
   app.serve(router);
   return app.run();

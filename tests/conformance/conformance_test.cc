@@ -1,10 +1,13 @@
 // The server as bytes on a wire show it, on both engines: what is accepted, rejected, waited for and survived.
+//
+//   KEEL_TESTS_OVER_TLS=1 conformance_test   the same over TLS, each piece in records of its own
 
 #include <gtest/gtest.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -17,6 +20,8 @@
 #include "keel/base/host.h"
 #include "keel/db/testing/folder.h"
 #include "keel/io/engine.h"
+#include "keel/net/tls/context.h"
+#include "keel/net/tls/testing/certificates.h"
 #include "process.h"
 #include "vectors.h"
 #include "wire.h"
@@ -51,11 +56,21 @@ std::vector<std::filesystem::path> files(const std::string& folder) {
 // One server for each engine, for all tests; at the end it must still be well.
 class Servers : public ::testing::Environment {
  public:
+  void SetUp() override {
+    if (std::getenv("KEEL_TESTS_OVER_TLS") == nullptr) return;
+    tls::testing::Authority authority("Test Root");
+    const tls::KeyPair pair = authority.issue({.names = {"localhost"}});
+    folder_.write("service.pem", pair.certificate_pem + pair.key_pem);
+    certificate_ = folder_ / "service.pem";
+    speak_tls(tls::ClientContext::make({.trust = {.pem = authority.pem()}}).value());
+  }
   Process& get(const std::string& engine) {
     auto& process = running_[engine];
-    if (process == nullptr) process = std::make_unique<Process>(engine, folder_ / engine);
+    if (process == nullptr) process = std::make_unique<Process>(engine, folder_ / engine, certificate_);
     return *process;
   }
+  // Empty: the servers speak no TLS.
+  const std::string& certificate() const { return certificate_; }
   void TearDown() override {
     for (auto& [engine, process] : running_) {
       process->signal(SIGTERM);
@@ -65,6 +80,7 @@ class Servers : public ::testing::Environment {
 
  private:
   Folder folder_;
+  std::string certificate_;
   std::map<std::string, std::unique_ptr<Process>> running_;
 };
 Servers& servers = *static_cast<Servers*>(::testing::AddGlobalTestEnvironment(new Servers));
@@ -105,10 +121,24 @@ struct Vector {
   std::size_t own_bytes() const { return wire.size() - last_request.size(); }
 };
 
+// The same for a server with TLS: a target that is a whole URL has the other scheme, and its port.
+std::string with_other_scheme(std::string wire) {
+  const std::size_t line_end = wire.find("\r\n");
+  const std::size_t at = wire.find("://");
+  if (at == std::string::npos || at == 0 || at > line_end) return wire;
+  if (wire[at - 1] == 's') return wire.erase(at - 1, 1);
+  wire.insert(at, "s");
+  if (const std::size_t port = wire.find(":80/"); port < line_end) wire.replace(port, 3, ":443");
+  return wire;
+}
+
 std::vector<Vector> vectors() {
+  const auto wire_of = [](const std::string& wire) {
+    return (servers.certificate().empty() ? wire : with_other_scheme(wire)) + std::string(last_request);
+  };
   std::vector<Vector> all;
-  for (const Accepted& one : accepted()) all.push_back({&one, nullptr, one.wire + std::string(last_request)});
-  for (const Refused& one : refused()) all.push_back({nullptr, &one, one.wire + std::string(last_request)});
+  for (const Accepted& one : accepted()) all.push_back({&one, nullptr, wire_of(one.wire)});
+  for (const Refused& one : refused()) all.push_back({nullptr, &one, wire_of(one.wire)});
   return all;
 }
 
@@ -247,6 +277,13 @@ TEST(Vectors, are_judged) {
   EXPECT_NE(judge(success, reply(200, "abc", octets) + reply(200, "", "Connection: close\r\n")), "") << "misread";
   EXPECT_NE(judge(success, reply(200, "abc", octets + "Connection: close\r\n") + end), "") << "a close too early";
   EXPECT_NE(judge(success, right), "");
+}
+
+TEST(Vectors, have_the_scheme_of_their_server) {
+  EXPECT_EQ(with_other_scheme("GET http://a/x HTTP/1.1\r\n\r\n"), "GET https://a/x HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(with_other_scheme("GET http://a:80/ HTTP/1.1\r\n\r\n"), "GET https://a:443/ HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(with_other_scheme("GET https://a/ HTTP/1.1\r\n\r\n"), "GET http://a/ HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(with_other_scheme("GET / HTTP/1.1\r\nHost: http://a\r\n\r\n"), "GET / HTTP/1.1\r\nHost: http://a\r\n\r\n");
 }
 
 TEST(Vectors, are_cut_wherever_it_matters) {
@@ -586,7 +623,7 @@ INSTANTIATE_TEST_SUITE_P(Engines, Restart, ::testing::Values("uring", "epoll"), 
 TEST_P(Restart, an_item_that_was_acknowledged_survives_a_kill) {
   const std::string data = folder_ / "items";
   {
-    Process server(GetParam(), data);
+    Process server(GetParam(), data, servers.certificate());
     ASSERT_TRUE(server.is_ready());
     const Exchange one = exchange(server.port(),
                                   "POST /items HTTP/1.1\r\nHost: a\r\nContent-Length: 13\r\nConnection: close\r\n\r\n"
@@ -596,7 +633,7 @@ TEST_P(Restart, an_item_that_was_acknowledged_survives_a_kill) {
     ASSERT_EQ(server.wait(10_s), 128 + SIGKILL);
   }
 
-  Process server(GetParam(), data);
+  Process server(GetParam(), data, servers.certificate());
   ASSERT_TRUE(server.is_ready());
   const Exchange one = exchange(server.port(), "GET /items/a%2Fb HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
 
@@ -607,7 +644,7 @@ TEST_P(Restart, an_item_that_was_acknowledged_survives_a_kill) {
 }
 
 TEST_P(Restart, a_request_that_has_begun_is_answered_before_the_end) {
-  Process server(GetParam(), folder_ / "items");
+  Process server(GetParam(), folder_ / "items", servers.certificate());
   ASSERT_TRUE(server.is_ready());
   std::vector<Exchange> all(1);
   all[0].pieces = {"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\na", "bc"};

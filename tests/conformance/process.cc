@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <vector>
 
 #include "keel/base/check.h"
 
@@ -17,12 +18,14 @@ namespace conformance {
 
 using namespace keel;
 
-Process::Process(const std::string& engine, const std::string& data) {
+Process::Process(const std::string& engine, const std::string& data, const std::string& certificate) {
   // Everything is made before the fork: after it only system calls are safe. What it logs is appended beside its file,
   // because rejecting is what it does all day.
   const std::string log = data + ".log";
-  const char* const words[] = {"server",   "--port",       "0",      "--describe-port", "0",
-                               "--engine", engine.c_str(), "--data", data.c_str(),      nullptr};
+  std::vector<const char*> words = {"server",   "--port",       "0",      "--describe-port", "0",
+                                    "--engine", engine.c_str(), "--data", data.c_str()};
+  if (!certificate.empty()) words.insert(words.end(), {"--certificate", certificate.c_str()});
+  words.push_back(nullptr);
   int ends[2];
   KEEL_CHECK(::pipe2(ends, O_CLOEXEC) == 0, "a test can make a pipe");
   const pid_t parent = ::getpid();
@@ -33,7 +36,7 @@ Process::Process(const std::string& engine, const std::string& data) {
     if (::getppid() != parent) ::_exit(126);
     ::dup2(ends[1], STDOUT_FILENO);
     ::dup2(::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600), STDERR_FILENO);
-    ::execv(KEEL_CONFORMANCE_SERVER, const_cast<char* const*>(words));
+    ::execv(KEEL_CONFORMANCE_SERVER, const_cast<char* const*>(words.data()));
     ::_exit(127);
   }
   ::close(ends[1]);

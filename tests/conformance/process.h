@@ -14,8 +14,9 @@ namespace conformance {
 
 class Process {
  public:
-  // Starts it on ports of the system's choice and waits until it listens. `data` is its file.
-  Process(const std::string& engine, const std::string& data);
+  // Starts it on ports of the system's choice and waits until it listens. `data` is its file. With a file of a
+  // certificate it speaks TLS.
+  Process(const std::string& engine, const std::string& data, const std::string& certificate = "");
   ~Process();  // SIGKILL, when it still runs.
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

@@ -1,6 +1,7 @@
 // The server that protocol suites run against, of this repository and of others, made from the public API.
 //
 //   server --port P --describe-port Q [--engine auto|uring|epoll] [--data FILE] [--forwarded-by x_forwarded|forwarded]
+//     [--certificate FILE]
 //
 // P:  any method, any path  200 and the body of the request
 //     /echo                 the request's header lines
@@ -17,7 +18,8 @@
 //
 // Port 0 is a port of the system's choice; both are printed. FILE is conformance.db in the working directory, so that
 // a server that is started again finds what was committed; the files of /static lie in FILE.static. SIGTERM drains.
-// With --forwarded-by, 127.0.0.1 is a proxy that is trusted and writes these fields.
+// With --forwarded-by, 127.0.0.1 is a proxy that is trusted and writes these fields. With --certificate, which has the
+// key as well, both ports speak TLS.
 // Not served in this version: /ws; it answers as any path does.
 
 #include <sys/resource.h>
@@ -46,6 +48,8 @@
 #include "keel/http/server/server.h"
 #include "keel/http/server/static_files.h"
 #include "keel/io/runtime.h"
+#include "keel/net/tls/context.h"
+#include "keel/net/tls/layer.h"
 #include "keel/observe/log_ring.h"
 #include "keel/observe/metric_cells.h"
 #include "keel/telemetry/log_writer.h"
@@ -299,12 +303,13 @@ struct Options {
   std::string data = "conformance.db";
   std::optional<http::ForwardedBy> forwarded_by = {};
   bool proxy_protocol = false;
+  std::string certificate = {};
 };
 
 [[noreturn]] void usage() {
   std::fputs(
       "usage: server --port P --describe-port Q [--engine auto|uring|epoll] [--data FILE] "
-      "[--forwarded-by x_forwarded|forwarded|x_real_ip] [--proxy-protocol true]\n",
+      "[--forwarded-by x_forwarded|forwarded|x_real_ip] [--proxy-protocol true] [--certificate FILE]\n",
       stderr);
   std::exit(2);
 }
@@ -328,6 +333,8 @@ Options options_of(int argc, char** argv) {
       options.describe_port = port_of(value);
     } else if (name == "--data") {
       options.data = value;
+    } else if (name == "--certificate") {
+      options.certificate = value;
     } else if (name == "--forwarded-by" && value == "x_forwarded") {
       options.forwarded_by = http::ForwardedBy::XForwarded;
     } else if (name == "--forwarded-by" && value == "forwarded") {
@@ -442,6 +449,12 @@ Result<int> run(const Options& options) {
   }
   serving.access_log = false;
   serving.metrics = &registry;
+  std::optional<tls::Layers> layers;
+  if (!options.certificate.empty()) {
+    const tls::ServerOptions secure = {.certificates = {{.certificate_file = options.certificate}}};
+    KEEL_TRY(auto context, tls::ServerContext::make(secure));
+    serving.https = &layers.emplace(std::move(context));
+  }
   http::Server server(router, serving);
   serving.address = describe_address;
   serving.name = "describe";

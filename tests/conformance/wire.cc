@@ -10,10 +10,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <memory>
+#include <optional>
 #include <span>
 
 #include "keel/base/check.h"
 #include "keel/base/host.h"
+#include "keel/net/tls/records.h"
 
 namespace conformance {
 namespace {
@@ -25,7 +28,13 @@ constexpr std::size_t at_once_max = 250;
 struct Socket {
   int fd = -1;
   Instant began;
+  std::unique_ptr<tls::Records> records = nullptr;  // Of TLS; null: without.
 };
+
+std::optional<tls::ClientContext>& context_of_all() {
+  static std::optional<tls::ClientContext> one;
+  return one;
+}
 
 int connect_to(std::uint16_t port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -63,14 +72,75 @@ void send_all(int fd, std::string_view bytes) {
   }
 }
 
+void send_output(const Socket& socket) {
+  send_all(socket.fd, socket.records->output().view());
+  socket.records->output().clear();
+}
+
+void send_all(const Socket& socket, std::string_view bytes) {
+  if (socket.records == nullptr) return send_all(socket.fd, bytes);
+  while (!bytes.empty()) {
+    const Result<std::size_t> done = socket.records->write(bytes);
+    if (!done) return;
+    bytes.remove_prefix(*done);
+    send_output(socket);
+  }
+}
+
+void finish(const Socket& socket) {
+  if (socket.records != nullptr) {
+    socket.records->finish();
+    send_output(socket);
+  }
+  ::shutdown(socket.fd, SHUT_WR);
+}
+
+// The handshake; what the server does in it is not judged here.
+void secure(Socket& socket) {
+  if (!context_of_all()) return;
+  socket.records = std::make_unique<tls::Records>(*context_of_all(), "localhost");
+  char bytes[16 * 1024];
+  std::string_view wire;
+  while (true) {
+    char plain[tls::Records::plain_bytes_max];
+    const Result<std::size_t> got = socket.records->read(wire, plain);
+    KEEL_CHECK(got, "the server shakes hands");
+    send_output(socket);
+    if (socket.records->is_established()) return;
+    ssize_t count = -1;
+    while ((count = ::recv(socket.fd, bytes, sizeof bytes, 0)) < 0 && errno == EINTR) {
+    }
+    KEEL_CHECK(count > 0, "the server continues with its handshake");
+    wire = {bytes, static_cast<std::size_t>(count)};
+  }
+}
+
+void take_plain(Exchange& one, std::string_view bytes) {
+  if (one.received.empty()) one.first_bytes = bytes.size();
+  one.received.append(bytes);
+}
+
+void take_records(Exchange& one, const Socket& socket, std::string_view wire) {
+  const std::size_t before = one.received.size();
+  char plain[tls::Records::plain_bytes_max];
+  while (true) {
+    const Result<std::size_t> got = socket.records->read(wire, plain);
+    one.reset = !got;
+    if (!got || *got == 0) break;
+    one.received.append(plain, *got);
+  }
+  if (before == 0) one.first_bytes = one.received.size();
+  one.ended = socket.records->has_peer_finished();
+}
+
 void take(Exchange& one, const Socket& socket) {
   char bytes[65536];
   const ssize_t got = ::recv(socket.fd, bytes, sizeof bytes, MSG_DONTWAIT);
   if (got > 0) {
-    if (one.received.empty()) one.first_bytes = static_cast<std::size_t>(got);
-    one.received.append(bytes, static_cast<std::size_t>(got));
+    const std::string_view all(bytes, static_cast<std::size_t>(got));
+    socket.records != nullptr ? take_records(one, socket, all) : take_plain(one, all);
   } else if (got == 0) {
-    one.ended = true;
+    (socket.records == nullptr ? one.ended : one.reset) = true;
   } else if (errno != EAGAIN && errno != EINTR) {
     one.reset = true;
   }
@@ -112,22 +182,25 @@ void run_part(std::uint16_t port, std::span<Exchange> part, const Pace& pace) {
   std::size_t rounds = 0;
   for (std::size_t i = 0; i < part.size(); ++i) {
     sockets[i] = {connect_to(port), Host::system().now()};
+    secure(sockets[i]);
     rounds = std::max(rounds, part[i].pieces.size());
   }
   for (std::size_t round = 0; round < rounds; ++round) {
     for (std::size_t i = 0; i < part.size(); ++i) {
-      if (round < part[i].pieces.size()) send_all(sockets[i].fd, part[i].pieces[round]);
+      if (round < part[i].pieces.size()) send_all(sockets[i], part[i].pieces[round]);
     }
     if (round + 1 < rounds) sleep_for(pace.pause);
   }
   for (std::size_t i = 0; i < part.size(); ++i) {
-    if (part[i].finishes) ::shutdown(sockets[i].fd, SHUT_WR);
+    if (part[i].finishes) finish(sockets[i]);
   }
   read_until(part, sockets, Host::system().now() + pace.patience);
   for (const Socket& socket : sockets) ::close(socket.fd);
 }
 
 }  // namespace
+
+void speak_tls(const tls::ClientContext& context) { context_of_all() = context; }
 
 std::string Reply::field(std::string_view name) const {
   const std::size_t at = head.find("\r\n" + std::string(name) + ": ");

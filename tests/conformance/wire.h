@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "keel/base/time.h"
+#include "keel/net/tls/context.h"
 
 namespace conformance {
 
@@ -30,7 +31,7 @@ struct Exchange {
 
   std::string received = {};
   std::size_t first_bytes = 0;  // Of `received`, by the first read.
-  bool ended = false;           // The peer finished writing.
+  bool ended = false;           // The peer finished writing; over TLS: with close_notify.
   bool reset = false;           // Or cut it off.
   keel::Duration took = {};     // From the connection to the end.
 };
@@ -39,6 +40,9 @@ struct Pace {
   keel::Duration pause = keel::Duration::milliseconds(0);  // Behind each round of pieces.
   keel::Duration patience = keel::Duration::seconds(4);    // For all ends, behind the last round.
 };
+
+// From now on each connection speaks TLS, to a server "localhost"; each piece is a record or more of its own.
+void speak_tls(const keel::tls::ClientContext& context);
 
 // Runs them beside each other, a few hundred at a time.
 void exchange(std::uint16_t port, std::vector<Exchange>& all, const Pace& pace);

@@ -1,5 +1,6 @@
 """What the author of a service does with an installed Keel: keel new, the build, keel dev, edits, requests."""
 
+import filecmp
 import http.client
 import json
 import os
@@ -8,6 +9,7 @@ import resource
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -99,18 +101,40 @@ class Running:
         return code
 
 
+def files_below(folder):
+    return {os.path.relpath(os.path.join(at, name), folder) for at, _, names in os.walk(folder) for name in names}
+
+
 class Project:
     """A service that keel new has written."""
 
-    def __init__(self, prefix, scratch, compiler, *options, name="shop"):
+    def __init__(self, prefix, scratch, compiler, *options, name="shop", keeps=False):
+        """`keeps`: what is built in `scratch` stays there, if it was written by the same keel new; its data does not."""
         self.keel = os.path.join(prefix, "bin", "keel")
         self.name = name
         self.folder = os.path.join(scratch, name)
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("KEEL_")}
         self.environment.update(CXX=compiler, PATH=os.path.dirname(self.keel) + ":" + os.environ["PATH"])
+        if keeps and os.path.isdir(self.path("build")):
+            self._renew(options)
+            return
         shutil.rmtree(scratch, ignore_errors=True)
         os.makedirs(scratch)
         self.run([self.keel, "new", name, *options], scratch)
+
+    def _renew(self, options):
+        """All files as keel new writes them, beside build/; those that are so keep their time."""
+        with tempfile.TemporaryDirectory() as scratch:
+            self.run([self.keel, "new", self.name, *options], scratch)
+            fresh = os.path.join(scratch, self.name)
+            wanted = files_below(fresh)
+            for name in files_below(self.folder) - wanted:
+                if not name.startswith("build/"):
+                    os.remove(self.path(name))
+            for name in wanted:
+                if not os.path.exists(self.path(name)) or not filecmp.cmp(os.path.join(fresh, name), self.path(name), False):
+                    os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
+                    shutil.copy(os.path.join(fresh, name), self.path(name))
 
     def run(self, command, folder=None):
         done = subprocess.run(command, cwd=folder or self.folder, env=self.environment, stdout=subprocess.PIPE,

@@ -49,7 +49,8 @@ class TheServiceOfKeelNew(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         clock = author.Clock()
-        cls.project = author.Project(OPTIONS.prefix, OPTIONS.scratch, OPTIONS.compiler)
+        # Named as in docs/tutorial.md: tutorial_test.py continues with what is built here.
+        cls.project = author.Project(OPTIONS.prefix, OPTIONS.scratch, OPTIONS.compiler, name="journal")
         cls.project.run(["cmake", "--preset", "dev", "-D", f"CMAKE_PREFIX_PATH={OPTIONS.prefix}"])
         print("configured in", clock)
         clock = author.Clock()
@@ -61,7 +62,7 @@ class TheServiceOfKeelNew(unittest.TestCase):
         said = self.project.run(["ctest", "--preset", "dev"])
         print("tested in", clock)
         self.assertIn("100% tests passed", said)
-        self.assertIn("shop_service_sql", said)
+        self.assertIn("journal_service_sql", said)
 
     def test_serves_and_keeps_what_it_acknowledged(self):
         service, port = self.project.serve()
@@ -76,7 +77,7 @@ class TheServiceOfKeelNew(unittest.TestCase):
         self.assertEqual(service.end(signal.SIGTERM), 0, service.text())
 
     def test_has_a_good_configuration_for_production(self):
-        said = self.project.run([self.project.path("build/dev/shop"), "--config", "deploy/service.yaml",
+        said = self.project.run([self.project.path("build/dev/journal"), "--config", "deploy/service.yaml",
                                  "--check-config"])
         self.assertIn("the configuration is valid", said)
 
@@ -85,13 +86,13 @@ class TheServiceOfKeelNew(unittest.TestCase):
             self.skipTest("user namespaces are not permitted here")
         root = self.project.path("build/rootfs")
         shutil.rmtree(root, ignore_errors=True)
-        self.project.run(["deploy/rootfs", "build/dev/shop", "build/rootfs"])
+        self.project.run(["deploy/rootfs", "build/dev/journal", "build/rootfs"])
         return root
 
     def serves_in_a_user_namespace(self, root, before=None):
         environment = {"KEEL_NETWORK__HTTP__PORT": "0", "KEEL_MONITORING__METRICS__EXPORT_PORT": "0"}
-        service = author.Running(["unshare", "-Ur", shutil.which("chroot"), root, "/usr/local/bin/shop", "--config",
-                                  "/etc/shop/service.yaml"], "/", environment, before)
+        service = author.Running(["unshare", "-Ur", shutil.which("chroot"), root, "/usr/local/bin/journal", "--config",
+                                  "/etc/journal/service.yaml"], "/", environment, before)
         self.addCleanup(service.kill)
         port = int(service.says(r"^  service  http://127\.0\.0\.1:(\d+)")[0][1])
         engine = service.says(r"^  engine   (.*)")[0][1]
@@ -105,7 +106,7 @@ class TheServiceOfKeelNew(unittest.TestCase):
         self.serves_in_a_user_namespace(root)
         programs = [os.path.join(at, name) for at, _, names in os.walk(root) for name in names
                     if "/bin/" in os.path.join(at, name)]
-        self.assertEqual(programs, [os.path.join(root, "usr/local/bin/shop")])
+        self.assertEqual(programs, [os.path.join(root, "usr/local/bin/journal")])
 
     def test_runs_from_it_where_io_uring_is_forbidden(self):
         engine = self.serves_in_a_user_namespace(self.root_of_container(), deny_io_uring)
@@ -119,7 +120,7 @@ class TheServiceOfKeelNew(unittest.TestCase):
         self.addCleanup(dev.kill)
         self.assertEqual(author.ask(port, "GET", "/notes/999")[0], 404)
 
-        # A mistake: its line is shown, and what ran goes on.
+        # A mistake: its line is shown, and the running service continues.
         seen = len(dev.lines)
         self.project.write("src/notes.cc", source.replace("remove(http::Request& request) {",
                                                           "remove(http::Request& request) {\n  nonsense;"))
@@ -142,7 +143,7 @@ class TheServiceOfKeelNew(unittest.TestCase):
         self.project.write("service.yaml", self.project.read("service.yaml") + "\nlogging:\n  enabled: false\n")
         dev.says(r"^keel dev: restarts it", seen)
         second, seen = dev.says(r"^keel dev: process (\d+) is serving .* it has taken over", seen)
-        # A configuration that is wrong: what ran goes on.
+        # A configuration that is wrong: the running service continues.
         self.project.write("service.yaml", "network: {http: {prot: 1}}\n")
         dev.says(r"^keel dev: process \d+ ended with exit code 2 before it was ready; "
                  rf"process {second[1]} serves on", seen)

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdint>
+#include <fstream>
 #include <optional>
 #include <random>
 #include <string>
@@ -11,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "keel/base/sanitizers.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/http/client/client.h"
 #include "keel/http/server/server.h"
@@ -38,18 +41,20 @@ class ContractClients : public io::testing::LoopTest {
   void SetUp() override {
     LoopTest::SetUp();
     if (loop_ == nullptr) return;
-    mount(router_, access_, operations_, files_, books_);
-    http::Handler lie;
-    lie.at_once = [this](http::Request& request) -> Result<http::Response> {
-      ++lies_;
-      authorization_ = request.header("Authorization").value_or("none");
-      key_ = request.header("Idempotency-Key").value_or("none");
-      accept_ = request.header("Accept").value_or("none");
-      http::Response response = http::Response::text(lie_.status, lie_.body, lie_.type);
-      for (const auto& [name, value] : lie_.fields) response.header(name, value);
-      return response;
-    };
-    router_.add(http::Method::Get, "/liar/{rest...}", std::move(lie));
+    mount(router_, access_, operations_, files_, books_, {.streamed_bytes_max = 256u << 20});
+    for (const http::Method method : {http::Method::Get, http::Method::Post}) {
+      http::Handler lie;
+      lie.at_once = [this](http::Request& request) -> Result<http::Response> {
+        ++lies_;
+        authorization_ = request.header("Authorization").value_or("none");
+        key_ = request.header("Idempotency-Key").value_or("none");
+        accept_ = request.header("Accept").value_or("none");
+        http::Response response = http::Response::text(lie_.status, lie_.body, lie_.type);
+        for (const auto& [name, value] : lie_.fields) response.header(name, value);
+        return response;
+      };
+      router_.add(method, "/liar/{rest...}", std::move(lie));
+    }
     router_.get("/cut/events", *this, &ContractClients::cut);
     router_.get("/slow/health", *this, &ContractClients::sleep);
     http::ServerOptions options;
@@ -174,10 +179,10 @@ TEST_P(ContractClients, give_the_success_alone_where_the_rest_are_errors) {
   ASSERT_TRUE(one) << one.error().describe();
   EXPECT_EQ(one->title, "reader 0");
   EXPECT_EQ(error_of(run(books.get_book({.book_id = 9}).value())),
-            "getBook: GET http:///library/v1/books/9: answered 404 Not Found: there is no such book");
+            "getBook: GET http:///library/v1/books/9: returned 404 Not Found: there is no such book");
   EXPECT_TRUE(run(books.has_book({.book_id = 1}).value()));
   EXPECT_EQ(error_of(run(books.has_book({.book_id = 2}).value())),
-            "hasBook: HEAD http:///library/v1/books/2: answered 404 Not Found");
+            "hasBook: HEAD http:///library/v1/books/2: returned 404 Not Found");
 }
 
 TEST_P(ContractClients, read_the_headers_of_a_response) {
@@ -272,7 +277,7 @@ TEST_P(ContractClients, send_hostile_texts_which_the_service_reads_as_the_same) 
   };
   for (int i = 0; i < 50; ++i) {
     ListBooksRequest request;
-    request.x_branch = {text(",")};
+    request.x_branch = {text("")};
     request.label.emplace();
     (*request.label)[text("")] = text("");
     request.window = Window{.first = {}, .words = std::vector<std::string>{text(""), text("")}};
@@ -283,6 +288,66 @@ TEST_P(ContractClients, send_hostile_texts_which_the_service_reads_as_the_same) 
     ASSERT_TRUE(result) << result.error().describe();
     ASSERT_NE(result->ok(), nullptr);
     EXPECT_EQ(result->ok()->front().title, expected);
+  }
+}
+
+TEST_P(ContractClients, send_what_a_request_has_and_get_what_a_response_has) {
+  OperationsClient operations(*client_);
+  MakeAccountRequest request;
+  request.body = {.id = 3, .name = "ann", .password = "secret"};
+  const Result<MakeAccountResult> made = run(operations.make_account(request));
+  ASSERT_TRUE(made) << made.error().describe();
+  EXPECT_EQ(made->created()->id, 7);
+  EXPECT_EQ(made->created()->password, std::nullopt);
+  EXPECT_EQ(made->created_headers()->x_seen.text, "id 0, password secret");
+
+  OperationsClient liar(*client_, {.base = "/liar"});
+  const auto said = [&](std::string_view body) {
+    lie_ = {http::Status::Created, "application/json", std::string(body), {{"X-Seen", R"({"text":"a"})"}}};
+    const Result<MakeAccountResult> lied = run(liar.make_account(request));
+    return lied ? std::string("no error") : std::string(lied.error().message());
+  };
+  EXPECT_EQ(said(R"({"id":1,"name":"ann"})"), "no error");
+  const std::string message = said(R"({"name":"ann"})");
+  EXPECT_NE(message.find("does not match the contract: "), std::string::npos) << message;
+  EXPECT_NE(message.find("is required"), std::string::npos) << message;
+  EXPECT_NE(message.find("/id"), std::string::npos) << message;
+}
+
+TEST_P(ContractClients, send_alternatives_and_odd_texts_in_headers_and_get_them_again) {
+  OperationsClient operations(*client_);
+  MakeAccountRequest request;
+  request.body = {.name = "ann", .password = "secret"};
+  const auto seen = [&] {
+    const Result<MakeAccountResult> made = run(operations.make_account(request));
+    if (!made) return made.error().describe();
+    EXPECT_EQ(made->created_headers()->link, request.x_tags);
+    EXPECT_EQ(made->created_headers()->x_seen.tags, request.x_tags);
+    EXPECT_EQ(made->created_headers()->x_seen.words, request.x_words);
+    return made->created_headers()->x_seen.text.substr(std::string_view("id 0, password secret").size());
+  };
+  request.affects = MakeAccountAffects(std::string("a,b&affects=c"));
+  request.created = MakeAccountCreated(std::int64_t{1900});
+  request.shades = {{"red", 1}, {"dark,blue", 2}};
+  EXPECT_EQ(seen(), ", text a,b&affects=c, created 1900, dark,blue 2, red 1");
+  request.affects = MakeAccountAffects(std::vector<std::string>{"a", "b,c"});
+  request.created = MakeAccountCreated(Years{.from = 1900, .to = {}});
+  request.shades = {};
+  request.x_tags = {{"a,b", "\"c\"", "", " d ", "<https://a.example/?x=1,2>; rel=\"next, last\"", "x=\"y"}};
+  request.x_words = {{"a", "b, \"c\""}, {"d", ""}};
+  EXPECT_EQ(seen(), ", list of a, list of b,c, created 1900-");
+
+  std::mt19937 random(static_cast<unsigned>(io::testing::seed_of_test()) + 2);
+  static constexpr std::string_view pieces[] = {"a", ",", "\"", "\\", "=", "<", ">", " ", ";", "=\"", "é", "null", "1"};
+  for (int i = 0; i < 50; ++i) {
+    const auto text = [&] {
+      std::string made;
+      for (unsigned j = random() % 5; j != 0; --j) made += pieces[random() % std::size(pieces)];
+      return made;
+    };
+    request.x_tags = {text(), text(), text()};
+    request.x_words = {{"a", text()}, {"b c", text()}};
+    EXPECT_EQ(seen(), ", list of a, list of b,c, created 1900-");
   }
 }
 
@@ -325,6 +390,174 @@ TEST_P(ContractClients, send_bodies_of_every_kind) {
   EXPECT_EQ(came->created()->pages, 3);
   EXPECT_EQ(came->created()->tags, *form.body.tags);
   EXPECT_EQ(came->created()->from, 1900);
+}
+
+TEST_P(ContractClients, send_and_get_json_where_any_type_is_declared) {
+  FilesMediaClient files = this->files();
+  PayRequest request;
+  request.body = json::Value::object({{"cents", 5}, {"iban", "DE"}});
+  const Result<PayResult> paid = run(files.pay(request));
+  ASSERT_TRUE(paid) << paid.error().describe();
+  ASSERT_NE(paid->ok(), nullptr);
+  EXPECT_EQ(*paid->ok(), (std::vector<std::string>{"cents", "iban"}));
+}
+
+TEST_P(ContractClients, send_files_as_bytes_or_by_a_function) {
+  FilesMediaClient files = this->files();
+  AddPictureRequest request;
+  request.shelf = 1;
+  request.body.title = "cat";
+  AddPictureUpload upload;
+  upload.picture = {.content = "\x89PNG", .filename = "a \"b\".png", .content_type = "image/png"};
+  const std::string digits = "12";
+  upload.thumbnail = contract::FormFile{.content = std::string(digits)};  // It keeps what is moved into it.
+  upload.pages.push_back(
+      {.content = contract::Upload([](http::ClientBodyWriter& body) { return body.write("page"); })});
+  const Result<AddPictureResult> came = run(files.add_picture(request, upload));
+  ASSERT_TRUE(came) << came.error().describe();
+  ASSERT_NE(came->created(), nullptr) << json::write(*came->client_error());
+  EXPECT_EQ(json::write(came->created()->files),
+            R"([{"bytes":4,"field":"pages","name":"pages","sum":3433103,"type":"application/octet-stream"},)"
+            R"({"bytes":4,"field":"picture","name":"a \"b\".png","sum":4160736,"type":"image/png"},)"
+            R"({"bytes":2,"field":"thumbnail","name":"thumbnail","sum":1569,"type":"image/png"}])");
+
+  const auto error_of = [&](AddPictureUpload&& sent) {
+    const Result<AddPictureResult> result = run(files.add_picture(request, sent));
+    return result ? std::string("no error") : std::string(result.error().message());
+  };
+  AddPictureUpload none;
+  EXPECT_EQ(error_of(std::move(none)), "addPicture: picture: the contract requires this file");
+  AddPictureUpload other;
+  other.picture = {.content = "x", .content_type = "image/gif"};
+  EXPECT_EQ(error_of(std::move(other)), "addPicture: picture: the contract has no file of the media type image/gif");
+  AddPictureUpload empty;
+  empty.picture = {.content = "", .content_type = "image/png"};
+  EXPECT_EQ(run(files.add_picture(request, empty))->status(), http::Status::UnprocessableContent);
+  AddFilesUpload nothing;
+  EXPECT_EQ(*run(files.add_files(nothing))->ok(), (std::vector<std::int64_t>{0, 0}));
+  AddFilesUpload two;
+  two.file.push_back({.content = "12"});
+  two.file.push_back({.content = "345"});
+  EXPECT_EQ(*run(files.add_files(two))->ok(), (std::vector<std::int64_t>{2, 5}));
+}
+
+// In kilobytes: VmRSS is the memory of the process now, VmHWM the most since forget_peak_of_memory().
+std::int64_t status_of_memory(std::string_view name) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(name)) return std::stoll(line.substr(name.size() + 1));
+  }
+  return 0;
+}
+void forget_peak_of_memory() { std::ofstream("/proc/self/clear_refs") << "5"; }  // proc_pid_clear_refs(5).
+
+TEST_P(ContractClients, send_a_file_of_100_mib_which_is_never_in_memory) {
+  constexpr std::uint64_t bytes = 100u << 20;
+  const std::string piece = io::testing::pattern(1 << 16);
+  const auto write = [&piece](http::ClientBodyWriter& body) -> Task<> {
+    for (std::uint64_t sent = 0; sent < bytes; sent += piece.size()) co_await body.write(piece);
+  };
+  FilesMediaClient files = this->files();
+  AddPictureRequest request;
+  request.shelf = 1;
+  request.body.title = "large";
+  for (const bool has_length : {true, false}) {
+    AddPictureUpload upload;
+    upload.picture.content = contract::Upload(write, has_length ? std::optional(bytes) : std::nullopt);
+    upload.picture.content_type = "image/png";
+    forget_peak_of_memory();
+    const std::int64_t before = status_of_memory("VmRSS:");
+    const Result<AddPictureResult> came = run(files.add_picture(request, upload));
+    ASSERT_TRUE(came) << came.error().describe();
+    EXPECT_EQ(came->created()->files[0].bytes, static_cast<std::int64_t>(bytes));
+    if (KEEL_SANITIZED) continue;  // They keep freed memory for a while.
+    EXPECT_LT(status_of_memory("VmHWM:") - before, 20'000) << "kilobytes";
+  }
+}
+
+TEST_P(ContractClients, send_forms_of_hostile_texts_which_the_service_reads_as_the_same) {
+  FilesMediaClient files = this->files();
+  std::mt19937 random(static_cast<unsigned>(GTEST_FLAG_GET(random_seed)) + 5);
+  const auto below = [&](unsigned bound) { return std::uniform_int_distribution<unsigned>(0, bound - 1)(random); };
+  const auto text = [&] {
+    static constexpr std::string_view pieces[] = {"a",
+                                                  "&",
+                                                  "=",
+                                                  "%",
+                                                  "+",
+                                                  " ",
+                                                  "\r\n",
+                                                  "\"",
+                                                  "\\",
+                                                  "é",
+                                                  ";",
+                                                  ",",
+                                                  "--",
+                                                  "\n",
+                                                  "null",
+                                                  "5",
+                                                  "true",
+                                                  "{}",
+                                                  "[",
+                                                  "\x01",
+                                                  "%00",
+                                                  "\t",
+                                                  "#",
+                                                  "x[y]",
+                                                  "----keel-form-0",
+                                                  "\r\n------keel-form-0--\r\n"};
+    std::string made;
+    for (unsigned i = below(5); i != 0; --i) made += pieces[below(std::size(pieces))];
+    return made;
+  };
+  for (int i = 0; i < 40; ++i) {
+    Entry entry;
+    entry.text = text();
+    entry.words.assign(1 + below(3), text());
+    if (below(2) == 0) entry.counts = std::vector<std::int64_t>{static_cast<std::int64_t>(random()), -1};
+    if (below(2) == 0) entry.size = 0.1 * below(100);
+    if (below(2) == 0) entry.is_new = below(2) == 0;
+    if (below(2) == 0) entry.genre = Genre::Poetry;
+    Seen seen;
+    seen.text = text();
+    seen.tags = std::vector<std::string>{text(), text()};
+    if (below(2) == 0) entry.about = seen;
+    if (below(2) == 0) entry.others = std::vector<Seen>(1 + below(2), seen);
+    EchoFormRequest form{.body = entry};
+    const Result<EchoFormResult> echoed = run(files.echo_form(form));
+    ASSERT_TRUE(echoed) << echoed.error().describe();
+    EXPECT_EQ(json::write(*echoed->ok()), json::write(entry));
+    EchoPartsRequest parts{.body = entry};
+    const Result<EchoPartsResult> also = run(files.echo_parts(parts));
+    ASSERT_TRUE(also) << also.error().describe();
+    EXPECT_EQ(json::write(*also->ok()), json::write(entry));
+
+    AddPictureRequest request;
+    request.shelf = 1;
+    request.body = {.about = {}, .tags = entry.words, .title = 'T' + text()};
+    std::vector<std::string> contents = {text(), text(), 'P' + text()};
+    AddPictureUpload upload;
+    const auto content = [&](const std::string& bytes) -> contract::Upload {
+      if (below(2) == 0) return bytes;
+      return contract::Upload([&bytes](http::ClientBodyWriter& body) { return body.write(bytes); },
+                              below(2) == 0 ? std::optional<std::uint64_t>(bytes.size()) : std::nullopt);
+    };
+    for (int k : {0, 1}) upload.pages.push_back({.content = content(contents[static_cast<std::size_t>(k)])});
+    upload.picture = {
+        .content = content(contents[2]), .filename = "\"\\" + std::to_string(i), .content_type = "audio/x-a"};
+    const Result<AddPictureResult> came = run(files.add_picture(request, upload));
+    ASSERT_TRUE(came) << came.error().describe();
+    ASSERT_NE(came->created(), nullptr) << json::write(*came->client_error());
+    EXPECT_EQ(came->created()->title, request.body.title);
+    EXPECT_EQ(came->created()->tags, entry.words);
+    for (std::size_t k = 0; k < contents.size(); ++k) {
+      std::uint32_t sum = 0;
+      for (const char c : contents[k]) sum = sum * 31 + static_cast<unsigned char>(c);
+      EXPECT_EQ(came->created()->files[k].sum, sum);
+      EXPECT_EQ(came->created()->files[k].bytes, static_cast<std::int64_t>(contents[k].size()));
+    }
+    EXPECT_EQ(came->created()->files[2].name, "\"\\" + std::to_string(i));
+  }
 }
 
 Task<> write_twice(http::ClientBodyWriter& body, std::string text) {
@@ -436,11 +669,11 @@ TEST_P(ContractClients, say_what_a_service_answers_that_the_contract_does_not_ha
           .fields = {}};
   EXPECT_EQ(
       asked(),
-      "getBook: GET http:///liar/books/7: answered 500 Internal Server Error: the disk is full, a status that the "
+      "getBook: GET http:///liar/books/7: returned 500 Internal Server Error: the disk is full, a status that the "
       "contract does not have for this operation");
   lie_ = {.status = http::Status::Ok, .type = "text/html", .body = "<html>", .fields = {}};
   EXPECT_EQ(asked(),
-            "getBook: GET http:///liar/books/7: answered 200 OK with text/html, where the contract has "
+            "getBook: GET http:///liar/books/7: returned 200 OK with text/html, where the contract has "
             "application/json");
   lie_ = {.status = http::Status::Ok,
           .type = "application/json",
@@ -448,7 +681,7 @@ TEST_P(ContractClients, say_what_a_service_answers_that_the_contract_does_not_ha
           .fields = {}};
   EXPECT_EQ(
       asked(),
-      "getBook: GET http:///liar/books/7: answered 200 OK with application/json that does not match the contract: /id: "
+      "getBook: GET http:///liar/books/7: returned 200 OK with application/json that does not match the contract: /id: "
       "expected an integer; /title must have 1 to 80 characters; /genre must be one of novel, poetry, "
       "science; /pages must be at least 1");
   lie_.body = R"({"id":1)";
@@ -460,7 +693,7 @@ TEST_P(ContractClients, say_what_a_service_answers_that_the_contract_does_not_ha
   BooksClient lists(*client_, below("/liar"));
   lie_ = {.status = http::Status::Ok, .type = "application/json", .body = "[]", .fields = {}};
   EXPECT_EQ(error_of(run(lists.list_books())),
-            "listBooks: GET http:///liar/books: answered 200 OK without the header X-Total, which the contract "
+            "listBooks: GET http:///liar/books: returned 200 OK without the header X-Total, which the contract "
             "requires");
   lie_.fields = {{"X-Total", "many"}};
   EXPECT_NE(error_of(run(lists.list_books()))
@@ -480,7 +713,7 @@ TEST_P(ContractClients, say_the_same_of_what_would_be_streamed) {
           .body = R"({"detail":"later"})",
           .fields = {}};
   EXPECT_EQ(error_of(run(files.get_cover_stream(cover))),
-            "getCover: GET http:///liar/covers/a: answered 503 Service Unavailable: later, a status that the contract "
+            "getCover: GET http:///liar/covers/a: returned 503 Service Unavailable: later, a status that the contract "
             "does not have for this operation");
   lie_ = {.status = http::Status::Ok, .type = "text/html", .body = "x", .fields = {}};
   EXPECT_NE(error_of(run(files.get_cover_stream(cover))).find("with text/html, where the contract has image/*"),
@@ -531,12 +764,10 @@ TEST_P(ContractClients, send_the_fields_of_one_call) {
 TEST_P(ContractClients, send_nothing_for_what_its_style_cannot_express) {
   BooksClient books(*client_, below("/liar"));
   ListBooksRequest request;
-  request.x_branch = {"a,b"};
+  request.x_branch = {"a\nb"};
   const auto result = run(books.list_books(request));
   EXPECT_EQ(result.error().code(), Code::InvalidArgument);
-  EXPECT_EQ(
-      result.error().message(),
-      "listBooks: X-Branch: a part of its value contains one of the separators ',', which a header cannot escape");
+  EXPECT_EQ(result.error().message(), "listBooks: X-Branch: a header has no control characters");
   EXPECT_FALSE(result.error().is_from_environment());
   FilesMediaClient files(*client_, below("/liar"));
   const GetCoverRequest empty{};

@@ -152,7 +152,7 @@ TEST_F(ContractClientDocs, ask_for_a_product) {
   EXPECT_EQ(*app_.run(price(Asks::current->products(), 7)), 500);
   const auto none = app_.run(price(Asks::current->products(), 9));
   EXPECT_EQ(none.error().message(),
-            "getProduct: GET http://products.internal/products/9: answered 404 Not Found: there is none");
+            "getProduct: GET http://products.internal/products/9: returned 404 Not Found: there is none");
 }
 
 Task<std::string> first_title(http::SharedClient& client, Sign& tokens) {
@@ -193,6 +193,23 @@ Task<std::size_t> stream(http::SharedClient& client, std::string_view png) {
 }
 
 TEST_F(ContractClientDocs, stream_bodies) { EXPECT_EQ(*app_.run(stream(Asks::current->client(), "PNG")), 12u); }
+
+Task<std::size_t> send_files(http::SharedClient& client, std::string_view png) {
+  library::FilesMediaClient files(client);
+  library::AddPictureRequest request;
+  request.shelf = 1;
+  request.body.title = "Emma";
+  library::AddPictureUpload upload;
+  upload.picture = {.content = png, .filename = "emma.png", .content_type = "image/png"};
+  upload.pages.push_back({.content = [](http::ClientBodyWriter& body) { return write_cover(body); }});
+  const library::AddPictureResult made = co_await files.add_picture(request, upload);
+  if (made.created() == nullptr) co_return 0;
+  co_return made.created()->files.size();
+}
+
+TEST_F(ContractClientDocs, send_the_files_of_a_form) {
+  EXPECT_EQ(*app_.run(send_files(Asks::current->client(), "PNG")), 2u);
+}
 
 }  // namespace
 }  // namespace contract_client_doc_test

@@ -353,7 +353,9 @@ class DocsPage(unittest.TestCase):
         card = page.locator("[id='operation/query']")
         for name in ("exploded", "flat", "spaces", "pipes", "X-List"):
             card.get_by_label(name).fill("a\nb c")
-        card.get_by_label("deep").fill('{"x": 1}')
+        card.get_by_label("X-List").fill('a,b\n"c"')
+        card.get_by_label("deep").fill('{"x": 1, "tags": ["a", "b&c"]}')
+        card.get_by_label("shades").fill('{"red": 1, "tags": ["a", "b"]}')
         card.get_by_label("json").fill('{"x": [1]}')
         card.get_by_label("path").fill("a/b?c=d#e")
         card.get_by_label("green").check()
@@ -361,10 +363,11 @@ class DocsPage(unittest.TestCase):
         card.get_by_label("Accept").select_option("text/csv")
         asked = self.send(page, "query")
         self.assertEqual(asked["target"].split("?", 1)[1].split("&"), [
-            "exploded=a", "exploded=b%20c", "flat=a,b%20c", "spaces=a%20b%20c", "pipes=a%7Cb%20c", "deep[x]=1",
+            "exploded=a", "exploded=b%20c", "flat=a,b%20c", "spaces=a%20b%20c", "pipes=a%7Cb%20c", "deep[x]=1", "deep[tags]=a",
+            "deep[tags]=b%26c", "shades=red%7C1%7Ctags%7Ca%7Ctags%7Cb",
             "json=%7B%22x%22%3A%5B1%5D%7D", "path=a/b?c=d%23e", "some=green", "is-new=false"])
         fields = {name.lower(): value for name, value in asked["fields"].items()}
-        self.assertEqual((fields["x-list"], fields["accept"]), ("a,b c", "text/csv"))
+        self.assertEqual((fields["x-list"], fields["accept"]), ('"a,b","\\"c\\""', "text/csv"))
 
     def test_sends_forms_and_files(self):
         page = self.open("styles", "#form")
@@ -377,10 +380,18 @@ class DocsPage(unittest.TestCase):
         page.goto(page.url.split("#")[0] + "#upload")
         card = page.locator("[id='operation/upload']")
         card.get_by_label("note").fill("hello")
+        card.get_by_label("lines").fill('{"a":1}\n{"a":2}')
         card.get_by_label("file").set_input_files({"name": "a.txt", "mimeType": "text/plain", "buffer": b"content"})
         asked = self.send(page, "upload")
         self.assertRegex(asked["body"], r'(?s)name="note"\r\n\r\nhello.*name="file"; filename="a.txt"\r\nContent-Type: text/plain\r\n\r\ncontent')
+        self.assertRegex(asked["body"], r'(?s)name="lines"\r\n\r\n\{"a":1\}\r\n.*name="lines"\r\n\r\n\{"a":2\}\r\n')
         self.assertIn("-F file=@a.txt", self.curl(page, "upload"))
+
+        page.goto(page.url.split("#")[0] + "#anyType")
+        page.locator("[id='operation/anyType']").get_by_label("Content").fill('{"a": "b"}')
+        asked = self.send(page, "anyType")
+        self.assertEqual(asked["body"], '{"a": "b"}')
+        self.assertIn("application/json", [value for name, value in asked["fields"].items() if name.lower() == "content-type"])
 
         page.goto(page.url.split("#")[0] + "#bytes")
         page.locator("[id='operation/bytes']").get_by_label("File").set_input_files({"name": "b.bin", "mimeType": "", "buffer": b"bytes"})

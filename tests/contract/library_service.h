@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "keel/base/buffer.h"
+#include "keel/data/json_value.h"
 #include "keel/data/timestamp.h"
 #include "keel/http/server/body_writer.h"
 #include "keel/http/server/event_writer.h"
@@ -216,10 +217,83 @@ class Files final : public FilesMediaHandler {
     if (request.body.about) came.from = request.body.about->from;
     co_return came;
   }
+  Task<PayResponse> pay(http::Request&, const PayRequest& request) override {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : request.body.members()) names.emplace_back(name);
+    co_return names;
+  }
+  Task<EchoFormResponse> echo_form(http::Request&, const EchoFormRequest& request) override { co_return request.body; }
+  Task<EchoPartsResponse> echo_parts(http::Request&, const EchoPartsRequest& request) override {
+    co_return request.body;
+  }
+  Task<AddPictureResponse> add_picture(http::Request&, const AddPictureRequest& request,
+                                       AddPictureFiles files) override {
+    Picture picture;
+    picture.title = request.body.title;
+    if (request.body.tags) picture.tags = *request.body.tags;
+    if (request.body.about) picture.from = request.body.about->from;
+    while (true) {
+      const auto file = co_await files.next();
+      if (!file) break;
+      StoredFile stored;
+      stored.field = file->name == AddPictureFile::Picture ? "picture"
+                     : file->name == AddPictureFile::Pages ? "pages"
+                                                           : "thumbnail";
+      stored.name = file->filename;
+      stored.type = file->content_type;
+      while (true) {
+        const Chunk piece = co_await files.read();
+        if (piece.empty()) break;
+        stored.bytes += static_cast<std::int64_t>(piece.size());
+        if (stored.bytes > 1 << 20) continue;
+        for (const char c : piece) stored.sum = stored.sum * 31 + static_cast<unsigned char>(c);
+      }
+      picture.files.push_back(stored);
+    }
+    co_return picture;
+  }
+  Task<AddFilesResponse> add_files(http::Request&, const AddFilesRequest&, AddFilesFiles files) override {
+    std::vector<std::int64_t> counts = {0, 0};
+    while (true) {
+      const auto file = co_await files.next();
+      if (!file) break;
+      ++counts[0];
+      const std::string whole = co_await files.read_whole(1 << 20);
+      counts[1] += static_cast<std::int64_t>(whole.size());
+    }
+    co_return counts;
+  }
 };
 
 class Operations final : public OperationsHandler {
  public:
+  Task<MakeAccountResponse> make_account(http::Request&, const MakeAccountRequest& request) override {
+    Account made;
+    made.id = 7;
+    made.name = request.body.name;
+    made.password = request.body.password;  // A response does not have it.
+    MakeAccountCreatedHeaders headers;
+    Seen& seen = headers.x_seen;
+    seen.text = "id " + std::to_string(request.body.id) + ", password " + request.body.password.value_or("none");
+    if (request.affects) {
+      if (const auto* const list = std::get_if<std::vector<std::string>>(&*request.affects)) {
+        for (const std::string& one : *list) seen.text += ", list of " + one;
+      } else {
+        seen.text += ", text " + std::get<std::string>(*request.affects);
+      }
+    }
+    if (request.created) {
+      const auto* const years = std::get_if<Years>(&*request.created);
+      seen.text += ", created " + (years != nullptr ? text_of(*years) : std::to_string(std::get<1>(*request.created)));
+    }
+    if (request.shades) {
+      for (const auto& [name, value] : *request.shades) seen.text += ", " + name + ' ' + std::to_string(value);
+    }
+    seen.tags = request.x_tags;
+    seen.words = request.x_words;
+    headers.link = request.x_tags;
+    co_return MakeAccountResponse::created(made, headers);
+  }
   Task<GetHealthResponse> get_health(http::Request&, const GetHealthRequest&) override { co_return GetHealthOk::Well; }
 };
 

@@ -11,8 +11,8 @@ import npm
 DOCUMENTS = [
     ("@digdir/dialogporten-schema@1.118.6", "swagger.verified.json", 10),
     ("@directus/specs@15.2.0", "dist/openapi.json", 4),
-    ("@gitbook/api@0.202.0", "spec/openapi.json", 89),
-    ("@ideal-postcodes/openapi@4.21.0", "dist/openapi.json", 5),
+    ("@gitbook/api@0.202.0", "spec/openapi.json", 16),
+    ("@ideal-postcodes/openapi@4.21.0", "dist/openapi.json", 0),
     ("@scalar/galaxy@0.2.20", "dist/3.1.json", 0),
     ("rclone-openapi@1.75.0", "openapi.json", 9),
 ]

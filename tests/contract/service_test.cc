@@ -105,6 +105,7 @@ TEST_P(Services, read_parameters_of_every_place_and_form) {
   EXPECT_EQ(seen("?available=false"), "lent none none title 10");
   EXPECT_EQ(seen("?since=2024-02-29T12:00:00Z"), "2024-02-29T12:00:00Z none none title 10");
   EXPECT_EQ(seen("", {{"X-Branch", "north, south"}}), "<north> <south> none none title 10");
+  EXPECT_EQ(seen("", {{"X-Branch", "north,, south,"}}), "<north> <south> none none title 10");
   EXPECT_EQ(seen("?id=5", {{"Cookie", "a=b; id=0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f50"}}),
             "5 0192f7a8-3c1b-7d2e-9f00-6b1c2d3e4f50 none none title 10");
 }
@@ -131,7 +132,7 @@ TEST_P(Services, tell_all_that_is_wrong_with_parameters) {
   EXPECT_EQ(get("/books?label[a]=").status(), 422);
   EXPECT_EQ(get("/books?label[a]=1&label[b]=1&label[c]=1").status(), 422);
   EXPECT_EQ(get("/books/newest").status(), 400) << "a parameter is missing";
-  EXPECT_EQ(get("/books", {{"X-Branch", "a,,b"}}).status(), 422);
+  EXPECT_EQ(get("/books", {{"X-Branch", R"(a,"",b)"}}).status(), 422);
   EXPECT_EQ(get("/books", {{"Cookie", "id=x"}}).status(), 400);
   EXPECT_EQ(get("/books/0", reader).status(), 422);
   EXPECT_EQ(get("/books/x", reader).status(), 400);
@@ -187,6 +188,23 @@ TEST_P(Services, read_a_body_as_json_and_as_a_form) {
   EXPECT_EQ(ask(http::Method::Post, "/books", writer, "{", "application/json").status(), 400);
   EXPECT_EQ(ask(http::Method::Post, "/books", writer, "a", "text/plain").status(), 415);
   EXPECT_EQ(ask(http::Method::Post, "/books", writer).status(), 400) << "a body is required";
+}
+
+TEST_P(Services, read_json_where_any_type_is_declared_as_exactly_one_of_the_alternatives) {
+  for (const std::string_view type : {"application/json", "application/vnd.pay+json"}) {
+    const http::TestResponse paid = ask(http::Method::Post, "/payments", {}, R"({"cents": 5, "card": "a"})", type);
+    EXPECT_EQ(paid.status(), 200) << paid.body();
+    EXPECT_EQ(paid.header("Content-Type"), "application/json");
+    EXPECT_EQ(paid.body(), R"(["cents","card"])");
+  }
+  EXPECT_EQ(wrong(ask(http::Method::Post, "/payments", {}, R"({"cents": 500})", "application/json")).substr(0, 3),
+            "422")
+      << "both alternatives";
+  EXPECT_EQ(wrong(ask(http::Method::Post, "/payments", {}, R"({"cents": "5"})", "application/json")).substr(0, 3),
+            "422")
+      << "none of them";
+  EXPECT_EQ(ask(http::Method::Post, "/payments", {}, "cents=5", "text/plain").status(), 415);
+  EXPECT_EQ(ask(http::Method::Post, "/payments", {}, "cents", "application/json").status(), 400);
 }
 
 TEST_P(Services, respond_with_the_statuses_of_the_contract_and_no_other) {
@@ -271,17 +289,85 @@ TEST_P(Services, take_files_of_any_bytes_in_a_form) {
       part("about", R"({"from":1900})", "\r\nContent-Type: application/json"));
   EXPECT_EQ(good.status(), 201);
   EXPECT_EQ(good.body(), "{\"bytes\":6,\"from\":1900,\"pages\":3,\"tags\":[\"a\",\"b\"],\"title\":\"Caf\xc3\xa9\"}");
-  const std::string file = part("file", "x", "; filename=\"a\"");
+  const std::string file = part("file", "x", "; filename=\"a\"\r\nContent-Type: application/octet-stream");
   EXPECT_EQ(wrong(upload(part("title", "") + file + part("pages", "0") + part("other", "1"))),
             R"(422 [{"field":"title","keyword":"minLength","detail":"must have at least 1 character"},)"
             R"({"field":"pages","keyword":"minimum","detail":"must be at least 1"},)"
             R"({"field":"other","keyword":"additionalProperties","detail":"is not a field of this object"}]})");
   EXPECT_EQ(upload(title).status(), 422) << "the file is required";
+  const std::string_view png = "; filename=\"a\"\r\nContent-Type: image/png";
+  EXPECT_EQ(upload(title + part("file", std::string(600'000, 'x'), png)).status(), 201);
+  EXPECT_EQ(wrong(upload(title + part("file", std::string(600'001, 'x'), png))),
+            R"(422 [{"field":"file","keyword":"maxLength","detail":"must have at most 600000 bytes"}]})");
   EXPECT_EQ(upload(file + part("title", "\xff")).status(), 422) << "a text is UTF-8";
   EXPECT_EQ(upload(title + title + file).status(), 422) << "one title";
   EXPECT_EQ(upload(title + file + part("about", "x")).status(), 422);
+  EXPECT_EQ(
+      wrong(upload(title + part("file", "x", "; filename=\"a\"\r\nContent-Type: text/html") +
+                   part("about", "{}", "\r\nContent-Type: application/xml"))),
+      R"(422 [{"field":"file","keyword":"contentType","detail":"must be sent as image/png, application/octet-stream"},)"
+      R"({"field":"about","keyword":"contentType","detail":"must be sent as application/json"}]})");
   EXPECT_EQ(ask(http::Method::Post, "/uploads", {}, "no form", type).status(), 400);
   EXPECT_EQ(ask(http::Method::Post, "/uploads", {}, "a=b", "application/x-www-form-urlencoded").status(), 415);
+}
+
+TEST_P(Services, read_the_files_of_a_form_as_they_arrive) {
+  const std::string_view type = "multipart/form-data; boundary=b";
+  const auto part = [](std::string_view name, std::string_view value, std::string_view more = {}) {
+    return "--b\r\nContent-Disposition: form-data; name=\"" + std::string(name) + '"' + std::string(more) + "\r\n\r\n" +
+           std::string(value) + "\r\n";
+  };
+  const auto file = [&](std::string_view name, std::string_view value, std::string_view media_type = "image/png") {
+    return part(name, value, "; filename=\"a.png\"\r\nContent-Type: " + std::string(media_type));
+  };
+  const auto post = [&](const std::string& parts, std::string_view query = "?shelf=1") {
+    return ask(http::Method::Post, "/pictures" + std::string(query), {}, parts + "--b--\r\n", type);
+  };
+  const std::string title = part("title", "Caf\xc3\xa9");
+  const std::string good = title + part("tags", "a") + part("about", R"({"from":1900})") +
+                           file("picture", std::string_view("\xff\0\r\n--", 6)) + file("pages", "", "text/csv");
+  const std::string expected =
+      R"({"files":[{"bytes":6,"field":"picture","name":"a.png","sum":3005864542,"type":"image/png"},)"
+      R"({"bytes":0,"field":"pages","name":"a.png","sum":0,"type":"text/csv"}],"from":1900,"tags":["a"],"title":"Caf)"
+      "\xc3\xa9\"}";
+  EXPECT_EQ(post(good).body(), expected);
+  EXPECT_EQ(post(good).status(), 201);
+  for (const std::size_t piece : {1, 5}) {
+    const std::string all = good + "--b--\r\n";
+    http::ClientRequest request(http::Method::Post, "/library/v1/pictures?shelf=1");
+    request.stream(type, [&](http::ClientBodyWriter& body) -> Task<> {
+      for (std::size_t at = 0; at < all.size(); at += piece)
+        co_await body.write(std::string_view(all).substr(at, piece));
+    });
+    EXPECT_EQ(client_->send(std::move(request)).body(), expected) << "in pieces of " << piece;
+  }
+
+  // Known before the handler is called.
+  EXPECT_EQ(post(good, "?shelf=0").status(), 422);
+  EXPECT_EQ(post(good, "").status(), 400);
+  EXPECT_EQ(wrong(post(title)), R"(422 [{"field":"picture","keyword":"required","detail":"is required"}]})");
+  EXPECT_EQ(
+      wrong(post(file("picture", "x") + title)),
+      R"(422 [{"field":"title","keyword":"required","detail":"is required, and has to be sent before the files"}]})");
+  EXPECT_EQ(wrong(post(part("title", "") + part("other", "") + file("picture", "x", "image/gif"))),
+            R"(422 [{"field":"other","keyword":"additionalProperties","detail":"is not a field of this object"},)"
+            R"({"field":"picture","keyword":"contentType","detail":"must be sent as image/png, audio/*"},)"
+            R"({"field":"title","keyword":"minLength","detail":"must have at least 1 character"}]})");
+  // Known while the handler reads.
+  EXPECT_EQ(wrong(post(title + file("picture", ""))),
+            R"(422 [{"field":"picture","keyword":"minLength","detail":"must have 1 to 200000000 bytes"}]})");
+  EXPECT_EQ(wrong(post(title + file("picture", "x") + file("thumbnail", "12345678901"))),
+            R"(422 [{"field":"thumbnail","keyword":"maxLength","detail":"must have at most 10 bytes"}]})");
+  EXPECT_EQ(wrong(post(title + file("picture", "x") + part("tags", "late"))),
+            R"(422 [{"field":"tags","detail":"has to be sent before the files"}]})");
+  EXPECT_EQ(ask(http::Method::Post, "/pictures?shelf=1", {}, good, type).status(), 400) << "it has no end";
+  EXPECT_EQ(ask(http::Method::Post, "/pictures?shelf=1", {}, "{}", "application/json").status(), 415);
+  EXPECT_EQ(ask(http::Method::Post, "/pictures?shelf=1").status(), 400) << "a body is required";
+  EXPECT_EQ(post(title + file("picture", std::string(2 << 20, 'x'))).status(), 413) << "more than the server takes";
+  EXPECT_EQ(ask(http::Method::Post, "/pictures/raw").body(), "[0,0]") << "none is required";
+  EXPECT_EQ(
+      ask(http::Method::Post, "/pictures/raw", {}, file("file", "12") + file("file", "3") + "--b--\r\n", type).body(),
+      "[2,3]");
 }
 
 TEST_P(Services, take_text_that_need_not_be_there) {

@@ -36,7 +36,7 @@ def ask(connection, method, path):
 
 
 class Load:
-    """Requests of so many threads, from start() to stop(). Ids are never used twice for a write."""
+    """Requests of `clients` threads, from start() to stop(). Ids are never used twice for a write."""
 
     def __init__(self, address, clients=8, seed=1, first_id=0, pause=0.0):
         self.seen = []
@@ -183,7 +183,7 @@ class Pace:
         return 1.0 if self._calm is None else max(1.0, self.cost(begin, end) / self._calm)
 
     def allows(self, seconds, begin, end):
-        """How many seconds, in place of so many, for what lasted from one time to another."""
+        """The time that is allowed, in place of `seconds`, for what lasted from `begin` to `end`."""
         return seconds * self.slowdown(begin, end) + ROUND_TRIPS * self.normal
 
 

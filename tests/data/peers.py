@@ -24,10 +24,19 @@ class Failed(Exception):
     """Why a suite has no score."""
 
 
+def toxiproxy_place():
+    return TOOLS / TOXIPROXY.replace("/", "_") / "server"
+
+
+def has_toxiproxy():
+    """Whether it is there, or can be built."""
+    return toxiproxy_place().exists() or shutil.which("go") is not None
+
+
 def toxiproxy():
     """The program, which is built when it is missing or of another version."""
-    folder = TOOLS / TOXIPROXY.replace("/", "_")
-    program = folder / "server"
+    program = toxiproxy_place()
+    folder = program.parent
     if not program.exists():
         if shutil.which("go") is None:
             raise Failed("needs Go, 1.21 or later")

@@ -13,7 +13,7 @@ PROGRAM = REPOSITORY = ""
 WHERE_USED = {"libz", "libbrotlienc", "libbrotlidec", "libbrotlicommon", "libzstd", "libre2"}
 # What Debian 13's libre2 needs: its package brings them.
 SECOND_HAND = "libabsl_"
-# Whom clients of https believe.
+# The roots by which clients of https verify servers.
 ROOTS = {"ca-certificates"}
 # The system's own: in every image, and of no package that the Containerfile names.
 BASE = {"libstdc++", "libgcc_s", "libc", "libm", "the loader"}

@@ -232,9 +232,10 @@ TEST_F(Mistakes, a_limit_of_descriptors_that_is_too_low_is_said_with_its_remedy)
   });
 
   EXPECT_EQ(service.wait(10_s), 1);
-  EXPECT_TRUE(service.errors().contains(
-      "fullstack: the process has as many files open as it may, 8 (RLIMIT_NOFILE): raise LimitNOFILE of its unit, or "
-      "ulimit -n: "))
+  EXPECT_TRUE(
+      service.errors().contains("fullstack: the process has reached its limit of open files, 8 (RLIMIT_NOFILE): raise "
+                                "LimitNOFILE of its unit, or "
+                                "ulimit -n: "))
       << service.errors();
   EXPECT_TRUE(service.errors().contains("Too many open files")) << service.errors();
 }

@@ -5,12 +5,11 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "keel/db/postgres/database.h"
 #include "keel/db/postgres/testing/real_server.h"
-#include "keel/db/testing/own_loop.h"
 #include "orders_test.h"
 
 namespace orders_test::orders_databases_test {
@@ -30,25 +29,10 @@ class OnEachDatabase : public ::testing::TestWithParam<const char*> {
     options.settings = {std::string("database.type=") + GetParam()};
     if (is_postgres()) {
       options.real_time = true;
-      options.settings.push_back("database.url=" + make_database());
+      static RealServer server;
+      options.settings.push_back("database.url=" + server.make_database());
     }
     return options;
-  }
-
- private:
-  static std::string make_database() {
-    static RealServer server;
-    static int made = 0;
-    const std::string name = "shop" + std::to_string(++made);
-    db::postgres::DatabaseOptions options;
-    options.url = server.url();
-    options.uses_environment = false;
-    db::testing::OwnLoop loop;
-    auto database = db::postgres::Database::make(std::move(options)).value();
-    EXPECT_TRUE(loop.run(database->run_script("create database " + name)));
-    database->detach(loop.loop);
-    while (!database->is_detached()) loop.turn();
-    return "postgres:///" + name + "?host=" + server.folder() + "&port=" + std::to_string(server.port()) + "&user=keel";
   }
 };
 
@@ -79,6 +63,23 @@ TEST_P(OnEachDatabase, lists_orders_in_pages_and_exports_all_of_them) {
   const auto lines = shop.admin.get("/admin/orders.ndjson");
   EXPECT_EQ(std::ranges::count(lines.body(), '\n'), 25);
   EXPECT_TRUE(lines.body().starts_with(json::write(shop.order_at("/orders/1")) + '\n'));
+}
+
+TEST_P(OnEachDatabase, gives_null_for_the_next_page_on_the_last_one_also_when_that_is_full) {
+  TestShop shop(options());
+  shop.put({.name = "Green tea", .price_cents = 500, .sku = "tea", .stock = 100});
+  for (int i = 0; i < 4; ++i) shop.order({{1, "tea"}});
+
+  const auto first = shop.orders_at("/orders?limit=2");
+  EXPECT_EQ(first.next, 2);
+  ASSERT_EQ(first.orders.size(), 2u);
+  EXPECT_EQ(first.orders.back().id, 2);
+  const auto last = shop.orders_at("/orders?limit=2&after=2");
+  EXPECT_EQ(last.next, std::nullopt);
+  EXPECT_EQ(last.orders.size(), 2u);
+  EXPECT_EQ(shop.orders_at("/orders?limit=4").next, std::nullopt);
+  EXPECT_EQ(shop.orders_at("/orders?limit=3").next, 3);
+  EXPECT_EQ(shop.orders_at("/orders?after=4").next, std::nullopt);
 }
 
 TEST_P(OnEachDatabase, says_all_that_is_wrong_with_an_order_and_wants_the_administrators_token) {
@@ -115,6 +116,32 @@ TEST_P(OnEachDatabase, sells_20_of_20_to_60_at_once) {
   for (http::TestCall& call : calls) ++statuses[call.response().status()];
   EXPECT_EQ(statuses, (std::map<int, int>{{201, 20}, {409, 40}}));
   EXPECT_EQ(shop.product_at("/products/tea").stock, 0);
+}
+
+// Orders that take two products in either order, and cancellations that return both, at the same time.
+TEST_P(OnEachDatabase, takes_and_returns_the_same_products_in_opposite_orders_at_the_same_time) {
+  TestShop shop(options());
+  shop.put({.name = "Green tea", .price_cents = 500, .sku = "tea", .stock = 1000});
+  shop.put({.name = "A cup", .price_cents = 250, .sku = "cup", .stock = 1000});
+  std::map<int, int> ordered;
+  std::map<int, int> cancelled;
+  for (int round = 0; round < 4; ++round) {
+    std::vector<http::TestCall> orders;
+    std::vector<http::TestCall> cancellations;
+    for (int i = 0; i < 40; ++i) {
+      orders.push_back(i % 2 == 0 ? shop.begin_order({{1, "tea"}, {1, "cup"}})
+                                  : shop.begin_order({{1, "cup"}, {1, "tea"}}));
+      if (round == 0) continue;
+      const std::string path = "/orders/" + std::to_string((round - 1) * 40 + i + 1) + "/cancel";
+      cancellations.push_back(shop.app.begin(http::ClientRequest(http::Method::Post, path)));
+    }
+    for (http::TestCall& call : orders) ++ordered[call.response().status()];
+    for (http::TestCall& call : cancellations) ++cancelled[call.response().status()];
+  }
+  EXPECT_EQ(ordered, (std::map<int, int>{{201, 160}}));
+  EXPECT_EQ(cancelled, (std::map<int, int>{{200, 120}}));
+  EXPECT_EQ(shop.product_at("/products/tea").stock, 1000 - 40);
+  EXPECT_EQ(shop.product_at("/products/cup").stock, 1000 - 40);
 }
 
 }  // namespace orders_test::orders_databases_test

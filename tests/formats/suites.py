@@ -26,7 +26,7 @@ UTC = datetime.timezone.utc
 
 
 def install():
-    """The packages of requirements.txt, in an environment of their own, in which this script goes on."""
+    """The packages of requirements.txt, in an environment of their own, in which this script continues."""
     if pathlib.Path(sys.prefix).resolve() == VENV.resolve():
         return
     if not (VENV / "bin/pip").exists():

@@ -6,21 +6,34 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "keel/app/app.h"
 #include "keel/app/container.h"
 #include "keel/app/testing/test_app.h"
+#include "keel/base/bug.h"
 #include "keel/base/host.h"
 #include "keel/config/config.h"
+#include "keel/data/token.h"
 #include "keel/db/sqlite/connection.h"
 #include "keel/db/sqlite/migrations.h"
 #include "keel/db/testing/folder.h"
+#include "keel/exec/submitted.h"
+#include "keel/exec/thread_pool.h"
+#include "keel/http/server/body_writer.h"
+#include "keel/http/server/cookie.h"
 #include "keel/http/server/router.h"
+#include "keel/io/file.h"
+#include "keel/io/readiness.h"
+#include "keel/net/listener.h"
 #include "keel/task/group.h"
+#include "keel/task/resume_on.h"
 
 namespace mistakes::run_time_test {
 namespace {
@@ -38,7 +51,13 @@ std::string said_by(FunctionRef<void()> mistake) {
     ::dup2(ends[1], STDERR_FILENO);
     ::close(ends[0]);
     ::close(ends[1]);
-    mistake();
+    try {
+      mistake();
+    } catch (const Bug& bug) {  // As a log has it.
+      const std::string line = std::string(bug.place().file_name()) + ":" + std::to_string(bug.place().line()) + ": ";
+      const std::string said = line + bug.what();
+      static_cast<void>(!::write(STDERR_FILENO, said.data(), said.size()));
+    }
     ::_exit(0);
   }
   ::close(ends[1]);
@@ -245,7 +264,7 @@ TEST(Mistakes, in_routes_name_the_place_and_the_cure) {
          r.seal();
          r.get("/late", hello);
        }),
-       "run_time_test.cc:", "a server has been started"},
+       "run_time_test.cc:", "a route cannot be added after a server was started"},
   });
 }
 
@@ -265,11 +284,23 @@ Task<> reads_beyond(db::Session& database) {
   co_await database.query("select id, name from people", read);
 }
 
+Task<> accepts(Listener& listener) { co_await listener.accept(); }
+Task<> announces(http::BodyWriter& out) { co_await out.write("six bytes"); }
+
 class Mistaken {
  public:
-  explicit Mistaken(app::App& app) : app_(app), database_(app.database()) {
+  explicit Mistaken(app::App& app) : app_(app), database_(app.database()), pool_(app.pool("mistakes")) {
+    wires_.lazy<Clock>([] { return Clock{}; }).given<Users>();
+    services_.emplace(wires_.build().value());
+    router_.get("/wire/{mistake}", *this, &Mistaken::wire).get("/pool/{mistake}", *this, &Mistaken::on_pool);
+    router_.get("/accept", *this, &Mistaken::accept).get("/cookie", *this, &Mistaken::cookie);
+    router_.get("/long", *this, &Mistaken::too_long).get("/settings", *this, &Mistaken::settings);
+    router_.get("/route", *this, &Mistaken::route).get("/metric", *this, &Mistaken::metric);
+    router_.get("/token", *this, &Mistaken::token);
     router_.get("/sql/{mistake}", *this, &Mistaken::ask).post("/twice", *this, &Mistaken::read_twice, streamed);
-    router_.get("/parameter/{id}", *this, &Mistaken::parameter).get("/pool", *this, &Mistaken::pool);
+    router_.get("/parameter/{id}", *this, &Mistaken::parameter)
+        .get("/pool", *this, &Mistaken::pool)
+        .get("/job", *this, &Mistaken::job);
     router_.get("/length", *this, &Mistaken::length).get("/serve", *this, &Mistaken::serve);
     app.serve(router_);
   }
@@ -315,15 +346,71 @@ class Mistaken {
     (void)app_.pool("imagse");
     return http::Response(http::Status::Ok);
   }
+  http::Response job(http::Request&) {
+    auto slow = submit(pool_, [] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+    (void)slow.get();
+    return http::Response(http::Status::Ok);
+  }
   http::Response length(http::Request&) { return http::Response::text(http::Status::Ok, "tea").length(3); }
   http::Response serve(http::Request&) {
     app_.serve(router_);
     return http::Response(http::Status::Ok);
   }
 
+  http::Response wire(http::Request& request) {
+    if (request.path().ends_with("lazy")) (void)services_->get<Clock>();
+    app::Services::Scope scope = services_->scope(request.arena());
+    Clock clock;
+    scope.give(clock);
+    return http::Response(http::Status::Ok);
+  }
+  Task<http::Response> on_pool(http::Request& request) {
+    const bool waits = request.path().ends_with("wait");
+    Executor& home = *(co_await this_task()).executor;
+    const Result<> result = co_await attempt(leave(pool_, waits));
+    co_await resume_on(home);
+    co_await result.clone();
+    co_return http::Response(http::Status::Ok);
+  }
+  Task<http::Response> accept(http::Request&) {
+    Listener listener = co_await Listener::bind(Address::parse("127.0.0.1:0").value());
+    co_await all(accepts(listener), accepts(listener));
+    co_return http::Response(http::Status::Ok);
+  }
+  Result<http::Response> cookie(http::Request&) {
+    http::Response response(http::Status::Ok);
+    KEEL_TRY_VOID(http::set_cookie(response, {.name = "basket", .value = "tea, milk"}));
+    return response;
+  }
+  http::Response too_long(http::Request&) {
+    return http::Response::stream(http::Status::Ok, "text/plain", &announces).length(3);
+  }
+  http::Response settings(http::Request&) {
+    struct Other : app::Settings {};
+    (void)app_.settings<Other>();
+    return http::Response(http::Status::Ok);
+  }
+  http::Response route(http::Request&) {
+    router_.get("/late", hello);
+    return http::Response(http::Status::Ok);
+  }
+  http::Response metric(http::Request&) {
+    app_.metrics().counter("visits", "Visits");
+    return http::Response(http::Status::Ok);
+  }
+  http::Response token(http::Request&) { return http::Response::text(http::Status::Ok, random_token(8)); }
+  static Task<> leave(ThreadPool& pool, bool waits) {
+    co_await resume_on(pool);
+    if (waits) co_await readable(0);
+    co_await keel::File::open("basket.txt", keel::File::Mode::Read);
+  }
+
   app::App& app_;
   db::Session& database_;
+  ThreadPool& pool_;
   http::Router router_;
+  app::Container wires_;
+  std::optional<app::Services> services_;
 };
 
 class Served {
@@ -385,6 +472,15 @@ TEST(Mistakes, in_sql_that_runs_name_the_place_and_the_cure) {
   });
 }
 
+// Files and descriptors belong to a worker's loop.
+TEST(Mistakes, on_a_pool_name_the_place_and_the_cure) {
+  Served served;
+  check({
+      {"a descriptor", served.get("/pool/wait"), "run_time_test.cc:", "resume_on() its loop first"},
+      {"a file", served.get("/pool/file"), "run_time_test.cc:", "resume_on() its loop first"},
+  });
+}
+
 TEST(Mistakes, in_handlers_name_the_place_and_the_cure) {
   Served served;
   check({
@@ -393,8 +489,21 @@ TEST(Mistakes, in_handlers_name_the_place_and_the_cure) {
        "run_time_test.cc:", "one reads at a time"},
       {"the length of a body that is there", served.get("/length"),
        "run_time_test.cc:", "the length of another body is known"},
+      {"a lazy service that was not made", served.get("/wire/lazy"),
+       "run_time_test.cc:", "Clock; resolve() makes a lazy one"},
+      {"an object that a scope does not expect", served.get("/wire/give"),
+       "run_time_test.cc:", "declared with Container::given()"},
+      {"two tasks that accept", served.get("/accept"), "run_time_test.cc:", "one accepts at a time"},
+      {"a cookie with a comma", served.get("/cookie"), "run_time_test.cc:", "encode it"},
+      {"more bytes than were announced", served.get("/long"), "run_time_test.cc:", "more bytes than the length"},
+      {"settings of another type", served.get("/settings"),
+       "run_time_test.cc:", "the type that the configuration was loaded as"},
+      {"a route that is added in a handler", served.get("/route"), "run_time_test.cc:", "add all routes before"},
+      {"a counter without its ending", served.get("/metric"), "visits", "must end in _total"},
+      {"a token that can be guessed", served.get("/token"), "random_token()", "fewer than 16 bytes"},
       {"a pool that is not there", served.get("/pool"), "pool imagse",
-       "ask where the service is made, and keep the reference"},
+       "call it in the constructor of the service, and keep the reference"},
+      {"a wait for a job", served.get("/job"), "run_time_test.cc:", "in a task, await completion(handle)"},
       {"serve() in a handler", served.get("/serve"), "App::serve()", "call it before run(), where the service is made"},
   });
 }

@@ -168,7 +168,7 @@ Task<Message> ask(DatagramSocket& socket, Client& client, Message request) {
     if (reply) co_return *reply;
     if (reply.error().code() != Code::DeadlineExceeded) co_return std::move(reply).error();
   }
-  co_return fail(Code::Unavailable, "nobody answers");
+  co_return fail(Code::Unavailable, "no reply");
 }
 Task<> live(Client& client, Address to, bool join) {
   DatagramSocket socket = co_await DatagramSocket::connect(to, {.join = join});

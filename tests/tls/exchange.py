@@ -26,7 +26,7 @@ SECONDS = 240
 
 PERIOD = 65521
 RECORD_BYTES_MAX = 16 * 1024
-OPENSSL_BYTES_MAX = 8 * 1024  # It reads no more at once.
+OPENSSL_BYTES_MAX = 8 * 1024  # It reads no more in one call.
 RENEWED = b"SSL_do_handshake -> 1\n"  # s_server says so; s_client says KEYUPDATE among its errors.
 
 HERE = pathlib.Path(__file__).parent

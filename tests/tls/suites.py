@@ -2,9 +2,10 @@
 """TLS of a service as others see it, and what becomes of it when they mean no good: a table of scores.
 
   make tls-conformance                        builds what is needed, and runs this
-  tests/tls/suites.py [--build build/release] [--only TEXT] [--sample]
+  tests/tls/suites.py [--build build/release] [--only TEXT] [--sample] [--complete]
 
-Code 1 when a score is below what is demanded; a client that is not installed is said to be so. Everything happens on
+Code 1 when a score is below what is demanded. A program that is not installed is said to be so, and its part is left out;
+with --complete that is a failure as well. Everything happens on
 127.0.0.1, each suite has a time limit, and what was started is ended.
 """
 
@@ -26,7 +27,9 @@ import time
 import acme
 import clients
 import exchange
+import openssl
 import servers
+from ticket_flood import floods_of_servers, is_sanitized
 from service import ROOT, VENV, Failed, Service, run, serving
 
 REQUIREMENTS = pathlib.Path(__file__).with_name("requirements.txt")
@@ -41,17 +44,19 @@ TESTSSL_KNOWN = {
     "HSTS": "is an option of the service",
     "security_headers": "are the service's own",
 }
+FLOOD = 20_000
+FLOOD_SAMPLE = 1_000
 RESIDENT_MIB_MAX = 96  # After what a peer may do; it begins with some 30.
 
 
 # --- The suites: each gives (score, whether it is enough, what is demanded).
 
 
-def own_suites(build, _service):
-    """The suites that ask a whole server on every engine, over TLS."""
+def over_tls(program, seconds, at_least):
+    """What a test program says of itself over TLS."""
     with tempfile.TemporaryDirectory() as folder:
         report = pathlib.Path(folder) / "report.json"
-        run([build / "src/keel/http/server/http_server_tests", "--gtest_brief=1", f"--gtest_output=json:{report}"], 1200,
+        run([program, "--gtest_brief=1", f"--gtest_output=json:{report}"], seconds,
             env={**os.environ, "KEEL_TESTS_OVER_TLS": "1"}, cwd=folder)
         if not report.exists():
             raise Failed("the tests did not end")
@@ -59,7 +64,17 @@ def own_suites(build, _service):
     failed = [test["name"] for test in tests if "failures" in test]
     skipped = sum(test["result"] == "SKIPPED" for test in tests)
     score = f"{len(tests) - len(failed) - skipped} of {len(tests)}, {skipped} skipped"
-    return score + (f", failed: {', '.join(failed[:5])}" if failed else ""), len(tests) > 500 and not failed, "0 failed"
+    return score + (f", failed: {', '.join(failed[:5])}" if failed else ""), len(tests) > at_least and not failed, "0 failed"
+
+
+def own_suites(build, _service):
+    """The suites that ask a whole server on every engine, over TLS."""
+    return over_tls(build / "src/keel/http/server/http_server_tests", 1200, at_least=500)
+
+
+def http_vectors(build, _service):
+    """What `make conformance` sends to a server as bytes, each piece in records of its own, on io_uring and epoll."""
+    return over_tls(build / "tests/conformance/conformance_test", 1200, at_least=30)
 
 
 def simulation(build, _service):
@@ -136,7 +151,7 @@ def client_hello():
 
 
 def flood(service, send, count):
-    """Sends so many of something once the handshake is over, with tlslite-ng: whether the server ended it."""
+    """Sends so many of something once the handshake is over, with tlslite-ng: whether the server ended it in 10 s."""
     from tlslite.api import HandshakeSettings, TLSConnection
     peer = service.connect()
     connection = TLSConnection(peer)
@@ -147,12 +162,13 @@ def flood(service, send, count):
         for _ in range(count):
             send(connection)
         connection.closeSocket = True
-        connection.read(max=1, min=1)
+        return not connection.read(max=1, min=1)  # Nothing: it has ended with close_notify.
+    except TimeoutError:  # It neither reads nor ends.
+        return False
     except Exception:  # Whatever tlslite makes of an alert or a reset.
         return True
     finally:
         peer.close()
-    return False
 
 
 def key_update(connection):
@@ -166,8 +182,84 @@ def empty_record(connection):
         pass
 
 
-def misbehaving(_build, service):
-    """Peers that break the protocol: the right alert or the end, and the service goes on."""
+def canceled(connection):
+    """A warning that promises an end and does not end (RFC 8446 6.1)."""
+    from tlslite.constants import AlertDescription, AlertLevel
+    from tlslite.messages import Alert
+    for _ in connection._sendMsg(Alert().create(AlertDescription.user_canceled, AlertLevel.warning)):
+        pass
+
+
+def unknown_alert(connection):
+    """An alert with a description that nobody has defined, as a warning."""
+    from tlslite.messages import Alert
+    for _ in connection._sendMsg(Alert().create(99, 1)):
+        pass
+
+
+class Holding:
+    """A socket that keeps what is sent, while `held` is a list."""
+
+    def __init__(self, peer):
+        self.peer = peer
+        self.held = None
+
+    def send(self, data):
+        if self.held is None:
+            return self.peer.send(data)
+        self.held.append(bytes(data))
+        return len(data)
+
+    def __getattr__(self, name):
+        return getattr(self.peer, name)
+
+
+def alert_to_reordered_records(service):
+    """Two records in the wrong order: the description of the server's alert, or what came instead."""
+    from tlslite.api import HandshakeSettings, TLSConnection
+    from tlslite.errors import TLSRemoteAlert
+    peer = Holding(service.connect())
+    connection = TLSConnection(peer)
+    settings = HandshakeSettings()
+    settings.minVersion = settings.maxVersion = (3, 4)
+    connection.handshakeClientCert(settings=settings, serverName="localhost")
+    try:
+        peer.held = []
+        connection.write(b"GET /health HTTP/1.1\r\n")
+        connection.write(b"Host: localhost\r\n\r\n")
+        records, peer.held = peer.held, None
+        peer.sendall(b"".join(reversed(records)))
+        return bytes(connection.read(max=100, min=1))
+    except TLSRemoteAlert as alert:
+        return alert.description
+    except Exception as error:
+        return repr(error)
+    finally:
+        peer.close()
+
+
+def renegotiations_end(service, count):
+    """Hellos for another handshake on a connection of TLS 1.2: whether the server ended it in 10 s."""
+    end = openssl.End(openssl.TLS1_2)
+    with service.connect() as peer:
+        done = end.shake()
+        peer.sendall(end.taken())
+        while not done:
+            done = end.shake(peer.recv(65536))
+            peer.sendall(end.taken())
+        try:
+            peer.sendall(end.renegotiations(count))
+            while peer.recv(65536):
+                pass
+        except ConnectionError:
+            pass
+        except TimeoutError:
+            return False
+        return True
+
+
+def misbehaving(build, service):
+    """Peers that break the protocol: the right alert or the end, and the service continues; and servers that flood clients."""
     hello = client_hello()
     handshake = hello[5:]
     cases = {
@@ -190,15 +282,25 @@ def misbehaving(_build, service):
         if alert not in allowed and not (alert is None and back[:1] == b"\x16"):
             bad.append(f"{name}: {alert}")
         if not service.is_well():
-            bad.append(f"{name}: the service does not answer any more")
-    for name, send in {"key updates": key_update, "empty records": empty_record}.items():
-        if not flood(service, send, 20_000):
-            bad.append(f"{name}: 20,000 of them without an end")
+            bad.append(f"{name}: the service does not respond any more")
+    floods = {"key updates": key_update, "empty records": empty_record, "cancelations": canceled, "unknown alerts": unknown_alert}
+    for name, send in floods.items():
+        if not flood(service, send, FLOOD):
+            bad.append(f"{name}: {FLOOD:,} of them without an end")
+    if not renegotiations_end(service, FLOOD):
+        bad.append(f"renegotiations: {FLOOD:,} of them without an end")
+    if (came := alert_to_reordered_records(service)) != 20:  # bad_record_mac
+        bad.append(f"reordered records: {came}")
+    if not service.is_well():
+        bad.append("floods: the service does not answer any more")
     resident = service.resident_mib()
-    if resident > RESIDENT_MIB_MAX:
+    if resident > RESIDENT_MIB_MAX and not is_sanitized(build):
         bad.append(f"{resident} MiB of memory")
-    score = f"{len(cases) + 2 - len(bad)} of {len(cases) + 2}, {resident} MiB"
-    return score + (f", failed: {'; '.join(bad)}" if bad else ""), not bad, "all, the service goes on"
+    servers_count, wrong = floods_of_servers(build)
+    bad += wrong
+    count = len(cases) + len(floods) + 2 + servers_count
+    score = f"{count - len(bad)} of {count}, {resident} MiB"
+    return score + (f", failed: {'; '.join(bad)}" if bad else ""), not bad, "all, the service continues"
 
 
 def renewals(build, service):
@@ -265,6 +367,7 @@ def handovers(build, _service):
 
 SUITES = {
     "the server's own suites": own_suites,
+    "HTTP vectors": http_vectors,
     "sslyze": sslyze,
     "testssl.sh": testssl,
     "records both ways": exchange.score,
@@ -277,9 +380,24 @@ SUITES = {
     "an ACME client beside it": acme.score,
 }
 # What .ci/run asks for, in a minute; of the records fewer.
-SAMPLE = ("sslyze", "records both ways", "clients", "servers", "renewals under load", "restarts under load")
+SAMPLE = ("sslyze", "records both ways", "clients", "servers", "misbehaving peers", "renewals under load",
+          "restarts under load")
 # These start what they need.
-ALONE = (own_suites, simulation, exchange.score, servers.score, handovers, acme.score)
+ALONE = (own_suites, http_vectors, simulation, exchange.score, servers.score, handovers, acme.score)
+
+
+def missing_in(score):
+    """The programs that a suite says are not here; "": none."""
+    return score.partition("not here: ")[2].partition(", failed:")[0]
+
+
+def verdict_on(score, is_enough, demand, complete):
+    """(whether it is good, what the table says)"""
+    if not is_enough:
+        return False, f"BELOW {demand}"
+    if complete and (missing := missing_in(score)):
+        return False, f"INCOMPLETE without {missing}"
+    return True, "ok"
 
 
 def main():
@@ -287,6 +405,7 @@ def main():
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--only", default="")
     parser.add_argument("--sample", action="store_true", help="what takes a minute")
+    parser.add_argument("--complete", action="store_true", help="a program that is not installed is a failure")
     options = parser.parse_args()
     if not VENV.exists():
         subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
@@ -296,6 +415,8 @@ def main():
 
     if options.sample:
         exchange.RECORDS = exchange.RECORDS_SAMPLE
+        global FLOOD
+        FLOOD = FLOOD_SAMPLE
     failed = 0
     for name, suite in SUITES.items():
         if options.only not in name or (options.sample and name not in SAMPLE):
@@ -309,8 +430,8 @@ def main():
                     score, is_enough, demand = suite(options.build.resolve(), service)
         except Failed as failure:
             score, is_enough, demand = str(failure), False, "a score"
-        failed += not is_enough
-        verdict = "ok" if is_enough else f"BELOW {demand}"
+        is_good, verdict = verdict_on(score, is_enough, demand, options.complete)
+        failed += not is_good
         print(f"{name:26} {score:60} {verdict}   {time.monotonic() - began:.1f} s", flush=True)
     return 1 if failed else 0
 

@@ -11,6 +11,7 @@ import argparse
 import re
 import sys
 
+import config_rules
 import cpp_text
 import headers
 import log_lines
@@ -163,6 +164,13 @@ def unexplained():
                        for line in written.values() if line.message not in known]
 
 
+def unlisted_rules():
+    """A line for each rule of the configuration that docs/errors.md does not list."""
+    known = log_lines.explained((ROOT / "docs/errors.md").read_text())
+    return [f"{line.place}: add a row to docs/errors.md, with the cause and the cure of `{line.message}`"
+            for line in config_rules.of_library() if not any(line.message in message for message in known)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--check", action="store_true", help="write nothing, print what is missing or differs")
@@ -172,7 +180,7 @@ def main():
         (ROOT / API).mkdir(exist_ok=True)
         for page, text in made.items():
             (ROOT / page).write_text(text)
-    problems += stale(made) + unexplained()
+    problems += stale(made) + unexplained() + unlisted_rules()
     if problems:
         print("\n".join(problems))
     return 1 if problems else 0

@@ -2,6 +2,7 @@
 
 import unittest
 
+import config_rules
 import cpp_text
 import headers
 import log_lines
@@ -185,6 +186,22 @@ void f() {
         self.assertEqual(log_lines.explained("`x`\n| message | cause | cure |\n|---|---|---|\n| `a` | b | c |\n\n| `d` | e |\n"), {"a"})
 
 
+class ConfigRules(unittest.TestCase):
+    def test_are_the_messages_of_refused_values(self):
+        source = '''void f() {
+  checks.refuse(path + "a key", "has no "
+                "effect");
+  if (a) checks.refuse(at(b, 1), "is above " + path + "b, of two" + c(1, ")"));
+  checks.refuse(path, error.message());
+}
+'''
+        self.assertEqual([(line.message, line.place) for line in config_rules.of_source("a.cc", source)],
+                         [("has no effect", "a.cc:2"), ("is above", "a.cc:4"), ("b, of two", "a.cc:4")])
+
+    def test_of_the_library_are_more_than_thirty(self):
+        self.assertGreater(len(config_rules.of_library()), 30)
+
+
 class ThePages(unittest.TestCase):
     """Each list is empty; what is in it says which file, which line and what to do."""
     maxDiff = None
@@ -201,6 +218,9 @@ class ThePages(unittest.TestCase):
 
     def test_explain_every_log_line_of_warning_and_above(self):
         self.assertEqual(reference.unexplained(), [])
+
+    def test_explain_every_rule_of_the_configuration(self):
+        self.assertEqual(reference.unlisted_rules(), [])
 
     def test_that_lack_a_line_say_what_to_do(self):
         page = "docs/metrics.md"

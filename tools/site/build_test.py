@@ -10,8 +10,8 @@ import build
 
 class APage(unittest.TestCase):
     def test_has_an_empty_line_before_a_list_and_a_table(self):
-        self.assertEqual(build.with_empty_lines("Text:\n- one\n- two\n  goes on\n- three\n"),
-                         "Text:\n\n- one\n- two\n  goes on\n- three\n")
+        self.assertEqual(build.with_empty_lines("Text:\n- one\n- two\n  continues\n- three\n"),
+                         "Text:\n\n- one\n- two\n  continues\n- three\n")
         self.assertEqual(build.with_empty_lines("Text:\n1. one\n2. two"), "Text:\n\n1. one\n2. two")
         self.assertEqual(build.with_empty_lines("Text:\n| a |\n|---|\n| b |"), "Text:\n\n| a |\n|---|\n| b |")
 

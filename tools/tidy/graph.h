@@ -1,7 +1,7 @@
 // The modules of src/keel and what each may use: layers.txt as a graph, and the same graph as CMake sees it.
 //
 // A module is a folder below src/keel, named by its path: `base`, `http/server`. The target of http/server is
-// keel_http_server; a file belongs to the module with the longest name with which its path begins.
+// keel_http_server; a file belongs to the module whose name is the longest beginning of its path.
 
 #pragma once
 
@@ -17,7 +17,7 @@ namespace tidy {
 
 struct Module {
   std::set<std::string> uses;
-  std::set<std::string> tests_use;  // What its tests, benchmarks and fuzzers may use in addition.
+  std::set<std::string> tests_use;  // The modules that its tests, benchmarks and fuzzers may use in addition.
 };
 using Graph = std::map<std::string, Module>;
 

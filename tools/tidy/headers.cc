@@ -60,7 +60,7 @@ struct Header {
 constexpr std::array<const char*, 4> shared_headers = {"src/keel/io/testing/loop_test.h", "src/keel/io/engine.h",
                                                        "src/keel/data/internal/json_fields.h", "src/keel/base/error.h"};
 
-// Everything that a header includes, directly or not.
+// Returns all headers that a header includes, directly or not.
 const std::set<std::string>& all_included(const std::string& header) {
   static std::map<std::string, std::set<std::string>> known;
   const auto [at, is_new] = known.try_emplace(header);
@@ -101,8 +101,8 @@ void in_parallel(std::size_t count, const std::function<void(std::size_t)>& work
   for (std::thread& thread : threads) thread.join();
 }
 
-// Whether the build compiles it alone, because its own source includes it first. (Not its test: there, what
-// the precompiled header has comes first.)
+// Whether the build compiles it alone, because its own source includes it first. (Its test does not show that, because
+// there the precompiled header comes first.)
 bool is_first_include_of_its_own(const std::string& header) {
   const std::string source = stem(header) + ".cc";
   if (!exists(source)) return false;
@@ -129,7 +129,7 @@ const std::vector<Header>& headers() {
       std::ofstream(file) << "#include \"" << std::string_view(shared).substr(4) << "\"\n";
       bases[shared] = "-include " + file + ' ';
     }
-    // Where it cannot be precompiled, the compiler includes it, and says what is wrong.
+    // If the header cannot be precompiled, the compiler includes it as text, and reports the mistake.
     in_parallel(shared_headers.size(), [&](std::size_t i) {
       const std::string file = scratch + std::to_string(i) + ".h";
       run(KEEL_CXX " -std=c++23 -Wall -Wextra -Werror -I" + absolute("src") + " -x c++-header " + file + " -o " + file +

@@ -42,7 +42,8 @@ std::vector<std::string> fixed_parts(std::string_view message) {
 TEST(Messages, of_the_page_are_in_the_sources) {
   std::string text;
   for (const std::string& file : files()) {
-    if (file.starts_with("src/keel/") && is_source(file) && !is_for_tests(file, includes(file))) {
+    const bool prints = file.starts_with("src/keel/") || file.starts_with("tools/keel/");
+    if (prints && is_source(file) && !is_for_tests(file, includes(file))) {
       text += messages_of(lines(file)) + '\n';
     }
   }

@@ -1,4 +1,4 @@
-// What any text in the repository must not contain.
+// Checks for text that must not occur in the repository.
 
 #include <gtest/gtest.h>
 

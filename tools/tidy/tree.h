@@ -18,13 +18,13 @@ std::vector<std::string> lines(const std::string& path);
 
 bool is_source(std::string_view path);      // .h, .cc and .c
 std::string stem(std::string_view path);    // Without the extension.
-std::string folder(std::string_view path);  // Without the last part; empty at the top.
+std::string folder(std::string_view path);  // Returns the path without its last part; empty at the top.
 bool exists(const std::string& path);
 std::string absolute(const std::string& path);
 
 struct Include {
   std::size_t line;
-  std::string path;  // As written between the quotes or brackets.
+  std::string path;  // The path as written between the quotes or brackets.
 };
 std::vector<Include> includes(const std::string& path);
 

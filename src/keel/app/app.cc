@@ -2,9 +2,9 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 #include <utility>
 #include <vector>
@@ -14,12 +14,9 @@
 #include "keel/base/pool.h"
 #include "keel/base/printable.h"
 #include "keel/config/version.h"
-#include "keel/http/server/problem.h"
 
 namespace keel::app {
 namespace {
-
-constexpr int exit_failure = 1;
 
 const internal::Platform& the_system() {
   static const internal::Platform system;
@@ -92,6 +89,7 @@ void App::module(Module module) {
 }
 
 void App::services(const Services& services) {
+  comes_before_run("services()");
   KEEL_CHECK(systems_->services == nullptr, "App::services() can be called only once");
   systems_->services = &services;
   services.add_to(systems_->lifecycle);
@@ -160,7 +158,8 @@ sessions::Registry& App::sessions(const sessions::Handlers& handlers, sessions::
 
 Address App::messages_address() const { return systems_->messages.address(); }
 
-// Not a failed check: if a handler makes the mistake, only that request fails and not the process.
+// A call that comes too late is a Bug and not a failed check: if a handler makes it, only that request fails and not
+// the process.
 void App::comes_before_run(const char* call) const {
   if (!is_wired_) return;
   throw std::logic_error(std::string("App::") + call + " is called while the application runs: call it before run(), " +
@@ -170,8 +169,8 @@ void App::comes_before_run(const char* call) const {
 void App::ensure(std::string_view name) {
   if (io::Loop::current() != nullptr && !systems_->lifecycle.runs(name)) {
     throw std::logic_error("the App was asked for \"" + std::string(name) +
-                           "\" on a worker, which cannot wait for its start: ask where the service is made, and keep "
-                           "the reference");
+                           "\" on a worker, which cannot wait for its start: call it in the constructor of the "
+                           "service, and keep the reference");
   }
   internal::Supervision& supervision = *supervision_;
   // Signals belong to the main thread.
@@ -214,7 +213,7 @@ void App::end_start(const Error& met) {
   for (const std::string& line : systems_->addresses.further()) print(line);
   std::fflush(stderr);
   // Runs no destructors, because modules that did not stop may still use objects of main.
-  _exit(exit_failure);
+  _exit(EXIT_FAILURE);
 }
 
 // --- From the first module to the last.
@@ -290,7 +289,7 @@ void App::add_listeners() {
   systems.service.add_module();
 }
 
-// Everything serves: the predecessor may end, and a successor may come.
+// All parts serve now: the predecessor may end, and a successor may come.
 void App::relieve_predecessor() {
   Systems& systems = *systems_;
   if (systems.succession.has_predecessor()) {
@@ -358,7 +357,7 @@ int App::drain() {
     }
   }
   const int code = stop_modules(most);
-  return systems.service.is_drained() ? code : exit_failure;
+  return systems.service.is_drained() ? code : EXIT_FAILURE;
 }
 
 void App::stop(Stop how) {
@@ -382,15 +381,9 @@ int App::stop_modules(Duration deadline) {
   const StopReport report = systems.lifecycle.stop(deadline, [this] { supervision_->beat(); });
   systems.is_stopped = true;
   if (!systems.service.is_drained()) log_.warn("requests were aborted at the drain deadline");
+  report.log(log_);
   for (const StopReport::Part& part : report.parts) {
-    if (!part.problem.empty()) {
-      log_.error("a module did not stop cleanly", log::field("module", part.name), log::field("problem", part.problem));
-    }
-    log_.debug("stop phase", log::field("phase", part.name), log::field("took", part.took),
-               log::field("stuck", part.is_stuck));
     if (!part.is_stuck) continue;
-    log_.error("a module was still stopping at the deadline", log::field("module", part.name),
-               log::field("took", part.took));
     std::fprintf(stderr,
                  "%s: module \"%s\" was still stopping after %.1f s; the process exits without waiting for it\n",
                  program_.name.c_str(), part.name.c_str(), part.took.count_seconds());
@@ -400,7 +393,7 @@ int App::stop_modules(Duration deadline) {
   // Runs no destructors, because modules that hang may use any object.
   systems.logging.flush();
   std::fflush(stderr);
-  _exit(exit_failure);
+  _exit(EXIT_FAILURE);
 }
 
 }  // namespace keel::app

@@ -63,6 +63,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -132,12 +133,12 @@ class App {
 
   // The settings that are in effect. A reload creates new ones; a reference to these does not change.
   const Settings& settings() const noexcept { return settings_in_(config_.value()); }
-  // The settings with the application's own sections. S must be the type that the configuration was loaded as
-  // (checked).
+  // The settings with the application's own sections. Throws a Bug (base/bug.h) unless S is the type that the
+  // configuration was loaded as.
   template <class S>
-  const S& settings() const noexcept {
-    KEEL_CHECK(type_ == &internal::type_of_settings<S>,
-               "App::settings() needs the type that the configuration was loaded as");
+  const S& settings(std::source_location place = std::source_location::current()) const {
+    if (type_ != &internal::type_of_settings<S>) [[unlikely]]
+      throw_bug("App::settings<S>() needs the type that the configuration was loaded as", place);
     return *static_cast<const S*>(config_.value());
   }
   io::Runtime& runtime();
@@ -146,8 +147,8 @@ class App {
 
   // The configured database, opened and migrated at the first call.
   db::Database& database();
-  // The pool `name` of thread.pools, made at the first call; a name that is not listed there has thread.pool_size
-  // threads, or, with thread.autoscale, as many as it needs. For blocking or heavy work: co_await
+  // The pool `name` of thread.pools, which the first call makes. A pool that is not listed there has thread.pool_size
+  // threads or, with thread.autoscale, as many as its jobs need. For blocking or heavy work: co_await
   // resume_on(app.pool("images")). The pool ends after the servers have drained.
   ThreadPool& pool(std::string_view name);
   // An HTTP client for all workers: co_await payments.get("/charges/7") in a handler or in background work, on
@@ -189,7 +190,7 @@ class App {
 
   // Serves messages at network.messages' address from run() on, on every worker (net/messages/server.h): the handlers,
   // and on_open and on_closed of the options, are called on all of them, and outlive run(). network.messages overrides
-  // the other options. It starts before http, and stops after it: what is under way is finished within
+  // the other options. It starts before http, and stops after it. Requests in progress are finished within
   // network.messages.drain_timeout_sec. Its metrics have name="messages". Once; before run().
   void messages(const messages::Handlers& handlers);
   void messages(const messages::Handlers& handlers, messages::ServerOptions options);

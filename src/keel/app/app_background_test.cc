@@ -90,11 +90,11 @@ TEST_F(Backgrounds, runs_from_before_the_service_listens_until_after_the_last_re
 
 TEST_F(Backgrounds, that_fails_at_the_start_prevents_it_and_says_which) {
   prepare = [&](App& app) {
-    app.at_start("warm", []() -> Task<> { co_await fail(Code::Unavailable, "the catalogue does not answer"); });
+    app.at_start("warm", []() -> Task<> { co_await fail(Code::Unavailable, "the catalogue does not respond"); });
   };
 
   EXPECT_EXIT(run({}, {}), ::testing::ExitedWithCode(1),
-              "at_start \"warm\": the catalogue does not answer \\(module \"background\" failed");
+              "at_start \"warm\": the catalogue does not respond \\(module \"background\" failed");
 }
 
 TEST_F(Backgrounds, is_not_waited_for_when_the_start_is_interrupted) {

@@ -91,6 +91,7 @@ TEST_F(HttpsApps, serve_the_same_with_and_without_tls) {
   EXPECT_TRUE(unbelieving.ends_with(" (60)")) << unbelieving;
   EXPECT_EQ(at_the_wrong_port, "This port speaks HTTPS: ask with https:// in place of http://\n");
   EXPECT_NE(metrics.find("http_tls_handshakes_failed_total{server=\"https\"} 2\n"), std::string::npos) << metrics;
+  EXPECT_NE(metrics.find("http_tls_handshakes_waiting{server=\"https\"} 0\n"), std::string::npos) << metrics;
   EXPECT_NE(metrics.find("tls_certificate_expiry_timestamp_seconds{certificate=\"" + path("shop.pem") + "\"} "),
             std::string::npos)
       << metrics;
@@ -152,7 +153,7 @@ TEST_F(HttpsApps, refuse_settings_that_make_no_sense) {
   expect({certificate, "--network.https.more=[{key: x}]"}, "network.https.more.0.certificate: is empty");
   expect({certificate, "--network.https.client_revoked=x"}, "network.https.client_revoked: has no effect");
   expect({certificate, "--network.https.plain_http=redirect", "--network.http.trusted_proxies=[10.0.0.0/8]"},
-         "network.https.plain_http: https requests that arrive through network.http.trusted_proxies");
+         "network.https.plain_http: the listener of network.http then serves nothing, not even the https requests of");
   EXPECT_EQ(problem_of({certificate, "--network.https.plain_http=redirect",
                         "--network.http.trusted_proxies=[10.0.0.0/8]", "--network.http.proxy_protocol=true"}),
             "")
@@ -168,7 +169,22 @@ TEST_F(HttpsApps, refuse_settings_that_make_no_sense) {
   expect({"--network.https.port=18443"}, "network.https.port: has no effect");
   expect({"--network.https.address=::"}, "network.https.address: has no effect");
   expect({"--network.https.hsts_sec=5"}, "network.https.hsts_sec: has no effect");
+  expect({"--network.https.min_version=1.3"}, "network.https.min_version: has no effect");
+  expect({"--network.https.tickets=false"}, "network.https.tickets: has no effect");
+  expect({"--network.https.handshake_timeout_sec=5"}, "network.https.handshake_timeout_sec: has no effect");
+  expect({certificate, "--network.https.more=[{certificate: " + path("shop.pem") + "}]"},
+         "network.https.more.0.certificate: names a file that another one names");
+  expect({certificate, "--network.https.more=[{certificate: x}, {certificate: x}]"},
+         "network.https.more.1.certificate: names a file that another one names");
   expect({"--network.clients.payments.key=x"}, "network.clients.payments.key: has no effect");
+  const std::string pem = "-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----\n";
+  for (const std::string key :
+       {"network.https.certificate", "network.https.key", "network.clients.payments.certificate",
+        "network.clients.payments.key", "network.pools.rooms.certificate", "network.pools.rooms.key"}) {
+    const std::string flag = std::string("--").append(key).append("=").append(pem);
+    expect({certificate, flag}, key + ": is the text of a PEM file: expected the name of the file");
+    EXPECT_EQ(problem_of({certificate, flag}).find("secret"), std::string::npos);
+  }
 }
 
 TEST_F(HttpsApps, listen_with_tls_alone_where_that_is_asked_for) {
@@ -219,6 +235,36 @@ TEST_F(HttpsApps, keep_their_certificates_where_the_new_ones_are_wrong) {
   EXPECT_NE(metrics.find("tls_certificate_loads_total{result=\"failed\"} 2\n"), std::string::npos) << metrics;
 }
 
+TEST_F(HttpsApps, keep_their_certificates_where_the_new_chain_is_wrong) {
+  const int code = run_https({}, [&] {
+    const tls::KeyPair pair = root_.issue({.addresses = {"127.0.0.1"}});
+    write("shop.pem", pair.certificate_pem + Authority("Stranger").pem() + pair.key_pem);
+    ::kill(::getpid(), SIGHUP);
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "certificates could not be loaded") == 1; })) << log();
+    EXPECT_EQ(believing("root.pem", "/who"), "https ''");
+  });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_NE(
+      log().find("the certificate '" + path("shop.pem") + "': its certificate number 2, 'CN = Stranger', did not"),
+      std::string::npos)
+      << log();
+}
+
+TEST_F(HttpsApps, warn_of_a_certificate_that_clients_overlook) {
+  std::string response;
+  const int code = run_https({}, [&] {
+    const tls::KeyPair pair = root_.issue({.addresses = {"127.0.0.1"}});
+    write("shop.pem", pair.certificate_pem + root_.pem() + Authority("Stranger").pem() + pair.key_pem);
+    ::kill(::getpid(), SIGHUP);
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "the chain of a certificate is not as") == 1; })) << log();
+    response = believing("root.pem", "/who");
+  });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_EQ(response, "https ''");
+  EXPECT_NE(log().find("its certificate number 3, 'CN = Stranger', did not issue any other of them"), std::string::npos)
+      << log();
+}
+
 TEST_F(HttpsApps, give_clients_that_ask_the_ocsp_response_of_a_file) {
   const tls::KeyPair pair = root_.issue({.addresses = {"127.0.0.1"}});
   // curl looks for the issuer in what it is sent.
@@ -262,6 +308,45 @@ TEST_F(HttpsApps, are_degraded_when_a_certificate_is_about_to_expire) {
   EXPECT_NE(ready.find("\"status\":\"degraded\""), std::string::npos) << ready;
   EXPECT_NE(ready.find("the certificate " + path("shop.pem") + " expires on "), std::string::npos) << ready;
   EXPECT_TRUE(ready.ends_with("200")) << ready;
+}
+
+TEST_F(HttpsApps, are_degraded_when_what_certificates_rely_on_is_about_to_expire) {
+  Authority middle("Middle", root_, {.valid_until = 24_h * 3});
+  const tls::KeyPair pair = middle.issue({.addresses = {"127.0.0.1"}});
+  write("shop.pem", pair.certificate_pem + pair.key_pem);
+  Authority clients("Clients");
+  write("clients.pem", clients.pem() + Authority("Old", root_, {.valid_from = -48_h, .valid_until = -24_h}).pem());
+  write("clients.crl", clients.revoke({}, 5_min));  // Made an hour ago.
+  const std::vector<std::string> mutual = {"--network.https.client_certificates=optional",
+                                           "--network.https.client_roots=" + path("clients.pem"),
+                                           "--network.https.client_revoked=" + path("clients.crl")};
+  const auto ready = [&] { return curl("-w '%{http_code}' " + url(admin_, "http") + "/readyz"); };
+  std::string issuer, root, list, metrics;
+
+  int code = run_https({}, [&] { issuer = ready(); });
+  EXPECT_EQ(code, 0) << log();
+  put_certificate(root_);
+  code = run_https(mutual, [&] {
+    root = ready();
+    metrics = curl(url(admin_, "http") + "/metrics");
+  });
+  EXPECT_EQ(code, 0) << log();
+  write("clients.pem", clients.pem());
+  code = run_https(mutual, [&] { list = ready(); });
+  EXPECT_EQ(code, 0) << log();
+
+  EXPECT_NE(issuer.find("the issuer 'CN = Middle' in " + path("shop.pem") + " expires on "), std::string::npos)
+      << issuer;
+  EXPECT_NE(root.find("the root 'CN = Old' in " + path("clients.pem") + " has expired, on "), std::string::npos)
+      << root;
+  EXPECT_NE(list.find("the revocation list of 'CN = Clients' in " + path("clients.crl") + " expires on "),
+            std::string::npos)
+      << list;
+  for (const std::string& all : {issuer, root, list}) EXPECT_TRUE(all.ends_with("200")) << all;
+  for (const char* kind : {"root", "revocation_list"}) {
+    EXPECT_NE(metrics.find("tls_trust_expiry_timestamp_seconds{"), std::string::npos) << metrics;
+    EXPECT_NE(metrics.find("kind=\"" + std::string(kind) + "\""), std::string::npos) << metrics;
+  }
 }
 
 TEST_F(HttpsApps, know_their_clients_by_certificates) {
@@ -337,6 +422,49 @@ TEST_F(HttpsApps, ask_others_by_https) {
                              [&] { answer = curl(url(service_, "http") + "/ask"); });
   EXPECT_EQ(code, 0) << log();
   EXPECT_EQ(answer, "payments said https ''");
+}
+
+TEST_F(HttpsApps, load_the_files_of_their_clients_again) {
+  write("roots.pem", Authority("Another Root").pem());
+  prepare = [&](App& app) { payments = &app.client({.name = "payments", .base_url = url(https_, "https")}); };
+  add_routes = [](http::Router& router) { router.get("/who", who).get("/ask", &ask_payments); };
+  std::string before, metrics;
+  bool is_renewed = false;
+  const int code = run_https({"--network.clients.payments.roots=" + path("roots.pem")}, [&] {
+    const auto asked = [&] { return curl(url(service_, "http") + "/ask"); };
+    before = asked();
+    write("roots.pem", root_.pem());
+    ::kill(::getpid(), SIGHUP);
+    is_renewed = waits_for([&] { return asked() == "payments said https ''"; });
+    write("roots.pem", "damaged");
+    ::kill(::getpid(), SIGHUP);
+    EXPECT_TRUE(waits_for([&] { return occurrences(log(), "certificates of a client could not be loaded") == 1; }))
+        << log();
+    EXPECT_EQ(asked(), "payments said https ''");
+    metrics = curl(url(admin_, "http") + "/metrics");
+  });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_NE(before, "payments said https ''");
+  EXPECT_TRUE(is_renewed) << log();
+  EXPECT_NE(log().find("the root certificates '" + path("roots.pem") + "': there is no certificate in it"),
+            std::string::npos)
+      << log();
+  EXPECT_NE(metrics.find("tls_trust_expiry_timestamp_seconds{"), std::string::npos) << metrics;
+}
+
+TEST_F(HttpsApps, believe_no_server_that_is_revoked) {
+  const tls::KeyPair pair = root_.issue({.addresses = {"127.0.0.1"}});
+  write("shop.pem", pair.certificate_pem + pair.key_pem);
+  write("revoked.crl", root_.revoke({pair}));
+  prepare = [&](App& app) { payments = &app.client({.name = "payments", .base_url = url(https_, "https")}); };
+  add_routes = [](http::Router& router) { router.get("/who", who).get("/ask", &ask_payments); };
+  std::string answer;
+  const int code = run_https({"--network.clients.payments.roots=" + path("root.pem"),
+                              "--network.clients.payments.revoked=" + path("revoked.crl")},
+                             [&] { answer = curl("-w '%{http_code}' " + url(service_, "http") + "/ask"); });
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_TRUE(answer.ends_with("502")) << answer;
+  EXPECT_NE(log().find("the certificate of '127.0.0.1' is revoked"), std::string::npos) << log();
 }
 
 TEST_F(HttpsApps, believe_no_server_that_the_system_does_not_know) {

@@ -1,10 +1,12 @@
 // Messages and sessions of a whole App: served on every worker, asked through pools, configured, drained and shown.
 
 #include <atomic>
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "keel/app/internal/app_testing.h"
@@ -49,6 +51,13 @@ Task<http::Response> ask_rooms(http::Request&) {
   co_return http::Response::text(http::Status::Ok, std::to_string(sum.value) + " " + sum.who);
 }
 
+// Which App the handlers of this file ask.
+App* served = nullptr;
+
+http::Response say_where(http::Request&) {
+  return http::Response::text(http::Status::Ok, served->messages_address().to_string());
+}
+
 class MessageApps : public Apps, public testing::WithParamInterface<const char*> {
  protected:
   MessageApps() {
@@ -73,6 +82,25 @@ class MessageApps : public Apps, public testing::WithParamInterface<const char*>
                                  "--network.messages.port=" + std::to_string(at_.port()),
                                  "--network.pools.rooms.endpoints=[" + at_.to_string() + "]"});
     return run(std::move(flags), std::move(client));
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ + "/" + name) << text;
+    return folder_ + "/" + name;
+  }
+  std::string write(const std::string& name, const tls::KeyPair& pair) {
+    return write(name, pair.certificate_pem + pair.key_pem);
+  }
+  // Of a service that is `server`, accepts devices with certificates of `root`, and asks itself as `device`.
+  std::vector<std::string> flags_of_tls(const tls::testing::Authority& root, const tls::KeyPair& server,
+                                        const tls::KeyPair& device) {
+    const std::string roots = write("root.pem", root.pem());
+    return {"--network.https.certificate=" + write("server.pem", server),
+            "--network.https.port=0",
+            "--network.messages.tls=true",
+            "--network.messages.client_roots=" + roots,
+            "--network.pools.rooms.tls=true",
+            "--network.pools.rooms.roots=" + roots,
+            "--network.pools.rooms.certificate=" + write("device.pem", device)};
   }
   std::string body_of(const std::string& wire) { return wire.substr(wire.find("\r\n\r\n") + 4); }
   std::string admin_page(const std::string& path) { return body_of(ask(admin_, get(path))); }
@@ -121,6 +149,28 @@ TEST_P(MessageApps, serve_messages_on_every_worker_and_ask_them_through_a_pool) 
   EXPECT_NE(metrics.find("messages_calls_total{name=\"rooms\"} 20\n"), std::string::npos) << metrics;
 }
 
+TEST_P(MessageApps, tell_handlers_their_address_while_a_page_asks_all_workers) {
+  prepare = [&](App& app) {
+    app.messages(handlers_);
+    served = &app;
+  };
+  add_routes = [](http::Router& router) { router.get("/where", &say_where); };
+  std::string where;
+
+  const int code = run_messages({}, [&] {
+    std::atomic<bool> is_over = false;
+    std::thread asking([&] {
+      while (!is_over) static_cast<void>(admin_page("/admin/messages"));
+    });
+    for (int i = 0; i < 300; ++i) where = body_of(ask(service_, get("/where")));
+    is_over = true;
+    asking.join();
+  });
+
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_EQ(where, at_.to_string());
+}
+
 TEST_P(MessageApps, serve_messages_at_a_unix_socket_with_its_mode) {
   const std::string path = folder_ + "/rooms.sock";
   prepare = [&](App& app) {
@@ -145,29 +195,66 @@ TEST_P(MessageApps, serve_messages_at_a_unix_socket_with_its_mode) {
 
 TEST_P(MessageApps, speak_tls_and_know_who_asks) {
   tls::testing::Authority root("Test Root");
-  const auto write = [&](const std::string& name, const std::string& text) {
-    std::ofstream(folder_ + "/" + name) << text;
-    return folder_ + "/" + name;
-  };
-  const tls::KeyPair server = root.issue({.addresses = {"127.0.0.1"}});
-  const tls::KeyPair device = root.issue({.names = {"device-7.test"}});
-  const std::string roots = write("root.pem", root.pem());
-  const std::string of_server = write("server.pem", server.certificate_pem + server.key_pem);
-  const std::string of_device = write("device.pem", device.certificate_pem + device.key_pem);
   prepare = [&](App& app) {
     app.messages(handlers_);
     rooms = &app.message_pool("rooms");
   };
   std::string answer;
 
-  const int code =
-      run_messages({"--network.https.certificate=" + of_server, "--network.https.port=0", "--network.messages.tls=true",
-                    "--network.messages.client_roots=" + roots, "--network.pools.rooms.tls=true",
-                    "--network.pools.rooms.roots=" + roots, "--network.pools.rooms.certificate=" + of_device},
-                   [&] { answer = body_of(ask(service_, get("/ask"))); });
+  const tls::KeyPair server = root.issue({.addresses = {"127.0.0.1"}});
+  const int code = run_messages(flags_of_tls(root, server, root.issue({.names = {"device-7.test"}})),
+                                [&] { answer = body_of(ask(service_, get("/ask"))); });
 
   EXPECT_EQ(code, 0) << log();
   EXPECT_EQ(answer, "5 device-7.test");
+}
+
+TEST_P(MessageApps, ask_no_server_whose_certificate_is_revoked) {
+  tls::testing::Authority root("Test Root");
+  const tls::KeyPair server = root.issue({.addresses = {"127.0.0.1"}});
+  std::vector<std::string> flags = flags_of_tls(root, server, root.issue({.names = {"device-7.test"}}));
+  flags.push_back("--network.pools.rooms.revoked=" + write("revoked.pem", root.revoke({server})));
+  prepare = [&](App& app) {
+    app.messages(handlers_);
+    rooms = &app.message_pool("rooms");
+  };
+  std::string answer, pools;
+
+  const int code = run_messages(std::move(flags), [&] {
+    for (int i = 0; i < 20 && pools.find("is revoked") == std::string::npos; ++i) {
+      answer = body_of(ask(service_, get("/ask")));
+      pools = admin_page("/admin/message_pools?format=text");
+    }
+  });
+
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_NE(answer, "5 device-7.test");
+  EXPECT_NE(pools.find("the certificate of '127.0.0.1' is revoked"), std::string::npos) << pools;
+}
+
+TEST_P(MessageApps, load_the_certificate_of_a_pool_again) {
+  tls::testing::Authority root("Test Root");
+  tls::testing::Authority another("Another Root");
+  prepare = [&](App& app) {
+    app.messages(handlers_);
+    rooms = &app.message_pool("rooms");
+  };
+  std::string before, answer;
+
+  const tls::KeyPair server = root.issue({.addresses = {"127.0.0.1"}});
+  const int code = run_messages(flags_of_tls(root, server, another.issue({.names = {"device-7.test"}})), [&] {
+    before = body_of(ask(service_, get("/ask")));
+    write("device.pem", root.issue({.names = {"device-7.test"}}));
+    ::kill(::getpid(), SIGHUP);
+    static_cast<void>(waits_for([&] {
+      answer = body_of(ask(service_, get("/ask")));
+      return answer == "5 device-7.test";
+    }));
+  });
+
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_NE(before, "5 device-7.test");
+  EXPECT_EQ(answer, "5 device-7.test") << log();
 }
 
 TEST_P(MessageApps, keep_sessions_and_tell_all_of_them) {
@@ -210,6 +297,34 @@ TEST_P(MessageApps, keep_sessions_and_tell_all_of_them) {
   EXPECT_EQ(expiry, 1u);
   EXPECT_NE(page.find("\"name\":\"kitchen\""), std::string::npos) << page;
   EXPECT_NE(config.find("max_sessions: 5"), std::string::npos) << config;
+}
+
+TEST_P(MessageApps, send_no_heartbeats_where_the_configuration_says_never) {
+  sessions::Handlers of_server, of_device;
+  Duration silent;
+  std::atomic<bool> is_measured = false;
+  prepare = [&](App& app) {
+    app.sessions(of_server);
+    app.background("device", [&]() -> Task<> {
+      sessions::ClientOptions options{.servers = {app.messages_address()}, .name = "kitchen"};
+      options.session.heartbeat = Duration();
+      sessions::Client device(of_device, std::move(options));
+      Scope running;
+      running.spawn(device.run(), OnError::Ignore);
+      while (!device->is_connected()) co_await sleep_for(5_ms);
+      co_await sleep_for(300_ms);
+      messages::Peer* const peer = device->peer();
+      if (peer != nullptr) silent = Host::current().now() - peer->last_received();
+      is_measured = true;
+      static_cast<void>(co_await attempt(running.join()));
+    });
+  };
+
+  const int code = run_messages({"--network.messages.heartbeat_sec=0"},
+                                [&] { ASSERT_TRUE(waits_for([&] { return is_measured.load(); })); });
+
+  EXPECT_EQ(code, 0) << log();
+  EXPECT_GE(silent, 250_ms) << "the server has sent nothing";
 }
 
 TEST_P(MessageApps, finish_what_they_are_asked_before_they_stop) {
@@ -259,10 +374,13 @@ TEST_P(MessageApps, take_what_the_configuration_says_where_it_says_anything) {
     effective = app.message_pool("rooms", {.endpoints = {"own:1"}, .connections = 3, .refresh = 7_s}).options();
   };
 
-  const int code = run_messages({"--network.pools.rooms.timeout_sec=0.5", "--network.pools.rooms.max_attempts=1",
-                                 "--network.pools.rooms.breaker_open_sec=2", "--network.pools.rooms.max_frame=4KiB",
-                                 "--network.pools.other.timeout_sec=1"},
-                                [] {});
+  const int code =
+      run_messages({"--network.pools.rooms.timeout_sec=0.5", "--network.pools.rooms.max_attempts=1",
+                    "--network.pools.rooms.breaker_open_sec=2", "--network.pools.rooms.breaker_window_sec=3",
+                    "--network.pools.rooms.backoff_first_sec=0.01", "--network.pools.rooms.backoff_max_sec=0.2",
+                    "--network.pools.rooms.budget_ratio=0.5", "--network.pools.rooms.max_budget=4",
+                    "--network.pools.rooms.max_frame=4KiB", "--network.pools.other.timeout_sec=1"},
+                   [] {});
 
   EXPECT_EQ(code, 0) << log();
   EXPECT_EQ(effective.endpoints, std::vector<std::string>{at_.to_string()});
@@ -270,6 +388,11 @@ TEST_P(MessageApps, take_what_the_configuration_says_where_it_says_anything) {
   EXPECT_EQ(effective.refresh, 7_s) << "the application's";
   EXPECT_EQ(effective.timeout, 500_ms);
   EXPECT_EQ(effective.retry.attempts_max, 1);
+  EXPECT_EQ(effective.retry.backoff_first, 10_ms);
+  EXPECT_EQ(effective.retry.backoff_max, 200_ms);
+  EXPECT_EQ(effective.retry.budget_ratio, 0.5);
+  EXPECT_EQ(effective.retry.budget_max, 4u);
+  EXPECT_EQ(effective.breaker.window, 3_s);
   EXPECT_EQ(effective.breaker.open_time, 2_s);
   EXPECT_EQ(effective.peer.frame_bytes_max, 4096u);
   EXPECT_NE(log().find("\"key\":\"network.pools.other\""), std::string::npos) << log();

@@ -302,7 +302,7 @@ TEST_F(Apps, log_a_handler_that_stalls_its_worker) {
 TEST_F(Apps, log_where_every_worker_is_on_sigquit) {
   const int code = run({"--network.workers=2"}, [&] {
     // Again on a machine so busy that a worker has not answered in time.
-    for (int i = 0; i < 1000 && log().find(R"("message":"tasks","worker":1,"answers":true,)") == std::string::npos;
+    for (int i = 0; i < 1000 && log().find(R"("message":"tasks","worker":1,"responds":true,)") == std::string::npos;
          ++i) {
       if (i % 50 == 0) ::kill(::getpid(), SIGQUIT);
       ::usleep(5000);
@@ -315,7 +315,7 @@ TEST_F(Apps, log_where_every_worker_is_on_sigquit) {
 #if !KEEL_THREAD_SANITIZER  // Which holds signals back, and gives another stack.
   EXPECT_NE(log().find("keel::io::Loop::turn"), std::string::npos) << log();
 #endif
-  EXPECT_NE(log().find(R"("message":"tasks","worker":1,"answers":true,"live":)"), std::string::npos) << log();
+  EXPECT_NE(log().find(R"("message":"tasks","worker":1,"responds":true,"live":)"), std::string::npos) << log();
 }
 
 TEST_F(Apps, do_not_watch_for_stalls_when_told_so) {

@@ -139,7 +139,7 @@ struct BackgroundWork::Piece : Start<void> {
   Result<> result;    // The result of the last run.
   int failures = 0;   // Failures in a row.
   Duration pause;     // The pause before the next run.
-  Event over;         // Set when it has begun and is no longer running.
+  Event over;         // This event is set when the work has begun and has ended.
   WorkStatus status;  // Guarded by mutex_.
 };
 
@@ -173,7 +173,7 @@ void BackgroundWork::at_start(std::string name, Work work) { add(Kind::AtStart, 
 void BackgroundWork::every(Duration period, std::string name, Work work, EveryOptions options) {
   KEEL_CHECK(period > Duration(), "repeated background work needs a period above zero");
   KEEL_CHECK(options.jitter >= Duration() && options.jitter <= period,
-             "the jitter of repeated work is from zero to its period");
+             "the jitter of repeated work must be from zero to its period");
   Piece& piece = add(Kind::Every, std::move(name), std::move(work));
   piece.options = options;
   piece.status.period = period;
@@ -271,7 +271,8 @@ Task<> BackgroundWork::repeat_daily(Piece& piece) {
       if (beat - clock > 2_d) beat = next_at(clock, at);  // It was set back by more than a day.
       co_await sleep_for(std::min(beat + later - clock, look_every));
     }
-    // After a clock that was set forward by days this run is that of its last day, and no run has missed the others.
+    // If the clock was set forward by several days, this run is the one of the last day; the days between do not count
+    // as missed runs.
     beat = std::max(beat, next_at(wall_now(), at) - 1_d);
     co_await run(piece, piece.options.time_limit);
     const Timestamp next = std::max(next_at(wall_now(), at), beat + 1_d);
@@ -316,7 +317,8 @@ void BackgroundWork::note_end(Piece& piece, Duration took) {
   const bool has_failed = !piece.result && !is_stopped;
   const bool was_well = piece.status.kind == Kind::Background && took > options.backoff_max;
   piece.failures = has_failed ? (was_well ? 1 : piece.failures + 1) : 0;
-  piece.pause = has_failed ? pause_after(piece.failures, options.backoff_first, options.backoff_max) : Duration();
+  const bool backs_off = has_failed && piece.status.kind != Kind::Daily;  // Daily work waits for its next day.
+  piece.pause = backs_off ? pause_after(piece.failures, options.backoff_first, options.backoff_max) : Duration();
   if (piece.metrics) {
     piece.metrics->running.set(0);
     piece.metrics->runs.add();
@@ -327,7 +329,7 @@ void BackgroundWork::note_end(Piece& piece, Duration took) {
   {
     const std::lock_guard lock(mutex_);
     WorkStatus& status = piece.status;
-    status.state = has_failed ? State::BacksOff : State::Waits;
+    status.state = backs_off ? State::BacksOff : State::Waits;
     status.last_took = took;
     ++status.runs;
     if (piece.result) status.last_success_wall_ns = Host::current().wall_ns();
@@ -339,6 +341,9 @@ void BackgroundWork::note_end(Piece& piece, Duration took) {
   if (!has_failed) {
     log_.debug("background work has run", log::field("work", piece.status.name), log::field("took", took),
                log::field("stopped", is_stopped));
+  } else if (piece.status.kind == Kind::Daily) {
+    log_.error("background work failed", log::field("work", piece.status.name), log::field("took", took),
+               log::field("failures", piece.failures), piece.result.error());
   } else if (piece.status.kind != Kind::AtStart) {  // start() returns that error.
     log_.error("background work failed", log::field("work", piece.status.name), log::field("took", took),
                log::field("failures", piece.failures), log::field("pause", piece.pause), piece.result.error());

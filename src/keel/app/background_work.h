@@ -120,7 +120,8 @@ class BackgroundWork {
   BackgroundWork(const BackgroundWork&) = delete;
   BackgroundWork& operator=(const BackgroundWork&) = delete;
 
-  // A name that is used already, and a period that is not positive, are bugs. The name is a label and a word in logs.
+  // A name that is used already, and a period that is not positive, are bugs. The name stands in metrics as a label,
+  // and in log lines.
   void at_start(std::string name, Work work);
   void every(Duration period, std::string name, Work work, EveryOptions options = {});
   // `time_of_day` is "HH:MM" or "HH:MM:SS" in UTC; any other text is Misconfigured (base/bug.h), because it may come
@@ -160,7 +161,7 @@ class BackgroundWork {
   mutable std::mutex mutex_;  // Guards the status of each piece.
   std::vector<std::unique_ptr<Piece>> pieces_;
   int running_ = 0;
-  Event idle_;  // Set while no work has begun, or all has ended.
+  Event idle_;  // This event is set while no work runs.
   bool has_started_ = false;
   bool is_stopping_ = false;
 };

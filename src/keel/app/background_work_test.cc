@@ -108,7 +108,7 @@ struct Noted {
     co_await sleep_for(takes);
     if (fails > 0) {
       --fails;
-      co_await fail(Code::Unavailable, "the warehouse does not answer");
+      co_await fail(Code::Unavailable, "the warehouse does not respond");
     }
   }
 };
@@ -190,7 +190,7 @@ struct NotedTimes {
     co_await sleep_for(takes);
     if (fails > 0) {
       --fails;
-      co_await fail(Code::Unavailable, "the warehouse does not answer");
+      co_await fail(Code::Unavailable, "the warehouse does not respond");
     }
   }
 };
@@ -258,7 +258,12 @@ TEST(Daily, that_fails_runs_again_the_next_day) {
 
   world.start();
   EXPECT_TRUE(world.started());
-  world.run_for(2_d);
+  world.run_for(1_h);
+  EXPECT_EQ(world.status().failures, 1u);
+  EXPECT_EQ(world.status().state, WorkStatus::State::Waits) << "for its next day: daily work has no pause";
+  EXPECT_EQ(world.logged("background work failed"), 1);
+  EXPECT_EQ(world.logged("pause"), 0);
+  world.run_for(2_d - 1_h);
   end(world);
 
   ASSERT_EQ(noted.begins.size(), 2u);
@@ -400,7 +405,7 @@ TEST(Every, logs_and_counts_each_failure_once_and_backs_off) {
   EXPECT_EQ(world.status().failures, 6u);
   EXPECT_GT(world.status().skipped, 0u);
   EXPECT_EQ(world.status().state, State::Ended);
-  EXPECT_NE(world.status().last_error.find("the warehouse does not answer"), std::string::npos);
+  EXPECT_NE(world.status().last_error.find("the warehouse does not respond"), std::string::npos);
   EXPECT_GT(world.status().last_success_wall_ns, 0);
   EXPECT_EQ(world.logged("background work failed"), 6) << world.log();
   EXPECT_EQ(world.logged(R"("level":"error")"), 6) << world.log();

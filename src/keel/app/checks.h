@@ -19,7 +19,6 @@
 #include "keel/app/health.h"
 #include "keel/config/schema.h"
 #include "keel/db/database.h"
-#include "keel/db/sqlite/database.h"
 #include "keel/io/runtime.h"
 #include "keel/telemetry/log_writer.h"
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "keel/app/internal/https_rules.h"
 #include "keel/app/settings.h"
 #include "keel/http/client/client.h"
 #include "keel/http/client/proxy.h"
@@ -42,25 +43,29 @@ void ClientSettings::fields(config::Schema& v) {
   field(v, "read_timeout_sec", read_timeout, "time limit between two pieces of a body", client_time_limit);
   field(v, "max_connections", connections_max, "open connections to all servers, for each worker", {1, 1'000'000});
   field(v, "max_connections_per_server", connections_per_origin_max,
-        "calls to one server at a time, for each worker; the others wait", {1, 1'000'000});
+        "maximum number of concurrent calls to one server, for each worker; further calls wait", {1, 1'000'000});
   field(v, "max_body", Bytes(body_bytes_max),
-        "largest body of a response that is read as a whole; the call fails when the body is larger",
+        "maximum size of a response body that is read completely into memory; the call fails when it is larger",
         {ByteSize{0}, ByteSize::mib(1 << 20)});
   field(v, "max_attempts", attempts_max, "maximum number of attempts of one call, including the first; 1: no retries",
         {1, 100});
   field(v, "proxy", proxy,
-        "HTTP proxy that calls go through: http://[user:password@]host[:port]; environment: as HTTPS_PROXY, http_proxy "
-        "and NO_PROXY say; empty text: none");
+        "HTTP proxy for the calls: http://[user:password@]host[:port]; environment: the one in HTTPS_PROXY and "
+        "http_proxy, unless NO_PROXY lists the server; empty text: none");
   field(v, "no_proxy", no_proxy,
         "servers that are called without the proxy: host names (with their subdomains), addresses, networks, "
         "localhost, or * for all");
   field(v, "decompress", decompresses, "ask for responses in br, zstd and gzip, and decode them");
   field(v, "roots", roots, "PEM file of the roots of servers' certificates (https); empty text: the system's");
+  field(v, "revoked", revoked,
+        "PEM file of certificate revocation lists (CRL) of the servers' issuers; empty text: none");
   field(v, "certificate", certificate, "PEM file of a certificate that proves who this client is; empty text: none");
-  field(v, "key", key, "PEM file of its private key; empty text: beside the certificate");
+  field(v, "key", key, "PEM file of its private key; empty text: the key is in the certificate's file");
 }
 
 void ClientSettings::check(const std::string& path, config::Checks& checks) const {
+  internal::refuse_pem(checks, path + "certificate", certificate);
+  internal::refuse_pem(checks, path + "key", key);
   if (certificate.empty() && !key.empty()) checks.refuse(path + "key", "has no effect without a certificate");
   const auto through = http::ProxyRules::make(proxy.reveal(), {});
   if (!through) checks.refuse(path + "proxy", through.error().describe());

@@ -6,7 +6,7 @@
 #include <new>
 
 #include "keel/app/lifecycle.h"
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/host.h"
 #include "keel/base/type_name.h"
 #include "keel/data/json.h"
@@ -161,7 +161,8 @@ Result<void*> Core::provide(Node& node, ScopeState* scope, Made*& owner, const P
       const std::lock_guard lock(making);
       if (void* const object = node.object.load(std::memory_order_relaxed); object != nullptr) return object;
       if (node.is_being_made) {
-        return Error::text(Code::FailedPrecondition, chain({node, above}) + ": it is asked for while it is being made");
+        return Error::text(Code::FailedPrecondition,
+                           chain({node, above}) + ": it was requested during its own construction");
       }
       node.is_being_made = true;
       Result<void*> object = make(node, nullptr, last, above);
@@ -240,18 +241,19 @@ Result<void*> resolve(Core& core, TypeId& type, ScopeState* scope) {
   return core.provide(*node, scope, scope != nullptr ? scope->last : core.last, nullptr);
 }
 
-void give(ScopeState& scope, TypeId& type, void* object) noexcept {
+void give(ScopeState& scope, TypeId& type, void* object, std::source_location place) {
   const std::uint32_t index = type.index.load(std::memory_order_relaxed);
   const Node* const node = index < scope.core.by_index.size() ? scope.core.by_index[index] : nullptr;
-  KEEL_CHECK(node != nullptr && node->lifetime == Lifetime::Given,
-             "an object that is passed to a scope must be declared with Container::given()");
-  KEEL_CHECK(scope.table[node->place] == nullptr, "each object is passed to a scope only once");
+  KEEL_EXPECT_AT(node != nullptr && node->lifetime == Lifetime::Given,
+                 "give() needs a type that is declared with Container::given(): " + name_of(type), place);
+  KEEL_EXPECT_AT(scope.table[node->place] == nullptr, "give() is called twice for one scope: " + name_of(type), place);
   scope.table[node->place] = object;
 }
 
-void refuse_get(const TypeId& type) noexcept {
-  const std::string sentence = "get() needs a service that is provided and already made: " + name_of(type);
-  check_failed(__FILE__, __LINE__, "Services::get()", sentence.c_str());
+void refuse_get(const TypeId& type, std::source_location place) {
+  throw_bug(
+      "get() needs a service that is provided and already made: " + name_of(type) + "; resolve() makes a lazy one",
+      place);
 }
 
 namespace {

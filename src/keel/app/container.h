@@ -152,8 +152,8 @@ template <class T>
 class Lazy {
  public:
   explicit Lazy(internal::Core& core) noexcept : core_(core) {}
-  // Returns the T, which is made now if it does not exist. Errors: those of making it, with the chain of needs; another
-  // call tries again.
+  // Returns the T, which is made now if it does not exist. Errors: those of its construction, with the chain of
+  // dependencies; another call tries again.
   Result<T*> get() const {
     return internal::resolve(core_, internal::type_id<T>(), nullptr).map([](void* at) { return static_cast<T*>(at); });
   }
@@ -171,16 +171,16 @@ class Services {
   Services& operator=(Services&&) noexcept = default;
   ~Services() = default;
 
-  // Returns a value, a singleton, or a lazy service that was made. Anything else is a bug.
+  // Returns a value, a singleton, or a lazy service that was made. Anything else throws a Bug (base/bug.h).
   template <class T>
-  T& get() const noexcept {
+  T& get(std::source_location place = std::source_location::current()) const {
     const std::uint32_t index = internal::type_id<T>().index.load(std::memory_order_relaxed);
     if (index < count_) [[likely]] {
       if (void* const at = slots_[index].load(std::memory_order_acquire); at != nullptr) [[likely]] {
         return *static_cast<T*>(at);
       }
     }
-    internal::refuse_get(internal::type_id<T>());
+    internal::refuse_get(internal::type_id<T>(), place);
   }
   // Returns the service like get(), but makes a lazy one if it does not exist yet. Errors: NotFound when T is not
   // provided, FailedPrecondition when it needs a scope; else the error of T itself, with its chain.
@@ -224,10 +224,10 @@ class Services::Scope {
   Scope& operator=(const Scope&) = delete;
 
   // `object` is this scope's T, which was announced by Container::given<T>(). Call it once for each T; the object
-  // outlives the scope.
+  // outlives the scope. Throws a Bug (base/bug.h) for a T that was not announced, and at the second call.
   template <class T>
-  void give(T& object) noexcept {
-    internal::give(state_, internal::type_id<T>(), const_cast<std::remove_const_t<T>*>(std::addressof(object)));
+  void give(T& object, std::source_location place = std::source_location::current()) {
+    internal::give(state_, internal::type_id<T>(), const_cast<std::remove_const_t<T>*>(std::addressof(object)), place);
   }
   // The scope's T, a transient one of its own, or the result of Services::resolve(). Errors: those of
   // Services::resolve(); FailedPrecondition when it needs something that the scope was not given.

@@ -375,7 +375,7 @@ void let_it_happen(int signal) noexcept {
   sigaddset(&mask, signal);
   pthread_sigmask(SIG_BLOCK, &mask, nullptr);
   const auto self = static_cast<pid_t>(syscall(SYS_gettid));
-  // With the kernel's information about it, for the debugger that opens the core.
+  // The signal is raised again with the kernel's information about it, for a debugger that opens the core.
   siginfo_t info = crash.info;
   if (signal != crash.signal || syscall(SYS_rt_tgsigqueueinfo, getpid(), self, signal, &info) != 0) {
     syscall(SYS_tgkill, getpid(), self, signal);
@@ -493,7 +493,7 @@ Result<std::unique_ptr<CrashHandler>> CrashHandler::install(const CrashOptions& 
   Text(installed.name) << options.name;
   Text(installed.build) << build_id();
   if (!options.core_memory) leave_memory_out_of_cores();
-  // Called once now, so that the unwinder has initialised itself.
+  // Captures a stack once now, so that the unwinder is initialised before a crash.
   capture_stack(crash.stack);
   installed.terminate_before = std::set_terminate(on_terminate);
   for (int i = 0; i < signal_count; ++i) {

@@ -15,10 +15,10 @@
 //   4. the stack with names, made by a copy of the process within some seconds: a damaged heap can stop the copy only.
 // Between steps 2 and 3 the log's writer writes the waiting lines and a line "crashed" with the key facts (signal,
 // place, build, thread, worker, request, trace, reason), for at most a second.
-// Then the signal has its default effect, so that the exit status is the one of a process without this handler. A core
-// dump lacks the memory of the process, unless CrashOptions::core_memory says otherwise. After a crash in one of these
-// steps, the report continues with the next step. Threads that crash during the report wait. Text from an exception or
-// a request is escaped (base/printable.h).
+// Then the signal has its default effect, so the exit status is the same as without this handler. A core dump lacks the
+// memory of the process, unless CrashOptions::core_memory says otherwise. After a crash in one of these steps, the
+// report continues with the next step. Threads that crash during the report wait. Text from an exception or a request
+// is escaped (base/printable.h).
 //
 // A signal that already has a handler is not handled: AddressSanitizer and ThreadSanitizer report faults themselves,
 // and with them only SIGABRT is handled here.
@@ -51,7 +51,7 @@ struct CrashOptions {
   // only standard error.
   std::string file = {};
   // Whether a core dump contains the memory of the process, with the data of clients and of the application.
-  // Without it a core dump has the registers of each thread; the stacks are in the report. Set with
+  // When it is false, a core dump has the registers of each thread; the stacks are in the report. Set with
   // /proc/self/coredump_filter, which child processes inherit; nothing changes if that file does not exist.
   bool core_memory = false;
 };

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::string_view greeting = "keel-handover 1 ";
 constexpr std::string_view any_greeting = "keel-handover ";
-constexpr Duration answer_timeout = 5_s;
+constexpr Duration reply_timeout = 5_s;
 // A connecting process has its greeting ready.
 constexpr Duration greeting_timeout = 1_s;
 constexpr std::size_t message_bytes_max = 512;
@@ -384,7 +384,7 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
   KEEL_TRY(const Address address, address_of(path));
   Descriptor connection(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   if (!connection.is_open()) return Error::from_errno("socket", errno);
-  timeval limit{.tv_sec = answer_timeout.count_ms() / 1000, .tv_usec = 0};
+  timeval limit{.tv_sec = reply_timeout.count_ms() / 1000, .tv_usec = 0};
   ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
   if (::connect(connection.get(), address.system(), address.system_size()) != 0) {
     const int number = errno;
@@ -412,11 +412,11 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
   Predecessor found(-1, peer.process);
   int expected = -1;
   for (int have = 0; expected < 0 || have < expected;) {
-    Message message = wait_for_message(connection.get(), answer_timeout);
+    Message message = wait_for_message(connection.get(), reply_timeout);
     if (message.kind == Message::Kind::End) return std::optional<Predecessor>();
-    if (message.kind == Message::Kind::Nothing) return Error::text(Code::Unavailable, who + " does not answer");
+    if (message.kind == Message::Kind::Nothing) return Error::text(Code::Unavailable, who + " does not respond");
     if (message.text.starts_with("refused: ")) {
-      return Error::text(Code::FailedPrecondition, who + " refuses to hand over: " + message.text.substr(9));
+      return Error::text(Code::FailedPrecondition, who + " rejects the hand-over: " + message.text.substr(9));
     }
     if (expected < 0) {
       expected = number_behind(message.text, "listeners ");
@@ -437,7 +437,7 @@ Result<std::optional<Predecessor>> Predecessor::find(const std::string& path, co
 
 bool Predecessor::leave() noexcept {
   if (!send_message(fd_, "ready")) return false;
-  return wait_for_message(fd_, answer_timeout).text == "taken";
+  return wait_for_message(fd_, reply_timeout).text == "taken";
 }
 
 }  // namespace keel::app

@@ -77,7 +77,7 @@ class Predecessor {
   static Result<std::optional<Predecessor>> find(const std::string& path, const std::string& service);
   Predecessor(Predecessor&& other) noexcept;
   Predecessor& operator=(Predecessor&&) = delete;
-  ~Predecessor();  // Without leave(), the running process continues.
+  ~Predecessor();  // The running process continues unless leave() was called.
 
   const Listeners& listeners() const noexcept { return listeners_; }
   // The secret that the predecessor's publish() had for this process; empty: none. Wiped at the end.

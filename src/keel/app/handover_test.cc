@@ -316,7 +316,7 @@ TEST_F(Handovers, serve_one_successor_at_a_time) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code(), Code::FailedPrecondition);
   const std::string self = std::to_string(::getpid());
-  EXPECT_EQ(second.error().message(), "process " + self + " at '" + path_ + "' refuses to hand over: process " + self +
+  EXPECT_EQ(second.error().message(), "process " + self + " at '" + path_ + "' rejects the hand-over: process " + self +
                                           " is taking over from process " + self);
   EXPECT_TRUE((*first)->leave());
 }
@@ -359,7 +359,7 @@ TEST_F(Handovers, find_out_what_is_no_predecessor) {
   EXPECT_EQ(error({"hello"}), strange + "hello'): stop it first");
   EXPECT_EQ(error({"listeners 1000000"}), strange + "listeners 1000000'): stop it first");
   EXPECT_EQ(error({"listeners 1", "listener http"}), strange + "listener http'): stop it first") << "without a socket";
-  EXPECT_EQ(error({"refused: it is late"}), "refuses to hand over: it is late");
+  EXPECT_EQ(error({"refused: it is late"}), "rejects the hand-over: it is late");
   EXPECT_EQ(error({"listeners 0"}), "a predecessor") << "that listens nowhere";
 
   const Address at = Address::parse("unix:" + path_).value();
@@ -389,7 +389,7 @@ TEST_F(Handovers, do_not_wait_for_ever_for_a_predecessor_that_hangs) {
 
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code(), Code::Unavailable);
-  EXPECT_TRUE(std::string(found.error().message()).ends_with("does not answer")) << found.error().describe();
+  EXPECT_TRUE(std::string(found.error().message()).ends_with("does not respond")) << found.error().describe();
   other.join();
 }
 

@@ -7,6 +7,7 @@
 #include <ctime>
 #include <optional>
 
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/data/json.h"
 #include "keel/io/loop.h"
@@ -73,7 +74,7 @@ struct Health::Entry : Job {
   std::string last_error;
 };
 
-// Used in a simulation instead of the threads, on one loop.
+// This timer does the work of the threads in a simulation, on one loop.
 struct Health::Rounds : Timer {
   Rounds(Health& h, io::Runtime& r)
       : Timer([](Timer& timer) noexcept { static_cast<Rounds&>(timer).health.take_round(); }),
@@ -135,9 +136,9 @@ Health::Check Health::add_entry(std::unique_ptr<Entry> entry) {
         registry_->gauge("health_check_duration_seconds", "Duration of the last run of the check", {{"check", name}});
   }
   const std::lock_guard lock(mutex_);
-  KEEL_CHECK(name != "start" && name != "drain" && find(name) == nullptr, "each health check needs a name of its own");
+  KEEL_EXPECT(name != "start" && name != "drain" && find(name) == nullptr, "each health check needs a name of its own");
   for (const std::string& need : entry->options.needs) {
-    KEEL_CHECK(find(need) != nullptr, "a health check can need only checks that were added before it");
+    KEEL_EXPECT(find(need) != nullptr, "a health check can need only checks that were added before it");
   }
   entry->id = ++last_id_;
   entries_.push_back(std::move(entry));
@@ -275,7 +276,7 @@ void Health::run_unlocked(std::unique_lock<std::mutex>& lock, Entry& entry) {
   finish(entry, std::move(result));
 }
 
-// Set when a check may be due.
+// Called when a check may be due.
 void Health::wake() {
   wake_.notify_all();
   if (rounds_ != nullptr) rounds_->loop.start_timer(*rounds_, clock_->now());
@@ -387,7 +388,7 @@ bool Health::started(Buffer& out) { return render(out, Kind::Startup); }
 
 bool Health::render(Buffer& out, Kind kind) {
   const std::lock_guard lock(mutex_);
-  // The verdict comes first but is known last: so the checks are written to a separate buffer.
+  // The verdict is the first member but is known last, so the checks are written to a separate buffer.
   Buffer aside;
   json::Writer checks(aside);
   bool well = true;

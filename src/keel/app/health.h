@@ -29,7 +29,7 @@
 //            the Health (two, and one more for each that hangs), each check one at a time; tasks on their loop.
 //            Destroying a Check waits for a run that is under way, after which it never runs again. A check does not
 //            add or destroy checks.
-// Cost:      a lock for the pages; the checks cost what they do.
+// Cost:      a page takes a lock; each check costs what its function does.
 
 #pragma once
 
@@ -57,12 +57,13 @@ class Runtime;
 
 namespace keel::app {
 
-// What a failing check means: restart the process, send it no requests, or it has not started yet.
+// The meaning of a failing check: the process needs a restart, should get no requests, or has not started yet.
 enum class HealthKind : std::uint8_t { Liveness, Readiness, Startup };
 
 // How often checks run, and how long one may take.
 struct HealthOptions {
-  // For people, and the label `check` of metrics. Each name is used once; "start" and "drain" are reserved.
+  // The name, for people and for the label `check` of metrics. Each name is used once; "start" and "drain" are
+  // reserved.
   std::string name;
   HealthKind kind = HealthKind::Readiness;
   bool degrades = false;                // A failure is shown, but does not fail the probe of its kind.
@@ -75,7 +76,7 @@ class Health {
   using Kind = HealthKind;
   class [[nodiscard]] Check;
 
-  // Without `registry` there are no metrics; it outlives this.
+  // Null: there are no metrics. `registry` must outlive this.
   explicit Health(metrics::Registry* registry = nullptr);
   ~Health();  // Aborts if a Check still exists.
   Health(const Health&) = delete;
@@ -139,7 +140,8 @@ class Health {
   std::condition_variable finished_;  // A check has a result, or a change was reported.
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<std::unique_ptr<Thread>> threads_;
-  std::vector<std::pair<std::string, std::string>> changes_;  // To be logged: a check, and why it fails or "".
+  // The changes to be logged: the name of a check, and why it fails; "": it passes again.
+  std::vector<std::pair<std::string, std::string>> changes_;
   Duration interval_;
   std::uint64_t last_id_ = 0;
   std::unique_ptr<Rounds> rounds_;  // Replaces the threads in a simulation.

@@ -214,7 +214,7 @@ Task<http::Response> Idempotency::write(const Claim* claim, Body body) {
     if (known) co_return *std::move(known);
     co_return http::refuse(http::Status::Conflict,
                            "a request with this Idempotency-Key is in progress: repeat it later")
-        .header("Retry-After", "1");  // It was deleted meanwhile.
+        .header("Retry-After", "1");  // The stored response was deleted in the meantime.
   }
   co_return std::move(done);
 }
@@ -231,7 +231,7 @@ Task<> Idempotency::check_table() {
 }
 
 Task<> Idempotency::forget() {
-  // In parts, so that no request waits for long.
+  // The rows are deleted in parts, so that no request waits for long.
   while (true) {
     const db::Written deleted = co_await database_.execute(
         "delete from idempotency_keys where (client, idempotency_key) in (select client, idempotency_key from "

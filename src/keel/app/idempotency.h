@@ -1,6 +1,6 @@
 // keel/app/idempotency.h — a request that a client sends again has its effect once: Idempotency-Key
-// (draft-ietf-httpapi-idempotency-key-header-07), exact, because the response is stored in the same transaction as what
-// the handler writes.
+// (draft-ietf-httpapi-idempotency-key-header-07), exact, because the response is stored in the same transaction as the
+// handler's writes.
 //
 //   class Payments {
 //    public:
@@ -26,7 +26,7 @@
 //   a key whose request still runs       409 with Retry-After, in this process; one that runs in another process is
 //                                        waited for, and its response given
 //   no key, or one that is invalid       400 (no key: see IdempotencyOptions::required)
-// A process that ends anywhere, also between the commit and the response, leaves either nothing or the whole: the
+// When a process ends, even between the commit and the response, either nothing or everything was stored: the
 // repetition does the work, or gets the stored response.
 //
 // `body` is Task<http::Response>(db::Transaction&), or the same with the response of an operation of a contract. It
@@ -83,7 +83,7 @@ class App;
 // How long responses are stored, and which requests need a key.
 struct IdempotencyOptions {
   Duration retention = 24_h;  // How long a response is stored, at least. A later repetition is a new request.
-  // Whether a request without a key gets 400. Otherwise `body` runs in a transaction, and nothing is stored.
+  // Whether a request without a key gets 400. False: `body` then runs in a transaction, and nothing is stored.
   bool required = true;
 };
 
@@ -111,7 +111,7 @@ class Idempotency {
     }
   }
 
-  // The key in the value of the field; InvalidArgument when it has none of the two forms.
+  // The key in the value of the field; InvalidArgument when it has neither of the two forms.
   static Result<std::string> parse_key(std::string_view field);
 
  private:
@@ -124,12 +124,12 @@ class Idempotency {
   Task<std::optional<http::Response>> stored(const Claim& claim);
   Task<> check_table();
   Task<> forget();
-  // For the responses of a contract, which only their own class makes.
+  // Use this for the responses of a contract, which only their own class can make.
   template <class T>
   Task<T> run_as(http::Request& request, std::string_view client, FunctionRef<Task<T>(db::Transaction&)> body) {
     auto plain = [&body](db::Transaction& transaction) -> Task<http::Response> {
-      T answer = co_await body(transaction);
-      co_return std::move(answer).response();
+      T made = co_await body(transaction);
+      co_return std::move(made).response();
     };
     http::Response response = co_await run_once(request, client, plain);
     co_return T::template stored<T>(std::move(response));

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "keel/app/internal/options.h"
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/config/version.h"
 #include "keel/data/json.h"
 
@@ -103,6 +103,19 @@ bool StopReport::is_complete() const noexcept {
   return left.empty() && std::ranges::none_of(parts, [](const Part& part) { return part.is_stuck; });
 }
 
+void StopReport::log(const log::Logger& log) const {
+  for (const Part& part : parts) {
+    if (!part.problem.empty()) {
+      log.error("a module did not stop cleanly", log::field("module", part.name), log::field("problem", part.problem));
+    }
+    log.debug("stop phase", log::field("phase", part.name), log::field("took", part.took),
+              log::field("stuck", part.is_stuck));
+    if (!part.is_stuck) continue;
+    log.error("a module was still stopping at the deadline", log::field("module", part.name),
+              log::field("took", part.took));
+  }
+}
+
 Lifecycle::Lifecycle(Duration stop_timeout, ModuleThreads threads)
     : host_(Host::current()), stop_timeout_(stop_timeout), use_(threads) {}
 
@@ -110,7 +123,7 @@ Lifecycle::~Lifecycle() { stop(Duration::forever()); }
 
 void Lifecycle::add(Module module) {
   const std::lock_guard lock(mutex_);
-  KEEL_CHECK(find(module.name) == nullptr, "each module needs a name of its own");
+  KEEL_EXPECT(find(module.name) == nullptr, "each module needs a name of its own");
   entries_.push_back(std::make_unique<Entry>());
   entries_.back()->module = std::move(module);
 }
@@ -354,7 +367,7 @@ void Lifecycle::join_finished(Lock& lock) {
   lock.lock();
 }
 
-// The module that started last among those that no other module uses any more.
+// Returns the module that started last, of those that no running module needs.
 Lifecycle::Entry* Lifecycle::next_to_stop() noexcept {
   Entry* last = nullptr;
   for (const auto& entry : entries_) {

@@ -42,6 +42,7 @@
 #include "keel/base/function.h"
 #include "keel/base/host.h"
 #include "keel/base/result.h"
+#include "keel/observe/log.h"
 
 namespace keel::app {
 
@@ -50,9 +51,9 @@ struct Module {
   std::string name;                     // Unique.
   std::vector<std::string> needs = {};  // Modules that run before this one starts, and until it has stopped.
   Function<Result<>()> start = {};      // Empty: there is nothing to do at the start.
-  Function<void()> stop = {};           // Called when start has succeeded. Empty: nothing to do.
+  Function<void()> stop = {};           // Is called when start has succeeded. Empty: nothing to do.
   Duration start_timeout = 30_s;        // Time limit of `start`, not counting the wait for its needs.
-  bool lazy = false;                    // Not started by start() itself.
+  bool lazy = false;                    // start() does not start it; the first module that needs it, or ensure(), does.
 };
 
 // The state of a module, or of a step that was record()ed.
@@ -81,15 +82,17 @@ void write_phases(Buffer& out, const Program& program, const std::vector<Phase>&
 struct StopReport {
   struct Part {
     std::string name;
-    Duration took;             // For a module that is stuck: the time until the deadline.
-    bool is_stuck = false;     // Still stopping, or still starting, at the deadline.
+    Duration took;             // The time that it took; for a module that did not stop, the time until the deadline.
+    bool is_stuck = false;     // The module was still stopping, or still starting, at the deadline.
     std::string problem = {};  // The text of an exception out of `stop`.
   };
-  std::vector<Part> parts;        // In the order of stopping.
+  std::vector<Part> parts;        // The modules, in the order in which they were stopped.
   std::vector<std::string> left;  // Modules that were not stopped, because a stuck one comes before them.
   Duration took;
 
   bool is_complete() const noexcept;
+  // Logs how long each module took, and at error level those that did not stop cleanly or in time.
+  void log(const log::Logger& log) const;
 };
 
 enum class ModuleThreads : std::uint8_t { Own, None };
@@ -116,8 +119,9 @@ class Lifecycle {
   Result<> start();
   // Starts one module and its needs, without waiting; for errors see ensure().
   Result<> begin(std::string_view name);
-  // Starts one module and its needs, and waits for them. On an error no other module is stopped; calling it for a
-  // failed module starts it again. FailedPrecondition once stop() has begun, for a module that does not run.
+  // Starts one module and its needs, and waits for them. After an error all other modules keep running; calling it
+  // again for a failed module starts it again. FailedPrecondition once stop() has begun, for a module that does not
+  // run.
   Result<> ensure(std::string_view name, FunctionRef<bool()> is_interrupted);
   Result<> ensure(std::string_view name);
 

@@ -93,7 +93,7 @@ Result<> Notify::status(std::string_view status) { return send("STATUS=" + one_l
 Result<> Notify::ready(std::string_view status) { return send("READY=1\nSTATUS=" + one_line(status)); }
 
 Result<> Notify::reloading() {
-  // The supervisor compares it with the time of its own request.
+  // The supervisor compares this time with that of its own request to reload.
   timespec at{};
   ::clock_gettime(CLOCK_MONOTONIC, &at);
   return send(fmt::format("RELOADING=1\nMONOTONIC_USEC={}", std::int64_t{at.tv_sec} * 1'000'000 + at.tv_nsec / 1000));

@@ -7,7 +7,8 @@
 //   …
 //   KEEL_TRY_VOID(notify.stopping("draining"));
 //
-// Without a supervisor every call succeeds and does nothing. App does all of this; an application uses it for STATUS.
+// If there is no supervisor, every call succeeds and does nothing. App does all of this; an application uses it for
+// STATUS.
 //
 // Errors:    the system's, when the supervisor's socket does not take a message within a second. A failed notification
 //            does not affect the service.
@@ -31,7 +32,7 @@ namespace keel::app {
 
 class Notify {
  public:
-  // Without a service manager: notifications do nothing.
+  // Makes one without a service manager: notifications do nothing.
   Notify() = default;
   // NOTIFY_SOCKET: a path, or @name in the abstract name space; if it is not set, there is no service manager.
   // WATCHDOG_USEC is used if WATCHDOG_PID is this process or not set. InvalidArgument when one of them is malformed.
@@ -63,7 +64,7 @@ class Notify {
   Result<> send(std::string_view message);
 
   int socket_ = -1;
-  std::string address_;  // In the form that the system expects, with '@' replaced.
+  std::string address_;  // The address in the form that the system expects, with '@' replaced.
   Duration watchdog_;
 };
 

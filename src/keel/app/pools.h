@@ -4,11 +4,11 @@
 //   KEEL_TRY_VOID(lifecycle.ensure(pools.add("images")));
 //   co_await resume_on(pools.get("images"));
 //
-// A pool has the properties that thread.pools gives its name: size, bounds, queue, CPUs (one that the process may not
-// use is logged, and the thread unpinned). A pool that is not listed has thread.pool_size threads, or as many as the
-// function returns; with thread.autoscale it is elastic instead, within the limits of that section. Each is a lazy
-// module "pool NAME" of the lifecycle, with metrics pool_…{pool="NAME"}. When it stops, jobs that have not begun within
-// half of common.stop_timeout_sec are discarded and logged.
+// A pool has the properties that thread.pools gives its name: size, bounds, queue, CPUs. If the process may not use a
+// CPU, that is logged and the thread is not pinned. A pool that is not listed has thread.pool_size threads, or as many
+// as the function returns; with thread.autoscale it is elastic instead, within the limits of that section. Each is a
+// lazy module "pool NAME" of the lifecycle, with metrics pool_…{pool="NAME"}. When it stops, jobs that have not begun
+// within half of common.stop_timeout_sec are discarded and logged.
 //
 // Threads:  add() and get() on any.
 // Lifetime: settings, lifecycle and registry must outlive this object, and the lifecycle must be stopped before it is

@@ -55,6 +55,10 @@ class Notes {
   http::Router router_;
 };
 
+namespace the_program {
+int main(int argc, char** argv) { return app::run<Notes, NotesConfig>("notes", argc, argv); }
+}  // namespace the_program
+
 class RotateSecretDoc : public Apps {
  protected:
   // The file of a key that only its user can read.
@@ -122,6 +126,8 @@ TEST_F(RotateSecretDoc, rejects_no_request_while_a_key_is_rotated) {
   EXPECT_EQ(log().find("-key\""), std::string::npos) << "a secret is in no line";
   EXPECT_NE(log().find(R"("message":"setting changed","key":"clients)"), std::string::npos) << log();
 }
+
+TEST_F(RotateSecretDoc, has_a_main_of_one_line) { EXPECT_NE(&the_program::main, nullptr); }
 
 TEST_F(RotateSecretDoc, does_not_start_with_an_empty_key) {
   configure({key_file("empty", "")});

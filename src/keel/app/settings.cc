@@ -75,17 +75,17 @@ void CommonSettings::fields(config::Schema& v) {
         "time limit for each part of the service to start; then the process exits with code 1", time_limit);
   field(v, "stop_timeout_sec", stop_timeout,
         "time limit for everything to stop after the last request; then the process exits", time_limit);
-  field(v, "start_report", start_report, "print the parts of the start and how long each took");
+  field(v, "start_report", start_report, "print how long each part of the start took");
 }
 
 void PoolSettings::fields(config::Schema& v) {
-  field(v, "name", name, "name of the pool: database, network, or one that the application chooses");
+  field(v, "name", name, "name of the pool: database, network, or a name that the application uses");
   field(v, "size", size, "number of threads of this pool", {1, 1024});
   field(v, "max_size", max_size,
         "maximum number of threads when the pool grows and shrinks by the thresholds of autoscale; 0: the pool always "
         "has size threads",
         {0, 1024});
-  field(v, "affinity", affinity, "CPUs that its threads are pinned to, one each in turn; empty: not pinned");
+  field(v, "affinity", affinity, "CPUs to which its threads are pinned, one thread to each in turn; empty: not pinned");
   field(v, "queue_max", queue_max, "maximum number of tasks that wait for this pool; 0: as queue_capacity",
         {0, 10'000'000});
   field(v, "when_full", when_full,
@@ -96,9 +96,9 @@ void PoolSettings::fields(config::Schema& v) {
 
 void AutoscaleSettings::fields(config::Schema& v) {
   field(v, "enabled", enabled,
-        "pools without a size of their own grow and shrink between the bounds below; pool_size is ignored");
-  field(v, "min_threads", min_threads, "minimum number of threads of such a pool", {1, 1024});
-  field(v, "max_threads", max_threads, "maximum number of threads of such a pool", {1, 1024});
+        "pools that are not listed in thread.pools grow and shrink between the bounds below; pool_size is ignored");
+  field(v, "min_threads", min_threads, "minimum number of threads of a pool that grows and shrinks", {1, 1024});
+  field(v, "max_threads", max_threads, "maximum number of threads of a pool that grows and shrinks", {1, 1024});
   field(v, "scale_up_threshold", scale_up_threshold,
         "add a thread when jobs wait and threads are busy for more than this share of their time", {0, 1});
   field(v, "scale_down_threshold", scale_down_threshold,
@@ -109,7 +109,7 @@ void ThreadSettings::fields(config::Schema& v) {
   field(v, "pool_size", pool_size, "threads of the default pool for blocking work; 0: one per core", {0, 1024});
   field(v, "queue_capacity", queue_capacity, "maximum number of tasks that wait for a pool; more are rejected",
         {1, 10'000'000});
-  field(v, "affinity", affinity, "pin each event loop to a core of its own");
+  field(v, "affinity", affinity, "pin each event loop to its own core");
   field(v, "pools", pools, "named pools, so that one kind of work cannot starve another");
   field(v, "autoscale", autoscale, "elastic pools");
 }
@@ -137,13 +137,14 @@ void SinkSettings::fields(config::Schema& v) {
 LoggingSettings::LoggingSettings() : core_memory(CrashOptions().core_memory) {}
 
 void LoggingSettings::fields(config::Schema& v) {
-  field(v, "enabled", enabled, "whether anything is recorded").reloadable();
+  field(v, "enabled", enabled, "whether log lines are recorded").reloadable();
   field(v, "async", async,
-        "format and write lines on a separate thread; false: on the thread that logs, which waits for it");
+        "format and write log lines on a separate thread; false: on the thread that logs, which waits until they are "
+        "written");
   field(v, "level", level, "lines below this level are not recorded; inherit: as common.log_level", threshold_names)
       .reloadable();
-  field(v, "ring_buffer_size_mb", Bytes(ring.bytes), "memory for lines that are not written yet, for each thread",
-        {ByteSize::mib(1), ByteSize::mib(1024)});
+  field(v, "ring_buffer_size_mb", Bytes(ring.bytes),
+        "memory of each thread for log lines that are waiting to be written", {ByteSize::mib(1), ByteSize::mib(1024)});
   field(v, "overflow", ring.overflow, "what happens when that memory is full; dropped lines are counted",
         overflow_names);
   field(v, "sinks", sinks, "where lines go").reloadable();
@@ -164,41 +165,41 @@ void DatabaseSettings::fields(config::Schema& v) {
   field(v, "type", type, "the kind of database: sqlite, a file of this process, or postgres, a server",
         database_type_names);
   field(v, "url", url,
-        "of postgres: URL of the server with user and database, postgres://user:password@host:5432/database; PG... "
+        "postgres: URL of the server with user and database, postgres://user:password@host:5432/database; PG... "
         "variables of the environment give the parts that it leaves out");
-  field(v, "connections", connections, "of postgres: connections of each worker", {1, 256});
-  field(v, "wait_max_sec", wait_max, "of postgres: how long a statement waits for a free connection; then 503",
+  field(v, "connections", connections, "postgres: connections of each worker", {1, 256});
+  field(v, "wait_max_sec", wait_max, "postgres: how long a statement waits for a free connection; then 503",
         {1_ms, 1_h});
   field(v, "statement_timeout_sec", statement_timeout,
-        "of postgres: time limit after which the server cancels a statement; 0: the server's own limit",
+        "postgres: time limit after which the server cancels a statement; 0: the server's own limit",
         {Duration(), 24_h});
-  field(v, "max_age_sec", max_age,
-        "of postgres: age from which a connection is replaced as soon as it is idle; 0: never", {Duration(), 24_h});
+  field(v, "max_age_sec", max_age, "postgres: age at which a connection is replaced, as soon as it is idle; 0: never",
+        {Duration(), 24_h});
   field(v, "pooler", pooler,
-        "of postgres: connections go through a pooler that changes sessions between transactions, such as pgbouncer");
-  field(v, "path", path, "of sqlite: the database's file; its folder is created if it does not exist");
-  field(v, "pool_size", pool_size,
-        "of sqlite: connections of the database pool, for reads that are too long for a loop", {1, 1024});
+        "postgres: connections go through a pooler that changes sessions between transactions, such as pgbouncer");
+  field(v, "path", path, "sqlite: the database's file; its folder is created if it does not exist");
+  field(v, "pool_size", pool_size, "sqlite: connections of the database pool, for reads that are too long for a loop",
+        {1, 1024});
   field(v, "loop_reads", loop_reads,
-        "of sqlite: short reads run on the event loop of their caller; false: all reads run on the database pool");
-  field(v, "timeout_sec", timeout, "of sqlite: how long a write may wait for a lock that another process holds",
+        "sqlite: short reads run on the event loop of their caller; false: all reads run on the database pool");
+  field(v, "timeout_sec", timeout, "sqlite: how long a write may wait for a lock that another process holds",
         {1_ms, 1_h});
-  field(v, "cache_size_mb", config::Kibibytes(cache_kib), "of sqlite: page cache of each connection",
+  field(v, "cache_size_mb", config::Kibibytes(cache_kib), "sqlite: page cache of each connection",
         {ByteSize::mib(1), ByteSize::mib(65'536)});
   field(v, "buffer_size_kb", config::Bytes(buffer_bytes),
-        "of sqlite: memory for rows that a worker's connection keeps between reads; the memory of larger results is "
+        "sqlite: memory for rows that a worker's connection keeps between reads; the memory of larger results is "
         "freed after each read",
         {ByteSize::kib(1), ByteSize::mib(64)});
   field(v, "synchronous", synchronous,
-        "of sqlite: when a commit is on disk: full: before it is acknowledged; normal and off may lose acknowledged "
+        "sqlite: when a commit is on disk: full: before it is acknowledged; normal and off may lose acknowledged "
         "writes when "
         "the machine fails",
         synchronous_names);
   field(v, "checkpoint_pages", checkpoint_pages,
-        "of sqlite: a commit that leaves at least this many pages in the write-ahead log moves them to the file",
+        "sqlite: a commit that leaves at least this many pages in the write-ahead log moves them to the file",
         {1, 1'000'000});
   field(v, "group_max", group_max,
-        "of sqlite: maximum number of writes in one commit; 1: a commit and an fsync for each write", {1, 65'536});
+        "sqlite: maximum number of writes in one commit; 1: a commit and an fsync for each write", {1, 65'536});
   field(v, "queue_max", queue_max,
         "maximum number of writes that wait (postgres: statements, on each worker); more get 503", {1, 10'000'000});
   field(
@@ -213,7 +214,7 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all; unix:/path for a Unix socket");
   field(v, "port", port, "port to listen on; 0: any free one");
   field(v, "socket_mode", socket_mode,
-        "of a Unix socket: its permissions, in octal as for chmod (0660: owner and group may connect), independent of "
+        "permissions of a Unix socket, in octal as for chmod (0660: owner and group may connect), independent of "
         "the umask; empty text: as the umask leaves them");
   field(v, "max_connections", limits.connections_max,
         "maximum number of open connections of the process; at the limit accepting pauses", {1, 10'000'000})
@@ -232,7 +233,8 @@ void HttpSettings::fields(config::Schema& v) {
         "time limit from the first byte of a request's head to its last; then 408", time_limit)
       .reloadable();
   field(v, "body_timeout_sec", limits.body_timeout,
-        "time limit for a whole body to arrive, or for the next piece of a body that its handler streams; then 408",
+        "time limit for a complete body to arrive, or for the next piece of a body that the handler reads as a stream; "
+        "then 408",
         time_limit)
       .reloadable();
   field(v, "body_rate_min", limits.body_rate_min,
@@ -266,7 +268,7 @@ void HttpSettings::fields(config::Schema& v) {
         "period over which send_rate_min is measured; the first period is not checked", time_limit)
       .reloadable();
   field(v, "linger_timeout_sec", limits.linger_timeout,
-        "after the last response, time limit for the next piece of what a client still sends; then the connection is "
+        "after the last response, time limit for the next bytes from a client that still sends; then the connection is "
         "closed",
         time_limit)
       .reloadable();
@@ -323,33 +325,32 @@ void HttpSettings::fields(config::Schema& v) {
   field(v, "log_clients", server.log_clients,
         "log the client's address in each line of the access log and of rejected requests");
   field(v, "server_timing", server.server_timing,
-        "add a Server-Timing field to each response, which says where its time was spent");
+        "add a Server-Timing field to each response, with the time spent in each stage");
   field(v, "request_ids", server.request_ids, "add X-Request-Id to each response, and request_id to the access log");
   field(v, "trusted_proxies", trusted_proxies,
-        "networks of proxies (10.0.0.0/8, fd00::/8, one address, unix) whose fields about the client's address, and "
-        "those of the next keys, are trusted");
-  field(
-      v, "proxy_protocol", server.proxy_protocol,
-      "each connection from a trusted proxy begins with a PROXY protocol header, version 1 or 2, whose address is then "
-      "its peer's; https as well");
+        "networks of trusted proxies (10.0.0.0/8, fd00::/8, one address, unix): their fields with the client's address "
+        "are believed, and those that the next keys name");
+  field(v, "proxy_protocol", server.proxy_protocol,
+        "each connection from a trusted proxy begins with a PROXY protocol header, version 1 or 2, which contains the "
+        "client's address; also with https");
   field(v, "forwarded_by", server.forwarded_by,
         "the field in which those proxies name the client: X-Forwarded-For, Forwarded or X-Real-IP; the other two are "
         "ignored, because a client may have sent them. Scheme and host come from X-Forwarded-Proto and -Host, or from "
         "Forwarded",
         forwarded_by_names);
-  field(v, "proto_from", server.believed.proto, "who is trusted to say whether the client used http or https",
+  field(v, "proto_from", server.believed.proto, "the peers that may say whether the client used http or https",
         trusted_names);
   field(v, "host_from", server.believed.host,
-        "who is trusted to name the host in X-Forwarded-Host or Forwarded; nobody: the field Host is used",
+        "the peers that may name the host in X-Forwarded-Host or Forwarded; nobody: the field Host is used",
         trusted_names);
-  field(v, "request_id_from", server.believed.request_id, "whose X-Request-Id is used as the id of a request",
+  field(v, "request_id_from", server.believed.request_id, "the peers whose X-Request-Id is used as the id of a request",
         trusted_names);
-  field(v, "trace_from", server.believed.trace, "whose traceparent is continued by a request", trusted_names);
+  field(v, "trace_from", server.believed.trace, "the peers whose traceparent is continued by a request", trusted_names);
   field(v, "deadline_from", server.believed.deadline,
-        "whose X-Request-Deadline-Ms shortens the time limit of a handler", trusted_names);
+        "the peers whose X-Request-Deadline-Ms shortens the time limit of a handler", trusted_names);
   field(v, "upgrade_origins", server.upgrade_origins,
-        "origins (https://app.example.com) whose pages may open a WebSocket or upgrade to another protocol, beside the "
-        "service's own; '*': every origin");
+        "origins (https://app.example.com), in addition to the service's own, whose pages may open a WebSocket or "
+        "upgrade to another protocol; '*': every origin");
 }
 
 Result<Address> internal::listen_address_of(const std::string& address, std::uint16_t port) {
@@ -391,10 +392,12 @@ void NetworkSettings::fields(config::Schema& v) {
         "size of the buffer of one read; 0: the engine's default, 16 KiB for uring, 64 KiB for epoll",
         {ByteSize{0}, ByteSize::mib(1)});
   field(v, "write_buffer_size_kb", Bytes(http.server.limits.pipeline_bytes_max),
-        "unsent responses of a connection; above it, its next requests wait", {ByteSize::kib(1), ByteSize::mib(64)})
+        "maximum size of unsent responses of a connection; above it, the next requests of the connection wait",
+        {ByteSize::kib(1), ByteSize::mib(64)})
       .reloadable();
   field(v, "send_buffer_kb", Bytes(http.server.listen.send_buffer_bytes),
-        "the kernel's send buffer of each connection; 0: the system's default", {ByteSize{0}, ByteSize::mib(64)});
+        "size of the kernel's send buffer for each connection; 0: the system's default",
+        {ByteSize{0}, ByteSize::mib(64)});
   field(v, "recv_buffer_kb", Bytes(http.server.listen.receive_buffer_bytes),
         "the kernel's receive buffer of each connection; 0: the system's default", {ByteSize{0}, ByteSize::mib(64)});
   field(v, "http", http, "the HTTP server");
@@ -412,12 +415,12 @@ void MetricsSettings::fields(config::Schema& v) {
         "address of the admin listener, or unix:/path: metrics, health and this configuration");
   field(v, "export_port", export_port, "port of the admin listener; 0: any free one");
   field(v, "export_names", export_names,
-        "host names by which the admin listener and the listener for probes may be called, beside IP addresses and "
-        "localhost; any other gets 421");
+        "host names that the admin listener and the listener for probes accept in addition to IP addresses and "
+        "localhost; a request with another one gets 421");
   field(v, "https", https, "the admin listener serves https only, with the certificate of network.https");
   field(v, "client_roots", client_roots,
-        "PEM file of the certificates that issue those of its clients; a client without one is rejected; empty text: "
-        "no client needs one");
+        "PEM file of the roots that issue its clients' certificates; a client without such a certificate is rejected; "
+        "empty text: clients need no certificate");
   field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none");
   field(v, "sample_rate", registry.sample_rate,
         "fraction of histogram observations that are recorded; counters are exact", {1e-6, 1});
@@ -437,7 +440,8 @@ Result<Address> ProbesSettings::listen_address() const { return address_of(addre
 
 void HealthSettings::fields(config::Schema& v) {
   field(v, "check_interval_sec", check_interval, "how often each check runs", {10_ms, 24_h});
-  field(v, "check_timeout_sec", check_timeout, "a check without a result after this time has failed", {1_ms, 1_h});
+  field(v, "check_timeout_sec", check_timeout, "a check without a result after this time counts as failed",
+        {1_ms, 1_h});
   field(v, "worker_timeout_sec", worker_timeout,
         "a worker whose event loop does not respond for this time makes /healthz fail", {10_ms, 1_h});
   field(v, "disk_free_min", disk_free_min,
@@ -467,7 +471,7 @@ void ContainerSettings::fields(config::Schema& v) {
 
 void Settings::fields(config::Schema& v) {
   field(v, "common", common, "settings that several sections share");
-  field(v, "thread", thread, "threads beside the event loops");
+  field(v, "thread", thread, "thread pools, in addition to the threads of the event loops");
   field(v, "logging", logging, "log lines and where they go");
   field(v, "database", database, "the database");
   field(v, "network", network, "event loops and listeners");
@@ -536,13 +540,13 @@ void Settings::check(config::Checks& checks) const {
   }
   if (network.https.plain_http == PlainHttp::Redirect && has_proxies && !by_proxy_protocol) {
     checks.refuse("network.https.plain_http",
-                  "https requests that arrive through network.http.trusted_proxies would find no service there: use "
-                  "serve, and let the proxies redirect");
+                  "the listener of network.http then serves nothing, not even the https requests of "
+                  "network.http.trusted_proxies: use serve, and let the proxies redirect");
   }
   if (const auto address = network.https_address(); network.https.is_on() && !address) {
     checks.refuse("network.https.address", address.error().message());
   } else if (network.https.is_on() && address->is_unix()) {
-    checks.refuse("network.https.address", "expected an IP address: a Unix socket gets requests without TLS");
+    checks.refuse("network.https.address", "expected an IP address: a Unix socket needs no TLS");
   }
   check("network.http.socket_mode", network.http.listen_mode());
   const std::vector<std::string>& origins = network.http.server.upgrade_origins;

@@ -115,7 +115,7 @@ struct LoggingSettings {
   std::vector<SinkSettings> sinks = std::vector<SinkSettings>(1);
   std::string crash_file;  // Empty: only standard error.
   bool core_memory;
-  // With the defaults of CrashOptions.
+  // The members have the defaults of CrashOptions.
   LoggingSettings();
   void fields(config::Schema& v);
 };
@@ -144,7 +144,7 @@ struct DatabaseSettings {
   std::size_t queue_max;
   Duration hold_max;
   std::string migrations = "db/migrations";
-  // With the defaults of these options.
+  // The members have the defaults of the databases' options.
   DatabaseSettings();
   void fields(config::Schema& v);
 };
@@ -153,16 +153,18 @@ struct DatabaseSettings {
 struct HttpSettings {
   std::string address = "127.0.0.1";
   std::uint16_t port = 8080;  // 0: any free one
-  std::string socket_mode;    // Octal; empty: what the umask leaves.
+  std::string socket_mode;    // The mode in octal; empty: the one that the umask leaves.
   bool keep_alive = true;
   Duration drain_delay;
   Duration drain_timeout = 30_s;
   std::vector<std::string> trusted_proxies;
   http::ServerOptions server;  // The options that are not fields above.
   void fields(config::Schema& v);
-  // From `address` and `port`; InvalidArgument when it is neither an IP address nor unix:/path.
+  // Returns the address that `address` and `port` describe. InvalidArgument: it is neither an IP address nor
+  // unix:/path.
   Result<Address> listen_address() const;
-  // From `socket_mode`; InvalidArgument when it is not a valid mode, or the address is not a Unix socket.
+  // Returns the mode that `socket_mode` describes. InvalidArgument: it is not a valid mode, or the address is not a
+  // Unix socket.
   Result<std::uint32_t> listen_mode() const;
 };
 
@@ -175,12 +177,12 @@ struct CertificateSettings {
   bool operator==(const CertificateSettings&) const = default;
 };
 
-// What the plain-text listener does when there is a TLS listener as well.
+// The behaviour of the plain-text listener if there is a TLS listener as well.
 enum class PlainHttp : std::uint8_t { Serve, Redirect, Off };
 
 // A second listener, with TLS, of the same service; its limits are those of HttpSettings.
 struct HttpsSettings {
-  std::string certificate;  // Empty: no such listener.
+  std::string certificate;  // Empty: there is no listener with TLS.
   std::string key;
   std::string ocsp_response;  // Empty: none.
   std::vector<CertificateSettings> more;
@@ -195,7 +197,7 @@ struct HttpsSettings {
   tls::Version version_min;
   bool tickets;
   Duration handshake_timeout;
-  // With the defaults of the server's options and of tls::ServerOptions.
+  // The members have the defaults of the server's options and of tls::ServerOptions.
   HttpsSettings();
   void fields(config::Schema& v);
   void check(config::Checks& checks) const;
@@ -225,13 +227,14 @@ struct ClientSettings {
   std::size_t connections_per_origin_max;
   std::size_t body_bytes_max;
   int attempts_max;
-  config::Secret proxy;  // As in http::ClientOptions; it may contain a password.
+  config::Secret proxy;  // The same as in http::ClientOptions; it may contain a password.
   std::vector<std::string> no_proxy;
   bool decompresses;
-  std::string roots;  // Empty: the system's.
+  std::string roots;    // Empty: the system's.
+  std::string revoked;  // Empty: nothing is checked for revocation.
   std::string certificate;
   std::string key;
-  // With the defaults of a client's options.
+  // The members have the defaults of a client's options.
   ClientSettings();
   void fields(config::Schema& v);
   // `path`: "network.clients.NAME.".
@@ -250,7 +253,7 @@ struct PeerSettings {
   Duration stall_timeout;
   Duration hello_timeout;
   bool checksums;
-  // With the defaults of these options.
+  // The members have the defaults of these options.
   PeerSettings();
   enum class Of : std::uint8_t { Server, Pool };
   // A reload changes the limits of a server.
@@ -274,7 +277,7 @@ struct SessionSettings {
 struct MessagesSettings {
   std::string address = "127.0.0.1";
   std::uint16_t port = 7000;  // 0: any free one
-  std::string socket_mode;    // As HttpSettings has it.
+  std::string socket_mode;    // The same as in HttpSettings.
   bool tls = false;
   std::string client_roots;  // Empty: clients need no certificate.
   std::string client_revoked;
@@ -282,7 +285,7 @@ struct MessagesSettings {
   Duration drain;
   PeerSettings peer;
   SessionSettings sessions;
-  // With the defaults of a server's options.
+  // The members have the defaults of a server's options.
   MessagesSettings();
   void fields(config::Schema& v);
   void check(bool has_certificate, config::Checks& checks) const;
@@ -291,8 +294,8 @@ struct MessagesSettings {
   Result<std::uint32_t> listen_mode() const;
 };
 
-// The settings of a pool of connections for messages (App::message_pool). Options that it does not set are as the
-// application has chosen.
+// The settings of a pool of connections for messages (App::message_pool). Options that it does not set keep the values
+// that the application has chosen.
 struct MessagePoolSettings {
   std::vector<std::string> endpoints;
   std::size_t connections;
@@ -302,15 +305,21 @@ struct MessagePoolSettings {
   Duration eject_first;
   Duration eject_max;
   int attempts_max;
+  Duration backoff_first;
+  Duration backoff_max;
+  double budget_ratio;
+  std::uint32_t budget_max;
   double breaker_failure_ratio;
   std::uint32_t breaker_calls_min;
+  Duration breaker_window;
   Duration breaker_open_time;
   PeerSettings peer;
   bool tls = false;
-  std::string roots;  // Empty: the system's.
+  std::string roots;    // Empty: the system's.
+  std::string revoked;  // Empty: nothing is checked for revocation.
   std::string certificate;
   std::string key;
-  // With the defaults of a pool's options.
+  // The members have the defaults of a pool's options.
   MessagePoolSettings();
   void fields(config::Schema& v);
   // `path`: "network.pools.NAME.".
@@ -327,7 +336,7 @@ struct NetworkSettings {
   std::map<std::string, MessagePoolSettings> pools;
   HandoverSettings handover;
   void fields(config::Schema& v);
-  // As HttpSettings::listen_address(), for the listener with TLS.
+  // Does what HttpSettings::listen_address() does, for the listener with TLS.
   Result<Address> https_address() const;
 };
 
@@ -341,7 +350,7 @@ struct MetricsSettings {
   std::string client_revoked;
   metrics::RegistryOptions registry;
   void fields(config::Schema& v);
-  // As HttpSettings has it.
+  // Does the same as in HttpSettings.
   Result<Address> listen_address() const;
 };
 
@@ -377,7 +386,7 @@ struct MonitoringSettings {
 // The section `container`.
 struct ContainerSettings {
   bool indent_json;
-  // With the defaults of the server's options.
+  // The members have the defaults of the server's options.
   ContainerSettings();
   void fields(config::Schema& v);
 };

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,7 +28,7 @@ constexpr config::Range<Duration> handshake_limit = {1_ms, 24_h};
 
 void CertificateSettings::fields(config::Schema& v) {
   field(v, "certificate", certificate, "PEM file of the certificate, as for network.https.certificate");
-  field(v, "key", key, "PEM file of its private key; empty text: beside the certificate");
+  field(v, "key", key, "PEM file of its private key; empty text: the key is in the certificate's file");
   field(v, "ocsp_response", ocsp_response, "DER file of its OCSP response, as for network.https.ocsp_response");
 }
 
@@ -43,19 +45,20 @@ void HttpsSettings::fields(config::Schema& v) {
   field(v, "certificate", certificate,
         "PEM file of the certificate, followed by the intermediate certificates up to a root; empty text: no https")
       .reloadable();
-  field(v, "key", key, "PEM file of its private key, without a passphrase; empty text: beside the certificate")
+  field(v, "key", key,
+        "PEM file of its private key, without a passphrase; empty text: the key is in the certificate's file")
       .reloadable();
   field(v, "ocsp_response", ocsp_response,
-        "DER file of its OCSP response, for clients that ask for it; reread when it changes, as the certificate is; "
-        "empty text: none")
+        "DER file of its OCSP response, for clients that request it; it is reread when it changes, as the certificate "
+        "is; empty text: none")
       .reloadable();
-  field(v, "more", more, "certificates for other names; a client gets the one for the name that it asks for")
+  field(v, "more", more, "certificates for other names; a client gets the one for the host name that it requests")
       .reloadable();
   field(v, "address", address, "address to listen on; empty text: as network.http.address");
   field(v, "port", port, "port to listen on; 0: any free one");
   field(v, "plain_http", plain_http,
-        "what network.http does beside https: serve the same routes, redirect each request to https, or off: do not "
-        "listen",
+        "what network.http does when https is on: serve the same routes, redirect each request to https, or off: do "
+        "not listen",
         plain_http_names);
   field(v, "redirect_port", redirect_port,
         "the port in these redirects, if clients reach https at another one; 0: network.https.port");
@@ -93,8 +96,20 @@ std::vector<std::string> HttpsSettings::files() const {
   return all;
 }
 
+void internal::refuse_pem(config::Checks& checks, const std::string& path, const std::string& value) {
+  if (value.find("-----BEGIN ") == std::string::npos) return;
+  checks.refuse(path, "is the text of a PEM file: expected the name of the file");
+}
+
 void HttpsSettings::check(config::Checks& checks) const {
   const std::string path = "network.https.";
+  internal::refuse_pem(checks, path + "certificate", certificate);
+  internal::refuse_pem(checks, path + "key", key);
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    const std::string one = path + "more." + std::to_string(i);
+    internal::refuse_pem(checks, one + ".certificate", more[i].certificate);
+    internal::refuse_pem(checks, one + ".key", more[i].key);
+  }
   if (!is_on()) {
     const auto needs_certificate = [&](bool is_set, const char* name) {
       if (is_set) checks.refuse(path + name, "has no effect: there is no https without network.https.certificate");
@@ -110,16 +125,24 @@ void HttpsSettings::check(config::Checks& checks) const {
     needs_certificate(!more.empty(), "more");
     needs_certificate(plain_http != PlainHttp::Serve, "plain_http");
     needs_certificate(client_certificates != tls::ClientCertificates::Unwanted, "client_certificates");
+    needs_certificate(version_min != HttpsSettings().version_min, "min_version");
+    needs_certificate(tickets != HttpsSettings().tickets, "tickets");
+    needs_certificate(handshake_timeout != HttpsSettings().handshake_timeout, "handshake_timeout_sec");
     return;
   }
   for (std::size_t i = 0; i < more.size(); ++i) {
-    if (more[i].certificate.empty()) {
+    const std::string& file = more[i].certificate;
+    const auto is_same = [&file](const CertificateSettings& other) { return other.certificate == file; };
+    if (file.empty()) {
       checks.refuse(path + "more." + std::to_string(i) + ".certificate", "is empty: expected the name of a file");
+    } else if (file == certificate || std::ranges::any_of(std::span(more).first(i), is_same)) {
+      checks.refuse(path + "more." + std::to_string(i) + ".certificate",
+                    "names a file that another one names: remove one");
     }
   }
   if (plain_http == PlainHttp::Redirect && redirect_target() == 0) {
     checks.refuse(path + "redirect_port",
-                  "expected the port that clients reach https by: network.https.port is any free one");
+                  "expected the port at which clients reach https, because network.https.port is 0, any free port");
   }
   if (plain_http != PlainHttp::Redirect && redirect_port != 0) {
     checks.refuse(path + "redirect_port", "has no effect: network.https.plain_http is not redirect");
@@ -143,7 +166,7 @@ void internal::check_admin_https(const Settings& settings, config::Checks& check
   const auto check = [&](const std::string& path, bool is_on, const Result<Address>& address, const char* name) {
     if (!is_on) return;
     if (!settings.network.https.is_on()) {
-      checks.refuse(path + "https", "needs a certificate: that of network.https.certificate, which is empty");
+      checks.refuse(path + "https", "needs a certificate: set network.https.certificate, which is empty");
     } else if (address && address->is_unix()) {
       checks.refuse(path + name, "expected an IP address: a Unix socket needs no TLS");
     }

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "keel/app/internal/https_rules.h"
 #include "keel/app/internal/listen_rules.h"
 #include "keel/app/internal/message_options.h"
 #include "keel/app/settings.h"
@@ -31,28 +32,30 @@ void PeerSettings::fields(config::Schema& v, Of whom) {
   };
   reloads(field(v, "max_frame", Bytes(frame_bytes_max), "largest message of the peer; a larger one ends the connection",
                 {ByteSize{512}, ByteSize::mib(1024)}));
-  reloads(field(v, "max_requests", requests_max,
-                "requests of the peer that are handled at a time on a connection; the others wait at the peer",
-                {0, 65'535}));
+  reloads(field(
+      v, "max_requests", requests_max,
+      "maximum number of a peer's requests that are handled at the same time on a connection; more wait at the peer",
+      {0, 65'535}));
   reloads(field(v, "max_messages", messages_max,
-                "one-way messages that are handled at a time on a connection; then no more are read from it",
+                "maximum number of one-way messages that are handled at the same time on a connection; reading waits "
+                "at this number",
                 {1, 65'535}));
   reloads(field(v, "max_streams", streams_max, "streams that the peer may have open on a connection", {0, 65'535}));
-  reloads(field(v, "max_stream", Bytes(stream_bytes_max),
-                "received bytes of a stream that its handler has not taken; at the limit the peer stops sending",
-                {ByteSize::kib(1), ByteSize::mib(1024)}));
+  reloads(field(
+      v, "max_stream", Bytes(stream_bytes_max),
+      "maximum number of received bytes of a stream that its handler has not read; at the limit the peer stops sending",
+      {ByteSize::kib(1), ByteSize::mib(1024)}));
   reloads(field(
       v, "max_queued", Bytes(queued_bytes_max),
       "bytes that wait to be sent on a connection; above it messages are rejected, and a peer that does not read its "
       "replies is disconnected",
       {ByteSize::kib(1), ByteSize::mib(4096)}));
-  reloads(field(
-      v, "heartbeat_sec", heartbeat,
-      "a peer that sends nothing for this long is asked for a sign of life, and after twice as long the connection "
-      "is closed; 0: never",
-      message_time_or_none));
+  reloads(field(v, "heartbeat_sec", heartbeat,
+                "a peer that has sent nothing for this long is pinged, and after twice as long its connection is "
+                "closed; 0: never",
+                message_time_or_none));
   reloads(field(v, "stall_timeout_sec", stall_timeout,
-                "time limit for the peer to receive anything of what is sent; then the connection is reset",
+                "when the peer has received none of the sent bytes for this long, the connection is reset",
                 message_time_limit));
   reloads(field(v, "hello_timeout_sec", hello_timeout,
                 "time limit from connecting to the peer's first message, TLS included; then the connection is closed",
@@ -70,20 +73,24 @@ void SessionSettings::fields(config::Schema& v) {
   field(v, "expiry_sec", expiry, "how long a session is kept without a connection; then it ends", {1_ms, 24_h * 365})
       .reloadable();
   field(v, "max_sessions", sessions_max,
-        "sessions of the process, with those that have no connection; a client above it is rejected", {1, 100'000'000})
+        "maximum number of sessions in the process, including those without a connection; further clients are rejected",
+        {1, 100'000'000})
       .reloadable();
   field(v, "max_ring_messages", ring_messages, "messages that wait for one client, or that it has not acknowledged",
         {1, 16'777'216})
       .reloadable();
   field(v, "max_ring", Bytes(ring_bytes),
-        "memory of those messages, with 64 bytes for each in addition to its content; it limits what a client without "
-        "a connection may use",
+        "memory for the messages that wait for one client, counting 64 bytes for each in addition to its content; it "
+        "bounds the memory of a "
+        "client without a connection",
         {ByteSize::kib(1), ByteSize::mib(1024)})
       .reloadable();
   field(v, "max_window_messages", window_messages,
         "messages of one client that were received and not handled; at the limit it stops sending", {1, 16'777'216})
       .reloadable();
-  field(v, "max_window", Bytes(window_bytes), "the same in bytes", {ByteSize::kib(1), ByteSize::mib(1024)})
+  field(v, "max_window", Bytes(window_bytes),
+        "bytes of messages of one client that were received and not handled; at the limit it stops sending",
+        {ByteSize::kib(1), ByteSize::mib(1024)})
       .reloadable();
 }
 
@@ -95,11 +102,11 @@ MessagesSettings::MessagesSettings() {
 void MessagesSettings::fields(config::Schema& v) {
   field(v, "address", address, "address to listen on; 0.0.0.0 or :: for all; unix:/path for a Unix socket");
   field(v, "port", port, "port to listen on; 0: any free one");
-  field(v, "socket_mode", socket_mode, "of a Unix socket: its permissions, as network.http.socket_mode");
+  field(v, "socket_mode", socket_mode, "permissions of a Unix socket, as for network.http.socket_mode");
   field(v, "tls", tls, "serve messages over TLS only, with the certificate of network.https");
   field(v, "client_roots", client_roots,
-        "PEM file of the certificates that issue those of clients; a client without one is rejected; empty text: no "
-        "client needs one");
+        "PEM file of the roots that issue clients' certificates; a client without such a certificate is rejected; "
+        "empty text: clients need no certificate");
   field(v, "client_revoked", client_revoked, "PEM file of certificate revocation lists (CRL); empty text: none");
   field(v, "max_connections", connections_max,
         "maximum number of open connections of the process; more are closed with a reason", {1, 10'000'000})
@@ -121,9 +128,9 @@ void MessagesSettings::check(bool has_certificate, config::Checks& checks) const
   if (!at) checks.refuse(path + "address", at.error().message());
   if (const auto mode = listen_mode(); !mode) checks.refuse(path + "socket_mode", mode.error().message());
   if (tls && !has_certificate) {
-    checks.refuse(path + "tls", "needs a certificate: that of network.https.certificate, which is empty");
+    checks.refuse(path + "tls", "needs a certificate: set network.https.certificate, which is empty");
   } else if (tls && at && at->is_unix()) {
-    checks.refuse(path + "address", "expected an IP address: what comes by a Unix socket needs no TLS");
+    checks.refuse(path + "address", "expected an IP address: a Unix socket needs no TLS");
   }
   if (!client_roots.empty() && !tls) checks.refuse(path + "client_roots", "has no effect without network.messages.tls");
   if (!client_revoked.empty() && client_roots.empty()) {
@@ -140,8 +147,8 @@ void MessagePoolSettings::fields(config::Schema& v) {
   field(v, "endpoints", endpoints,
         "the servers: host:port, an IP address with its port, or unix:/path; each address of a host is one");
   field(v, "connections", connections, "connections to each address, for each worker", {1, 10'000});
-  field(v, "timeout_sec", timeout, "time limit of a request, repetitions included; 0: that of the caller alone",
-        message_time_or_none);
+  field(v, "timeout_sec", timeout,
+        "time limit of a request, including repetitions; 0: only the time limit of the caller", message_time_or_none);
   field(v, "connect_timeout_sec", connect_timeout, "time limit of connecting, TLS included", message_time_limit);
   field(v, "refresh_sec", refresh, "host names are looked up again after this time", message_time_limit);
   field(v, "eject_first_sec", eject_first,
@@ -150,29 +157,48 @@ void MessagePoolSettings::fields(config::Schema& v) {
   field(v, "eject_max_sec", eject_max, "longest time that an address is left out", message_time_limit);
   field(v, "max_attempts", attempts_max,
         "attempts of a request that may be repeated, the first included; 1: no repetitions", {1, 100});
+  field(v, "backoff_first_sec", backoff_first,
+        "longest wait before a request is repeated the first time; it doubles with each further one",
+        message_time_limit);
+  field(v, "backoff_max_sec", backoff_max,
+        "longest wait before a request is repeated, and longest time that such a request waits for an address that is "
+        "left out",
+        message_time_limit);
+  field(v, "budget_ratio", budget_ratio, "repetitions for each request in the long run: 0.1 is one in ten", {0, 1});
+  field(v, "max_budget", budget_max, "repetitions that can be saved up, and made in a row after a quiet time",
+        {0, 1'000'000});
   field(v, "breaker_failure_ratio", breaker_failure_ratio,
         "an address is left out when more than this share of its requests fails; above 1: never", {0, 2});
-  field(v, "breaker_min_calls", breaker_calls_min, "requests within 10 s before that share means anything",
+  field(v, "breaker_min_calls", breaker_calls_min,
+        "the share is judged only when there were at least this many requests within breaker_window_sec",
         {1, 1'000'000});
-  field(v, "breaker_open_sec", breaker_open_time, "how long it is left out then, until it is tried again",
+  field(v, "breaker_window_sec", breaker_window, "the period over which the share of failed requests is judged",
         message_time_limit);
+  field(v, "breaker_open_sec", breaker_open_time,
+        "how long an address that has failed is left out before it is tried again", message_time_limit);
   peer.fields(v, PeerSettings::Of::Pool);
-  field(v, "tls", tls, "connect with TLS; the name of an endpoint is the one its certificate has to be for");
+  field(v, "tls", tls, "connect with TLS; the certificate of a server must be valid for the host of its endpoint");
   field(v, "roots", roots, "PEM file of the roots of servers' certificates; empty text: the system's");
+  field(v, "revoked", revoked,
+        "PEM file of certificate revocation lists (CRL) of the servers' issuers; empty text: none");
   field(v, "certificate", certificate, "PEM file of a certificate that proves who this client is; empty text: none");
-  field(v, "key", key, "PEM file of its private key; empty text: beside the certificate");
+  field(v, "key", key, "PEM file of its private key; empty text: the key is in the certificate's file");
 }
 
 void MessagePoolSettings::check(const std::string& path, config::Checks& checks) const {
+  internal::refuse_pem(checks, path + "certificate", certificate);
+  internal::refuse_pem(checks, path + "key", key);
   for (std::size_t i = 0; i < endpoints.size(); ++i) {
     const Result<> good = messages::Pool::check_endpoint(endpoints[i]);
     if (!good) checks.refuse(path + "endpoints." + std::to_string(i), good.error().message());
   }
   if (eject_first > eject_max) checks.refuse(path + "eject_first_sec", "is above " + path + "eject_max_sec");
+  if (backoff_first > backoff_max) checks.refuse(path + "backoff_first_sec", "is above " + path + "backoff_max_sec");
   const auto needs = [&](bool is_set, const char* key_of_it, bool is_met, const char* what) {
     if (is_set && !is_met) checks.refuse(path + key_of_it, std::string("has no effect without ") + what);
   };
   needs(!roots.empty(), "roots", tls, "tls: true");
+  needs(!revoked.empty(), "revoked", tls, "tls: true");
   needs(!certificate.empty(), "certificate", tls, "tls: true");
   needs(!key.empty(), "key", !certificate.empty(), "a certificate");
 }

@@ -713,14 +713,16 @@ TEST(Settings, refuse_what_is_wrong_with_messages_and_their_pools) {
                          "    rooms:\n"
                          "      endpoints: [rooms.internal:7000, rooms.internal]\n"
                          "      roots: roots.pem\n"
-                         "      eject_first_sec: 20\n";
+                         "      eject_first_sec: 20\n"
+                         "      revoked: revoked.pem\n";
   text = message_of({});
   for (const char* part :
        {":3: network.messages.address: ", ":4: network.messages.tls: needs a certificate",
         ":5: network.messages.socket_mode: has no effect", ":6: network.messages.client_revoked: has no effect without",
         "network.pools.rooms.endpoints.1: 'rooms.internal' is no endpoint: write host:port or unix:/path",
         ":10: network.pools.rooms.roots: has no effect without tls: true",
-        ":11: network.pools.rooms.eject_first_sec: is above network.pools.rooms.eject_max_sec"}) {
+        ":11: network.pools.rooms.eject_first_sec: is above network.pools.rooms.eject_max_sec",
+        ":12: network.pools.rooms.revoked: has no effect without tls: true"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
   }
   std::remove(file.c_str());

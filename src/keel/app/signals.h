@@ -32,7 +32,7 @@ enum class Signal : std::uint8_t { Terminate, Interrupt, Reload, Report };  // S
 // Takes the signals of the process; made by the main thread before any other thread starts.
 class SignalWaiter {
  public:
-  // Counted from the moment at which wait() or wait_for() returned the first SIGTERM or SIGINT.
+  // The time begins when wait() or wait_for() returns the first SIGTERM or SIGINT.
   static constexpr Duration same_request = 200_ms;
 
   SignalWaiter();

@@ -31,7 +31,8 @@ class Watchdog {
 
   // How often to call tick(): a third of the supervisor's interval; forever if there is no watchdog.
   Duration interval() const noexcept;
-  // Sends a beat when one is due and every loop has run since the last one. May be called more often.
+  // Sends a beat when one is due and every loop has run since the last one. It may be called more often than beats are
+  // due.
   Result<> tick();
 
  private:

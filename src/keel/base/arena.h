@@ -31,7 +31,7 @@ class Arena {
  public:
   static constexpr std::size_t alignment_max = 16;
 
-  // The position of the allocation at a moment.
+  // The position up to which an arena had allocated when mark() was called.
   class Mark {
     friend class Arena;
     Block* block_ = nullptr;

@@ -4,8 +4,8 @@
 // bytes is a BufferChain (base/buffer_chain.h).
 //
 // Ownership: owns its block; move-only. Views into it are invalid after it grows.
-// Errors:    growing throws std::bad_alloc, and what was written stays. Committing or dropping more bytes than there
-//            are is a bug: builds without NDEBUG abort.
+// Errors:    growing throws std::bad_alloc, and the bytes already written are kept. Committing or dropping more bytes
+//            than there are is a bug: builds without NDEBUG abort.
 // Threads:   one at a time; may be destroyed on another thread than it was made.
 // Cost:      appending is a compare and a copy; growth doubles; no heap in steady state up to 64 KiB.
 

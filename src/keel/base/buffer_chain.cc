@@ -27,7 +27,7 @@ struct BufferChain::Block {
   std::string_view view() const noexcept { return buffer.view().substr(consumed); }
   std::size_t room() const noexcept { return buffer.capacity() - buffer.size(); }
 
-  Buffer buffer;  // Never filled beyond its capacity, so that its bytes do not move.
+  Buffer buffer;  // It is never filled beyond its capacity, so that its bytes do not move.
   std::size_t consumed;
   Block* next;
 };

@@ -62,7 +62,7 @@ class BufferChain {
   void append(std::string_view bytes);
   void append(Buffer&& bytes);
 
-  // The first contiguous bytes; empty only when the chain is. Valid until they are consumed.
+  // The first contiguous bytes; empty only when the chain is. The view is valid until the bytes are consumed.
   std::string_view front() const noexcept;
   // Fills `parts` with the positions of the bytes, starting with the first; returns the number of parts. They contain
   // all bytes unless there are too few parts.

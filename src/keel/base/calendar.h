@@ -16,7 +16,8 @@ struct CalendarDate {
   int day = 0;    // 1 to 31
 };
 
-// In eras of 400 years that begin in March, so that the leap day ends a year. Any day within ±5 million years.
+// It counts in eras of 400 years that begin in March, so that the leap day ends a year. Any day within ±5 million
+// years.
 constexpr CalendarDate date_of(std::int64_t days_since_1970) noexcept {
   const std::int64_t shifted = days_since_1970 + 719'468;
   const std::int64_t era = (shifted >= 0 ? shifted : shifted - 146'096) / 146'097;

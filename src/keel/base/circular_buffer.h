@@ -9,7 +9,7 @@
 //   for (std::size_t i = 0; i < last.size(); ++i) sum += last[i];
 //
 // The push function decides what happens when it is full: try_push rejects the value and leaves it with the caller,
-// push_overwriting destroys the oldest element. Between threads use a queue.
+// push_overwriting destroys the oldest element. It is not thread-safe: use a queue between threads.
 //
 // Bugs:     a capacity that is no power of two; an element that is not there (front, back, operator[], pop_front of an
 //           empty one). They abort.
@@ -33,7 +33,7 @@ class CircularBuffer {
   static_assert(alignof(T) <= 16, "a CircularBuffer aligns to 16 bytes at most");
 
  public:
-  // For `capacity` elements: a power of two. Throws std::bad_alloc.
+  // Makes room for `capacity` elements, which must be a power of two. Throws std::bad_alloc.
   explicit CircularBuffer(std::size_t capacity) : mask_(capacity - 1) {
     KEEL_CHECK(capacity != 0 && (capacity & mask_) == 0, "the capacity of a CircularBuffer is a power of two");
     KEEL_CHECK(capacity <= static_cast<std::size_t>(-1) / 2 / sizeof(T), "a CircularBuffer must fit into memory");
@@ -56,7 +56,7 @@ class CircularBuffer {
   bool empty() const noexcept { return first_ == end_; }
   bool full() const noexcept { return size() == capacity(); }
 
-  // Appends after the newest element. False when it is full; then `value` is unchanged.
+  // Appends after the newest element. False when the buffer is full; then `value` is unchanged.
   [[nodiscard]] bool try_push(T&& value) { return try_put(std::move(value)); }
   [[nodiscard]] bool try_push(const T& value) { return try_put(value); }
   // Appends after the newest element; destroys the oldest when it is full. If T's constructor throws, the buffer has

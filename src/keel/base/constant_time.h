@@ -29,7 +29,7 @@ inline bool constant_time_equal(std::string_view a, std::string_view b) noexcept
     std::memcpy(&of_a, a.data() + at, size);
     std::memcpy(&of_b, b.data() + at, size);
     difference |= of_a ^ of_b;
-    // From here on the compiler cannot know the value, so it cannot prove that an early exit would be equivalent.
+    // Hides the value from the compiler, which can then not prove that an early exit would be equivalent.
     __asm__("" : "+r"(difference));
     at += size;
   };

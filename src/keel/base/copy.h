@@ -29,7 +29,7 @@ template <std::size_t N>
     std::memcpy(to, from, size);
     return;
   }
-  // Otherwise the compiler warns about branches that are never taken for objects and sizes that it knows to be short.
+  // Hides the object behind `from`: otherwise the compiler warns about branches that are never taken for short objects.
   asm("" : "+r"(from));
   if (size - 8 > 56) {  // This also covers sizes below 8.
     std::memcpy(to, from, size);

@@ -155,7 +155,7 @@ struct Error::Text {
   char* characters() noexcept { return reinterpret_cast<char*>(this + 1); }
 
   std::size_t capacity;  // The number of characters including the terminating null.
-  std::size_t begin;     // Where the message begins; the bytes before it are free.
+  std::size_t begin;     // The position at which the message begins; the bytes before it are free.
   // Data for the log besides the message.
   struct Kept {
     std::string_view statement;

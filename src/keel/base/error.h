@@ -15,7 +15,7 @@
 //
 // Origin:    an Error is the application's own, and a client may see it, unless it says otherwise. An error of files,
 //            databases, other servers or the system has is_from_environment(); an error that a mistake of the program
-//            caused has is_bug() (base/bug.h). A server answers these two with a status of 500 or above and without
+//            caused has is_bug() (base/bug.h). A server responds to these two with a status of 500 or above, without
 //            their message. The origin stays with an Error when its code or message changes; on_error()
 //            (task/on_error.h) replaces it by an error of the application.
 // Places:    an Error of the two other origins remembers where it was awaited, innermost first, without places in
@@ -59,8 +59,8 @@ enum class Code : std::uint8_t {
   Cancelled,           // The operation was asked to stop, or the peer disconnected. 499
   Unavailable,         // Temporarily not possible: retry with back-off. 503
   Protocol,            // The peer violated the protocol. 400
-  Upstream,            // Another server, which was called for the caller, failed. 502
-  Unsupported,         // Not offered by this build, system or peer.                       501
+  Upstream,            // A server that this one called has failed. 502
+  Unsupported,         // This build, the system or the peer does not offer it.            501
   DataLoss,            // Stored data is damaged.                                          500
   Internal,            // A bug or a foreign exception.                                    500
 };
@@ -97,9 +97,9 @@ class [[nodiscard]] Error {
   // An Error with its own message (copied: one allocation).
   // Without memory the message is lost and the code is kept.
   static Error text(Code code, std::string_view message) noexcept;
-  // In a catch block: std::bad_alloc is ResourceExhausted, everything else Internal with its what(). The errno of a
-  // std::system_error is kept, and what() without the errno's text. These two are from the environment, every other
-  // exception is a bug. A Bug's sentence is the message, and its place and stack are kept.
+  // Call it in a catch block. std::bad_alloc becomes ResourceExhausted, every other exception Internal with its what().
+  // The errno of a std::system_error is kept, and what() without the errno's text. These two are from the environment,
+  // every other exception is a bug. A Bug's sentence is the message, and its place and stack are kept.
   static Error from_exception() noexcept;
   // Internal, with the sentence, place and stack of a Bug that cannot be thrown where it is detected.
   static Error from_bug(const Bug& bug) noexcept;
@@ -110,9 +110,9 @@ class [[nodiscard]] Error {
   Code code() const noexcept { return static_cast<Code>(word_ & 0x1f); }
   // The errno kept by from_errno, else 0.
   int errno_value() const noexcept { return static_cast<int>((word_ >> 8) & 0xff); }
-  // Context first, cause last, without the errno's text. Valid while this Error lives and is not changed.
+  // Context first, cause last, without the errno's text. The view is valid while this Error lives and is not changed.
   std::string_view message() const noexcept;
-  // Everything for a person: "loading user: open: No such file or directory".
+  // The whole error as text for people: "loading user: open: No such file or directory".
   std::string describe() const;
 
   // Adds a line of context in front: because("reading config") gives "reading config: …". Code and errno are kept.
@@ -122,7 +122,7 @@ class [[nodiscard]] Error {
   Error&& as(Code code) && noexcept;
   Error clone() const noexcept;
 
-  // Whether it comes from a file, a database, another server or the system.
+  // Whether the error was caused by a file, a database, another server or the system.
   bool is_from_environment() const noexcept { return (word_ & environment_bit) != 0; }
   Error&& from_environment() && noexcept {
     word_ |= environment_bit;
@@ -141,7 +141,7 @@ class [[nodiscard]] Error {
   std::string_view statement() const noexcept;
   // The place of a Bug, of the statement, or else of the innermost await; line() is 0 if unknown.
   std::source_location place() const noexcept;
-  // All places, "orders.cc:42 < shop.cc:17", innermost first. Empty when none is known.
+  // Returns all places, innermost first, as in "orders.cc:42 < shop.cc:17". Empty when none is known.
   std::string describe_places() const;
   // The stack where a Bug was thrown; null for other errors.
   const Stack* stack() const noexcept;

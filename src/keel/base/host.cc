@@ -44,8 +44,8 @@ class SystemThread final : public Thread {
     // The thread has allocated everything it needs when this returns, and not later, when memory may be short: glibc
     // ends the process when it cannot register the destructor of the pool's lists.
     std::latch has_begun(1);
-    // Only the main thread takes signals; a thread begins with all of them blocked, and unblocks those that its own
-    // faults raise and the one that asks for its stack.
+    // Only the main thread takes signals. Another thread begins with all of them blocked, and unblocks those that its
+    // own faults raise and the one that asks for its stack.
     std::optional<SignalsBlocked> blocked(std::in_place);
     auto run = [body = std::move(body), &has_begun]() mutable {
       const SignalStack signal_stack;

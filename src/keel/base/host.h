@@ -30,15 +30,15 @@ class Host {
  public:
   virtual ~Host() = default;
 
-  // Monotonic time. On a worker, the time at the beginning of this event-loop iteration.
+  // Monotonic time. On a worker it is the time at the beginning of this event-loop iteration.
   virtual Instant now() noexcept = 0;
   // The time of this call, also on a worker: reads the clock, about 20 ns.
   virtual Instant precise_now() noexcept { return now(); }
   // Nanoseconds since 1970-01-01T00:00:00Z, for people: logs, the Date header.
   virtual std::int64_t wall_ns() noexcept = 0;
   // wall_ns(), or one more than the value that this function returned last if that is larger. The value grows with each
-  // call, also within one event-loop iteration and while the calendar is set back. For ids in the order in which they
-  // were made.
+  // call, also within one event-loop iteration and while the calendar is set back. Use it for ids that have to be in
+  // the order in which they were made.
   std::int64_t next_wall_ns() noexcept;
   // 64 random bits, which cannot be guessed from earlier ones: for ids, boundaries, jitter and sampling. On the system
   // getrandom(2), some 300 ns; a worker computes them from a key of the kernel's (base/random_stream.h), a few

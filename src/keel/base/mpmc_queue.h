@@ -8,7 +8,7 @@
 //
 // Result:   full and empty are return values: no call waits. A push that has begun but not ended hides the elements
 //           after it: until it ends, try_pop() may report an empty queue although a later push has returned. In the
-//           same way try_push() may say full while the pop that makes room has not ended.
+//           same way, try_push() may report a full queue while the pop that makes room has not ended.
 // Lifetime: remaining elements are destroyed with the queue; all threads have stopped using it by then.
 // Threads:  any.
 // Cost:     no allocation after construction. A push or a pop is one compare-and-exchange, once more each time that
@@ -82,7 +82,7 @@ class MpmcQueue {
       Cell& cell = cells_[at & mask_];
       // Acquire: the thread that pushed into this cell has written it.
       const auto ahead = static_cast<std::ptrdiff_t>(cell.turn.load(std::memory_order_acquire) - (at + 1));
-      if (ahead < 0) return std::nullopt;  // Nothing was pushed here yet.
+      if (ahead < 0) return std::nullopt;  // No element was ever pushed into this slot.
       if (ahead > 0) {
         at = pop_at_.load(std::memory_order_relaxed);  // Another thread has emptied it.
       } else if (pop_at_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
@@ -112,7 +112,7 @@ class MpmcQueue {
   struct Cell {
     Cell() noexcept {}
     ~Cell() {}
-    // In round r of cell i: i + r * capacity when it is free, one more when it holds its element.
+    // The value of cell i in round r: i + r * capacity when it is free, one more when it holds its element.
     Atomic<std::size_t> turn{0};
     union {
       T element;
@@ -125,7 +125,7 @@ class MpmcQueue {
     return std::bit_ceil(capacity < 2 ? 2 : capacity);
   }
 
-  // Read by all threads, written by none.
+  // All threads read it, and none writes it.
   const std::size_t mask_;
   Cell* const cells_;
   // The number of pushes and pops that have begun.

@@ -89,7 +89,7 @@ class MpscQueue {
     return before == nullptr;
   }
 
-  alignas(cache_line) typename Atomics::template Atomic<T*> newest_{nullptr};  // Every push writes this line.
+  alignas(cache_line) typename Atomics::template Atomic<T*> newest_{nullptr};  // Every push writes this cache line.
 };
 
 }  // namespace keel

@@ -38,8 +38,8 @@ void end_of_thread(void*) noexcept {
   retains = Retains::NoLonger;
 }
 
-// From now on this thread keeps blocks, until it ends; it does not if its end cannot be noticed. Uses a thread-specific
-// key: registering a destructor of a thread_local allocates, and glibc aborts when there is no memory.
+// Makes this thread keep freed blocks from now on, until it ends. It keeps none if its end cannot be noticed. Uses a
+// thread-specific key: registering a destructor of a thread_local allocates, and glibc aborts when there is no memory.
 bool begin_to_retain() noexcept {
   struct Key {
     pthread_key_t key{};

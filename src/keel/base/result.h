@@ -217,8 +217,8 @@ class [[nodiscard(
   }
 };
 
-// Returns what f() returns; an exception becomes an Error (Error::from_exception). A Result that f returns is passed on
-// as it is. Use it around code that throws, at the place of the call.
+// Returns what f() returns; an exception becomes an Error (Error::from_exception). A Result that f returns is returned
+// unchanged. Use it around code that throws, at the place of the call.
 template <class F>
 auto try_catch(F&& f) noexcept -> ResultOf<decltype(std::forward<F>(f)())> {
   try {
@@ -253,8 +253,8 @@ Result<Int> or_errno(const char* what, Int returned) noexcept {
     return std::unexpected<::keel::Error>(std::move(name).error()); \
   target = *std::move(name)
 
-// KEEL_TRY(auto value, expression): gets the value, or returns the error. Only in plain functions; coroutines use
-// co_await.
+// KEEL_TRY(auto value, expression): gets the value, or returns the error. Use it only in plain functions; coroutines
+// use co_await.
 #define KEEL_TRY(target, ...) KEEL_TRY_(KEEL_CONCAT(keel_try_, __COUNTER__), target, __VA_ARGS__)
 // KEEL_TRY_VOID(expression): for Result<>, and for values that are not needed.
 #define KEEL_TRY_VOID(...)                                                       \

@@ -183,8 +183,8 @@ inline constexpr Far far = {nibbles<Set>(), &find<Set>};
 // The best form for this processor. The 64 bytes before `at` must be readable.
 const char* find_far(const Far& set, const char* at, const char* end) noexcept;
 
-// Continues after a block without a hit. Not inlined, so that a hit in the first block does not pay for the registers
-// of a call.
+// Continues after a block without a hit. It is not inlined, so that a hit in the first block does not pay for the
+// registers of a call.
 template <class Set>
 [[gnu::noinline]] const char* find_behind(const char* at, const char* end) {
   constexpr std::ptrdiff_t near = 48;
@@ -198,8 +198,8 @@ template <class Set>
 
 // Searches a text of any length; no byte before `at` is read. Input beyond 64 bytes is searched with the widest vectors
 // that the processor has: AVX-512 if it does not slow the processor down, AVX2, or SSE2; the processor is checked once.
-// Cost: a function call after the first 16 bytes. For names and values of requests, find is cheaper, because it makes
-//       no call.
+// Cost: a function call after the first 16 bytes. For the names and values of requests, find() is cheaper, because it
+//       makes no call.
 template <class Set>
 inline const char* find_long(const char* at, const char* end) {
 #ifdef __SSE2__

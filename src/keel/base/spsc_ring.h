@@ -11,7 +11,7 @@
 //   write(waiting);
 //   samples.pop(waiting.size());
 //
-// Result:   a call returns what did not fit, or was not there: no call waits.
+// Result:   no call waits: a push to a full ring and a pop from an empty one return without an effect, and say so.
 // Lifetime: remaining elements are destroyed with the ring; both threads have stopped using it by then.
 // Threads:  the producer's calls on one thread at a time, the consumer's on one thread at a time; size() on any.
 // Cost:     no allocation after construction. A push and a pop are one store each. Each side caches the other's
@@ -82,7 +82,7 @@ class SpscRing {
     return count;
   }
   // Consecutive free places, for writing in place; empty when the ring is full. publish() pushes the first `count` of
-  // them. For elements that are plain bytes.
+  // them. Both are for elements that are plain bytes.
   std::span<T> room() noexcept
     requires(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>)
   {
@@ -152,7 +152,7 @@ class SpscRing {
 
  private:
   static constexpr std::size_t slots_alignment = alignof(T) > cache_line ? alignof(T) : cache_line;
-  using Index = typename Atomics::template Atomic<std::size_t>;  // Counts up for ever; the low bits are the slot.
+  using Index = typename Atomics::template Atomic<std::size_t>;  // An index only grows; its low bits select the slot.
 
   static std::size_t rounded(std::size_t capacity) {
     KEEL_CHECK(capacity > 0 && capacity <= capacity_max, "a ring has room for one element, and for 2^40 at most");
@@ -173,10 +173,10 @@ class SpscRing {
   // Constant, and read by both threads.
   const std::size_t mask_;
   T* const slots_;
-  // Written by the producer.
+  // The producer writes it.
   alignas(cache_line) Index head_{0};
   std::size_t tail_seen_ = 0;
-  // Written by the consumer.
+  // The consumer writes it.
   alignas(cache_line) Index tail_{0};
   std::size_t head_seen_ = 0;
 };

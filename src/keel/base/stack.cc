@@ -77,10 +77,10 @@ backtrace_state* symbols() noexcept {
 // The one stack that is currently requested.
 struct Question {
   static constexpr int nobody = 0;
-  static constexpr int being_answered = -1;
+  static constexpr int being_captured = -1;
   std::mutex mutex;
   std::atomic<int> thread = nobody;
-  std::atomic<bool> is_answered = false;
+  std::atomic<bool> is_captured = false;
   Stack* stack = nullptr;
   FunctionRef<void()>* also = nullptr;
 };
@@ -89,15 +89,15 @@ Question& question() noexcept {
   return the_question;
 }
 
-void answer(int, siginfo_t*, void* context) {
+void capture(int, siginfo_t*, void* context) {
   const int error = errno;
   Question& q = question();
   int self = static_cast<int>(syscall(SYS_gettid));
   // A response that comes too late finds another request in place, or none, and is ignored.
-  if (q.thread.compare_exchange_strong(self, Question::being_answered, std::memory_order_acquire)) {
+  if (q.thread.compare_exchange_strong(self, Question::being_captured, std::memory_order_acquire)) {
     capture_interrupted_stack(*q.stack, context);
     (*q.also)();
-    q.is_answered.store(true, std::memory_order_release);
+    q.is_captured.store(true, std::memory_order_release);
   }
   errno = error;
 }
@@ -195,20 +195,20 @@ Result<> capture_stack_of(pid_t thread, Stack& stack, Duration patience, Functio
   Question& q = question();
   std::lock_guard lock(q.mutex);
   struct sigaction action = {};
-  action.sa_sigaction = answer;
+  action.sa_sigaction = capture;
   action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
   sigfillset(&action.sa_mask);
   sigaction(stack_signal, &action, nullptr);
   q.stack = &stack;
   q.also = &also;
-  q.is_answered.store(false, std::memory_order_relaxed);
+  q.is_captured.store(false, std::memory_order_relaxed);
   q.thread.store(thread, std::memory_order_release);
   if (syscall(SYS_tgkill, getpid(), thread, stack_signal) != 0) {
     q.thread.store(Question::nobody, std::memory_order_relaxed);
     return fail(Code::NotFound, "no such thread");
   }
   const Instant until = clock_now() + patience;
-  while (!q.is_answered.load(std::memory_order_acquire)) {
+  while (!q.is_captured.load(std::memory_order_acquire)) {
     int asked = thread;
     if (clock_now() >= until && q.thread.compare_exchange_strong(asked, Question::nobody)) {
       return fail(Code::DeadlineExceeded, "the thread did not respond");

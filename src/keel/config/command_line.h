@@ -43,8 +43,8 @@ void show_warnings(std::string_view name, const Origins& origins);
 // Loads the configuration: `file` unless --config names another (empty: none), the environment (KEEL_…), the command
 // line. --help, --version, --print-config and --check-config end the process: with 0, with 1 if the text cannot be
 // written, and with 2 for a mistake; Origins::warnings() go to standard error. Without them, a mistake ends it as
-// exit_refused() does, and the caller has to report the warnings (app::App logs them). `version`: that of the program,
-// for --version, which prints "store 1.4.2 (Keel 0.1.0, GCC 12.2.0)"; empty: unknown.
+// exit_refused() does, and the caller has to report the warnings (app::App logs them). `version`: the version of the
+// program, for --version, which prints "store 1.4.2 (Keel 0.1.0, GCC 12.2.0)"; empty: unknown.
 template <Section T>
 Reloadable<T> load_or_exit(std::string_view name, int argc, char** argv, std::string file = {},
                            std::string_view version = {}) {

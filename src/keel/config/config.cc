@@ -127,7 +127,7 @@ class Loader {
     return {};
   }
 
-  // Only the rules between fields are checked here.
+  // Checks only the rules between fields.
   Result<> check(const Origins& origins) {
     origins_ = origins;
     judge(subject_.schema.root(), {});
@@ -269,7 +269,7 @@ class Loader {
       }
       settings.push_back({path, std::string(entry.substr(equals + 1)), shown(name)});
     }
-    // In natural order (2 before 10), so that list elements are appended in order.
+    // Sorts in natural order (2 before 10), so that list elements are appended in order.
     std::sort(settings.begin(), settings.end(),
               [](const Setting& a, const Setting& b) { return ::strverscmp(a.path.c_str(), b.path.c_str()) < 0; });
     return settings;

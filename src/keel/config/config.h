@@ -26,8 +26,8 @@
 // Secret, structs with fields() and plain ones, std::vector of any of these, and std::map of such structs by a name
 // that the configuration chooses. Keys are snake_case, without dots and double underscores.
 //
-// Order:   defaults, then the file, then the environment, then the command line; the later one wins. A list that is
-//          given replaces the whole list that was there.
+// Order:   defaults, then the file, then the environment, then the command line; the later one wins. A list replaces
+//          the list of an earlier source completely.
 //   file          YAML, one document; an empty one has no keys. Only the booleans of YAML 1.2 (true, false); numbers
 //                 are decimal and not in quotes. Aliases are expanded within bounds; duplicate keys, tags and more
 //                 than 32 levels are rejected.
@@ -80,15 +80,15 @@ class Checks {
 
 // The sources of a configuration: file, environment and command line.
 struct Sources {
-  // Read when --config does not name another; empty: none. A named file must exist.
+  // The file that is read if --config does not name another; empty: none. A named file must exist.
   std::string file = {};
   // Every environment variable with this prefix is a key or an error. Empty: the environment is ignored.
   std::string env_prefix = "KEEL_";
-  // Without the program's name.
+  // The arguments, without the program's name.
   std::span<const char* const> args = {};
   // Ends with a null pointer; null: the process's own.
   const char* const* environment = nullptr;
-  // Receives the origin of each value; null: not needed. Written on success only.
+  // Receives the origin of each value; null: not needed. It is written only on success.
   Origins* origins = nullptr;
 };
 

@@ -485,11 +485,11 @@ TEST_F(Config, files_that_are_no_configuration_are_refused_clearly) {
   EXPECT_EQ(error("a: x[0]  # [\nb: '['\nnetwork:\n  http: {port: [80]\n  address: x\n"),
             "service.yaml:4: is not valid YAML: { is not closed");
   EXPECT_EQ(error("network:\n  http:\n    port 80\n\n    # 81\n    address: x\n"),
-            "service.yaml:3: is not valid YAML: a key without ':' and a blank behind it");
+            "service.yaml:3: is not valid YAML: a key without ':' and a blank after it");
   EXPECT_EQ(error("network:\n  http:\n    port:80\n    address: x\n"),
-            "service.yaml:3: is not valid YAML: a key without ':' and a blank behind it");
+            "service.yaml:3: is not valid YAML: a key without ':' and a blank after it");
   EXPECT_EQ(error("network:\n  http:\n    port: 80\n   address: x\n"),
-            "service.yaml:4: is not valid YAML: the indentation is that of no key above it");
+            "service.yaml:4: is not valid YAML: the indentation matches no key above it");
   EXPECT_EQ(error("a: b: c\n"), "service.yaml:1: is not valid YAML: illegal map value");
   EXPECT_EQ(error("a:\n  name: x\n  name: y\nname: 1\nname: 2\n"),
             "service.yaml:3: a.name: is given twice: first in line 2\n"
@@ -611,7 +611,7 @@ TEST(Help, lists_every_key_with_range_and_default) {
             "  --password=VALUE\n"
             "      of the store (text)\n"
             "  --password_file=VALUE\n"
-            "      the file that holds it, instead\n"
+            "      or the file that contains it\n"
             "  --sinks=[...]\n"
             "      where lines go (a list, as YAML; N below is a place in it)\n"
             "  --sinks.N.path=VALUE\n"

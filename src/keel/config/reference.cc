@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "keel/base/ascii.h"
 #include "keel/config/internal/value.h"
 
 namespace keel::config::internal {
@@ -41,7 +42,7 @@ std::string code(std::string_view text) {
 std::string as_sentence(std::string_view help) {
   if (help.empty()) return {};
   std::string made = escaped(help);
-  if (made[0] >= 'a' && made[0] <= 'z') made[0] = static_cast<char>(made[0] - 'a' + 'A');
+  made[0] = ascii::to_upper(made[0]);
   return made + ".";
 }
 
@@ -87,7 +88,7 @@ class Tables {
       if (has_keys) below.push_back({element, name + ".N", is_reloadable});
     } else if (f.kind == Kind::Secret) {
       row(name, "text", "", f.help);
-      row(name + "_file", "text", "", "the file that holds it, instead");
+      row(name + "_file", "text", "", "or the file that contains it");
     } else {
       row(name, escaped(expectation(f)), code(value_text(f)), f.help);
     }

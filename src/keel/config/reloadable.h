@@ -143,14 +143,14 @@ class Reloadable {
   const T& operator*() const noexcept { return *static_cast<const T*>(versions_->value()); }
   const T* operator->() const noexcept { return &**this; }
   const Origins& origins() const noexcept { return versions_->origins(); }
-  // As config::describe(), preceded by a line for each value that waits for a restart.
+  // Returns what config::describe() does, preceded by a line for each value that waits for a restart.
   std::string describe() const { return versions_->describe(); }
 
   // The differences, applied or not; empty when there were none.
   Result<std::vector<Change>> reload() {
     return reload([](Function<void()> overwrite) { overwrite(); });
   }
-  // For a program whose other threads read secrets.
+  // Use this in a program whose other threads read secrets.
   Result<std::vector<Change>> reload(Versions::AfterReaders after_readers) { return versions_->reload(after_readers); }
 
   // Calls `apply(now, before)`, which returns Result<>, when a reload changes `path` or anything below it; "" stands

@@ -36,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "keel/base/ascii.h"
 #include "keel/base/text_value.h"
 #include "keel/base/time.h"
 #include "keel/config/secret.h"
@@ -53,7 +54,7 @@ struct ByteSize {
   constexpr auto operator<=>(const ByteSize&) const = default;
 };
 
-// An integer of another struct that counts bytes, or units of 2^n bytes, for a key that is written as a ByteSize:
+// Binds a key that is written as a ByteSize to an integer that counts bytes, or units of `unit` bytes:
 //   config::field(v, "max_body", config::Bytes(limits.body_bytes_max), "above it 413");
 template <class T, std::int64_t unit = 1>
 struct Bytes {
@@ -153,9 +154,10 @@ struct Field {
   std::size_t (*place)(void* map, std::string_view name) = nullptr;
   void (*copy)(void* to, const void* from) = nullptr;                             // List, Map
   void (*rules)(const void* section, Check::Tell tell, void* context) = nullptr;  // Section, `at` it
-  bool (*parse)(void*, std::string_view text) = nullptr;  // Parsed; false: it is no such text, and nothing was changed.
-  std::string (*text)(const void*) = nullptr;             // Parsed
-  const char* expected = "";                              // Parsed: "expected a date such as 2026-11-24 (RFC 3339)"
+  // Parses the text. False: it is not a value of this type, and nothing was changed.
+  bool (*parse)(void*, std::string_view text) = nullptr;
+  std::string (*text)(const void*) = nullptr;  // Parsed
+  const char* expected = "";                   // Parsed: "expected a date such as 2026-11-24 (RFC 3339)"
   std::span<const Name> names = {};
   std::vector<Field> children = {};
   bool is_reloadable = false;
@@ -241,9 +243,9 @@ Words words_of() {
 
 // Whether `name` can be converted to an environment variable and back.
 constexpr bool is_key(std::string_view name) {
-  if (name.empty() || name[0] < 'a' || name[0] > 'z' || name.find("__") != name.npos) return false;
+  if (name.empty() || !ascii::is_lower(name[0]) || name.find("__") != name.npos) return false;
   for (const char c : name) {
-    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_')) return false;
+    if (!ascii::is_lower(c) && !ascii::is_digit(c) && c != '_') return false;
   }
   return true;
 }
@@ -415,7 +417,7 @@ Field& field(Schema& v, std::string_view key, Map& sections, const char* help) {
 }
 
 // Declares that `key` of this section, or everything below it, has moved to `path`: "network.http.max_header_count". A
-// configuration that still has it is rejected with that path. Not allowed within the elements of a list.
+// configuration that still has it is rejected with that path. It cannot be used within the elements of a list.
 void renamed(Schema& v, std::string_view key, std::string_view path);
 // Declares that `key` of this section was removed; the error ends with `advice`, which says what to do instead.
 void removed(Schema& v, std::string_view key, std::string_view advice);

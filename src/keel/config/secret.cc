@@ -90,7 +90,7 @@ Result<Secret> Secret::from_file(const std::string& path) {
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
     return wrong(path, fmt::format("can be written by users other than its owner: chmod go-w {}", path));
   }
-  // Read directly into its final memory, so that no other buffer needs wiping.
+  // The text is read directly into its final memory, so that no other buffer needs wiping.
   Secret whole;
   whole.map(file_bytes_max + 1);
   std::size_t size = 0;

@@ -54,7 +54,7 @@ class Secret {
   // The file from which it was read, as the configuration names it; empty: the secret itself was given.
   const std::string& file() const noexcept { return file_; }
 
-  // For the loader: a Secret that has to be read from `file`, as the configuration names it.
+  // Used by the loader: makes a Secret that has to be read from `file`, as the configuration names it.
   static Secret unread(std::string_view file);
   Result<> read(const std::string& path);
 

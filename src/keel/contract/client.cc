@@ -71,7 +71,7 @@ Call::Call(const Transport& transport, const ClientSettings& settings, const Ope
 
 void Call::upload(std::span<const std::string_view> media_types, std::string_view media_type, Upload&& body,
                   bool is_required) {
-  if (!body.writer_ && !body.bytes_) {
+  if (!body.writer_ && !body.bytes()) {
     if (is_required) problem_ = "the contract requires a body";
     return;
   }
@@ -82,7 +82,7 @@ void Call::upload(std::span<const std::string_view> media_types, std::string_vie
   if (body.writer_) {
     out_.stream_body(media_type, std::move(body.writer_), body.length_);
   } else {
-    out_.bytes_body(media_type, body.bytes_);
+    out_.bytes_body(media_type, body.bytes());
   }
 }
 
@@ -192,7 +192,7 @@ Task<> Call::open(Outcome& outcome, void* result, Read read, std::optional<http:
       body += chunk;
       if (body.size() <= (is_typed ? typed_bytes_max : other_bytes_max)) continue;
       if (!is_typed) break;
-      Error error = Error::text(Code::Upstream, "answered with a body of more than 8 MiB").from_environment();
+      Error error = Error::text(Code::Upstream, "returned a body of more than 8 MiB").from_environment();
       co_await told(std::move(error), response.url());
     }
   }

@@ -17,8 +17,9 @@
 // `security` whose credentials the client has is sent, as secret fields; a client certificate is the connection's
 // (ClientPoolOptions::https).
 //
-// A body that the service's handler reads as it arrives is an Upload. Where a successful response has a content that is
-// not typed JSON, name_stream() gives a Streamed, which is read piece by piece; name() has it whole.
+// A body that the service's handler reads as it arrives is an Upload, and so is the content of each file of a form that
+// is read as it arrives (upload.h). Where a successful response has a content that is not typed JSON, name_stream()
+// gives a Streamed, which is read piece by piece; name() has it whole.
 //
 // Errors:   InvalidArgument: a parameter cannot be expressed in its style (output.h), the client lacks credentials that
 //           the operation requires, or the contract does not have the media type; nothing has been sent. Upstream, from
@@ -28,7 +29,8 @@
 //           operation in front.
 // Lifetime: the http::Client outlives it; it outlives its calls. A request is written before its function returns: it
 //           need not live until the call has ended. Results own their content.
-// Threads:  those of the http::Client: with a SharedClient any worker's, at the same time, and so are providers called.
+// Threads:  those of the http::Client. With a SharedClient any worker may call it, concurrently; providers are called
+//           on the calling worker.
 // Cancel:   as a call of the http::Client.
 // Cost:     that of the call, of writing and reading the bodies, and a few allocations.
 
@@ -52,6 +54,7 @@
 #include "keel/contract/output.h"
 #include "keel/contract/reply.h"
 #include "keel/contract/scheme.h"
+#include "keel/contract/upload.h"
 #include "keel/http/client/client.h"
 #include "keel/http/message/fields.h"
 #include "keel/task/task.h"
@@ -81,8 +84,8 @@ class Transport {
 // The credential of one security scheme. A value; its copies share its provider.
 class Credential {
  public:
-  // Called for each call with the scopes that the operation asks for; its error becomes the error of the call. The
-  // provider keeps a token for as long as it is valid.
+  // It is called for each call with the scopes that the operation requires; its error becomes the error of the call.
+  // The provider keeps a token for as long as it is valid.
   using Provider = Function<Task<std::string>(Scopes)>;
 
   Credential() = default;  // No credential.
@@ -98,7 +101,7 @@ class Credential {
 
  private:
   std::string text_;
-  // Shared by the clients of all tags, each of which gets a copy of the Credential.
+  // The clients of all tags share it; each has a copy of the Credential.
   std::shared_ptr<const Provider> provider_;
 };
 
@@ -109,30 +112,8 @@ struct CallOptions {
   // A call with a key may be retried whatever its method is (ClientRequest::idempotency_key).
   std::string_view idempotency_key = {};
   std::optional<Duration> timeout = {};  // Overrides ClientOptions::timeout.
-  // Sent beside the headers of the contract, such as Authorization for this call alone.
+  // Header fields that are sent in addition to those of the contract, such as Authorization for this call only.
   std::span<const http::Field> headers = {};
-};
-
-// A body that is streamed: bytes that are already there, or a function that writes them while they are sent
-// (ClientRequest::stream).
-class Upload {
- public:
-  Upload() = default;  // No body.
-  template <class T>
-    requires std::convertible_to<const T&, std::string_view>
-  Upload(const T& bytes) : bytes_(std::string_view(bytes)) {}
-  // With a length, the function must write exactly that many bytes.
-  template <class F>
-    requires(std::is_invocable_r_v<Task<>, F&, http::ClientBodyWriter&> &&
-             !std::same_as<std::remove_cvref_t<F>, Upload>)
-  Upload(F&& write, std::optional<std::uint64_t> length = std::nullopt)
-      : writer_(std::forward<F>(write)), length_(length) {}
-
- private:
-  friend class Call;
-  std::optional<std::string_view> bytes_;
-  http::ClientRequest::Writer writer_;
-  std::optional<std::uint64_t> length_;
 };
 
 // The members of a result beside its declared responses.
@@ -197,8 +178,8 @@ struct ValueOfCall {
   }
 };
 
-// For generated code, because of a compiler bug: GCC 12 destroys an aggregate twice that is made within an awaiting
-// expression (task/compiler_test.cc).
+// This exists for generated code, because of a compiler bug: GCC 12 destroys an aggregate twice that is made within an
+// awaiting expression (task/compiler_test.cc).
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(std::is_trivially_destructible_v<T>,

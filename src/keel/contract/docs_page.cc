@@ -98,8 +98,17 @@ void replace(std::string& text, std::string_view mark, std::string_view value) {
   text.replace(at, mark.size(), value);
 }
 
+// The value of an attribute.
+std::string escaped(std::string_view text) {
+  std::string made;
+  for (const char c : text) {
+    made += c == '&' ? "&amp;" : c == '"' ? "&quot;" : std::string(1, c);
+  }
+  return made;
+}
+
 // Addresses are relative to the page.
-std::string page_of(const DocumentationOptions& options, std::string_view folder) {
+std::string page_of(const DocumentationOptions& options, std::string_view folder, std::string_view base) {
   std::string up;
   for (const char c : std::string_view(options.page_path).substr(1)) {
     if (c == '/') up += "../";
@@ -108,6 +117,7 @@ std::string page_of(const DocumentationOptions& options, std::string_view folder
   replace(text, "{{style}}", std::string(folder) + std::string(internal::page_style().name));
   replace(text, "{{script}}", std::string(folder) + std::string(internal::page_script().name));
   for (int i = 0; i < 2; ++i) replace(text, "{{document}}", up + options.document_path.substr(1));
+  replace(text, "{{base}}", escaped(base));
   return text;
 }
 
@@ -121,7 +131,7 @@ void add(R& routes, const std::string& path, Resource resource) {
 }
 
 template <class R>
-void mount(R& routes, const Document& document, const DocumentationOptions& options) {
+void mount(R& routes, const Document& document, const DocumentationOptions& options, std::string_view base) {
   if (options.document_path.empty()) return;
   check_path(options.document_path);
   add(routes, options.document_path,
@@ -134,7 +144,7 @@ void mount(R& routes, const Document& document, const DocumentationOptions& opti
   const std::string folder = options.page_path.substr(options.page_path.rfind('/') + 1) + '/';
   const std::string name_prefix = folder == "/" ? "" : folder;
   add(routes, options.page_path,
-      {.owned = page_of(options, name_prefix),
+      {.owned = page_of(options, name_prefix, base),
        .content_type = "text/html; charset=utf-8",
        .policy = policy_of(options)});
   const std::string below = options.page_path.substr(0, options.page_path.rfind('/') + 1) + name_prefix;
@@ -150,11 +160,13 @@ void mount(R& routes, const Document& document, const DocumentationOptions& opti
 
 }  // namespace
 
-void mount_documentation(http::Router& router, const Document& document, const DocumentationOptions& options) {
-  mount(router, document, options);
+void mount_documentation(http::Router& router, const Document& document, const DocumentationOptions& options,
+                         std::string_view base) {
+  mount(router, document, options, base);
 }
-void mount_documentation(http::Group group, const Document& document, const DocumentationOptions& options) {
-  mount(group, document, options);
+void mount_documentation(http::Group group, const Document& document, const DocumentationOptions& options,
+                         std::string_view base) {
+  mount(group, document, options, base);
 }
 
 }  // namespace keel::contract

@@ -15,7 +15,7 @@
 // Lifetime: the texts of `document` are kept as views: they are literals, or outlive the router.
 // Errors:   a path that does not begin with '/', or has anything but letters, digits and "/-._~", and a malformed
 //           origin, are bugs and abort.
-// Cost:     a copy of what is sent. At start, a hash of the document: about 1 ms for each MiB.
+// Cost:     each response is a copy of the document or page. At start, a hash of the document: about 1 ms for each MiB.
 
 #pragma once
 
@@ -33,7 +33,7 @@ struct Document {
   std::string_view gzip = {};  // The same document as a gzip file; empty: it is sent uncompressed.
 };
 
-// Where the page and the document are served, and which pages may read the document.
+// The paths at which the page and the document are served, and the pages of other origins that may read the document.
 struct DocumentationOptions {
   std::string document_path = "/openapi.json";  // Empty: neither the document nor the page is served.
   std::string page_path = "/docs";              // Empty: there is no page.
@@ -44,8 +44,11 @@ struct DocumentationOptions {
   bool any_origin = false;
 };
 
-// Adds the routes of the document and of the page that shows it.
-void mount_documentation(http::Router& router, const Document& document, const DocumentationOptions& options = {});
-void mount_documentation(http::Group group, const Document& document, const DocumentationOptions& options = {});
+// Adds the routes of the document and of the page that shows it. The page sends requests to the paths of the document
+// below `base`, which is "" or a path such as "/v1"; it is below the group, too.
+void mount_documentation(http::Router& router, const Document& document, const DocumentationOptions& options = {},
+                         std::string_view base = {});
+void mount_documentation(http::Group group, const Document& document, const DocumentationOptions& options = {},
+                         std::string_view base = {});
 
 }  // namespace keel::contract

@@ -212,6 +212,17 @@ TEST(DocsPage, addresses_are_relative_to_the_page) {
   }
 }
 
+TEST(DocsPage, has_the_path_below_which_the_operations_are) {
+  const auto page = [](std::string_view base) {
+    Router router;
+    mount_documentation(router, document, {}, base);
+    TestServer server(router);
+    return std::string(ask(server, Method::Get, "/docs").body());
+  };
+  EXPECT_NE(page("").find(" data-base=\"\">"), std::string::npos);
+  EXPECT_NE(page("/v1&\"").find(" data-base=\"/v1&amp;&quot;\">"), std::string::npos);
+}
+
 TEST(DocsPage, answers_head_without_a_body) {
   Router router;
   mount_documentation(router, document);

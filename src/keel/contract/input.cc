@@ -4,6 +4,8 @@
 #include <charconv>
 #include <utility>
 
+#include "keel/contract/internal/form.h"
+#include "keel/contract/internal/header_list.h"
 #include "keel/contract/internal/texts.h"
 #include "keel/data/json_reader.h"
 #include "keel/data/json_writer.h"
@@ -20,13 +22,16 @@ using internal::element_of;
 using internal::is_list;
 using internal::is_number;
 using internal::not_utf8;
+using internal::Pair;
+using internal::part_of;
 using internal::Texts;
+using internal::write_members;
 
 constexpr Complaint missing = {"is required", "required"};
 constexpr const char* too_many = "has more than 256 members";
 constexpr const char* broken_escape = "has a '%' without two hexadecimal digits after it";
 
-// Read as in JSON: 16, 16.0 and 1.6e1 are the same integer.
+// Reads the number as in JSON: 16, 16.0 and 1.6e1 are the same integer.
 template <class T, class Read>
 Complaint read_whole(std::string_view text, T& value, const IntegerRange& range, Read read) {
   if (!is_number(text)) return {"expected an integer", "type"};
@@ -51,7 +56,7 @@ Complaint read_real(std::string_view text, T& value) {
   return {};
 }
 
-std::string_view keep(http::Request& request, const Buffer& text) {
+std::string_view keep(http::Request& request, std::string_view text) {
   const std::span<char> kept = request.arena().array<char>(text.size());
   std::copy_n(text.data(), text.size(), kept.data());
   return {kept.data(), kept.size()};
@@ -69,36 +74,18 @@ void split(std::string_view text, std::string_view separator, F f) {
   }
 }
 
-// Calls f(part, is_quoted) for each element of a list in a header field, where a quoted-string may contain commas (RFC
-// 9110 §5.6.4); parts have no blanks around them.
-template <class F>
-void split_header(std::string_view text, F f) {
-  for (bool is_last = text.empty(); !is_last;) {
-    text = http::trim_blanks(text);
-    std::size_t end = 0;
-    bool is_quoted = text.starts_with('"');
-    if (is_quoted) {
-      for (end = 1; end < text.size() && text[end] != '"'; ++end) end += text[end] == '\\' ? 1 : 0;
-      const std::string_view rest = end < text.size() ? http::trim_blanks(text.substr(end + 1)) : "-";
-      is_quoted = rest.empty() || rest.starts_with(',');
-      end = is_quoted ? text.size() - rest.size() : 0;
-    }
-    if (!is_quoted) end = std::min(text.find(','), text.size());
-    f(http::trim_blanks(text.substr(0, end)), is_quoted);
-    is_last = end == text.size();
-    text.remove_prefix(std::min(end + 1, text.size()));
+// What separates the parts of a list or an object in a query of these styles, written in one way: a '+' or a '|'.
+std::string delimited(std::string_view raw, Style style) {
+  std::string text(raw);
+  for (std::size_t at = 0; (at = text.find('%', at)) != std::string::npos; ++at) {
+    const std::string_view escape = std::string_view(text).substr(at, 3);
+    if (style == Style::SpaceDelimited && escape == "%20") text.replace(at, 3, "+");
+    if (style == Style::PipeDelimited && (escape == "%7C" || escape == "%7c")) text.replace(at, 3, "|");
   }
+  return text;
 }
-std::string_view unquoted(std::string_view text, Arena& arena) {
-  text = text.substr(1, text.size() - 2);
-  if (text.find('\\') == std::string_view::npos) return text;
-  const std::span<char> kept = arena.array<char>(text.size());
-  std::size_t size = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 1 < text.size()) ++i;
-    kept[size++] = text[i];
-  }
-  return {kept.data(), size};
+std::string_view delimiter_of(Style style) noexcept {
+  return style == Style::SpaceDelimited ? "+" : style == Style::PipeDelimited ? "|" : "";
 }
 
 // The pairs of a query, not decoded.
@@ -115,52 +102,6 @@ bool decodes_to(std::string_view raw, std::string_view name, Arena& arena) {
   if (raw.find_first_of("%+") == std::string_view::npos) return raw == name;
   const auto decoded = uri::percent_decode(raw, arena, uri::Plus::Space);
   return decoded && *decoded == name;
-}
-
-// "/2/color" becomes "[2][color]".
-std::string part_of(std::string_view pointer) {
-  std::string part;
-  split(pointer.substr(std::min<std::size_t>(1, pointer.size())), "/", [&](std::string_view token) {
-    part += '[';
-    for (std::size_t i = 0; i < token.size(); ++i) {
-      const bool is_escaped = token[i] == '~' && i + 1 < token.size();
-      part += !is_escaped ? token[i] : token[++i] == '0' ? '~' : '/';
-    }
-    part += ']';
-  });
-  return part;
-}
-
-struct Pair {
-  std::string_view name;
-  std::string_view text;
-};
-
-// The members of an object, with lists collected. A repeated member that is not a list is passed to `twice`.
-template <class F>
-void write_members(Texts& texts, std::span<const Pair> pairs, std::span<const Field> fields, Form others, F twice) {
-  texts.out().begin_object();
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const std::string_view name = pairs[i].name;
-    const auto is_same = [&](const Pair& pair) { return pair.name == name; };
-    if (std::any_of(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(i), is_same)) continue;
-    const auto known = std::ranges::find(fields, name, &Field::name);
-    const Form form = known != fields.end() ? known->form : others;
-    if (is_list(form)) {
-      texts.out().key(name).begin_array();
-      for (const Pair& pair : pairs.subspan(i)) {
-        if (is_same(pair)) texts.write(element_of(form), pair.text);
-      }
-      texts.out().end_array();
-      continue;
-    }
-    if (std::any_of(pairs.begin() + static_cast<std::ptrdiff_t>(i) + 1, pairs.end(), is_same)) twice(name);
-    // A web page sends every input, filled in or not.
-    if (form == Form::Bare && pairs[i].text.empty()) continue;
-    texts.out().key(name);
-    texts.write(form, pairs[i].text);
-  }
-  texts.out().end_object();
 }
 
 }  // namespace
@@ -295,24 +236,10 @@ std::optional<std::string_view> Input::find_list(const Parameter& parameter, For
         return std::nullopt;
       }
     } else if (parameter.place == Place::Header) {
-      split_header(*raw, [&](std::string_view part, bool is_quoted) {
-        texts.write(element, is_quoted ? unquoted(part, request_.arena()) : part);
-      });
-    } else if (parameter.style == Style::SpaceDelimited) {
-      std::string spaced(*raw);
-      for (std::size_t at = 0; (at = spaced.find("%20", at)) != std::string::npos;) spaced.replace(at, 3, "+");
-      Buffer kept;
-      kept.append(spaced);
-      split(keep(request_, kept), "+", add);
-    } else if (parameter.style == Style::PipeDelimited) {
-      std::string piped(*raw);
-      for (std::size_t at = 0; (at = piped.find('%', at)) != std::string::npos; ++at) {
-        const std::string_view escape = std::string_view(piped).substr(at, 3);
-        if (escape == "%7C" || escape == "%7c") piped.replace(at, 3, "|");
-      }
-      Buffer kept;
-      kept.append(piped);
-      split(keep(request_, kept), "|", add);
+      internal::HeaderList list(*raw);
+      while (const auto part = list.next()) texts.write(element, part->value(request_.arena()));
+    } else if (const std::string_view delimiter = delimiter_of(parameter.style); !delimiter.empty()) {
+      split(keep(request_, delimited(*raw, parameter.style)), delimiter, add);
     } else {
       split(*raw, parameter.style == Style::Label && parameter.explodes ? "." : ",", add);
     }
@@ -323,7 +250,7 @@ std::optional<std::string_view> Input::find_list(const Parameter& parameter, For
     return std::nullopt;
   }
   misfits_ = texts.has_misfits();
-  return keep(request_, texts.text());
+  return keep(request_, texts.text().view());
 }
 
 std::optional<std::string_view> Input::find_object(const Parameter& parameter, std::span<const Field> fields,
@@ -370,18 +297,23 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
       }
       text.remove_prefix(head.size());
     }
-    const std::string_view separator = !parameter.explodes                ? ","
+    const std::string_view delimiter = delimiter_of(parameter.style);
+    const std::string_view separator = !delimiter.empty()                 ? delimiter
+                                       : !parameter.explodes              ? ","
                                        : parameter.style == Style::Matrix ? ";"
                                        : parameter.style == Style::Label  ? "."
                                                                           : ",";
+    if (!delimiter.empty()) text = keep(request_, delimited(text, parameter.style));
+    const bool is_header = parameter.place == Place::Header;
     std::optional<std::string_view> name;
-    split(text, separator, [&](std::string_view part) {
+    const auto take = [&](std::string_view part) {
       if (parameter.explodes) {
         const std::size_t at = part.find('=');
         if (at == std::string_view::npos) {
           is_good = false;
         } else {
-          add(part.substr(0, at), part.substr(at + 1));
+          const std::string_view its = part.substr(at + 1);
+          add(part.substr(0, at), is_header ? internal::unquoted(its, request_.arena()) : its);
         }
       } else if (!name) {
         name = part;
@@ -389,7 +321,18 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
         add(*name, part);
         name.reset();
       }
-    });
+    };
+    if (is_header) {
+      internal::HeaderList list(text);
+      while (const auto part = list.next_or_empty()) {
+        // RFC 9110 §5.6.1.2. Where the value of a name stands, an empty element is an empty value: RFC 6570 §3.2.1
+        // writes one so.
+        if (part->text.empty() && (parameter.explodes || !name)) continue;
+        take(parameter.explodes ? part->text : part->value(request_.arena()));
+      }
+    } else {
+      split(text, separator, take);
+    }
     if (!is_good || name) {
       refuse(parameter,
              {parameter.explodes ? "expected pairs: name=value,name=value" : "expected pairs: name,value,name,value"});
@@ -411,7 +354,40 @@ std::optional<std::string_view> Input::find_object(const Parameter& parameter, s
   if (texts.problem() != nullptr) refuse(parameter, {texts.problem()});
   if (!is_good || texts.problem() != nullptr) return std::nullopt;
   misfits_ = texts.has_misfits();
-  return keep(request_, texts.text());
+  return keep(request_, texts.text().view());
+}
+
+std::optional<std::string_view> Input::find_text_or_list(const Parameter& parameter, Form single, Form element) {
+  const auto given = find_list(parameter, element);
+  if (!given) return given;
+  Arena arena;
+  json::Reader in(*given, arena);
+  std::size_t count = 0;
+  for (in.begin_array(); in.next_element(); ++count) in.skip();
+  if (count > 1) return given;
+  if (count == 1) {
+    const auto alone = find_list(parameter, single);
+    return alone ? alone->substr(1, alone->size() - 2) : alone;
+  }
+  return single == Form::Bare ? given : "\"\"";
+}
+
+std::optional<std::string_view> Input::find_text_or_object(const Parameter& parameter, Form single,
+                                                           std::span<const Field> fields, Form others) {
+  Parameter optional = parameter;
+  optional.is_required = false;
+  if (const auto object = find_object(optional, fields, others)) return object;
+  if (!unreadable_.empty()) return std::nullopt;
+  const auto given = find(parameter);
+  if (!given) return given;
+  Texts texts;
+  texts.write(single, *given);
+  if (texts.problem() != nullptr) {
+    refuse(parameter, {texts.problem()});
+    return std::nullopt;
+  }
+  misfits_ = texts.has_misfits();
+  return keep(request_, texts.text().view());
 }
 
 void Input::read_text(const Parameter& parameter, Form form, std::string_view text, ReadField read, void* value) {
@@ -419,7 +395,7 @@ void Input::read_text(const Parameter& parameter, Form form, std::string_view te
   texts.write(form, text);
   if (texts.problem() != nullptr) return refuse(parameter, {texts.problem()});
   misfits_ = texts.has_misfits();
-  read_json(parameter, keep(request_, texts.text()), read, value);
+  read_json(parameter, keep(request_, texts.text().view()), read, value);
 }
 
 void Input::read_json(const Parameter& parameter, std::string_view json, ReadField read, void* value) {
@@ -472,6 +448,7 @@ Result<> Input::receive_body(const ReceivedBody& body, void* member) {
 Result<> Input::read_form(std::span<const Field> fields, Form others, ReadField read, void* value) {
   const std::span<Pair> pairs = request_.arena().array<Pair>(pairs_max);
   std::size_t count = 0;
+  Violations wrong;
   if (is_body("multipart/form-data")) {
     KEEL_TRY(const std::span<const http::FormPart> parts, http::read_form(request_));
     for (const http::FormPart& part : parts) {
@@ -479,27 +456,15 @@ Result<> Input::read_form(std::span<const Field> fields, Form others, ReadField 
       if (part.filename && part.filename->empty() && part.body.empty()) continue;
       if (count == pairs.size()) return fail(Code::InvalidArgument, "the form has more than 256 fields");
       pairs[count++] = {part.name, part.body};
+      internal::check_media_type(part, fields, wrong);
     }
   } else {
     uri::QueryPairs all(request_.body(), request_.arena(), pairs_max, uri::Nul::Taken);
     while (const auto pair = all.next()) pairs[count++] = {pair->key, pair->value};
     KEEL_TRY_VOID(all.finish());
   }
-  Texts texts;
-  Violations wrong;
-  write_members(texts, pairs.first(count), fields, others,
-                [&](std::string_view name) { wrong.add(name, "is given more than once"); });
-  if (texts.problem() != nullptr) wrong.add("", texts.problem());
-  if (wrong.empty()) {
-    Violations read_wrong;
-    if (json::internal::read_text(keep(request_, texts.text()), request_.arena(), {}, read, value, read_wrong))
-      return {};
-    for (const Violation& one : read_wrong) {
-      const std::string part = part_of(one.pointer);  // "[name][2]" is "name[2]".
-      const std::size_t end = part.find(']');
-      wrong.add(part.empty() ? part : part.substr(1, end - 1) + part.substr(end + 1), one.message, one.keyword);
-    }
-  }
+  internal::read_fields(request_.arena(), pairs.first(count), fields, others, read, value, wrong);
+  if (wrong.empty()) return {};
   return http::Rejection::error(http::Rejection::What::Form, std::move(wrong));
 }
 

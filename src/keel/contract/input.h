@@ -15,10 +15,13 @@
 //   constexpr contract::Asked asked = {parameters};
 //
 // Parameters are serialised as OpenAPI's `style` and `explode` say (3.1.1 §4.8.12). Plain values are read as they are.
-// Other values are converted to the JSON that they stand for, and then read and checked like JSON. The fields of a form
+// Other values are converted to the JSON that they represent, and then read and checked like JSON. The fields of a form
 // are treated in the same way. Numbers are written as in JSON, in lists and alone: 16, 16.0 and 1.6e1 are the same
 // integer, 016 and +16 are not numbers. An element of a list in a header may be a quoted-string, which may contain
-// commas.
+// commas, and so may a name or a value of an object; blanks around the commas and empty elements do not count (an empty
+// text is ""), several fields with the name are one list. Where an object is `name,value,name,value`, an empty element
+// in the place of a value is an empty value. A oneOf of a text and a list is read as the text where one value is given,
+// and as the list where several are.
 //
 // Result:   finish() returns one error with everything that is wrong. 400 when a parameter is missing or cannot be
 //           read; 422 when one has the right type, but does not match its schema. Each of the "errors" has a
@@ -52,17 +55,19 @@
 namespace keel::contract {
 
 class Input;
+struct ReceivedForm;
 
 // A parameter, and how it gets into the struct that the operation takes.
 struct Received {
   Parameter parameter;
   std::size_t offset;                                               // The offset of its member.
-  void (*take)(Input& in, const Received& received, void* member);  // Called by one of the functions below.
+  void (*take)(Input& in, const Received& received, void* member);  // One of the functions below calls it.
   Complaint (*check)(const void* value) = nullptr;                  // For take_value(): checked<…>.
   Form form =
       // The form of the text, or of a list's elements; for an object, that of its members that are not in `fields`.
       Form::Text;
   std::span<const Field> fields = {};
+  Form single = Form::Text;  // If the type is a oneOf with a list or an object, the form of its other alternatives.
 };
 // A body that is JSON.
 struct ReceivedBody {
@@ -71,11 +76,12 @@ struct ReceivedBody {
   void* (*room)(void* member) = nullptr;  // room<…> where the body is optional.
   bool is_required = true;
 };
-// Everything that an operation takes.
+// The input of an operation: its parameters and its body.
 struct Asked {
   std::span<const Received> parameters = {};
   const ReceivedBody* json = nullptr;
   Result<> (*body)(Input& in, void* to) = nullptr;  // Reads a body that is not JSON.
+  const ReceivedForm* form = nullptr;               // A form that is read as it arrives (files.h), not by receive().
 };
 // Reads everything, and ends as Input::finish() does.
 Result<> receive(http::Request& request, const Asked& asked, void* to);
@@ -109,10 +115,21 @@ class Input {
     if (const auto given = find_list(parameter, form))
       read_json(parameter, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
-  // `fields` are the members with a known name; the others have the form `others`.
+  // `fields` are the members with a known name; a member with any other name has the form `others`.
   template <auto read, class To>
   void object(const Parameter& parameter, std::span<const Field> fields, Form others, To& to) {
     if (const auto given = find_object(parameter, fields, others))
+      read_json(parameter, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
+  }
+  // A oneOf of texts, and of a list or of an object of the style deepObject. `single` is the form of the text.
+  template <auto read, class To>
+  void text_or_list(const Parameter& parameter, Form single, Form element, To& to) {
+    if (const auto given = find_text_or_list(parameter, single, element))
+      read_json(parameter, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
+  }
+  template <auto read, class To>
+  void text_or_object(const Parameter& parameter, Form single, std::span<const Field> fields, Form others, To& to) {
+    if (const auto given = find_text_or_object(parameter, single, fields, others))
       read_json(parameter, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
   Result<> finish();
@@ -197,6 +214,9 @@ class Input {
   std::optional<std::string_view> find(const Parameter& parameter);
   std::optional<std::string_view> find_list(const Parameter& parameter, Form element);
   std::optional<std::string_view> find_object(const Parameter& parameter, std::span<const Field> fields, Form others);
+  std::optional<std::string_view> find_text_or_list(const Parameter& parameter, Form single, Form element);
+  std::optional<std::string_view> find_text_or_object(const Parameter& parameter, Form single,
+                                                      std::span<const Field> fields, Form others);
   // The value without the decoration of its style, not yet decoded; nullopt when it is absent, which may be an error.
   std::optional<std::string_view> find_raw(const Parameter& parameter);
   std::optional<std::string_view> decode(const Parameter& parameter, std::string_view raw);
@@ -219,7 +239,7 @@ class Input {
   Violations wrong_;
 };
 
-// For the constants of generated code: the functions above, each for a member of this type.
+// For the constants of generated code: each of the functions above, for a member of this type.
 template <class To>
 void take_value(Input& in, const Received& received, void* member) {
   using T = typename internal::PlainOf<To>::Type;
@@ -234,6 +254,15 @@ void take_text(Input& in, const Received& received, void* member) {
 template <class To, auto read>
 void take_list(Input& in, const Received& received, void* member) {
   in.list<read>(received.parameter, received.form, *static_cast<To*>(member));
+}
+template <class To, auto read>
+void take_text_or_list(Input& in, const Received& received, void* member) {
+  in.text_or_list<read>(received.parameter, received.single, received.form, *static_cast<To*>(member));
+}
+template <class To, auto read>
+void take_text_or_object(Input& in, const Received& received, void* member) {
+  in.text_or_object<read>(received.parameter, received.single, received.fields, received.form,
+                          *static_cast<To*>(member));
 }
 template <class To, auto read>
 void take_object(Input& in, const Received& received, void* member) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "keel/data/json_value.h"
+#include "keel/data/json_write.h"
 #include "keel/data/uuid.h"
 #include "keel/http/testing/test_server.h"
 
@@ -26,6 +28,7 @@ void read_integers(json::Reader& in, std::vector<int>& value, Violations& wrong)
 void read_texts(json::Reader& in, std::vector<std::string>& value, Violations& wrong) {
   json::internal::read_field<std::vector<std::string>>(in, &value, wrong);
 }
+void read_value(json::Reader& in, json::Value& value, Violations&) { read_json(in, value); }
 struct Color {
   int r = 0;
   int g = 0;
@@ -156,10 +159,12 @@ TEST(ContractInput, reads_a_list_in_a_header_whose_elements_may_be_quoted) {
       {"a, b ,c", "[a|b|c]"},
       {R"("a,b", "c\"d\\" ,e)", R"([a,b|c"d\|e])"},
       {R"(a,"")", "[a|]"},
+      {", a,, b,", "[a|b]"},
+      {",", "[]"},
       {R"("a)", R"(["a])"},
       {R"("a" b,c)", R"(["a" b|c])"},
       {R"(a "b,c")", R"([a "b|c"])"},
-      {R"("a,)", R"(["a|])"},
+      {R"("a,)", R"(["a])"},
       {R"("a\")", R"(["a\"])"},
   };
   for (const auto& [field, list] : table) {
@@ -294,6 +299,87 @@ TEST(ContractInput, reads_objects_in_every_style) {
   EXPECT_EQ(get(read, "/items/.r=1.g=2", "/items/{c}"), "200 1 2 [] -");
 }
 
+// OpenAPI 3.1.1 §4.8.12.6, RFC 9110 §5.3 and §5.6.
+TEST(ContractInput, reads_objects_of_other_clients_in_headers_cookies_and_with_delimiters) {
+  static Parameter object;
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    std::optional<Color> value;
+    in.object<&read_color>(object, color_fields, Form::Either, value);
+    KEEL_TRY_VOID(in.finish());
+    if (!value) return "none";
+    return std::to_string(value->r) + ' ' + std::to_string(value->g) + ' ' + texts(value->tags) + ' ' +
+           value->name.value_or("-");
+  };
+  const auto sent = [&](std::string_view name, std::vector<std::string_view> fields) {
+    http::ClientRequest request(http::Method::Get, "/items");
+    for (const std::string_view field : fields) request.header(name, field);
+    const auto reply = ask(read, "/items", std::move(request));
+    return reply.status() == 200 ? std::string(reply.body()) : std::to_string(reply.status());
+  };
+  object = {.name = "X-Color", .place = Place::Header, .style = Style::Simple, .explodes = true};
+  EXPECT_EQ(sent("X-Color", {"r=1,g=2"}), "1 2 [] -");
+  EXPECT_EQ(sent("X-Color", {"r=1, g=2 ,\tname=a b"}), "1 2 [] a b");
+  EXPECT_EQ(sent("X-Color", {"r=1", "g=2", "tags=a, tags=\"b,c\""}), "1 2 [a|b,c] -") << "several fields are one list";
+  EXPECT_EQ(sent("X-Color", {"r=1, g=2, name=\"a, \\\"b\\\"\""}), "1 2 [] a, \"b\"");
+  EXPECT_EQ(sent("X-Color", {"r=1, g"}), "400");
+  EXPECT_EQ(sent("X-Color", {", r=1,, g=2,", "", "name="}), "1 2 [] ") << "empty elements do not count";
+  EXPECT_EQ(sent("X-Color", {","}), "none");
+  object.explodes = false;
+  EXPECT_EQ(sent("X-Color", {",r,1,,g,2,", "", "name,,"}), "1 2 [] ") << "an empty value does";
+  EXPECT_EQ(sent("X-Color", {R"("", 1, r, 1, g, 2)"}), "1 2 [] -") << "an empty name has quotes";
+  EXPECT_EQ(sent("X-Color", {"r, 1, g, 2, name, \"a,b\""}), "1 2 [] a,b");
+  EXPECT_EQ(sent("X-Color", {"r,1", "g,2"}), "1 2 [] -");
+  EXPECT_EQ(sent("X-Color", {"r, 1, g"}), "400");
+  object = {.name = "c", .place = Place::Cookie, .style = Style::Form, .explodes = false};
+  EXPECT_EQ(sent("Cookie", {"a=b; c=r,1,g,2"}), "1 2 [] -");
+  object = {.name = "c", .place = Place::Query, .style = Style::SpaceDelimited, .explodes = false};
+  EXPECT_EQ(get(read, "/items?c=r%201%20g+2"), "200 1 2 [] -");
+  EXPECT_EQ(get(read, "/items?c=r%201%20g%202%20name%20a,b"), "200 1 2 [] a,b");
+  EXPECT_EQ(get(read, "/items?c=r%201%20g").substr(0, 4), "400 ");
+  object.style = Style::PipeDelimited;
+  EXPECT_EQ(get(read, "/items?c=r%7C1%7cg%7C2"), "200 1 2 [] -");
+}
+
+TEST(ContractInput, reads_a_text_or_a_list_and_a_text_or_an_object) {
+  static Parameter parameter;
+  static Form single;
+  const Read either = [](contract::Input& in) -> Result<std::string> {
+    std::optional<json::Value> value;
+    in.text_or_list<&read_value>(parameter, single, Form::Text, value);
+    KEEL_TRY_VOID(in.finish());
+    return value ? json::write(*value) : "none";
+  };
+  single = Form::Text;
+  parameter = {.name = "t", .place = Place::Query};
+  EXPECT_EQ(get(either, "/items?t=a&t=b"), R"(200 ["a","b"])");
+  EXPECT_EQ(get(either, "/items?t=5"), R"(200 "5")");
+  EXPECT_EQ(get(either, "/items?t=a,b"), R"(200 "a,b")");
+  EXPECT_EQ(get(either, "/items?t="), R"(200 "")");
+  EXPECT_EQ(get(either, "/items"), "200 none");
+  parameter.explodes = false;
+  EXPECT_EQ(get(either, "/items?t=a,b"), R"(200 ["a","b"])");
+  EXPECT_EQ(get(either, "/items?t=a%2Cb"), R"(200 "a,b")");
+  single = Form::Bare;
+  EXPECT_EQ(get(either, "/items?t=5"), "200 5");
+  EXPECT_EQ(get(either, "/items?t=x"), R"(200 "x")") << "the reader of the type refuses it";
+  parameter.is_required = true;
+  EXPECT_EQ(get(either, "/items").substr(0, 4), "400 ");
+
+  const Read created = [](contract::Input& in) -> Result<std::string> {
+    std::optional<json::Value> value;
+    in.text_or_object<&read_value>(parameter, Form::Bare, color_fields, Form::Either, value);
+    KEEL_TRY_VOID(in.finish());
+    return value ? json::write(*value) : "none";
+  };
+  parameter = {.name = "c", .place = Place::Query, .style = Style::DeepObject};
+  EXPECT_EQ(get(created, "/items?c=7"), "200 7");
+  EXPECT_EQ(get(created, "/items?c[r]=7&c[tags]=a"), R"(200 {"r":7,"tags":["a"]})");
+  EXPECT_EQ(get(created, "/items"), "200 none");
+  EXPECT_EQ(get(created, "/items?c[r]=1&c[r]=2").substr(0, 4), "400 ");
+  parameter.is_required = true;
+  EXPECT_EQ(get(created, "/items").substr(0, 4), "400 ");
+}
+
 TEST(ContractInput, reads_json_in_a_parameter) {
   const Read read = [](contract::Input& in) -> Result<std::string> {
     static constexpr Parameter filter = {.name = "f", .place = Place::Query};
@@ -345,6 +431,29 @@ TEST(ContractInput, reads_a_body_of_json_a_form_or_text) {
                      "--b\r\nContent-Disposition: form-data; name=\"g\"\r\n\r\n6\r\n--b--\r\n"))
                 .body(),
             "5 []");
+}
+
+TEST(ContractInput, reads_the_objects_of_a_list_in_a_form_each_from_its_own_part) {
+  const Read read = [](contract::Input& in) -> Result<std::string> {
+    static constexpr contract::Field fields[] = {{"lines", Form::JsonList}};
+    std::optional<json::Value> value;
+    KEEL_TRY_VOID(in.form<&read_value>(fields, Form::Either, value));
+    return json::write(*value);
+  };
+  const auto parts = [&](std::vector<std::string_view> lines) {
+    std::string body;
+    for (const std::string_view line : lines) {
+      body += "--b\r\nContent-Disposition: form-data; name=\"lines\"\r\nContent-Type: application/json\r\n\r\n" +
+              std::string(line) + "\r\n";
+    }
+    const auto reply = ask(read, "/items", post("multipart/form-data; boundary=b", body + "--b--\r\n"));
+    return std::string(reply.body());
+  };
+  EXPECT_EQ(parts({R"({"a":1})", R"({"a":2})"}), R"({"lines":[{"a":1},{"a":2}]})");
+  EXPECT_EQ(parts({R"({"a":1})"}), R"({"lines":[{"a":1}]})");
+  EXPECT_EQ(parts({R"( [{"a":1},{"a":2}])"}), R"({"lines":[{"a":1},{"a":2}]})") << "the whole list at once";
+  EXPECT_EQ(ask(read, "/items", post("application/x-www-form-urlencoded", "lines=%7B%7D&lines=%7B%7D")).body(),
+            R"({"lines":[{},{}]})");
 }
 
 TEST(ContractInput, reads_no_more_than_its_bounds) {

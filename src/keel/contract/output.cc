@@ -4,6 +4,9 @@
 #include <cstddef>
 
 #include "keel/base/arena.h"
+#include "keel/contract/internal/form.h"
+#include "keel/contract/internal/header_list.h"
+#include "keel/contract/internal/multipart.h"
 #include "keel/contract/internal/texts.h"
 #include "keel/data/base64.h"
 #include "keel/data/json_reader.h"
@@ -40,10 +43,13 @@ std::string_view separator_of(const Parameter& parameter) noexcept {
 
 }  // namespace
 
+constexpr std::string_view no_control_characters = "a header has no control characters";
+
 struct Output::Pair {
   std::string_view name;
   std::string_view text;
   Form form;
+  std::string_view media_types = {};  // Of a field.
 };
 
 void Output::refuse(std::string_view what, std::string_view why) {
@@ -52,12 +58,8 @@ void Output::refuse(std::string_view what, std::string_view why) {
 
 std::string Output::escaped(const Parameter& parameter, std::string_view text, std::string_view separators) {
   if (parameter.place == Place::Header) {
-    if (!http::is_field_value(text)) refuse(parameter.name, "a header has no control characters");
+    if (!http::is_field_value(text)) refuse(parameter.name, no_control_characters);
     if (text.size() != http::trim_blanks(text).size()) refuse(parameter.name, "a header loses the blanks at its ends");
-    if (text.find_first_of(separators) != std::string_view::npos) {
-      refuse(parameter.name, "a part of its value contains one of the separators '" + std::string(separators) +
-                                 "', which a header cannot escape");
-    }
     return std::string(text);
   }
   const char delimiter = parameter.style == Style::SpaceDelimited  ? ' '
@@ -65,7 +67,7 @@ std::string Output::escaped(const Parameter& parameter, std::string_view text, s
                                                                    : '\0';
   if (delimiter != '\0' && !separators.empty() && text.find(delimiter) != std::string_view::npos) {
     refuse(parameter.name,
-           delimiter == ' ' ? "an element of spaceDelimited has no blank" : "an element of pipeDelimited has no '|'");
+           delimiter == ' ' ? "a part of spaceDelimited has no blank" : "a part of pipeDelimited has no '|'");
   }
   std::string encoded = percent_encoded(text);
   if (separators.find('.') != std::string_view::npos) {
@@ -147,9 +149,24 @@ void Output::put_text(const Parameter& parameter, Form form, const Buffer& json)
   put_plain(parameter, text_of(parameter.name, form, in, arena));
 }
 
-void Output::put_list(const Parameter& parameter, Form form, const Buffer& json) {
+void Output::put_list_header(const Parameter& parameter, Form form, std::string_view json) {
   Arena arena;
-  json::Reader in(json.view(), arena);
+  json::Reader in(json, arena);
+  std::string whole;
+  bool is_first = true;
+  for (in.begin_array(); in.next_element(); is_first = false) {
+    const std::string_view text = text_of(parameter.name, form, in, arena);
+    if (!http::is_field_value(text)) refuse(parameter.name, no_control_characters);
+    if (!is_first) whole += ',';
+    internal::append_element(whole, text);
+  }
+  put_whole(parameter, std::move(whole));
+}
+
+void Output::put_list(const Parameter& parameter, Form form, std::string_view json) {
+  if (parameter.place == Place::Header) return put_list_header(parameter, form, json);
+  Arena arena;
+  json::Reader in(json, arena);
   const bool is_repeated = parameter.explodes && (parameter.style == Style::Matrix ||
                                                   (parameter.place == Place::Query && parameter.style == Style::Form));
   const std::string_view separator = separator_of(parameter);
@@ -178,6 +195,15 @@ void Output::put_list(const Parameter& parameter, Form form, const Buffer& json)
   if (count == 0 && parameter.is_required) refuse(parameter.name, "an empty list cannot be sent");
 }
 
+void Output::put_either(const Parameter& parameter, Form single, Form element, std::span<const Field> fields,
+                        Form others, const Buffer& json) {
+  if (json.view().starts_with('[')) return put_list(parameter, element, json.view());
+  if (json.view().starts_with('{')) return put_object(parameter, fields, others, json);
+  // The service reads such a text as a list that has one element.
+  if (parameter.style == Style::DeepObject || json.view() == "\"\"") return put_text(parameter, single, json);
+  put_list(parameter, single, '[' + std::string(json.view()) + ']');
+}
+
 std::vector<Output::Pair> Output::pairs_of(std::string_view what, std::span<const Field> fields, Form others,
                                            std::string_view json, Arena& arena) {
   std::vector<Pair> pairs;
@@ -186,13 +212,14 @@ std::vector<Output::Pair> Output::pairs_of(std::string_view what, std::span<cons
   while (const auto name = in.next_key()) {
     const auto known = std::ranges::find(fields, *name, &Field::name);
     const Form form = known != fields.end() ? known->form : others;
+    const std::string_view media_types = known != fields.end() ? known->media_types : std::string_view();
     if (!internal::is_list(form) || in.peek() != json::Kind::Array) {
-      pairs.push_back({*name, text_of(what, form, in, arena), form});
+      pairs.push_back({*name, text_of(what, form, in, arena), form, media_types});
       continue;
     }
     for (in.begin_array(); in.next_element();) {
       const Form element = internal::element_of(form);
-      pairs.push_back({*name, text_of(what, element, in, arena), element});
+      pairs.push_back({*name, text_of(what, element, in, arena), element, media_types});
     }
   }
   return pairs;
@@ -217,8 +244,28 @@ void Output::put_object(const Parameter& parameter, std::span<const Field> field
     }
     return;
   }
+  if (parameter.place == Place::Header) {
+    std::string whole;
+    for (const Pair& pair : pairs) {
+      if (!http::is_field_value(pair.name) || !http::is_field_value(pair.text))
+        refuse(parameter.name, no_control_characters);
+      if (!whole.empty()) whole += ',';
+      if (!parameter.explodes) {
+        internal::append_element(whole, pair.name);
+        whole += ',';
+        internal::append_element(whole, pair.text);
+      } else if (!internal::append_pair(whole, pair.name, pair.text)) {
+        refuse(parameter.name, "the name of a member has a character that a header cannot escape");
+      }
+    }
+    return put_whole(parameter, std::move(whole));
+  }
   const bool is_matrix = parameter.style == Style::Matrix;
-  const std::string_view separator = !parameter.explodes ? "," : is_matrix ? ";" : separator_of(parameter);
+  const bool is_delimited = parameter.style == Style::SpaceDelimited || parameter.style == Style::PipeDelimited;
+  const std::string_view separator = is_delimited          ? separator_of(parameter)
+                                     : !parameter.explodes ? ","
+                                     : is_matrix           ? ";"
+                                                           : separator_of(parameter);
   const std::string separators = std::string(separator) + (parameter.explodes ? "=" : "");
   std::string whole = is_matrix ? (parameter.explodes ? ";" : ';' + percent_encoded(parameter.name) + '=')
                       : parameter.style == Style::Label ? "."
@@ -228,7 +275,7 @@ void Output::put_object(const Parameter& parameter, std::span<const Field> field
     if (!is_first) whole += separator;
     is_first = false;
     whole += escaped(parameter, pair.name, separators);
-    whole += parameter.explodes ? "=" : ",";
+    whole += parameter.explodes ? "=" : separator;
     whole += escaped(parameter, pair.text, separator);
   }
   put_whole(parameter, std::move(whole));
@@ -270,10 +317,11 @@ void Output::stream_body(std::string_view media_type, http::ClientRequest::Write
   length_ = length;
 }
 
-void Output::put_form(std::string_view media_type, std::span<const Field> fields, Form others, const Buffer& json) {
+void Output::put_form(std::string_view media_type, std::span<const Field> fields, Form others, std::string_view json) {
   Arena arena;
-  const std::vector<Pair> pairs = pairs_of("the form", fields, others, json.view(), arena);
+  const std::vector<Pair> pairs = pairs_of("the form", fields, others, json, arena);
   put_body({}, media_type);
+  if (!missing_file_.empty()) refuse(missing_file_, "the contract requires this file");
   if (is_multipart(media_type)) return write_multipart(pairs);
   for (const Pair& pair : pairs) {
     const auto has_nul = [](std::string_view text) { return text.find('\0') != std::string_view::npos; };
@@ -285,35 +333,75 @@ void Output::put_form(std::string_view media_type, std::span<const Field> fields
   }
 }
 
+void Output::check_file(const FileRule& rule, const FormFile& file) {
+  if (!internal::is_part_name(file.filename)) refuse(rule.name, "the name of a file has a line end or U+0000");
+  if (!file.content_type.empty() && !http::is_field_value(file.content_type)) refuse(rule.name, no_control_characters);
+  if (!file.content_type.empty() && !internal::is_of_media_types(file.content_type, rule.media_types)) {
+    refuse(rule.name, "the contract has no file of the media type " + file.content_type);
+  }
+  if (file.content_type.empty() && !rule.media_types.empty() && internal::only_type_of(rule.media_types).empty()) {
+    refuse(rule.name, "the contract has several media types for this file: name one");
+  }
+}
+
+void Output::file(const FileRule& rule, FormFile& file) {
+  if (!file.content.bytes() && !file.content.writer_) {
+    if (rule.is_required) missing_file_ = rule.name;
+    return;
+  }
+  check_file(rule, file);
+  File& sent = files_.emplace_back();
+  sent.name = rule.name;
+  sent.bytes = file.content.take_bytes();
+  sent.filename = file.filename.empty() ? std::string(rule.name) : std::move(file.filename);
+  sent.content_type =
+      file.content_type.empty() ? std::string(internal::only_type_of(rule.media_types)) : std::move(file.content_type);
+  if (sent.content_type.empty()) sent.content_type = "application/octet-stream";
+  sent.content = std::move(file.content);
+}
+void Output::file(const FileRule& rule, std::optional<FormFile>& file) {
+  if (file) this->file(rule, *file);
+}
+void Output::file(const FileRule& rule, std::vector<FormFile>& files) {
+  if (files.empty() && rule.is_required) missing_file_ = rule.name;
+  for (FormFile& one : files) file(rule, one);
+}
+void Output::files_body(std::string_view media_type, bool is_required) {
+  if (is_required || !files_.empty()) put_form(media_type, {}, Form::Text, "{}");
+}
+
 void Output::write_multipart(std::span<const Pair> pairs) {
-  // RFC 2046 §5.1.1: a line that occurs in no part.
-  std::string boundary;
-  for (int number = 0; boundary.empty(); ++number) {
-    std::string tried = "----keel-form-" + std::to_string(number);
-    const auto has_it = [&](const Pair& pair) { return pair.text.find(tried) != std::string_view::npos; };
-    if (std::ranges::none_of(pairs, has_it)) boundary = std::move(tried);
-  }
+  std::vector<internal::SentPart> parts;
   for (const Pair& pair : pairs) {
-    if (pair.name.find_first_of(std::string_view("\0\r\n", 3)) != std::string_view::npos) {
-      refuse("the form", "a name has a line end or U+0000");
-    }
-    std::string name;
-    for (const char c : pair.name) {
-      if (c == '"' || c == '\\') name += '\\';
-      name += c;
-    }
-    body_.append("--" + boundary + "\r\nContent-Disposition: form-data; name=\"" + name + '"');
-    if (pair.form == Form::File) {
-      body_.append("; filename=\"" + name + "\"\r\nContent-Type: application/octet-stream");
-    } else if (pair.form == Form::Json) {
-      body_.append("\r\nContent-Type: application/json");
-    }
-    body_.append("\r\n\r\n");
-    body_.append(pair.text);
-    body_.append("\r\n");
+    if (!internal::is_part_name(pair.name)) refuse("the form", "a name has a line end or U+0000");
+    internal::SentPart& part = parts.emplace_back();
+    part.name = pair.name;
+    part.text = pair.text;
+    if (pair.form == Form::File) part.filename = pair.name;
+    const std::string_view usual = pair.form == Form::File   ? "application/octet-stream"
+                                   : pair.form == Form::Json ? "application/json"
+                                                             : "";
+    const std::string_view declared = internal::only_type_of(pair.media_types);
+    part.content_type = declared.empty() ? usual : declared;
   }
-  body_.append("--" + boundary + "--\r\n");
-  media_type_ += "; boundary=" + boundary;
+  for (File& file : files_) {
+    internal::SentPart& part = parts.emplace_back();
+    part.name = file.name;
+    part.text = file.bytes;
+    part.filename = file.filename;
+    part.content_type = file.content_type;
+    part.writer = std::move(file.content.writer_);
+    part.length = file.content.length_;
+  }
+  internal::Multipart made(std::move(parts));
+  media_type_ += "; boundary=" + made.boundary();
+  if (made.is_streamed()) {
+    length_ = made.length();
+    writer_ = std::move(made).writer();
+  } else {
+    body_.append(made.text());
+  }
+  files_.clear();
 }
 
 Result<http::ClientRequest> Output::finish(std::string_view base) && {

@@ -11,14 +11,26 @@
 // Parameters are serialised as OpenAPI's `style` and `explode` say (3.1.1 §4.8.12). Text is percent-encoded everywhere
 // except in a header.
 //
-// Result:   finish(): the request. InvalidArgument for the first value that its style cannot express, since it would be
-//           read as another one: an empty parameter or label of a path, a '|' in an element of pipeDelimited and a
-//           blank in one of spaceDelimited, a comma in an element of a header, blanks around a text in a header and
-//           control characters in it, null for a text, a list of one empty text where elements have a separator, a
-//           required list or object that is empty where nothing would be sent for it, U+0000 in a form that is not
-//           multipart, and text that is not UTF-8.
+// Result:   finish() returns the request, or InvalidArgument for the first value that its style cannot express, because
+//           the server would read it as another value. Such values are:
+//           - an empty parameter or label of a path;
+//           - a '|' in an element of pipeDelimited, a blank in an element of spaceDelimited;
+//           - blanks around a text in a header, and control characters in it;
+//           - a '=' or a comma in the name of a member of an exploded object in a header;
+//           - null for a text;
+//           - a list whose only element is an empty text, where elements are separated;
+//           - a required list or object that is empty, where nothing would be sent for it;
+//           - U+0000 in a form that is not multipart, and a line end in the name of a part or of its file;
+//           - a file of a form with another media type than the contract has, and a missing file;
+//           - text that is not UTF-8.
+// Forms:    the fields come first, then the files. Where a function writes a file, the body is streamed; it has a
+//           length if that of every file is known (ClientRequest::stream).
+// Headers:  an element of a list, or a part of an object, is quoted where its text could be read as something else, as
+//           with a comma (internal/header_list.h): Input reads it as it was given.
+// Requests: properties that are `readOnly` are left out, whatever they are set to: a request does not have them.
 // Limits:   where both a text and a number are allowed, a text that looks like a number is read as a number. A list or
-//           an object that is optional and empty is left out where nothing would be sent for it.
+//           an object that is optional and empty is left out where nothing would be sent for it. In a oneOf of a text
+//           and a list, a list of one element is read as that element.
 // Threads:  a value, which copies its arguments, except parameter names and the path, which are constants.
 // Cost:     a value that is not text is written as JSON first, which is then split into its parts.
 
@@ -35,6 +47,7 @@
 #include "keel/base/buffer.h"
 #include "keel/base/result.h"
 #include "keel/contract/parameter.h"
+#include "keel/contract/upload.h"
 #include "keel/data/json_write.h"
 #include "keel/http/client/client_request.h"
 #include "keel/http/message/method.h"
@@ -75,7 +88,7 @@ class Output {
       if (!value) return put_absent(parameter, Form::Text);
       list(parameter, form, *value);
     } else {
-      put_list(parameter, form, json_of(value));
+      put_list(parameter, form, json_of(value).view());
     }
   }
   // `fields` are the members with a known name; the others have the form `others`.
@@ -86,6 +99,18 @@ class Output {
       object(parameter, fields, others, *value);
     } else {
       put_object(parameter, fields, others, json_of(value));
+    }
+  }
+
+  // A oneOf of texts, whose form is `single`, and of a list or an object.
+  template <class T>
+  void either(const Parameter& parameter, Form single, Form element, std::span<const Field> fields, Form others,
+              const T& value) {
+    if constexpr (is_optional<T>) {
+      if (!value) return put_absent(parameter, single);
+      either(parameter, single, element, fields, others, *value);
+    } else {
+      put_either(parameter, single, element, fields, others, json_of(value));
     }
   }
 
@@ -103,11 +128,19 @@ class Output {
   template <class T>
   void form_body(std::string_view media_type, std::span<const Field> fields, Form others, const T& value) {
     if constexpr (is_optional<T>) {
-      if (value) form_body(media_type, fields, others, *value);
+      if (value) return form_body(media_type, fields, others, *value);
+      files_body(media_type, false);
     } else {
-      put_form(media_type, fields, others, json_of(value));
+      put_form(media_type, fields, others, json_of(value).view());
     }
   }
+  // Files of a form that the service reads as they arrive: they follow the fields of the form_body() or the
+  // files_body(), which is called afterwards. A file without content is left out. Moves the content.
+  void file(const FileRule& rule, FormFile& file);
+  void file(const FileRule& rule, std::optional<FormFile>& file);
+  void file(const FileRule& rule, std::vector<FormFile>& files);
+  // A form of files alone; left out when there are none and it is not required.
+  void files_body(std::string_view media_type, bool is_required = true);
   void bytes_body(std::string_view media_type, std::optional<std::string_view> bytes);
   // As ClientRequest::stream().
   void stream_body(std::string_view media_type, http::ClientRequest::Writer writer,
@@ -123,6 +156,13 @@ class Output {
 
  private:
   struct Pair;
+  struct File {
+    std::string_view name;
+    std::string bytes;
+    std::string filename;
+    std::string content_type;
+    Upload content;
+  };
   struct Header {
     std::string name;
     std::string value;
@@ -134,7 +174,7 @@ class Output {
   template <class T>
   static Buffer json_of(const T& value) {
     Buffer text;
-    json::Writer writer(text);
+    json::Writer writer(text, json::Writer::Omit::ReadOnly);
     json::internal::write_given(writer, value);
     return text;
   }
@@ -143,13 +183,17 @@ class Output {
   void put_string(const Parameter& parameter, std::string_view text);
   void put_plain(const Parameter& parameter, std::string_view text);
   void put_text(const Parameter& parameter, Form form, const Buffer& json);
-  void put_list(const Parameter& parameter, Form form, const Buffer& json);
+  void put_list(const Parameter& parameter, Form form, std::string_view json);
+  void put_list_header(const Parameter& parameter, Form form, std::string_view json);
+  void put_either(const Parameter& parameter, Form single, Form element, std::span<const Field> fields, Form others,
+                  const Buffer& json);
   void put_object(const Parameter& parameter, std::span<const Field> fields, Form others, const Buffer& json);
-  void put_form(std::string_view media_type, std::span<const Field> fields, Form others, const Buffer& json);
+  void put_form(std::string_view media_type, std::span<const Field> fields, Form others, std::string_view json);
   void put_body(Buffer&& bytes, std::string_view media_type);
   // Writes a text that already has the style's decoration.
   void put_whole(const Parameter& parameter, std::string&& text);
   void write_multipart(std::span<const Pair> pairs);
+  void check_file(const FileRule& rule, const FormFile& file);
   // Writes the text within the style's decoration: unchanged in a header, where it must not contain any of
   // `separators`, and escaped elsewhere.
   std::string escaped(const Parameter& parameter, std::string_view text, std::string_view separators);
@@ -166,6 +210,8 @@ class Output {
   std::vector<Header> headers_;
   Buffer body_;
   std::string media_type_;
+  std::vector<File> files_;
+  std::string_view missing_file_;  // An error as soon as there is a form.
   http::ClientRequest::Writer writer_;
   std::optional<std::uint64_t> length_;
   bool has_body_ = false;

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "keel/contract/input.h"
+#include "keel/data/json_value.h"
 #include "keel/http/testing/test_server.h"
 
 namespace keel::contract::output_test {
@@ -60,6 +62,8 @@ TEST(ContractOutput, writes_each_style_of_a_query) {
   EXPECT_EQ(query(of(Style::Form, false), texts({"a,b", "c d"})), "/x?c=a%2Cb,c%20d");
   EXPECT_EQ(query(of(Style::SpaceDelimited, false), texts({"a+b", "c"})), "/x?c=a%2Bb%20c");
   EXPECT_EQ(query(of(Style::PipeDelimited, false), texts({"a b", "c"})), "/x?c=a%20b%7Cc");
+  EXPECT_EQ(query(of(Style::SpaceDelimited, false), color(red)), "/x?c=name%20red%20r%20255%20tags%20a%20tags%20b");
+  EXPECT_EQ(query(of(Style::PipeDelimited, false), color(red)), "/x?c=name%7Cred%7Cr%7C255%7Ctags%7Ca%7Ctags%7Cb");
   EXPECT_EQ(query(of(Style::Form, true), color(red)), "/x?name=red&r=255&tags=a&tags=b");
   EXPECT_EQ(query(of(Style::Form, false), color(red)), "/x?c=name,red,r,255,tags,a,tags,b");
   EXPECT_EQ(query(of(Style::DeepObject, true), color(red)),
@@ -110,16 +114,21 @@ TEST(ContractOutput, rejects_what_would_be_read_as_another_value) {
   const auto of = [](Place place, Style style, bool explodes = false) {
     return Parameter{.name = "c", .place = place, .style = style, .explodes = explodes, .is_required = true};
   };
-  EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), texts({"a|b"})), "c: an element of pipeDelimited has no '|'");
-  EXPECT_EQ(query(of(Place::Query, Style::SpaceDelimited), texts({"a b"})),
-            "c: an element of spaceDelimited has no blank");
+  EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), texts({"a|b"})), "c: a part of pipeDelimited has no '|'");
+  EXPECT_EQ(query(of(Place::Query, Style::SpaceDelimited), texts({"a b"})), "c: a part of spaceDelimited has no blank");
+  EXPECT_EQ(query(of(Place::Query, Style::PipeDelimited), color({.name = "a|b", .r = {}, .tags = {}})),
+            "c: a part of pipeDelimited has no '|'");
   EXPECT_EQ(query(of(Place::Query, Style::Form), texts({""})),
             "c: a list of one empty text would be read as an empty list");
   EXPECT_EQ(query(of(Place::Query, Style::Form, true), texts({})), "c: an empty list cannot be sent");
   EXPECT_EQ(query(of(Place::Path, Style::Simple), texts({})), "c: a parameter of a path is not empty");
-  EXPECT_EQ(query(of(Place::Header, Style::Simple), texts({"a,b"})),
-            "c: a part of its value contains one of the separators ',', which a header cannot escape");
-  EXPECT_EQ(query(of(Place::Header, Style::Simple), texts({" a"})), "c: a header loses the blanks at its ends");
+  EXPECT_EQ(query(of(Place::Header, Style::Simple),
+                  [](Output& out, const Parameter& parameter) { out.text(parameter, Form::Text, " a"); }),
+            "c: a header loses the blanks at its ends");
+  EXPECT_EQ(
+      query(of(Place::Header, Style::Simple, true),
+            [](Output& out, const Parameter& parameter) { out.object(parameter, {}, Form::Text, Map{{"a=b", "c"}}); }),
+      "c: the name of a member has a character that a header cannot escape");
   EXPECT_EQ(query(of(Place::Header, Style::Simple), texts({"a\n"})), "c: a header has no control characters");
   EXPECT_EQ(query(of(Place::Query, Style::Form),
                   [](Output& out, const Parameter& parameter) { out.text(parameter, Form::Text, "\xff"); }),
@@ -130,7 +139,8 @@ TEST(ContractOutput, rejects_what_would_be_read_as_another_value) {
 
 // What the route reads, and with which parameter.
 struct Case {
-  enum class Kind { Text, Whole, Real, Texts, Wholes, Object, Others };
+  // Mixed: a oneOf of a text and a list of texts.
+  enum class Kind { Text, Whole, Real, Texts, Wholes, Object, Others, Mixed };
   Kind kind = Kind::Text;
   Parameter parameter;
 };
@@ -171,6 +181,11 @@ Result<std::string> read(Input& in, const Case& the) {
     case Object: {
       std::optional<Color> value;
       in.object<&read_as<Color>>(the.parameter, color_fields, Form::Either, value);
+      return echo(in, value);
+    }
+    case Mixed: {
+      std::optional<json::Value> value;
+      in.text_or_list<&read_as<json::Value>>(the.parameter, Form::Text, Form::Text, value);
       return echo(in, value);
     }
     case Others: {
@@ -273,8 +288,8 @@ TEST_F(Echoes, are_what_was_sent_in_every_place_and_style) {
                                     {Place::Path, Style::Label, true, true},
                                     {Place::Path, Style::Matrix, true, true},
                                     {Place::Query, Style::Form, true, true},
-                                    {Place::Query, Style::SpaceDelimited, true, false, false},
-                                    {Place::Query, Style::PipeDelimited, true, false, false},
+                                    {Place::Query, Style::SpaceDelimited, true, true, false},
+                                    {Place::Query, Style::PipeDelimited, true, true, false},
                                     {Place::Query, Style::DeepObject, false, true, false},
                                     {Place::Header, Style::Simple, true, true},
                                     {Place::Cookie, Style::Form, true, true}};
@@ -303,6 +318,11 @@ TEST_F(Echoes, are_what_was_sent_in_every_place_and_style) {
           case_.kind = Texts;
           const std::vector<std::string> list = random.texts();
           expect_echo(list, [&](Output& out) { out.list(parameter, Form::Text, list); });
+          case_.kind = Mixed;
+          json::Value mixed = random.text();
+          if (list.size() > 1) mixed = json::Value::array({list[0], list[1]});
+          expect_echo(mixed,
+                      [&](Output& out) { out.either(parameter, Form::Text, Form::Text, {}, Form::Text, mixed); });
           case_.kind = Wholes;
           const std::vector<std::int64_t> wholes(random.below(3), random.whole());
           expect_echo(wholes, [&](Output& out) { out.list(parameter, Form::Bare, wholes); });
@@ -373,6 +393,62 @@ TEST(ContractOutput, writes_forms_that_are_read_as_the_same) {
       EXPECT_EQ(reply.body(), json::write(entry)) << type << reply.status() << reply.error();
     }
   }
+}
+
+// What a server gets: the header X-C, and the body.
+std::string sent(Output&& out) {
+  http::Router router;
+  http::Handler handler;
+  handler.at_once = [](http::Request& request) -> Result<http::Response> {
+    return http::Response::text(http::Status::Ok,
+                                std::string(request.header("X-C").value_or("")) + std::string(request.body()));
+  };
+  router.add(http::Method::Post, "/x", std::move(handler));
+  http::TestServer server(router);
+  auto request = std::move(out).finish("");
+  return request ? std::string(server.begin(*std::move(request)).response().body()) : request.error().describe();
+}
+
+TEST(ContractOutput, separates_parts_by_what_no_text_can_foresee) {
+  const auto form = [](const std::string& text) {
+    Output out(http::Method::Post, "/x");
+    const Map map = {{"note", text}};
+    out.form_body("multipart/form-data", {}, Form::Text, map);
+    return sent(std::move(out));
+  };
+  EXPECT_TRUE(form("a").starts_with("------keel-form-0\r\n"));
+  const std::string once = form("----keel-form-0");
+  EXPECT_TRUE(once.starts_with("------keel-form-")) << once;
+  EXPECT_FALSE(once.starts_with("------keel-form-0\r\n"));
+  EXPECT_NE(once, form("----keel-form-0")) << "a text with all that follow would be searched for each";
+}
+
+TEST(ContractOutput, quotes_the_parts_of_a_header_where_they_need_it) {
+  const auto header = [](bool explodes, auto put) {
+    const Parameter parameter = {.name = "X-C", .place = Place::Header, .style = Style::Simple, .explodes = explodes};
+    Output out(http::Method::Post, "/x");
+    put(out, parameter);
+    return sent(std::move(out));
+  };
+  EXPECT_EQ(header(false, texts({"a,b", "c", "", " d", "\"e\"", "<f,g>; rel=\"h, i\""})),
+            "\"a,b\",c,\"\",\" d\",\"\\\"e\\\"\",<f,g>; rel=\"h, i\"");
+  EXPECT_EQ(header(false, texts({""})), "\"\"");
+  EXPECT_EQ(header(false, color({.name = "a,b", .r = 1, .tags = {}})), "name,\"a,b\",r,1");
+  EXPECT_EQ(header(true, color({.name = "a,b=c", .r = 1, .tags = {}})), "name=\"a,b=c\",r=1");
+}
+
+struct Account {
+  friend void write_json(json::Writer& out, const Account&) {
+    out.begin_object();
+    if (out.omit() != json::Writer::Omit::ReadOnly) out.key("id").integer(1);
+    out.key("name").string("a").end_object();
+  }
+};
+
+TEST(ContractOutput, leaves_out_what_is_read_only) {
+  Output out(http::Method::Post, "/x");
+  out.json_body("application/json", Account());
+  EXPECT_EQ(sent(std::move(out)), R"({"name":"a"})");
 }
 
 TEST(ContractOutput, rejects_a_null_text_in_a_form) {

@@ -23,25 +23,39 @@ struct Parameter {
   Style style = Style::Form;
   bool explodes = true;
   bool is_required = false;
-  std::string_view in_route = {};  // For Place::Path: its name in the route's pattern.
+  std::string_view in_route = {};  // For Place::Path, its name in the route's pattern.
 };
 
 // The JSON value that a text represents.
 enum class Form : std::uint8_t {
   Text,      // A string.
   Bare,      // A number, true or false; "null" too where it may be null.
-  Either,    // Whatever it looks like: a number, true, false, null, or else a string.
+  Either,    // The value that the text looks like: a number, true, false, null, or else a string.
   File,      // Bytes: a string in base64.
   TextList,  // Lists of the forms above.
   BareList,
   EitherList,
   FileList,
+  JsonList,
   Json,  // The text is JSON.
 };
 // A field of a form, or of an object in a parameter.
 struct Field {
   std::string_view name;
   Form form;
+  // In multipart/form-data, the Content-Type of its part: "image/png, image/*". Empty: any.
+  std::string_view media_types = {};
+};
+// A file of a form that is read as it arrives.
+struct FileRule {
+  std::string_view name;
+  std::string_view media_types = {};  // As in Field.
+  bool is_required = false;
+  bool is_list = false;  // Several files may have the name.
+  std::uint64_t bytes_min = 0;
+  std::uint64_t bytes_max = UINT64_MAX;
+  std::uint64_t count_min = 0;  // Of a list that is sent.
+  std::uint64_t count_max = UINT64_MAX;
 };
 
 // The type of read_json() for a T, as an argument of the templates here.
@@ -52,7 +66,7 @@ constexpr auto reader(void (*read)(json::Reader&, T&, Violations&)) noexcept {
 
 namespace internal {
 
-// Where a value of type T is put when it is read: into the member itself, or into an optional one.
+// Returns where a value of type T is stored when it is read: the member itself, or the value of an optional one.
 template <class T, class To>
 T& room_in(To& to) {
   if constexpr (std::same_as<T, To>) {

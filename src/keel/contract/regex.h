@@ -3,7 +3,7 @@
 //   const Regex sku("^\\p{Letter}{3}\\s$");
 //   sku.re2          // "^\\p{L}{3}[\\t-\\r …]$"
 //
-// Whatever means the same in both is kept. \s, \S and `.` become the characters of ECMA-262 §22.2.2; \cX, \uXXXX and
+// Syntax that means the same in both is kept. \s, \S and `.` become the characters of ECMA-262 §22.2.2; \cX, \uXXXX and
 // \u{…} become \x{…}, (?<name>…) becomes (…), and \p{Letter} or \p{Script=Greek} get RE2's names. Look-around and back
 // references are kept, and RE2 rejects them, because they need more than linear time.
 //

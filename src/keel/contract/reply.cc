@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "keel/base/arena.h"
+#include "keel/contract/internal/header_list.h"
 #include "keel/contract/internal/texts.h"
 #include "keel/data/json_parse.h"
 #include "keel/data/json_value.h"
@@ -16,7 +17,7 @@ namespace {
 std::string_view type_of(std::string_view media_type) noexcept {
   return http::trim_blanks(media_type.substr(0, media_type.find(';')));
 }
-// For people: without control characters, and no longer than `size`.
+// The text for a message: without control characters, and not longer than `size`.
 std::string shown(std::string_view text, std::size_t bytes_max) {
   std::size_t size = std::min(text.size(), bytes_max);
   // The cut must not be inside a UTF-8 character.
@@ -26,6 +27,8 @@ std::string shown(std::string_view text, std::size_t bytes_max) {
   std::ranges::replace_if(made, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, ' ');
   return made;
 }
+
+constexpr json::ReaderOptions options_of_response = {.is_response = true};
 
 Error upstream(std::string_view text) { return Error::text(Code::Upstream, text).from_environment(); }
 
@@ -59,7 +62,7 @@ std::optional<std::string> Reply::header(std::string_view name) const {
 }
 
 std::string Reply::described() const {
-  std::string text = "answered " + std::to_string(number(status_));
+  std::string text = "returned " + std::to_string(number(status_));
   if (const std::string_view phrase = reason(status_); !phrase.empty()) text.append(" ").append(phrase);
   const std::string type = header("content-type").value_or("");
   if (!http::equals_ignore_case(type_of(type), "application/problem+json")) return text;
@@ -106,7 +109,7 @@ Result<> Reply::match() {
 Result<> Reply::read_json(Read read, void* value) const {
   Arena arena;
   Violations wrong;
-  if (read(value, body_, arena, wrong)) return {};
+  if (json::internal::read_text(body_, arena, options_of_response, read, value, wrong)) return {};
   return wrong.error()
       .as(Code::Upstream)
       .because(described() + " with " + std::string(expected().media_type) + " that does not match the contract")
@@ -118,21 +121,20 @@ Result<> Reply::missing(std::string_view name) const {
 }
 
 Result<> Reply::read_header(std::string_view name, Form form, std::string_view text, Read read, void* value) const {
+  Arena arena;
   internal::Texts texts;
   if (internal::is_list(form)) {
     texts.out().begin_array();
-    for (std::string_view rest = text, element; http::next_element(rest, element);) {
-      if (!text.empty()) texts.write(internal::element_of(form), element);
-    }
+    internal::HeaderList list(text);
+    while (const auto element = list.next()) texts.write(internal::element_of(form), element->value(arena));
     texts.out().end_array();
   } else {
     texts.write(form, text);
   }
-  Arena arena;
   Violations wrong;
   if (texts.problem() != nullptr) {
     wrong.add("", texts.problem());
-  } else if (read(value, texts.text().view(), arena, wrong)) {
+  } else if (json::internal::read_text(texts.text().view(), arena, options_of_response, read, value, wrong)) {
     return {};
   }
   return wrong.error()

@@ -4,7 +4,10 @@
 // The declared response is chosen by status: "200" before "2XX" before "default". The body is chosen by media type:
 // "text/csv" before "text/*" before "*/*"; parameters of the media type are ignored. A response that is declared
 // without content may have any body, which is ignored. JSON and headers are read with the readers of the contract's
-// types, and checked just as a service checks its input.
+// types, and checked just as a service checks its input, with the properties that a response has: it need not have
+// those that are `writeOnly`, and must have those that are `readOnly` and required. An element of a list in a header
+// may be quoted, as in a request (input.h); commas within the angle brackets or the parameters of a Link do not
+// separate.
 //
 // Errors:   Upstream, from the environment, with the response and what is wrong with it: another status, another
 //           media type, a body or a header that is not as its schema says (each violation with its pointer).
@@ -67,23 +70,23 @@ class Reply {
   // For generated code, after match(): reads the content of the response.
   template <auto read, class To>
   Result<> json(To& to) const {
-    return read_json(&internal::ReadBy<read>::body, internal::ReadBy<read>::room(to));
+    return read_json(&internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
   void text(std::string& to) const { to = body_; }
-  // `form` is Text, Bare, Either, or a list of one of these.
+  // `form` is Text, Bare, Either, a list of one of these, or Json.
   template <auto read, class To>
   Result<> header(std::string_view name, Form form, bool is_required, To& to) const {
     const auto given = header(name);
     if (!given) return is_required ? missing(name) : Result<>();
-    return read_header(name, form, *given, &internal::ReadBy<read>::body, internal::ReadBy<read>::room(to));
+    return read_header(name, form, *given, &internal::ReadBy<read>::field, internal::ReadBy<read>::room(to));
   }
 
-  // "answered 404 Not Found", followed by a colon and at most 200 bytes of the problem's detail (RFC 9457).
+  // "returned 404 Not Found", followed by a colon and at most 200 bytes of the problem's detail (RFC 9457).
   std::string described() const;
   static constexpr std::size_t detail_bytes_max = 200;
 
  private:
-  using Read = bool (*)(void*, std::string_view, Arena&, Violations&);
+  using Read = internal::ReadField;
   Result<> read_json(Read read, void* value) const;
   Result<> read_header(std::string_view name, Form form, std::string_view text, Read read, void* value) const;
   Result<> missing(std::string_view name) const;

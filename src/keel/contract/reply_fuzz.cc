@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "keel/contract/internal/header_list.h"
 #include "keel/contract/reply.h"
 
 namespace {
@@ -20,6 +21,24 @@ void read_as(json::Reader& in, T& value, Violations& wrong) {
 }
 void expect_upstream(const Error& error) {
   if (error.code() != Code::Upstream || !error.is_from_environment()) std::abort();
+}
+
+// Reads the list in the field, writes it again, and requires that reading this gives the same texts.
+void expect_same_list(std::string_view field) {
+  Arena arena;
+  const auto read = [&](std::string_view from) {
+    std::vector<std::string> texts;
+    contract::internal::HeaderList list(from);
+    while (const auto element = list.next()) texts.emplace_back(element->value(arena));
+    return texts;
+  };
+  const std::vector<std::string> texts = read(field);
+  std::string again;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    if (i != 0) again += ',';
+    contract::internal::append_element(again, texts[i]);
+  }
+  if (read(again) != texts) std::abort();
 }
 
 }  // namespace
@@ -54,5 +73,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Result<> header =
       reply.header<&read_as<std::vector<std::int64_t>>>("x-list", contract::Form::BareList, true, list);
   if (!header) expect_upstream(header.error());
+  expect_same_list(text);
   return 0;
 }

@@ -48,32 +48,32 @@ TEST(ContractReply, is_the_response_of_its_status_and_its_media_type) {
 }
 
 TEST(ContractReply, is_rejected_where_the_contract_has_none_like_it) {
-  EXPECT_EQ(matched(302, ""), "answered 302 Found, a status that the contract does not have for this operation");
+  EXPECT_EQ(matched(302, ""), "returned 302 Found, a status that the contract does not have for this operation");
   EXPECT_EQ(matched(200, "text/html"),
-            "answered 200 OK with text/html, where the contract has application/json, text/csv, image/*");
+            "returned 200 OK with text/html, where the contract has application/json, text/csv, image/*");
   EXPECT_EQ(matched(200, "image/"),
-            "answered 200 OK with image/, where the contract has application/json, text/csv, image/*");
+            "returned 200 OK with image/, where the contract has application/json, text/csv, image/*");
   EXPECT_EQ(matched(200, ""),
-            "answered 200 OK without a Content-Type, where the contract has application/json, text/csv, image/*");
+            "returned 200 OK without a Content-Type, where the contract has application/json, text/csv, image/*");
   EXPECT_EQ(matched(409, "application/json"),
-            "answered 409 Conflict with application/json, where the contract has application/problem+json");
-  EXPECT_EQ(matched(503, ""), "answered 503 Service Unavailable without a Content-Type, where the contract has */*");
-  EXPECT_EQ(matched(299, ""), "answered 299, a status that the contract does not have for this operation");
+            "returned 409 Conflict with application/json, where the contract has application/problem+json");
+  EXPECT_EQ(matched(503, ""), "returned 503 Service Unavailable without a Content-Type, where the contract has */*");
+  EXPECT_EQ(matched(299, ""), "returned 299, a status that the contract does not have for this operation");
 }
 
 TEST(ContractReply, tells_the_detail_of_a_problem_shortened_and_without_control_characters) {
   const auto told = [](std::string_view body) { return matched(302, "application/problem+json", body); };
   constexpr std::string_view end = ", a status that the contract does not have for this operation";
   EXPECT_EQ(told(R"({"title":"Busy","detail":"come\n\u001b[31m later"})"),
-            "answered 302 Found: come  [31m later" + std::string(end));
-  EXPECT_EQ(told(R"({"title":"Busy"})"), "answered 302 Found: Busy" + std::string(end));
-  EXPECT_EQ(told(R"({"detail":7})"), "answered 302 Found" + std::string(end));
-  EXPECT_EQ(told("no JSON"), "answered 302 Found" + std::string(end));
-  EXPECT_EQ(told("[1]"), "answered 302 Found" + std::string(end));
+            "returned 302 Found: come  [31m later" + std::string(end));
+  EXPECT_EQ(told(R"({"title":"Busy"})"), "returned 302 Found: Busy" + std::string(end));
+  EXPECT_EQ(told(R"({"detail":7})"), "returned 302 Found" + std::string(end));
+  EXPECT_EQ(told("no JSON"), "returned 302 Found" + std::string(end));
+  EXPECT_EQ(told("[1]"), "returned 302 Found" + std::string(end));
   std::string long_text = R"({"detail":")";
   for (int i = 0; i < 150; ++i) long_text += "é";
   EXPECT_EQ(told(long_text + "\"}").size(),
-            std::string_view("answered 302 Found: ").size() + Reply::detail_bytes_max + 3 + end.size());
+            std::string_view("returned 302 Found: ").size() + Reply::detail_bytes_max + 3 + end.size());
 }
 
 template <class T>
@@ -95,10 +95,10 @@ TEST(ContractReply, reads_a_body_and_says_where_it_is_not_as_the_contract_says) 
   };
   EXPECT_EQ(read(R"({"a":1,"b":2})"), "2");
   EXPECT_EQ(read(R"({"a":1,"b":"x","c":true})"),
-            "answered 200 OK with application/json that does not match the contract: "
+            "returned 200 OK with application/json that does not match the contract: "
             "/b: expected an integer; /c: expected an integer");
   EXPECT_EQ(read("{"),
-            "answered 200 OK with application/json that does not match the contract: "
+            "returned 200 OK with application/json that does not match the contract: "
             "unexpected end of text at line 1 column 2");
 }
 
@@ -122,9 +122,48 @@ TEST(ContractReply, reads_headers_as_their_types_and_says_which_is_missing_or_wr
   EXPECT_TRUE((reply.header<&read_as<std::int64_t>>("X-None", Form::Bare, false, none)));
   EXPECT_EQ(none, std::nullopt);
   EXPECT_EQ((reply.header<&read_as<std::int64_t>>("X-None", Form::Bare, true, none)).error().message(),
-            "answered 204 No Content without the header X-None, which the contract requires");
+            "returned 204 No Content without the header X-None, which the contract requires");
   EXPECT_EQ((reply.header<&read_as<std::int64_t>>("X-Bad", Form::Bare, true, total)).error().message(),
-            "answered 204 No Content with the header X-Bad that does not match the contract: expected an integer");
+            "returned 204 No Content with the header X-Bad that does not match the contract: expected an integer");
+}
+
+TEST(ContractReply, reads_lists_with_quotes_and_links) {
+  const std::string lines =
+      head(204, "X-Tags: \"a,b\",, \"c\\\"\",\r\nLink: <https://a.example/?x=1,2>; rel=\"next, last\", </b>\r\n");
+  Reply reply(operation, http::Status::NoContent, lines, "");
+  ASSERT_TRUE(reply.match());
+  std::vector<std::string> list;
+  EXPECT_TRUE((reply.header<&read_as<std::vector<std::string>>>("X-Tags", Form::TextList, true, list)));
+  EXPECT_EQ(list, (std::vector<std::string>{"a,b", "c\""}));
+  EXPECT_TRUE((reply.header<&read_as<std::vector<std::string>>>("Link", Form::TextList, true, list)));
+  EXPECT_EQ(list, (std::vector<std::string>{"<https://a.example/?x=1,2>; rel=\"next, last\"", "</b>"}));
+}
+
+TEST(ContractReply, reads_a_header_whose_content_is_json) {
+  const std::string lines = head(204, "X-Meta: {\"a\": 1, \"b\": 2}\r\nX-Bad: {\"a\"\r\n");
+  Reply reply(operation, http::Status::NoContent, lines, "");
+  ASSERT_TRUE(reply.match());
+  std::map<std::string, std::int64_t> value;
+  EXPECT_TRUE((reply.header<&read_as<std::map<std::string, std::int64_t>>>("X-Meta", Form::Json, true, value)));
+  EXPECT_EQ(value.at("b"), 2);
+  EXPECT_FALSE((reply.header<&read_as<std::map<std::string, std::int64_t>>>("X-Bad", Form::Json, true, value)));
+}
+
+void read_direction(json::Reader& in, bool& is_response, Violations&) {
+  in.skip();
+  is_response = in.is_response();
+}
+
+TEST(ContractReply, is_read_as_a_response) {
+  const std::string lines = head(200, "Content-Type: application/json\r\nX-A: 1\r\n");
+  Reply reply(operation, http::Status::Ok, lines, "{}");
+  ASSERT_TRUE(reply.match());
+  bool is_response = false;
+  EXPECT_TRUE(reply.json<&read_direction>(is_response));
+  EXPECT_TRUE(is_response);
+  is_response = false;
+  EXPECT_TRUE((reply.header<&read_direction>("X-A", Form::Text, true, is_response)));
+  EXPECT_TRUE(is_response);
 }
 
 }  // namespace

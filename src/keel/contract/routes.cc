@@ -2,8 +2,9 @@
 
 #include "keel/base/arena.h"
 #include "keel/base/check.h"
-#include "keel/contract/answer.h"
+#include "keel/contract/files.h"
 #include "keel/contract/input.h"
+#include "keel/contract/response.h"
 #include "keel/contract/security.h"
 #include "keel/http/server/handler.h"
 
@@ -32,16 +33,32 @@ Task<http::Response> serve_any(void* handler, const Route& operation, http::Requ
   const internal::Call& call = *operation.call;
   const Room room(call, http.arena());
   if (operation.asked != nullptr) co_await receive(http, *operation.asked, room.get());
-  keel::internal::AnyTask task = call.call(handler, http, room.get());
+  keel::internal::AnyTask task = call.call(handler, http, room.get(), nullptr);
   co_await task;
-  co_return std::move(call.answer(task.promise())).response();
+  co_return std::move(call.response(task.promise())).response();
+}
+
+// For an operation that reads the files of a form as they arrive.
+Task<http::Response> serve_form(void* handler, const Route& operation, http::Request& http) {
+  const internal::Call& call = *operation.call;
+  const Room room(call, http.arena());
+  co_await receive(http, *operation.asked, room.get());
+  FormReader files(http, *operation.asked->form);
+  co_await files.begin(room.get());
+  keel::internal::AnyTask task = call.call(handler, http, room.get(), &files);
+  co_await task;
+  co_return std::move(call.response(task.promise())).response();
 }
 
 }  // namespace
 
 void Routes::add_operation(const Route& operation, void* handler) const {
   http::Handler made;
-  made.later = [handler, &operation](http::Request& request) { return serve_any(handler, operation, request); };
+  if (operation.asked != nullptr && operation.asked->form != nullptr) {
+    made.later = [handler, &operation](http::Request& request) { return serve_form(handler, operation, request); };
+  } else {
+    made.later = [handler, &operation](http::Request& request) { return serve_any(handler, operation, request); };
+  }
   http::RouteOptions options = {.streams_body = operation.streams_body,
                                 .consumes = {operation.consumes.begin(), operation.consumes.end()},
                                 .produces = {operation.produces.begin(), operation.produces.end()}};

@@ -31,8 +31,9 @@
 
 namespace keel::contract {
 
-class Answer;
+class Response;
 struct Asked;
+class FormReader;
 class Verifiers;
 
 namespace internal {
@@ -44,8 +45,8 @@ struct Call {
   std::size_t alignment;
   void (*make)(void* request);
   void (*end)(void* request) noexcept;  // Null: there is nothing to destroy.
-  keel::internal::AnyTask (*call)(void* handler, http::Request& http, const void* request);
-  Answer& (*answer)(PromiseCore& promise) noexcept;
+  keel::internal::AnyTask (*call)(void* handler, http::Request& http, const void* request, FormReader* files);
+  Response& (*response)(PromiseCore& promise) noexcept;
 };
 
 template <auto operation>
@@ -54,17 +55,31 @@ template <class R, class H, class Q, Task<R> (H::*operation)(http::Request&, con
 struct CallOf<operation> {
   static void make(void* request) { ::new (request) Q(); }
   static void end(void* request) noexcept { static_cast<Q*>(request)->~Q(); }
-  static keel::internal::AnyTask call(void* handler, http::Request& http, const void* request) {
+  static keel::internal::AnyTask call(void* handler, http::Request& http, const void* request, FormReader*) {
     return keel::internal::AnyTask((static_cast<H*>(handler)->*operation)(http, *static_cast<const Q*>(request)));
   }
-  static Answer& answer(PromiseCore& promise) noexcept { return static_cast<Promise<R>&>(promise).value(); }
+  static Response& response(PromiseCore& promise) noexcept { return static_cast<Promise<R>&>(promise).value(); }
   static constexpr Call table = {sizeof(Q), alignof(Q), &make, std::is_trivially_destructible_v<Q> ? nullptr : &end,
-                                 &call,     &answer};
+                                 &call,     &response};
+};
+// A function that takes the files of a form (files.h).
+template <class R, class H, class Q, class F, Task<R> (H::*operation)(http::Request&, const Q&, F)>
+struct CallOf<operation> {
+  static keel::internal::AnyTask call(void* handler, http::Request& http, const void* request, FormReader* files) {
+    return keel::internal::AnyTask(
+        (static_cast<H*>(handler)->*operation)(http, *static_cast<const Q*>(request), F(*files)));
+  }
+  static Response& response(PromiseCore& promise) noexcept { return static_cast<Promise<R>&>(promise).value(); }
+  static void make(void* request) { ::new (request) Q(); }
+  static void end(void* request) noexcept { static_cast<Q*>(request)->~Q(); }
+  static constexpr Call table = {sizeof(Q), alignof(Q), &make, std::is_trivially_destructible_v<Q> ? nullptr : &end,
+                                 &call,     &response};
 };
 
 }  // namespace internal
 
-// The table for a member function of a handler: Task<GetProductResponse> (http::Request&, const GetProductRequest&).
+// The table for a member function of a handler: Task<GetProductResponse> (http::Request&, const GetProductRequest&),
+// and AddPictureFiles as a third parameter where the operation reads the files of a form as they arrive.
 template <auto operation>
 inline constexpr const internal::Call* call_of = &internal::CallOf<operation>::table;
 

@@ -6,8 +6,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "keel/contract/answer.h"
 #include "keel/contract/input.h"
+#include "keel/contract/response.h"
 #include "keel/http/testing/test_server.h"
 #include "keel/task/timing.h"
 
@@ -26,12 +26,12 @@ struct Asked {
   Asked(const Asked&) = delete;
   ~Asked() { --alive; }
 };
-class Reply : public contract::Answer {
+class Reply : public contract::Response {
  public:
   static Reply ok(std::string_view text) { return Reply(http::Response::text(http::Status::Ok, text)); }
 
  private:
-  using Answer::Answer;
+  using Response::Response;
 };
 Result<> read(contract::Input& in, void* asked) {
   if (in.is_body("text/bad")) return fail(Code::InvalidArgument, "bad");

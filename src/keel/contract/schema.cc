@@ -1,19 +1,19 @@
 #include "keel/contract/schema.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "keel/contract/internal/scratch.h"
 #include "keel/contract/internal/values.h"
 #include "keel/contract/internal/words.h"
 
 namespace keel::contract {
 namespace {
 
+using internal::Scratch;
 using json::Kind;
 using json::Value;
 
@@ -47,38 +47,7 @@ void append_pointer(std::string& to, const Path& path) {
   }
 }
 
-// Words that are taken and returned like a stack.
-class Scratch {
- public:
-  std::size_t size() const noexcept { return size_; }
-  std::uint64_t* at(std::size_t offset) noexcept { return words_ + offset; }
-  // All are zero.
-  std::size_t take(std::size_t count) {
-    if (size_ + count > capacity_) grow(size_ + count);
-    std::fill_n(words_ + size_, count, 0);
-    size_ += count;
-    return size_ - count;
-  }
-  void give_back(std::size_t size) noexcept { size_ = size; }
-
- private:
-  void grow(std::size_t least) {
-    const std::size_t capacity = std::max(least, 2 * capacity_);
-    auto made = std::make_unique<std::uint64_t[]>(capacity);
-    std::copy_n(words_, size_, made.get());
-    more_ = std::move(made);
-    words_ = more_.get();
-    capacity_ = capacity;
-  }
-
-  std::array<std::uint64_t, 64> first_;
-  std::unique_ptr<std::uint64_t[]> more_;
-  std::uint64_t* words_ = first_.data();
-  std::size_t capacity_ = first_.size();
-  std::size_t size_ = 0;
-};
-
-// Which elements or members of a value have been evaluated (JSON Schema 2020-12 §11), one bit for each.
+// The elements or members of a value that have been evaluated (JSON Schema 2020-12 §11), one bit for each.
 struct Seen {
   std::size_t at;
   std::size_t count;
@@ -101,27 +70,38 @@ std::size_t work_of(const Value& value) noexcept {
 
 class Run {
  public:
-  Run(const Value& root, Violations& wrong) noexcept : root_(root), wrong_(&wrong) {}
+  Run(const Value& root, Violations& wrong, Excuse excuse) noexcept : root_(root), wrong_(&wrong), excuse_(excuse) {}
 
   bool check(const Schema& schema) {
     const bool is_valid = evaluate(schema, root_, Path(), nullptr);
     if (!has_given_up_) return is_valid;
-    wrong_->add("", "takes too long to be checked: it is nested too deeply, or too large for its schema");
+    wrong_->add("", "takes too long to check: it is nested too deeply, or too large for its schema");
     return false;
   }
 
  private:
-  // While it lives, no violation is reported.
+  // A schema that is being evaluated, and those around it.
+  struct Frame {
+    const Schema& schema;
+    const Value& value;
+    const Frame* around;
+  };
+  // While it lives, no violation is reported, and no property of the schemas around is excused.
   class Quietly {
    public:
-    explicit Quietly(Run& run) noexcept : run_(run), before_(std::exchange(run.is_quiet_, true)) {}
+    explicit Quietly(Run& run) noexcept
+        : run_(run), before_(std::exchange(run.is_quiet_, true)), top_(std::exchange(run.top_, nullptr)) {}
     Quietly(const Quietly&) = delete;
     Quietly& operator=(const Quietly&) = delete;
-    ~Quietly() { run_.is_quiet_ = before_; }
+    ~Quietly() {
+      run_.is_quiet_ = before_;
+      run_.top_ = top_;
+    }
 
    private:
     Run& run_;
     const bool before_;
+    const Frame* const top_;
   };
 
   bool work(std::size_t amount) noexcept {
@@ -158,7 +138,7 @@ class Run {
     wrong_->add({std::move(pointer), std::move(message), 0, 0, keyword});
   }
 
-  // Called after an invalid part: whether checking further parts cannot change the result.
+  // Whether the check can stop after an invalid part, because further parts cannot change the result.
   bool stops() const noexcept { return is_quiet_ || has_given_up_ || wrong_->has_more(); }
 
   void mark(const Seen* seen, std::size_t i) noexcept {
@@ -174,13 +154,40 @@ class Run {
       return false;
     }
     ++depth_;
+    const Frame frame{schema, value, top_};
+    top_ = &frame;
     const Schema* rest = nullptr;
     if (schema.list != nullptr && value.kind() == Kind::Array) rest = schema.list->unevaluated;
     if (schema.object != nullptr && value.kind() == Kind::Object) rest = schema.object->unevaluated;
     const bool is_valid =
         rest == nullptr ? judge(schema, value, path, seen) : judge_all(schema, *rest, value, path, seen);
+    top_ = frame.around;
     --depth_;
     return is_valid;
+  }
+
+  // Whether a member that is required and absent may be absent.
+  [[gnu::cold, gnu::noinline]] bool is_excused(std::string_view name, const Value& value) {
+    if (excuse_ == Excuse::None) return false;
+    for (const Frame* at = top_; at != nullptr && &at->value == &value; at = at->around) {
+      if (excuses(at->schema, name, 0)) return true;
+    }
+    return false;
+  }
+  bool excuses(const Schema& schema, std::string_view name, int depth) {
+    constexpr int parts_depth_max = 16;
+    if (excuse_ == Excuse::None || depth == parts_depth_max || !work(1)) return false;
+    if (schema.object != nullptr) {
+      const Property* const property = property_of(*schema.object, name);
+      if (property != nullptr && property->excuse == excuse_) return true;
+    }
+    return schema.combination != nullptr && std::ranges::any_of(schema.combination->all_of, [&](const Schema* one) {
+             return excuses(*one, name, depth + 1);
+           });
+  }
+  static const Property* property_of(const ObjectRules& rules, std::string_view name) noexcept {
+    const auto found = std::ranges::lower_bound(rules.properties, name, {}, &Property::name);
+    return found != rules.properties.end() && found->name == name ? &*found : nullptr;
   }
 
   // Includes the members and elements that no other keyword has evaluated.
@@ -398,14 +405,14 @@ class Run {
     is_valid = judge_members(rules, value, path, seen) && is_valid;
     if (!is_valid && stops()) return false;
     for (const std::string_view name : rules.required) {
-      if (value.find(name) != nullptr) continue;
+      if (value.find(name) != nullptr || is_excused(name, value)) continue;
       is_valid = refuse(Path{.up = &path, .key = name}, "required", [] { return std::string("is required"); });
       if (stops()) return false;
     }
     for (const Dependency& dependency : rules.dependencies) {
       if (value.find(dependency.name) == nullptr) continue;
       for (const std::string_view name : dependency.required) {
-        if (value.find(name) != nullptr) continue;
+        if (value.find(name) != nullptr || is_excused(name, value)) continue;
         is_valid = refuse(Path{.up = &path, .key = name}, "dependentRequired",
                           [&] { return "is required where '" + std::string(dependency.name) + "' is given"; });
       }
@@ -424,9 +431,7 @@ class Run {
       const auto [key, member] = *at;
       const Path here{.up = &path, .key = key};
       bool is_known = false;
-      const auto property = std::lower_bound(rules.properties.begin(), rules.properties.end(), key,
-                                             [](const Property& a, std::string_view name) { return a.name < name; });
-      if (property != rules.properties.end() && property->name == key) {
+      if (const Property* const property = property_of(rules, key)) {
         is_known = true;
         if (property->schema != nullptr) is_valid = evaluate(*property->schema, member, here, nullptr) && is_valid;
       }
@@ -489,7 +494,9 @@ class Run {
     if (rules.none_of != nullptr) is_valid = judge_not(*rules.none_of, value, path) && is_valid;
     if (!is_valid && stops()) return false;
     if (rules.condition != nullptr) {
+      const Excuse excuse = std::exchange(excuse_, Excuse::None);
       const bool holds = try_one(*rules.condition, value, path, seen);
+      excuse_ = excuse;
       if (has_given_up_) return false;
       const Schema* const next = holds ? rules.then : rules.otherwise;
       if (next != nullptr) is_valid = evaluate(*next, value, path, seen) && is_valid;
@@ -498,7 +505,10 @@ class Run {
   }
 
   bool judge_not(const Schema& schema, const Value& value, const Path& path) {
-    if (!try_one(schema, value, path, nullptr)) return !has_given_up_;
+    const Excuse excuse = std::exchange(excuse_, Excuse::None);
+    const bool holds = try_one(schema, value, path, nullptr);
+    excuse_ = excuse;
+    if (!holds) return !has_given_up_;
     return refuse(path, "not", [&] {
       if (!schema.has_values) return std::string(internal::not_allowed);
       return internal::words_of_values(schema.values).replace(0, 4, "must not");
@@ -563,8 +573,8 @@ class Run {
     return types;
   }
 
-  // Guesses the alternative by the type of the value, by its constants and enumerations and those of its members, and
-  // by the required members.
+  // Guesses the intended alternative: by the type of the value, by the constants and enumerations of the value and its
+  // members, and by the required members.
   bool is_meant(const Schema& schema, const Value& value, bool needs_required, int depth) {
     if (!work(1)) return false;
     if ((schema.types & internal::type_of(value)) == 0) return false;
@@ -576,7 +586,7 @@ class Run {
         if (member != nullptr && !is_one_of(property.schema->values, *member)) return false;
       }
       for (const std::string_view name : schema.object->required) {
-        if (needs_required && value.find(name) == nullptr) return false;
+        if (needs_required && value.find(name) == nullptr && !excuses(schema, name, 0)) return false;
       }
     }
     if (schema.combination == nullptr || depth == meant_depth_max) return true;
@@ -591,11 +601,15 @@ class Run {
   bool is_quiet_ = false;
   bool is_extended_ = false;
   bool has_given_up_ = false;
+  Excuse excuse_;
+  const Frame* top_ = nullptr;
   Scratch scratch_;
 };
 
 }  // namespace
 
-bool check(const Value& value, const Schema& schema, Violations& wrong) { return Run(value, wrong).check(schema); }
+bool check(const Value& value, const Schema& schema, Violations& wrong, Excuse excuse) {
+  return Run(value, wrong, excuse).check(schema);
+}
 
 }  // namespace keel::contract

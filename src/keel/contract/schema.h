@@ -16,7 +16,8 @@
 // Lifetime:   Tables are constants. They outlive what uses them, and may refer to one another in circles.
 // Threads:    Any.
 // Cost:       No heap for a valid value, except for a list of more than 31 elements with is_unique, and for the
-//             bookkeeping of unevaluated… of more than some 4,000 elements. At most half a megabyte of stack.
+//             bookkeeping of unevaluated… of more than some 4,000 elements. A check uses at most half a megabyte of
+//             stack.
 
 #pragma once
 
@@ -53,7 +54,7 @@ struct Number {
         real(std::floating_point<T> ? static_cast<double>(value) : 0) {}
 
   Kind kind = Kind::Signed;
-  std::uint64_t whole = 0;  // In two's complement for Signed.
+  std::uint64_t whole = 0;  // The number is in two's complement if the kind is Signed.
   double real = 0;
 };
 
@@ -77,7 +78,7 @@ struct TextRules {
   std::size_t length_min = 0;
   std::size_t length_max = SIZE_MAX;
   const Pattern* pattern = nullptr;
-  std::string_view pattern_text = {};  // As written in the document, for the message.
+  std::string_view pattern_text = {};  // The pattern as the document has it, for the message.
   Format format = Format::None;
 };
 
@@ -94,10 +95,15 @@ struct ListRules {
   const Schema* unevaluated = nullptr;
 };
 
+// Which members an object may lack, though its schema requires them (OpenAPI 3.1.1 §4.8.24.2): those that are
+// `readOnly` in a request, those that are `writeOnly` in a response.
+enum class Excuse : std::uint8_t { None, ReadOnly, WriteOnly };
+
 // The schema of a property, by its name.
 struct Property {
   std::string_view name;
   const Schema* schema = nullptr;  // Null: accepts anything.
+  Excuse excuse = Excuse::None;    // Whether the property is one of these.
 };
 
 // The schema of the properties whose names match a pattern.
@@ -152,7 +158,7 @@ struct Schema {
   static constexpr std::uint8_t null_bit = 1;
   static constexpr std::uint8_t boolean_bit = 2;
   static constexpr std::uint8_t integer_bit = 4;
-  static constexpr std::uint8_t number_bit = 8;  // For numbers that are not integers.
+  static constexpr std::uint8_t number_bit = 8;  // This bit is for numbers that are not integers.
   static constexpr std::uint8_t string_bit = 16;
   static constexpr std::uint8_t list_bit = 32;
   static constexpr std::uint8_t object_bit = 64;
@@ -178,12 +184,15 @@ inline constexpr Schema nothing{.types = 0};
 inline constexpr std::size_t work_max = 50'000;
 inline constexpr std::size_t work_per_value = 256;
 
-// Whether the value is valid; when it is not, a violation is added if there is room.
-bool check(const json::Value& value, const Schema& schema, Violations& wrong);
+// Whether the value is valid; when it is not, a violation is added if there is room. `required` and `dependentRequired`
+// are fulfilled by the absence of a member that is excused, except within `not` and `if`. In an alternative of anyOf or
+// oneOf only the properties that the alternative itself has are excused: a required name may be what selects it.
+bool check(const json::Value& value, const Schema& schema, Violations& wrong, Excuse excuse = Excuse::None);
 
 // Checks the value that `in` is about to read, without consuming it: code that reads it afterwards may rely on its
 // being valid. Violations have the pointer and the place within the whole text. When the text is malformed, or there is
 // no room for a violation, `in` has failed. The value is read twice, and once more into a json::Value, which allocates.
+// Members are excused as in a response or in a request (json::ReaderOptions::is_response).
 bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong);
 // The first of the schemas that matches the value which `in` is about to read, and which stays unread; -1 when none
 // matches or the value is malformed.

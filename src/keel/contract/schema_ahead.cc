@@ -56,6 +56,8 @@ json::Problem place_of(std::string_view text, std::string_view pointer) {
   return in.problem();
 }
 
+Excuse excuse_of(const json::Reader& in) noexcept { return in.is_response() ? Excuse::WriteOnly : Excuse::ReadOnly; }
+
 }  // namespace
 
 bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong) {
@@ -66,7 +68,7 @@ bool check_ahead(json::Reader& in, const Schema& schema, Violations& wrong) {
   read_json(in, value);
   if (in.failed()) return false;
   Violations found;
-  if (check(value, schema, found)) return in.rewind(mark);
+  if (check(value, schema, found, excuse_of(in))) return in.rewind(mark);
 
   if (!in.rewind(mark)) return false;
   in.peek();
@@ -103,7 +105,7 @@ int choose_ahead(json::Reader& in, std::span<const Schema* const> schemas) {
   if (in.failed() || !in.rewind(mark)) return -1;
   for (std::size_t i = 0; i < schemas.size(); ++i) {
     Violations ignored;
-    if (check(value, *schemas[i], ignored)) return static_cast<int>(i);
+    if (check(value, *schemas[i], ignored, excuse_of(in))) return static_cast<int>(i);
   }
   return -1;
 }

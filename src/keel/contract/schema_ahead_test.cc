@@ -85,5 +85,22 @@ TEST(SchemaAhead, without_room_for_a_violation_reading_ends) {
   EXPECT_FALSE(reading.is_finished);
 }
 
+TEST(SchemaAhead, requires_what_the_direction_of_the_reader_has) {
+  const Tables tables(
+      R"({"required": ["id", "key"], "properties": {"id": {"readOnly": true}, "key": {"writeOnly": true}}})");
+  const auto is_valid = [&](std::string_view text, bool is_response) {
+    Arena arena;
+    json::Reader in(text, arena, {.is_response = is_response});
+    Violations wrong;
+    const Schema* const root = &tables.root();
+    EXPECT_EQ(choose_ahead(in, {&root, 1}) == 0, check_ahead(in, *root, wrong)) << text;
+    return wrong.empty();
+  };
+  EXPECT_TRUE(is_valid(R"({"key": 1})", false));
+  EXPECT_FALSE(is_valid(R"({"key": 1})", true));
+  EXPECT_TRUE(is_valid(R"({"id": 1})", true));
+  EXPECT_FALSE(is_valid(R"({"id": 1})", false));
+}
+
 }  // namespace
 }  // namespace keel::contract::schema_ahead_test

@@ -186,14 +186,14 @@ TEST(Schema, what_would_take_exponential_time_is_a_violation) {
   for (int i = 0; i < 60; ++i) deep += "{\"a\":";
   deep += "{}" + std::string(60, '}');
 
-  EXPECT_EQ(said(hostile, deep), " takes too long to be checked: it is nested too deeply, or too large for its schema");
+  EXPECT_EQ(said(hostile, deep), " takes too long to check: it is nested too deeply, or too large for its schema");
 }
 
 TEST(Schema, a_schema_that_refers_to_itself_for_the_same_value_ends) {
   EXPECT_EQ(said(R"({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}})", "1"),
-            " takes too long to be checked: it is nested too deeply, or too large for its schema");
+            " takes too long to check: it is nested too deeply, or too large for its schema");
   EXPECT_EQ(said(R"({"$ref": "#/$defs/a", "$defs": {"a": {"not": {"$ref": "#/$defs/a"}}}})", "1"),
-            " takes too long to be checked: it is nested too deeply, or too large for its schema");
+            " takes too long to check: it is nested too deeply, or too large for its schema");
 }
 
 TEST(Schema, a_large_value_may_take_as_much_work_as_it_is_large) {
@@ -241,6 +241,65 @@ TEST(Schema, a_valid_value_takes_no_heap) {
 
   EXPECT_TRUE(is_valid);
   EXPECT_EQ(after, before);
+}
+
+// OpenAPI 3.1.1 §4.8.24.2, JSON Schema 2020-12 validation §9.4.
+TEST(Schema, requires_readOnly_of_responses_and_writeOnly_of_requests) {
+  // The violations in a request, then those in a response.
+  const auto both = [](std::string_view schema, std::string_view value) {
+    const Tables tables(schema);
+    std::string all;
+    for (const Excuse excuse : {Excuse::ReadOnly, Excuse::WriteOnly}) {
+      Violations wrong;
+      const bool is_valid = check(value_of(value), tables.root(), wrong, excuse);
+      all += (all.empty() ? "" : " | ") + (is_valid        ? std::string("valid")
+                                           : wrong.empty() ? "nothing"
+                                                           : wrong[0].pointer + ' ' + wrong[0].message);
+    }
+    return all;
+  };
+  const std::string properties = R"("properties": {"id": {"readOnly": true}, "name": {}, "key": {"writeOnly": true}})";
+  const std::string account = R"({"required": ["id", "name", "key"], )" + properties + '}';
+  EXPECT_EQ(both(account, R"({"name": 1, "key": 2})"), "valid | /id is required");
+  EXPECT_EQ(both(account, R"({"name": 1, "id": 2})"), "/key is required | valid");
+  EXPECT_EQ(both(account, R"({"name": 1, "id": 2, "key": 3})"), "valid | valid") << "they may come nevertheless";
+  EXPECT_EQ(both(account, R"({"id": 2, "key": 3})"), "/name is required | /name is required");
+  EXPECT_EQ(said(account, R"({"name": 1, "key": 2})"), "/id is required") << "no direction";
+
+  // `required` and the property are in different parts, in either order.
+  EXPECT_EQ(both(R"({"allOf": [{"required": ["id"]}, {)" + properties + "}]}", "{}"), "valid | /id is required");
+  EXPECT_EQ(both(R"({"allOf": [{"required": ["id"]}], )" + properties + '}', "{}"), "valid | /id is required");
+  EXPECT_EQ(both(R"({"required": ["id"], "allOf": [{"allOf": [{)" + properties + "}]}]}", "{}"),
+            "valid | /id is required");
+  EXPECT_EQ(both(R"({"dependentRequired": {"name": ["id"]}, )" + properties + '}', R"({"name": 1})"),
+            "valid | /id is required where 'name' is given");
+  EXPECT_EQ(both(R"({"dependentSchemas": {"name": {"required": ["id"]}}, )" + properties + '}', R"({"name": 1})"),
+            "valid | /id is required");
+  EXPECT_EQ(
+      both(R"({"if": {"required": ["name"]}, "then": {"required": ["id"]}, )" + properties + '}', R"({"name": 1})"),
+      "valid | /id is required");
+  // Another value has properties of its own.
+  EXPECT_EQ(both(R"({"properties": {"id": {"readOnly": true}, "a": {"required": ["id"]}}})", R"({"a": {}})"),
+            "/a/id is required | /a/id is required");
+  EXPECT_EQ(both(R"({"properties": {"a": )" + account + "}}", R"({"a": {"name": 1, "key": 2}})"),
+            "valid | /a/id is required");
+}
+
+TEST(Schema, takes_a_required_name_as_it_is_where_it_selects) {
+  const auto request = [](std::string_view schema, std::string_view value) {
+    const Tables tables(schema);
+    Violations wrong;
+    return check(value_of(value), tables.root(), wrong, Excuse::ReadOnly);
+  };
+  const std::string id = R"("properties": {"id": {"readOnly": true}})";
+  EXPECT_TRUE(request(R"({"not": {"required": ["id"]}, )" + id + '}', "{}"));
+  EXPECT_FALSE(request(R"({"not": {"required": ["id"], )" + id + "}}", R"({"id": 1})"));
+  EXPECT_TRUE(request(R"({"not": {"required": ["id"], )" + id + "}}", "{}"));
+  EXPECT_TRUE(request(R"({"if": {"required": ["id"]}, "then": {"required": ["b"]}, )" + id + '}', "{}"));
+  EXPECT_TRUE(request(R"({"oneOf": [{"required": ["id"]}, {"required": ["name"]}], )" + id + '}', R"({"name": 1})"));
+  EXPECT_FALSE(request(R"({"anyOf": [{"required": ["id"]}, {"required": ["name"]}], )" + id + '}', "{}"));
+  EXPECT_TRUE(request(R"({"oneOf": [{"required": ["id", "a"], )" + id + R"(}, {"required": ["b"]}]})", R"({"a": 1})"))
+      << "an alternative has its own properties";
 }
 
 }  // namespace

@@ -55,7 +55,7 @@ class Authorization {
   http::Response rejected(std::size_t scheme) const;
 
   std::span<const Scheme> schemes_;
-  std::vector<std::optional<http::ApiKeyScheme>> keys_;  // Used for schemes that are API keys.
+  std::vector<std::optional<http::ApiKeyScheme>> keys_;  // The elements are set for schemes that are API keys.
   std::span<const Alternative> alternatives_;
   Verifiers* verifiers_;
 };

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "keel/base/testing/allocation_count.h"
-#include "keel/contract/answer.h"
+#include "keel/contract/response.h"
 #include "keel/contract/routes.h"
 #include "keel/http/client/client_request.h"
 #include "keel/http/testing/test_server.h"
@@ -69,12 +69,12 @@ struct Challenges {
   }
   std::vector<std::string> all;
 };
-class Answer : public contract::Answer {
+class Answer : public contract::Response {
  public:
   static Answer no_content() { return Answer(http::Response(Status::NoContent)); }
 
  private:
-  using contract::Answer::Answer;
+  using contract::Response::Response;
 };
 struct Nothing {};
 struct Handler {

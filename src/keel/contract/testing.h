@@ -197,7 +197,16 @@ class Tables {
     count(schema, "maxProperties", rules.count_max);
     std::vector<Property> properties;
     if (const Value* const all = schema.find("properties")) {
-      for (const auto& [name, one] : all->members()) properties.push_back({name, of(one)});
+      for (const auto& [name, one] : all->members()) {
+        const auto is_set = [&](std::string_view keyword) {
+          const Value* const flag = one.find(keyword);
+          return flag != nullptr && flag->boolean().value_or(false);
+        };
+        properties.push_back({name, of(one),
+                              is_set("readOnly")    ? Excuse::ReadOnly
+                              : is_set("writeOnly") ? Excuse::WriteOnly
+                                                    : Excuse::None});
+      }
     }
     std::sort(properties.begin(), properties.end(),
               [](const Property& a, const Property& b) { return a.name < b.name; });

@@ -28,10 +28,10 @@ namespace keel::base64 {
 
 // The alphabet, and whether there is padding.
 enum class Form : std::uint8_t {
-  Standard,          // + and /, padded with =: MIME, PEM, HTTP Basic.
-  StandardUnpadded,  // + and /, without =.
-  Url,               // - and _, without =: JWT, and what stands in a path, a query or a file's name.
-  UrlPadded,         // - and _, padded with =.
+  Standard,          // The alphabet with + and /, padded with =; used by MIME, PEM and HTTP Basic.
+  StandardUnpadded,  // The alphabet with + and /, without padding.
+  Url,               // The alphabet with - and _, without padding; used by JWT, in URLs and in file names.
+  UrlPadded,         // The alphabet with - and _, padded with =.
 };
 
 // The number of characters for `bytes` bytes.

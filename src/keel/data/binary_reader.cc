@@ -22,7 +22,7 @@ namespace {
 using internal::Head;
 using internal::Token;
 
-// For CBOR: a tag that only says how to show or convert the value, without changing what it is.
+// Used for CBOR: whether a tag only says how to show or convert the value, without changing what it is.
 bool is_hint(std::uint64_t tag) noexcept {
   return (tag >= 21 && tag <= 23) || (tag >= 32 && tag <= 36) || tag == 1004 || tag == 55799;
 }
@@ -267,7 +267,8 @@ bool Reader<Format>::next_piece(bool is_text, std::uint64_t& size) {
   return true;
 }
 
-// For a text or bytes whose head was read; unknown `size`: it comes in pieces, which end with a break.
+// Reads the content of a text or of bytes, whose head was read. `size` is unknown when it comes in pieces, which end
+// with a break.
 template <class Format>
 bool Reader<Format>::take_text(std::uint64_t size, bool is_text, std::string_view& to) {
   if (size != unknown) [[likely]] {
@@ -337,8 +338,8 @@ std::span<const std::byte> Reader<Format>::bytes() {
   return {reinterpret_cast<const std::byte*>(bytes.data()), bytes.size()};
 }
 
-// A negative number is -1 - magnitude. False after a problem, which is reported as that of a number without a `range`.
-// The caller compares with the range.
+// A negative number is -1 - magnitude. Returns false after a problem, which is reported in the same way as for a number
+// without a `range`. The caller compares with the range.
 template <class Format>
 bool Reader<Format>::integer(bool& is_negative, std::uint64_t& magnitude, const IntegerRange* range) {
   if (!is_due()) return false;
@@ -507,7 +508,7 @@ bool Reader<Format>::skip_head(int outer, bool& is_open) {
       return false;
     }
     if (head.token == Token::Break) {
-      // In a map only before a key.
+      // In a map, a break is allowed only before a key.
       if (is_tagged || depth_ == outer || level_[depth_ - 1].left != unknown || (level_[depth_ - 1].place & 3) == 3) {
         malformed("a break where a value is expected");
         return false;
@@ -591,7 +592,7 @@ void Reader<Format>::append_path(Buffer& out) const {
   for (int i = 0; i < depth_; ++i) {
     const std::uint64_t place = level_[i].place;
     if ((place & 1) == 0) {
-      if (place == 0) continue;  // The container is before its first element.
+      if (place == 0) continue;  // No element of the container has been read yet.
       out.push_back('/');
       out.append(std::to_string(place / 2 - 1));
       continue;

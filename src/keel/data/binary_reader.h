@@ -45,12 +45,13 @@ enum class NumberKind : std::uint8_t { Unsigned, Negative, Real };
 // The first problem, and where it is.
 struct Problem {
   enum class Cause : std::uint8_t {
-    Syntax,  // Not this format, or nested too deeply: nothing can be said about its content (HTTP: 400).
-    Value,   // Well-formed, but of another kind or range than requested, or against a rule of the caller (HTTP: 422).
+    // The input is not in this format, or is nested too deeply: nothing can be said about its content (HTTP: 400).
+    Syntax,
+    Value,  // Well-formed, but of another kind or range than requested, or against a rule of the caller (HTTP: 422).
   };
   Cause cause;
   const char* message;  // A literal: "expected a string".
-  std::size_t offset;   // In bytes, from 0.
+  std::size_t offset;   // The offset in bytes, from 0.
   // The keyword of JSON Schema that the value violates, such as "type" or "format", or empty (violations.h).
   const char* keyword = "";
 };
@@ -115,9 +116,9 @@ class Reader {
   bool try_null();
   // Consumes the CBOR tag that is next, if there is one, and returns its number.
   std::optional<std::uint64_t> try_tag();
-  // CBOR: tags 0 and 1; MessagePack: the extension -1. Both formats: also a text of RFC 3339.
+  // CBOR: tags 0 and 1; MessagePack: the extension -1. In both formats it may also be a text of RFC 3339.
   Timestamp timestamp();
-  // CBOR: tag 37. Both formats: also 16 bytes, or the text of a UUID.
+  // CBOR: tag 37. In both formats it may also be 16 bytes, or the text of a UUID.
   Uuid uuid();
   // A string that is a T (base/text_value.h); any other string is a Value problem with T::expected as its message.
   template <TextValue T>
@@ -154,8 +155,8 @@ class Reader {
   static constexpr int depth_limit = 64;
   static constexpr std::uint64_t unknown = ~std::uint64_t{0};
 
-  // For each open container: how many values are left in it (unknown: until a break), and either the offset of the last
-  // key (lowest bit 1) or the number of elements begun (lowest bit 0).
+  // The state of each open container: the number of values that are left in it (unknown: until a break), and either the
+  // offset of the last key (lowest bit 1) or the number of elements begun (lowest bit 0).
   struct Level {
     std::uint64_t left;
     std::uint64_t place;
@@ -184,8 +185,8 @@ class Reader {
   const char* begin_;
   const char* end_;
   const char* at_;
-  const char* value_;          // Where the value read last begins.
-  const char* due_ = nullptr;  // Where the value after the last key begins, or the current element.
+  const char* value_;          // The beginning of the value that was read last.
+  const char* due_ = nullptr;  // The beginning of the value after the last key, or of the current element.
   Arena& arena_;
   int depth_ = 0;
   int depth_max_;

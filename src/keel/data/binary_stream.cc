@@ -21,7 +21,7 @@ void Stream<Format>::feed(std::string_view bytes) {
   end_ = bytes.data() + bytes.size();
 }
 
-// False when it is incomplete, after which its bytes are kept, and after a problem.
+// Returns false when the item is incomplete, whose bytes are then kept, and after a problem.
 template <class Format>
 bool Stream<Format>::take_head(Head& head) {
   const auto room = static_cast<std::size_t>(end_ - at_);

@@ -20,7 +20,7 @@
 // Errors:   after the first error, next() returns null, failed() is true, and error() says what is wrong and where.
 //           Texts are UTF-8 over all their pieces, keys are texts; nesting is at most 64, a key at most key_bytes_max
 //           long. finish() reports a count or a length that did not come true. A key that occurs twice is shown twice.
-//           With is_sequence any number of values may follow one another (RFC 8742), else exactly one.
+//           If is_sequence is set, any number of values may follow one another (RFC 8742), else exactly one.
 // Lifetime: the fed bytes are borrowed until next() has returned null. An event and its text are valid until the next
 //           call.
 // Threads:  one at a time.
@@ -56,14 +56,14 @@ class Stream {
     Null,
     Tag,        // The tag is `number`.
     Extension,  // An extension of MessagePack; its type is `number` as a signed integer.
-    Simple,     // Any other simple value of CBOR.
+    Simple,     // A simple value of CBOR other than these.
   };
   struct Event {
     Type type = Type::Null;
-    bool is_last = true;       // For String and Bytes: no further piece follows.
+    bool is_last = true;       // For String and Bytes: this is the last piece.
     std::uint64_t number = 0;  // 1 for true, too.
     double real = 0;
-    std::string_view text;  // For Key, String and Bytes.
+    std::string_view text;  // The content of a Key, String or Bytes.
   };
   static constexpr std::uint64_t unknown_count = ~std::uint64_t{0};
   static constexpr std::size_t key_bytes_max = 255;
@@ -108,10 +108,10 @@ class Stream {
   std::uint64_t offset_ = 0;
   const char* message_ = nullptr;
   Event event_;
-  // For each open container: how many keys and values are left in it; unknown_count: until a break.
+  // For each open container, the number of keys and values that are left in it; unknown_count: until a break.
   std::uint64_t left_[depth_max];
   std::uint64_t is_map_ = 0;   // A bit for each open container.
-  std::uint64_t is_odd_ = 0;   // For containers of unknown length: whether a value must follow a key.
+  std::uint64_t is_odd_ = 0;   // For containers of unknown length, whether a value must follow a key.
   std::uint64_t in_text_ = 0;  // How many bytes of a text or of bytes are left.
   int depth_ = 0;
   bool is_sequence_;

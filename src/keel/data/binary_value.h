@@ -4,9 +4,9 @@
 //   std::string text = json::write(event);
 //   std::string packed = message_pack::write(event);
 //
-// As JSON sees it (RFC 8949 §6.1): bytes become a string in base64url without padding, NaN and the infinities become
-// null, a decimal fraction its text; any other tag is dropped and its value kept. Numbers and texts are the same in
-// all three formats. Keys are written in the order that cbor.h describes.
+// Returns the document as JSON sees it (RFC 8949 §6.1): bytes become a string in base64url without padding, NaN and the
+// infinities become null, a decimal fraction its text; any other tag is dropped and its value kept. Numbers and texts
+// are the same in all three formats. Keys are written in the order that cbor.h describes.
 //
 // Errors: a bignum beyond 64 bits, an extension of MessagePack and a simple value without a meaning are Value problems.
 
@@ -23,7 +23,7 @@ namespace keel::binary {
 // Reads a value of any shape.
 template <class Format>
 void read_binary(Reader<Format>& in, json::Value& value);
-// Does not accept types that merely convert to a Value.
+// The constraint excludes types that merely convert to a Value.
 template <class Format, std::same_as<json::Value> Value>
 void write_binary(Writer<Format>& out, const Value& value);
 

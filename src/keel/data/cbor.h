@@ -99,8 +99,8 @@ std::string write(const T& value) {
 Result<std::string> diagnose(std::string_view bytes);
 
 // The bytes of the value at a JSON Pointer (RFC 6901), without decoding the rest: "/lines/0/sku".
-// NotFound when there is none; InvalidArgument when the part of the document before it is malformed, which is the only
-// part looked at. parse<T>() can then read the returned bytes.
+// NotFound when there is none; InvalidArgument when `pointer` is not a JSON Pointer, and when the document is malformed
+// before the end of the value. The rest of the document is not checked. parse<T>() can read the returned bytes.
 Result<std::string_view> find(std::string_view bytes, std::string_view pointer);
 
 }  // namespace keel::cbor

@@ -10,11 +10,13 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "keel/base/testing/allocation_count.h"
 #include "keel/data/binary_value.h"
+#include "keel/data/internal/attacks_test.h"
 #include "keel/data/json_parse.h"
 #include "keel/data/json_write.h"
 #include "keel/data/message_pack.h"
@@ -51,13 +53,7 @@ std::string hex(std::string_view bytes) {
   }
   return text;
 }
-std::string unhex(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    bytes += static_cast<char>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16));
-  }
-  return bytes;
-}
+using binary::testing::unhex;
 
 // RFC 8949 appendix A: the bytes and their notation.
 struct Example {
@@ -469,6 +465,24 @@ TEST(Cbor, is_not_attacked) {
     EXPECT_TRUE(in.failed());
     EXPECT_EQ(internal::allocations() - before, 0u);
   }
+}
+
+TEST(Cbor, holds_nothing_of_an_attack) {
+  const binary::testing::Attack attacks[] = {
+      {"nested arrays", std::string(100'000, '\x81')},
+      {"nested arrays of unknown length", std::string(100'000, '\x9F')},
+      {"nested maps", std::string(100'000, '\xA1')},
+      {"tags", std::string(100'000, '\xC6')},
+      {"a count of elements", unhex("9b7fffffffffffffff")},
+      {"a count of fields", unhex("bb7fffffffffffffff")},
+      {"a length of bytes", unhex("5b7fffffffffffffff")},
+      {"a length of text", unhex("7b7fffffffffffffff")},
+      {"a count of children", unhex("a1686368696c6472656e9b00000000ffffffff")},
+      {"a count of names", unhex("a1656e616d6573bb00000000ffffffff")},
+      {"chunks of chunks", std::string(100'000, '\x7F')},
+  };
+  binary::testing::holds_nothing_of(attacks, unhex("a1686368696c6472656e81"),
+                                    [](auto&... of) { return cbor::read(of...); });
 }
 
 // Every first byte in the place of a key, after no, some and all fields of the struct, near the end of the bytes and

@@ -7,7 +7,7 @@
 namespace keel {
 namespace {
 
-constexpr std::int64_t day_seconds = 86'400;
+constexpr std::int64_t seconds_of_day = 86'400;
 
 // -1: it is not `size` digits.
 int digits(const char* at, int size) noexcept {
@@ -19,7 +19,7 @@ int digits(const char* at, int size) noexcept {
   return value;
 }
 
-char* put(char* to, int value, int size) noexcept {
+char* put_digits(char* to, int value, int size) noexcept {
   for (int i = size; i-- > 0; value /= 10) to[i] = static_cast<char>('0' + value % 10);
   return to + size;
 }
@@ -38,7 +38,7 @@ Date Date::today(Host& host) noexcept { return of(Timestamp::now(host)); }
 
 Date Date::of(Timestamp time) noexcept {
   const std::int64_t seconds = time.unix_seconds();
-  return from_unix_days(seconds / day_seconds - (seconds % day_seconds < 0 ? 1 : 0));
+  return from_unix_days(seconds / seconds_of_day - (seconds % seconds_of_day < 0 ? 1 : 0));
 }
 
 Result<Date> Date::parse(std::string_view text) noexcept {
@@ -53,16 +53,16 @@ Result<Date> Date::parse(std::string_view text) noexcept {
 Date::Text Date::text() const noexcept {
   const CalendarDate date = calendar();
   Text text;
-  char* to = put(text.data(), date.year, 4);
+  char* to = put_digits(text.data(), date.year, 4);
   *to++ = '-';
-  to = put(to, date.month, 2);
+  to = put_digits(to, date.month, 2);
   *to++ = '-';
-  to = put(to, date.day, 2);
+  to = put_digits(to, date.day, 2);
   text.resize(static_cast<std::size_t>(to - text.data()));
   return text;
 }
 
-Timestamp Date::midnight() const noexcept { return Timestamp::from_unix_seconds(days_ * day_seconds); }
+Timestamp Date::midnight() const noexcept { return Timestamp::from_unix_seconds(days_ * seconds_of_day); }
 
 Date Date::plus_months(std::int64_t months) const noexcept {
   constexpr std::int64_t months_max = 12 * 10'000;

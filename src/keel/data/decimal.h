@@ -62,14 +62,14 @@ struct Cbor;
 struct MessagePack;
 }  // namespace binary
 
-// What becomes of the digits that are cut off.
+// How the digits that do not fit are rounded.
 enum class Rounding : std::uint8_t {
-  HalfEven,  // To the nearest number; a half to the even digit: 2.345 is 2.34, and 2.355 is 2.36.
-  HalfUp,    // To the nearest number; a half away from zero: 2.345 is 2.35, and -2.345 is -2.35.
+  HalfEven,  // The nearest number; a half goes to the even digit: 2.345 becomes 2.34, and 2.355 becomes 2.36.
+  HalfUp,    // The nearest number; a half goes away from zero: 2.345 becomes 2.35, and -2.345 becomes -2.35.
   Up,        // Away from zero.
   Down,      // Towards zero: the digits are cut off.
-  Ceiling,   // To the larger number.
-  Floor,     // To the smaller number.
+  Ceiling,   // The next larger number.
+  Floor,     // The next smaller number.
 };
 
 class Decimal;
@@ -143,11 +143,11 @@ class Decimal {
   // The nearest double, for charts and statistics.
   double to_double() const noexcept;
 
-  // By value: 1.10 == 1.1.
+  // Compares the values: 1.10 == 1.1.
   friend std::weak_ordering operator<=>(Decimal a, Decimal b) noexcept;
   friend bool operator==(Decimal a, Decimal b) noexcept { return (a <=> b) == 0; }
 
-  // For data/json.h and data/cbor.h, as any type's own.
+  // Found by data/json.h and data/cbor.h, as the functions of any other type.
   friend void read_json(json::Reader& in, Decimal& value);
   friend void write_json(json::Writer& out, const Decimal& value);
   friend void read_binary(binary::Reader<binary::Cbor>& in, Decimal& value);
@@ -192,7 +192,7 @@ consteval Decimal literals::operator""_dec(const char* text) {
     if (*text != '\'') digits[size++] = *text;  // 1'000.00
   }
   const internal::DecimalDigits read = internal::read_decimal({digits, size});
-  // Not a constant, so the compiler reports it here.
+  // This call is not constant, so the compiler reports the mistake here.
   if (read.problem != nullptr) throw "a literal such as 19.90_dec has at most 36 digits, and no other character";
   return Decimal(read.is_negative, read.coefficient, read.scale);
 }

@@ -14,8 +14,8 @@
 //   inline constexpr std::string_view unit_names[] = {"kg", "m/s", "°C"};
 //   constexpr const auto& enum_names(Unit) { return unit_names; }
 //
-// Cost: enum_name is an index operation, enum_value one comparison for each name. At compile time, one function for
-//       each enum.
+// Cost: enum_name is an index operation, enum_value one comparison for each name. At compile time, one function is
+//       instantiated for each enum.
 
 #pragma once
 
@@ -66,9 +66,9 @@ constexpr EnumNameScratch names_in(std::string_view text, Case to_case) {
   std::size_t at = 0;
   std::size_t size = 0;
   for (std::size_t value = 0; value < enum_values_max; ++value) {
-    std::size_t last = at;  // Where the text after the last ':' begins.
+    std::size_t last = at;  // The beginning of the text after the last ':'.
     bool is_name = true;    // False for a cast number.
-    int depth = 0;          // In a template's arguments, or in "(anonymous namespace)".
+    int depth = 0;          // Open brackets, of template arguments or of "(anonymous namespace)".
     std::size_t i = at;
     for (; depth != 0 || (text[i] != ',' && text[i] != '}' && text[i] != '>' && text[i] != ']'); ++i) {
       const char c = text[i];

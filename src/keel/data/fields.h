@@ -141,7 +141,7 @@ struct Fields : std::conditional_t<internal::HasFieldList<T> || internal::HasFie
 
 namespace internal {
 
-// For Fields::visit: writes the address of each field to `to`.
+// Passed to Fields::visit: writes the address of each field to `to`.
 struct TakeAddresses {
   void** to;
   template <class... T>

@@ -25,7 +25,7 @@ bool is_container(binary::Kind kind) noexcept { return kind == binary::Kind::Obj
 Format detect(std::string_view bytes) {
   if (bytes.empty()) return Format::Unknown;
   auto kind = json::Kind::None;
-  // In CBOR these are small negative integers and texts of up to 29 bytes, in MessagePack small integers.
+  // In CBOR these bytes are small negative integers and texts of up to 29 bytes, in MessagePack small integers.
   const auto first = static_cast<unsigned char>(bytes.front());
   if (first < 0x80 && is_whole<json::Reader>(bytes, kind)) return Format::Json;
   auto cbor = binary::Kind::None;

@@ -75,7 +75,8 @@ Reader::Reader(std::string_view text, Arena& arena, ReaderOptions options)
       at_(begin_),
       value_(begin_),
       arena_(arena),
-      depth_max_(options.depth_max) {
+      depth_max_(options.depth_max),
+      is_response_(options.is_response) {
   KEEL_EXPECT(depth_max_ >= 1 && depth_max_ <= depth_limit, "depth_max of a JSON reader is between 1 and 128");
   if (text.size() > options.bytes_max) [[unlikely]]
     refuse(Problem::Cause::Syntax, "the text is longer than allowed", begin_);

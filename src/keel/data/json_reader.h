@@ -24,7 +24,7 @@ enum class Kind : std::uint8_t { Object, Array, String, Number, Boolean, Null, N
 // The first problem, and where it is. `line` and `column` begin at 1; the column counts bytes.
 struct Problem {
   enum class Cause : std::uint8_t {
-    Syntax,  // Not JSON, or nested too deeply: nothing can be said about its content (HTTP: 400).
+    Syntax,  // The text is not JSON, or is nested too deeply: nothing can be said about its content (HTTP: 400).
     Value,   // Valid JSON, but of another kind or range than requested, or against a rule of the caller (HTTP: 422).
   };
   Cause cause;
@@ -41,6 +41,9 @@ struct ReaderOptions {
   // A longer text is a Syntax problem before any of it is read. This also bounds what is made from the text: a Value
   // (json_value.h) takes up to sixteen times as much memory.
   std::size_t bytes_max = std::size_t{256} << 20;
+  // For the types that a contract generates (docs/from_contract.md): the text is a response, in which a required
+  // member may be absent if it is `writeOnly`. Otherwise it is a request, in which a `readOnly` one may be.
+  bool is_response = false;
 };
 
 // Reads one JSON text step by step. The caller asks for the kind that it expects. The first problem is kept: every
@@ -90,7 +93,8 @@ class Reader {
   // T::expected as its message, and returns T().
   template <TextValue T>
   T value() {
-    if constexpr (requires(Reader& in, T& one) { read_json(in, one); }) {  // Such as Decimal, which may be a number.
+    // Decimal is such a type: it may be a number.
+    if constexpr (requires(Reader& in, T& one) { read_json(in, one); }) {
       T one;
       read_json(*this, one);
       return one;
@@ -134,6 +138,8 @@ class Reader {
   bool resume(int depth);
   // The number of open containers.
   int depth() const noexcept { return depth_; }
+  // The values are those of the options.
+  bool is_response() const noexcept { return is_response_; }
 
   // Succeeds when the text ends after the value and there was no problem; else returns error().
   Result<> finish();
@@ -178,6 +184,7 @@ class Reader {
   Arena& arena_;
   int depth_ = 0;
   int depth_max_;
+  bool is_response_;
   State state_ = State::Value;
   State state_before_ = State::Value;  // The problem.
   Problem::Cause cause_ = Problem::Cause::Syntax;
@@ -191,8 +198,9 @@ class Reader {
 };
 
 // The text of the value at a JSON Pointer (RFC 6901), without decoding the rest: "/lines/0/sku". If a member is
-// repeated, the first one counts. NotFound when there is none; InvalidArgument when the part of the text before it is
-// malformed, which is the only part looked at. json::parse<T>() (json_parse.h) can then read the returned text.
+// repeated, the first one counts. NotFound when there is none; InvalidArgument when `pointer` is not a JSON Pointer,
+// and when the text is malformed before the end of the value. The rest of the text is not checked. json::parse<T>()
+// (json_parse.h) can read the returned text.
 Result<std::string_view> find(std::string_view text, std::string_view pointer);
 
 }  // namespace keel::json

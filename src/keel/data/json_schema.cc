@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "keel/base/ascii.h"
+
 namespace keel::json {
 namespace {
 
@@ -136,7 +138,7 @@ void Schemas::apply(Keywords& schema, const std::vector<std::string>& words, std
 void Schemas::describe(Keywords& schema, const Rules& rules) {
   std::string text;
   for (const std::string& one : rules.words) text += (text.empty() ? "" : "; ") + one;
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 'a' + 'A');
+  if (!text.empty()) text[0] = ascii::to_upper(text[0]);
   schema.set("description", quoted(text + '.'));
 }
 

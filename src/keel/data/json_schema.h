@@ -86,7 +86,7 @@ class Schemas {
 
   static std::string quoted(std::string_view text);
   static Keywords reference(std::string_view name);
-  // Found by the name of the type, because the types with a format would bring too many names here.
+  // The type is found by its name, because the types with a format would bring too many names here.
   static Keywords text(std::string_view type);
   static Keywords integer(bool is_signed, int bits);
   static void apply(Keywords& schema, const std::vector<std::string>& words, std::string_view type);

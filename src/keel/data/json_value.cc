@@ -45,7 +45,7 @@ int compare(double real, std::int64_t whole) noexcept {
 // Stands before the values of a list, or before alternating keys and values; with more than linear_max members, the
 // order of their keys follows.
 struct Value::Block {
-  Block* next;  // Used while it is released.
+  Block* next;  // Used while the value is released.
   std::uint32_t size;
   std::uint32_t capacity : 31;
   std::uint32_t is_object : 1;
@@ -313,7 +313,7 @@ Value& Value::operator[](std::string_view key) {
   if (Value* const found = find(key)) return *found;
   KEEL_EXPECT(type() == Type::Object || type() == Type::Null,
               "a member is set in a json::Value that is neither an object nor null");
-  Value name(key);  // Copied before anything is changed: `key` may belong to this very object.
+  Value name(key);  // The name is copied before anything is changed: `key` may belong to this very object.
   if (type() == Type::Null) set(Type::Object, static_cast<Block*>(nullptr));
   grow(Type::Object);
   Block* const members = block();
@@ -432,7 +432,7 @@ struct Value::Builder {
   Reader& in;
   std::vector<Value> stack;
 
-  // As deep as the Reader allows.
+  // Reads a value recursively, as deeply as the Reader allows.
   void read(Value& to) {
     switch (in.peek()) {
       case Kind::Null:
@@ -588,7 +588,7 @@ Error unexpected_kind(std::string_view pointer, std::string_view expected) {
   if (!text.empty()) text += ": ";
   return Error::text(Code::InvalidArgument, text.append(expected));
 }
-// For a value that is not an integer in the range.
+// Makes the error for a value that is not an integer in the range.
 Error unexpected_number(std::string_view pointer, const Value& value, const IntegerRange& range) {
   const auto real = value.number();
   return unexpected_kind(pointer, real && std::trunc(*real) == *real ? range.expected : "expected an integer");

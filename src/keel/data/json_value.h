@@ -98,7 +98,7 @@ class Value {
   std::optional<bool> boolean() const noexcept;
   std::optional<std::int64_t> int64() const noexcept;
   std::optional<std::uint64_t> uint64() const noexcept;
-  std::optional<double> number() const noexcept;  // For any number, the nearest double.
+  std::optional<double> number() const noexcept;  // The nearest double of any number.
   std::optional<std::string_view> string() const noexcept;
 
   // The number of elements of a list, or of members of an object; else 0.
@@ -188,8 +188,8 @@ class Value {
   Result<std::uint64_t> get_uint64(std::string_view pointer, const IntegerRange& range) const;
   Result<std::string_view> get_string(std::string_view pointer) const;
 
-  // Layout: type; size of a short string, or at 4 that of a long one; at 2 a short string, or at 8 a number or pointer.
-  // Unused bytes are 0.
+  // Byte 0 is the type. A short string has its size in byte 1 and its text from byte 2 on; a long one has its size from
+  // byte 4 on. From byte 8 on there is a number or a pointer. Unused bytes are 0.
   alignas(8) unsigned char bytes_[16];
 };
 

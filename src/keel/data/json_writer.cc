@@ -17,9 +17,9 @@ using internal::put;
 
 namespace {
 
-// A number with up to four decimals, as people usually write them: 36, 97.25, -1200.5. Null when it is not such a
-// number, and nothing is written. The written text is the shortest one, the same as std::to_chars writes: with so few
-// digits no other text is the same double, and no text with an exponent is shorter.
+// A number with up to four decimals, as people usually write them: 36, 97.25, -1200.5. Returns null, and writes
+// nothing, when the number has another form. The written text is the shortest one, the same as std::to_chars writes:
+// with so few digits no other text is the same double, and no text with an exponent is shorter.
 char* put_short_number(char* to, double value) noexcept {
   const double size = std::fabs(value);
   if (!(size >= 0.01 && size < 1e9)) return nullptr;

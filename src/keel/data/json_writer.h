@@ -23,7 +23,11 @@ class Pen;
 // Cost:     a string without escapes is scanned and copied once, 16 bytes at a time.
 class Writer {
  public:
-  explicit Writer(Buffer& out) noexcept : out_(out) {}
+  // For the types that a contract generates (docs/from_contract.md): the members that are left out, because a request
+  // does not have those that are `readOnly`, and a response does not have those that are `writeOnly`.
+  enum class Omit : std::uint8_t { Nothing, ReadOnly, WriteOnly };
+
+  explicit Writer(Buffer& out, Omit omit = Omit::Nothing) noexcept : out_(out), omit_(omit) {}
 
   Writer& begin_object() { return begin('{'); }
   Writer& end_object() { return end('}'); }
@@ -44,6 +48,9 @@ class Writer {
   // `json` is one complete, well-formed value; this is not checked. It is copied as it is.
   Writer& raw(std::string_view json);
 
+  Omit omit() const noexcept { return omit_; }
+  void set_omit(Omit omit) noexcept { omit_ = omit; }
+
   // Whether a whole value was written and everything that was begun has ended.
   bool is_complete() const noexcept { return depth_ == 0 && place_ == Place::Next; }
 
@@ -60,6 +67,7 @@ class Writer {
   Buffer& out_;
   int depth_ = 0;
   Place place_ = Place::First;
+  Omit omit_;
 };
 
 // Defined in json_write.h; declared here for code that writes what it is given and includes only this header.

@@ -27,7 +27,7 @@ using Reader = binary::Reader<binary::MessagePack>;
 using Writer = binary::Writer<binary::MessagePack>;
 using binary::ReaderOptions;
 
-// As cbor::read, parse and write.
+// These do what cbor::read, parse and write do.
 template <class T>
 bool read(T& value, std::string_view bytes, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();

@@ -6,20 +6,16 @@
 #include <limits>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "keel/data/binary_value.h"
+#include "keel/data/internal/attacks_test.h"
 
 namespace keel::message_pack_test {
 namespace {
 
-std::string unhex(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    bytes += static_cast<char>(std::stoi(std::string(text.substr(i, 2)), nullptr, 16));
-  }
-  return bytes;
-}
+using binary::testing::unhex;
 
 template <class T>
 void goes_to_and_fro(const T& value, std::string_view bytes) {
@@ -76,6 +72,22 @@ TEST(MessagePack, has_the_forms_of_its_specification) {
   goes_to_and_fro(Timestamp::from_unix_seconds(-1), "c70cff00000000ffffffffffffffff");
   goes_to_and_fro(Timestamp::last(), "c70cff3b9ac9ff0000003afff4417f");
   goes_to_and_fro(Uuid::parse("0192f7a8-0000-7000-8000-0000000000ff").value(), "c4100192f7a80000700080000000000000ff");
+}
+
+TEST(MessagePack, holds_nothing_of_an_attack) {
+  const binary::testing::Attack attacks[] = {
+      {"nested arrays", std::string(100'000, '\x91')},
+      {"nested maps", std::string(100'000, '\x81')},
+      {"a count of elements", unhex("dd7fffffff")},
+      {"a count of fields", unhex("df7fffffff")},
+      {"a length of bytes", unhex("c6ffffffff")},
+      {"a length of text", unhex("dbffffffff")},
+      {"a length of an extension", unhex("c9ffffffff05")},
+      {"a count of children", unhex("81a86368696c6472656eddffffffff")},
+      {"a count of names", unhex("81a56e616d6573dfffffffff")},
+  };
+  binary::testing::holds_nothing_of(attacks, unhex("81a86368696c6472656e91"),
+                                    [](auto&... of) { return message_pack::read(of...); });
 }
 
 TEST(MessagePack, tells_what_is_wrong) {

@@ -16,6 +16,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "keel/base/ascii.h"
+
 namespace keel {
 
 // How the names of fields are written outside of the program.
@@ -42,12 +44,11 @@ inline constexpr Case name_case = internal::case_of<T>();
 // Writes `name` in that case to `to`, which must have room for twice its size; returns the number of characters
 // written.
 constexpr std::size_t change_case(std::string_view name, Case to_case, char* to) noexcept {
-  const auto is_lower = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  const auto is_upper = [](char c) { return c >= 'A' && c <= 'Z'; };
+  const auto is_lower = [](char c) { return ascii::is_lower(c) || ascii::is_digit(c); };
   std::size_t size = 0;
   bool begins = true;  // Whether a word begins here.
   for (std::size_t i = 0; i < name.size(); ++i) {
-    char c = name[i];
+    const char c = name[i];
     if (to_case == Case::AsDeclared) {
       to[size++] = c;
       continue;
@@ -56,16 +57,14 @@ constexpr std::size_t change_case(std::string_view name, Case to_case, char* to)
       begins = true;
       continue;
     }
-    if (i != 0 && is_upper(c) && is_lower(name[i - 1])) begins = true;
+    if (i != 0 && ascii::is_upper(c) && is_lower(name[i - 1])) begins = true;
     const bool is_first = size == 0;
     if (begins && !is_first && to_case != Case::Camel && to_case != Case::Pascal) {
       to[size++] = to_case == Case::Kebab ? '-' : '_';
     }
     const bool upper =
         to_case == Case::UpperSnake || (begins && (to_case == Case::Pascal || (to_case == Case::Camel && !is_first)));
-    if (upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-    if (!upper && is_upper(c)) c = static_cast<char>(c - 'A' + 'a');
-    to[size++] = c;
+    to[size++] = upper ? ascii::to_upper(c) : ascii::to_lower(c);
     begins = false;
   }
   return size;

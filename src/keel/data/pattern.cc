@@ -86,7 +86,7 @@ bool Pattern::is_in(std::string_view text) const {
 }
 
 // Defined here, so that rules without a pattern do not need re2.
-// Checked even without a text: an invalid pattern is a mistake whatever is sent.
+// The pattern is compiled even if there is no text, so that an invalid pattern is noticed with any input.
 void Check::judge_pattern(const void* field, const std::string_view* text, const Pattern& pattern,
                           std::string_view words) {
   const bool is_right = pattern.matches(text != nullptr ? *text : std::string_view());

@@ -22,7 +22,7 @@ namespace keel {
 
 class Pattern {
  public:
-  // Made from a literal, so that no pattern comes from a client.
+  // A Pattern is made from a literal, so that no pattern comes from a client.
   template <std::size_t size>
   consteval Pattern(const char (&text)[size], const char* file = __builtin_FILE(), unsigned line = __builtin_LINE())
       : text_(text, size - 1), file_(file), line_(line) {}

@@ -42,7 +42,7 @@ class Path {
   bool is_index() const noexcept { return is_index_; }
   std::string_view name() const noexcept { return name_; }
   std::size_t index() const noexcept { return index_; }
-  // The part already passed, for messages.
+  // The part of the path before this position, for messages.
   std::string_view passed() const noexcept { return whole_.substr(0, whole_.size() - rest_.size()); }
 
  private:
@@ -146,7 +146,7 @@ bool Record::Storage::copy(Value& to, const Value& from, Arena* arena, int left)
   to.set(from.kind(), block);
   return true;
 }
-// Null when it is nested too deeply; `left` counts the container and the value itself.
+// Returns null when the value is nested too deeply; `left` counts the container and the value itself.
 Record::Block* Record::Storage::copy(const Block* from, Arena* arena, int left) {
   Block* const made = make(arena, from->is_record, from->size);
   for (std::size_t i = 0; i < from->value_count(); ++i) {
@@ -353,7 +353,8 @@ Result<const Record::Value*> Record::Value::expect(const Block* fields, const Va
 namespace {
 
 std::string article(std::string_view name) {
-  const bool has_vowel = name.starts_with('i') || name.starts_with('a');  // A "uint8" and a "uuid" have none.
+  // The names "uint8" and "uuid" begin with a consonant when spoken.
+  const bool has_vowel = name.starts_with('i') || name.starts_with('a');
   return (name == "bytes" || name == "null" ? "" : has_vowel ? "an " : "a ") + std::string(name);
 }
 std::string with_path(std::string_view path) { return path.empty() ? std::string() : std::string(path) + ": "; }

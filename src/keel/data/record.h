@@ -132,7 +132,7 @@ class Record {
   Result<> set(std::string_view path, const Input& value);
   // Appends to an array, which is made when there is none.
   Result<> append(std::string_view path, const Input& value);
-  // False when there was none. Elements after it move forward.
+  // Returns false when there was no value at `path`. Elements after it move forward.
   bool remove(std::string_view path);
   // Takes all fields of `other`, replacing those with the same name; where both are records, their fields are merged.
   void merge(const Record& other);
@@ -173,7 +173,7 @@ class Record {
   Arena* arena_ = nullptr;   // Null: the heap.
 };
 
-// A value of a Record, and its content. It can be changed only through its Record.
+// One value of a Record; it owns its content. It can be changed only through its Record.
 class Record::Value {
  public:
   Kind kind() const noexcept { return static_cast<Kind>(bytes_[0]); }

@@ -82,7 +82,7 @@ const auto* judged(const T& field) noexcept {
 }  // namespace internal
 
 namespace internal {
-// Such as Decimal, Date and Timestamp: bounds are compared as values, and written as text.
+// These are types such as Decimal, Date and Timestamp: bounds are compared as values, and written as text.
 template <class T>
 concept OrderedText = requires(const T& value) {
   { value.text() } -> std::convertible_to<std::string_view>;
@@ -98,7 +98,7 @@ class CheckedElements;
 // Collects the violations of a struct in its rules().
 class Check {
  public:
-  // Which part of a field a rule is about: all of it, the element at an index, or the value of a key.
+  // The part of a field that a rule is about: all of it, the element at an index, or the value of a key.
   struct Element {
     enum class Kind : std::uint8_t { None, Index, Key } kind = Kind::None;
     std::size_t index = 0;
@@ -198,7 +198,7 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
   const CheckedField& count_at_least(std::size_t least) const { return count(least, no_limit); }
   const CheckedField& count_at_most(std::size_t most) const { return count(0, most); }
 
-  // Both ends are included. For numbers, and for types such as Decimal, Date and Timestamp.
+  // Both bounds are included. The field is a number, or of a type such as Decimal, Date or Timestamp.
   const CheckedField& range(std::type_identity_t<T> least, std::type_identity_t<T> most) const {
     static_assert(is_ordered,
                   "range() is for numbers; for other types write the condition: check.that(from < to, \"…\")");
@@ -247,13 +247,14 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
     return *this;
   }
 
-  // For a Patch: it must be absent, or have a value.
+  // A Patch must be absent, or have a value.
   const CheckedField& not_null() const {
     if (is_null_) check_.violated(field_, "must not be null", "type");
     return *this;
   }
 
-  // `holds(value)` must be true; `words` continue the field's name: "must be a SKU such as AB-1234".
+  // The rule is violated unless `holds(value)`; the message is the field's name and `words`: "must be a SKU such as
+  // AB-1234".
   template <class F>
   const CheckedField& satisfies(F&& holds, std::string_view words) const {
     if (value_ != nullptr && !holds(*value_)) check_.violated(field_, words);

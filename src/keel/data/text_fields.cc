@@ -13,7 +13,8 @@ template <class T>
 bool read_finite(std::string_view text, T& value, TextFault& fault) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const bool is_whole = end == text.data() + text.size();
-  // Otherwise "nan" and "inf" would be read too, and would pass every range check that is not written with care.
+  // Without this condition "nan" and "inf" would be read too, and would pass every range check that is not written with
+  // care.
   if (is_whole && error == std::errc() && std::isfinite(value)) return true;
   if (is_whole && error == std::errc::result_out_of_range) return fault.set("number out of range", "format");
   return fault.set("expected a number", "type");

@@ -51,7 +51,7 @@ namespace keel {
 struct NamedText {
   std::string_view name;
   std::string_view text;
-  const void* source = nullptr;  // For a read_text() that needs to know where the text comes from.
+  const void* source = nullptr;  // Set for a read_text() that needs to know where the text comes from.
   bool is_file = false;          // Whether it is a file that was sent; types that expect a text refuse it.
 };
 

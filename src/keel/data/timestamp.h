@@ -56,8 +56,8 @@ class Timestamp {
     return Timestamp(253'402'300'799, 999'999'999);
   }  // 9999-12-31T23:59:59…
 
-  // From the current Host's calendar, which is virtual in a simulation; on a worker, the time at which the current
-  // event-loop iteration began.
+  // Reads the current Host's calendar, which is virtual in a simulation; on a worker, it is the time at which the
+  // current event-loop iteration began.
   static Timestamp now() noexcept;
   static Timestamp now(Host& host) noexcept;
 

@@ -1,6 +1,6 @@
 #include "keel/data/token.h"
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/host.h"
 #include "keel/data/base64.h"
 
@@ -8,7 +8,8 @@ namespace keel {
 
 std::string random_token(std::size_t bytes) {
   std::byte secret[64];
-  KEEL_CHECK(bytes >= 16 && bytes <= sizeof secret, "a random token has 16 to 64 bytes");
+  KEEL_EXPECT(bytes >= 16 && bytes <= sizeof secret,
+              "random_token() is asked for fewer than 16 bytes, or more than 64");
   Host::current().secret(std::span(secret, bytes));
   return base64::encode(std::span<const std::byte>(secret, bytes), base64::Form::Url);
 }

@@ -16,7 +16,7 @@
 
 namespace keel {
 
-// `bytes` must be 16 to 64: fewer could be guessed; anything else is a bug and aborts.
+// `bytes` must be 16 to 64, because fewer could be guessed; anything else throws a Bug (base/bug.h).
 std::string random_token(std::size_t bytes = 32);
 
 }  // namespace keel

@@ -5,9 +5,9 @@
 //     for (const Violation& one : wrong) out.key(one.pointer).string(one.message);
 //   }
 //
-// Either the text is not JSON, or repeats a field: then is_malformed() is true (HTTP: 400), and that is the only
-// violation. If the input is JSON, each value that does not have its type or breaks a rule is a violation (HTTP: 422).
-// They are in the order of the text; after count_max of them reading stops, and has_more() is true.
+// When the text is not JSON, or repeats a field, is_malformed() is true (HTTP: 400), and there is only this violation.
+// If the input is JSON, each value that does not have its type or breaks a rule is a violation (HTTP: 422). They are in
+// the order of the text; after count_max of them reading stops, and has_more() is true.
 //
 // Threads: a value.
 // Cost:    nothing while it is empty; one or more allocations for each violation, and a scan of the text before the
@@ -26,8 +26,8 @@ namespace keel {
 
 // One thing that is wrong with a value: its place and a sentence.
 struct Violation {
-  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. For a query or a form (text_fields.h): the name
-  // of the field.
+  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. In a query or a form (text_fields.h) it is the
+  // name of the field.
   std::string pointer;
   std::string message;  // "must be from 1 to 100", "is required", "expected a string".
   // Counted from 1; 0 if the input was not JSON text (the message for malformed CBOR names the byte). The column counts
@@ -71,7 +71,7 @@ class Violations {
 
   // InvalidArgument, with all violations in one line: "/sku is required; /quantity must be from 1 to 100"; for a
   // malformed text "expected ',' or '}' at line 1 column 17 (/user/name)". A message about the value itself follows a
-  // colon: "/sku: expected a string". Must not be called when it is empty.
+  // colon: "/sku: expected a string". It must not be called when there are no violations.
   Error error() const;
 
  private:

@@ -37,13 +37,18 @@ struct PoolStats {
   std::uint64_t waits = 0;     // Statements that had to wait for a connection.
   Duration wait_time;          // The total time that they waited.
   std::uint64_t timeouts = 0;  // Statements that failed because no connection became free in time.
+  // The most connections that all attached loops may open; 0: there is no fixed number, as on SQLite, where each stream
+  // and each read-only transaction has a connection of its own.
+  std::uint64_t connections_max = 0;
+  Duration wait_max;  // How long a statement waits for a connection; on SQLite, for another process's lock.
+  Duration age;       // The age of the oldest open connection.
 };
 
 class Database : public Session {
  public:
-  // `on_change` is called, on any thread, when the database becomes unreachable and when it is reachable again: then
-  // ask check_reads(). Call it before attach(); it stays set until the last loop is detached. For a database that is a
-  // file: called when writes begin to fail.
+  // `on_change` is called, on any thread, when the database becomes unreachable, when it is reachable again, and when
+  // it begins to reject writes: then ask check_reads() and check_writes(). A database that is a file calls it only for
+  // writes. Call watch() before attach(); `on_change` stays set until the last loop is detached.
   virtual void watch(Function<void()> on_change) = 0;
   virtual PoolStats pool() const = 0;
 
@@ -62,10 +67,11 @@ class Database : public Session {
   // Whether no statement waits or runs.
   virtual bool is_idle() const = 0;
 
-  // For health checks: reads some stored data.
+  // Reads some stored data; used by health checks.
   virtual Task<> check_reads() = 0;
   // For health checks: succeeds unless the last write failed because the database accepts none; then it returns the
-  // result of a write that changes nothing.
+  // result of a write that changes nothing. One that fails counts as a failed check, not as a failed write or an error
+  // of the disk.
   virtual Task<> check_writes() = 0;
 
   // Copies the database, as it is when this begins, into the file `path`; reads and writes continue meanwhile. An

@@ -300,7 +300,7 @@ Result<bool> in_transaction(MigrationTarget& target, F work) {
   return done;
 }
 
-// One transaction: takes the lock, checks what other processes have done, and applies the next file. False: there are
+// Takes the lock in one transaction, checks what other processes have done, and applies the next file. False: there are
 // no more.
 Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& migrations, int last, int& version) {
   return in_transaction(target, [&]() -> Result<bool> {

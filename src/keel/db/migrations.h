@@ -8,7 +8,7 @@
 // Next to 0002_orders.sql there may be 0002_orders.down.sql, which undoes it, also in one transaction. It has no
 // checksum: it may be added and corrected later.
 //
-// Where databases differ, PostgreSQL gets 0001_users.postgres.sql instead of 0001_users.sql, and SQLite gets
+// If databases differ, PostgreSQL gets 0001_users.postgres.sql instead of 0001_users.sql, and SQLite gets
 // 0001_users.sqlite.sql; 0001_users.postgres.down.sql undoes it. Every number must exist for each database.
 //
 // A file whose first line is `-- keel: no transaction` runs its statements one after the other, each in its own
@@ -24,8 +24,8 @@
 //           folder; a file that is to be undone has no .down.sql. InvalidArgument: a badly named file, a gap, a number
 //           used twice, wrong SQL ("0002_orders.sql:7: near …"), transaction control or a pragma in a file. NotFound:
 //           no folder. Unavailable: another process holds the lock for too long. Unsupported: the back end does not
-//           have the operation. Each error names the files, and says how to correct them. What was committed before an
-//           error stays.
+//           have the operation. Each error names the files, and says how to correct them. Files that were committed
+//           before the error stay applied.
 // Threads:  as for the target. Blocks: call it before serving.
 
 #pragma once
@@ -62,16 +62,16 @@ struct MigrationStatus {
   int version = 0;
   std::string name;
   bool is_applied = false;
-  std::int64_t applied_at = 0;  // In seconds since 1970; 0: not applied.
+  std::int64_t applied_at = 0;  // The time in seconds since 1970; 0: the file is not applied.
   bool has_down = false;
-  // For a file without a transaction that is not fully applied: how many of its statements have run.
+  // The number of statements that have run, of a file without a transaction that is not fully applied.
   int steps_done = 0;
 };
 
 // A database to which files are applied, on one connection. migrate() calls prepare(), then for each file begin(),
 // for_each_applied(), set_checksum() for rows with an old one, run(), record(), commit() and roll_back(), and finally
-// finish(). After an error in begin() to commit() it continues with roll_back() and finish(). For a file without a
-// transaction it calls run_step() outside of a transaction, instead of run(), until that returns false.
+// finish(). After an error in begin() to commit() it continues with roll_back() and finish(). A file without a
+// transaction is run by run_step(), outside of a transaction, until that returns false, instead of by run().
 class MigrationTarget {
  public:
   virtual ~MigrationTarget();
@@ -93,8 +93,8 @@ class MigrationTarget {
   virtual Result<> for_each_applied(OnApplied on_applied) = 0;
   // Sets the checksum in the existing row of `migration` to migration.checksum.
   virtual Result<> set_checksum(const Migration& migration) = 0;
-  // Runs the file's statements. After an error `line` is the line, from 1, of the mistake; 0: it is about the file as a
-  // whole.
+  // Runs the file's statements. After an error, `line` is the line of the mistake, from 1; 0: the error is about the
+  // file as a whole.
   virtual Result<> run(const Migration& migration, int& line) = 0;
   // Adds it to the table; `applied_at` is in seconds since 1970. Removes the record of its steps.
   virtual Result<> record(const Migration& migration, std::int64_t applied_at) = 0;
@@ -108,7 +108,7 @@ class MigrationTarget {
   // Runs the next statement of a file without a transaction, and records that. False: all statements have run, or
   // another process has applied the file. FailedPrecondition: the file has changed since its first statement ran.
   virtual Result<bool> run_step(const Migration& migration, int& line);
-  // Between begin() and commit(): how many statements have run.
+  // Returns how many of its statements have run. Call it between begin() and commit().
   virtual Result<int> steps_done(const Migration& migration);
 };
 

@@ -30,6 +30,12 @@ constexpr PoolMeasure pool_measures[] = {
      [](const PoolStats& s) { return s.wait_time.count_seconds(); }},
     {metrics::Kind::Counter, "db_wait_timeouts_total", "Statements that failed because no connection was free in time",
      [](const PoolStats& s) { return number(s.timeouts); }},
+    {metrics::Kind::Gauge, "db_connections_max", "Limit of connections to the database; 0: there is no fixed limit",
+     [](const PoolStats& s) { return number(s.connections_max); }},
+    {metrics::Kind::Gauge, "db_wait_max_seconds", "Time after which a statement that waits for a connection fails",
+     [](const PoolStats& s) { return s.wait_max.count_seconds(); }},
+    {metrics::Kind::Gauge, "db_connection_age_seconds", "Age of the oldest open connection to the database",
+     [](const PoolStats& s) { return s.age.count_seconds(); }},
 };
 
 }  // namespace

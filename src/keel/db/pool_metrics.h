@@ -16,7 +16,8 @@ namespace keel::db {
 
 class Database;
 
-// db_connections, db_connections_in_use, db_waiting, db_waits_total, db_wait_seconds_total, db_wait_timeouts_total.
+// db_connections, db_connections_in_use, db_connections_max, db_connection_age_seconds, db_waiting, db_waits_total,
+// db_wait_seconds_total, db_wait_max_seconds, db_wait_timeouts_total.
 std::vector<metrics::GaugeFunction> expose_pool(const Database& database, metrics::Registry& registry);
 
 }  // namespace keel::db

@@ -101,9 +101,9 @@ class Row {
       return value.real;
     return real_of(column, value);
   }
-  // For integers: 0 is false, all others are true.
+  // Reads an integer as a boolean: 0 is false, all others are true.
   bool boolean(int column, Place place = Place::current()) const { return integer(column, place) != 0; }
-  // Only for a text or a blob.
+  // The value must be a text or a blob.
   std::string_view text(int column, Place place = Place::current()) const {
     const Value& value = cell(column, place);
     if (value.kind < ValueKind::Text) [[unlikely]]
@@ -123,7 +123,7 @@ class Row {
   // A struct, filled by column names: row.as<Order>(). Its views live as long as the views of the row.
   template <class T>
   T as() const;
-  // Called by get() and as(): makes the query fail.
+  // get() and as() call it; it makes the query fail.
   [[noreturn]] void does_not_fit(int column, std::string_view type) const;
   [[noreturn]] void is_no(int column, std::string_view expected) const;
   [[noreturn]] void is_none_of(int column, const keel::internal::EnumNames& names) const;
@@ -172,7 +172,7 @@ class Rows {
     if (data_.capacity() > bytes) data_.release();
   }
 
-  // For back ends, after the last row: sets the names of the columns, each ended by a zero byte.
+  // Called by back ends after the last row: sets the names of the columns, each ended by a zero byte.
   void set_names(std::string_view names) {
     names_.clear();
     names_.append(names);
@@ -184,7 +184,7 @@ class Rows {
   friend class NewRow;
   // Each record consists of its size (8 bytes), the Values, and the bytes; each part is a multiple of 8 bytes long.
   Buffer data_;
-  Buffer names_;  // Each ended by a zero byte.
+  Buffer names_;  // The names, each ended by a zero byte.
   std::size_t count_ = 0;
   int columns_ = 0;
   const internal::FieldTable* found_for_ = nullptr;  // The struct that the found columns belong to.
@@ -192,7 +192,7 @@ class Rows {
 };
 
 // For back ends: begins a row of `rows`, which must have as many columns as the rows before it. append() copies the
-// value of the next column; end() adds the row. After std::bad_alloc the rows must be discarded.
+// value of the next column; end() adds the row. If a call throws std::bad_alloc, the rows must be discarded.
 class NewRow {
  public:
   NewRow(Rows& rows, int columns) : rows_(rows), start_(rows.data_.size()), cell_(start_ + Row::record_head) {
@@ -222,7 +222,7 @@ class NewRow {
  private:
   Rows& rows_;
   const std::size_t start_;  // In data_.
-  std::size_t cell_;         // Where the next Value is, in data_.
+  std::size_t cell_;         // The position of the next Value in data_.
 };
 
 namespace internal {
@@ -398,8 +398,9 @@ T Row::as() const {
   return value;
 }
 
-// What a row can be read as: a type with `static T from_row(const db::Row&)`, or with a free `T read_row(const
-// db::Row&, T*)` found by its argument; a plain value for results of one column; or a struct, by column names.
+// The types as which a row can be read: a type with `static T from_row(const db::Row&)`, or with a free `T
+// read_row(const db::Row&, T*)` found by its argument; a plain value for results of one column; or a struct, by column
+// names.
 template <class T>
 T read_as(const Row& row) {
   if constexpr (requires {

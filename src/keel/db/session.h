@@ -50,8 +50,8 @@
 //            of the session that would wait for a transaction that its own task holds), DeadlineExceeded and Cancelled;
 //            Unsupported (stream() of a database that has none). The message is the database's. All but NotFound,
 //            Cancelled and a full queue are from the environment (base/error.h), and name the statement and the place
-//            of the call: a server answers 500 or above. on_error() (task/on_error.h) makes a 409 of a unique key in
-//            one line.
+//            of the call: a server responds with 500 or above. on_error() (task/on_error.h) makes a 409 of a unique key
+//            in one line.
 // Bugs:      a statement of a Transaction that was moved from (base/bug.h).
 // Ownership: arguments are copied before the call returns; row callbacks are borrowed until the task completes. A
 //            callback whose captures have destructors, and a struct of arguments that has one, must be a named
@@ -60,7 +60,7 @@
 // Lifetime:  a session outlives its tasks and transactions.
 // Threads:   any thread; tasks on executors.
 // Cancel:    by the stop token or the deadline of the awaiting task. A waiting write is removed and has no effect; a
-//            write that has begun is completed first. A read is ended.
+//            write that has begun is completed first. A read that runs is interrupted.
 // Cost:      an indirect call per statement, none per row or column beside `on_row`; no heap.
 
 #pragma once
@@ -97,7 +97,7 @@ template <class T>
 }
 }  // namespace internal
 
-// For the compiler's message, in the functions that keel gen sql writes.
+// Gives the compiler a message, in the functions that keel gen sql writes.
 template <class T>
 void refuse_made_in_call() noexcept {
   static_assert(
@@ -129,12 +129,13 @@ struct TransactionOptions {
   // It only reads: a statement that would change something fails with FailedPrecondition. It never waits for a writer,
   // and no writer waits for it.
   bool read_only = false;
-  // With Serializable and read_only: the first statement may wait until no Conflict is possible any more.
+  // If the transaction is Serializable and read_only: the first statement may wait until no Conflict is possible any
+  // more.
   bool deferrable = false;
 };
 
-// For transact(): the number of attempts, and the longest pause between two attempts, which is random and grows from
-// pause_min.
+// Options of transact(): the number of attempts, and the longest pause between two attempts, which is random and grows
+// from pause_min.
 struct RetryOptions {
   int attempts_max = 10;
   Duration pause_min = 2_ms;
@@ -159,7 +160,7 @@ class Queries {
   template <class... A>
   Task<Written> execute(SqlOf<A...> sql, const A&... arguments);
 
-  // Only for the compiler's message about a struct that is made in the call.
+  // This overload exists only for the compiler's message about a struct that is made in the call.
   template <class F, internal::MadeInCall A>
   Task<std::size_t> query(const auto&, F&&, A&&) {
     internal::refuse_made_in_call<A>();
@@ -280,7 +281,7 @@ class Session : public Queries {
   // Awaits `body`, Task<T>(Transaction&), commits what it has done, and returns its T; if it fails, the transaction is
   // rolled back. When the database has aborted the transaction because of another one (a serialisation failure, a
   // deadlock), even at the commit, `body` is called again from its beginning with a new transaction: its other effects
-  // happen again, too. After attempts_max calls the result is that Conflict. A commit whose outcome is unknown is
+  // happen again, too. After attempts_max calls the result is the last Conflict. A commit whose outcome is unknown is
   // not repeated. SQLite never aborts one.
   template <class F>
     requires std::is_invocable_v<F&, Transaction&>

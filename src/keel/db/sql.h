@@ -1,8 +1,9 @@
 // keel/db/sql.h — SQL text that is known when the program is compiled, and its arguments.
 //
 // Sql can be made only from a string literal, so that input text can never become SQL. `$1`, `$2`, … are the
-// placeholders for every database; those in literals, also in dollar quotes, which only PostgreSQL has ($$it's$$), in
-// quoted names and in comments are left alone. SqlFor<N> is an Sql
+// placeholders for every database; a `$1` in a literal, in a quoted name or in a comment is not one. Text in the dollar
+// quotes of PostgreSQL, $$it's$$, is a literal, and so is one with its escapes, e'it\'s'; a [name] in brackets is a
+// quoted name, except directly after a name, `]` or `)`, where it is an index: array[$1], tags[$2]. SqlFor<N> is an Sql
 // with exactly the parameters $1 to $N: a wrong number of arguments does not compile.
 //
 //   database.query_one<User>("select id, name from users where id = $1", id);
@@ -21,7 +22,7 @@
 //
 // Lifetime: the text lives as long as the process, so that its address identifies it in statement caches.
 // Threads:  values.
-// Cost:     counted by the compiler.
+// Cost:     none at run time: the compiler counts the parameters.
 
 #pragma once
 
@@ -68,6 +69,58 @@ constexpr std::size_t dollar_quoted_size(std::string_view text) {
   return close == std::string_view::npos ? text.size() : close + quote.size();
 }
 
+// The size of PostgreSQL's literal with escapes that `text` begins with: e'it\'s'. A literal on a later line, with only
+// blanks and `--` comments between them, continues it. The size of all of `text` if the literal does not end; 0 if
+// `text` does not begin with one.
+constexpr std::size_t escaped_quoted_size(std::string_view text) {
+  if (text.size() < 2 || (text[0] != 'e' && text[0] != 'E') || text[1] != '\'') return 0;
+  std::size_t at = 1;
+  while (true) {
+    for (++at; at < text.size() && text[at] != '\''; ++at) {
+      if (text[at] == '\\') ++at;
+    }
+    if (at >= text.size()) return text.size();
+    const std::size_t end = ++at;
+    if (at < text.size() && text[at] == '\'') continue;  // Doubled.
+    bool has_newline = false;
+    while (at < text.size()) {
+      const char c = text[at];
+      if (c == '-' && at + 1 < text.size() && text[at + 1] == '-') {
+        while (at < text.size() && text[at] != '\n') ++at;
+      } else if (c == ' ' || (c >= '\t' && c <= '\r')) {
+        has_newline = has_newline || c == '\n' || c == '\r';
+        ++at;
+      } else {
+        break;
+      }
+    }
+    if (!has_newline || at >= text.size() || text[at] != '\'') return end;
+  }
+}
+
+// The size of the comment that `text` begins with, without the newline after `--`; 0 if it begins with none. Comments
+// nest in PostgreSQL and do not in SQLite: one that is never closed in the former way ends at its first `*/`.
+constexpr std::size_t comment_size(std::string_view text) {
+  constexpr std::size_t none = std::string_view::npos;
+  if (text.starts_with("--")) {
+    const std::size_t newline = text.find('\n');
+    return newline == none ? text.size() : newline;
+  }
+  if (!text.starts_with("/*")) return 0;
+  std::size_t first = none;
+  int depth = 0;
+  for (std::size_t at = 0; at + 1 < text.size();) {
+    const bool opens = text[at] == '/' && text[at + 1] == '*';
+    const bool closes = text[at] == '*' && text[at + 1] == '/';
+    at += opens || closes ? 2 : 1;
+    if (opens) ++depth;
+    if (!closes) continue;
+    if (first == none) first = at;
+    if (--depth == 0) return at;
+  }
+  return first == none ? text.size() : first;
+}
+
 // Calls f(const Placeholder&) for each in `text`.
 template <class F>
 constexpr void for_each_placeholder(std::string_view text, F&& f) {
@@ -77,20 +130,21 @@ constexpr void for_each_placeholder(std::string_view text, F&& f) {
   std::size_t at = 0;
   while (at < text.size()) {
     const char c = text[at];
-    if (c == '\'' || c == '"' || c == '`' || c == '[') {
+    const char before = at == 0 ? ' ' : text[at - 1];
+    if (c == '[' && (is_name(before) || before == '"' || before == ']' || before == ')')) {
+      ++at;  // Of an array of PostgreSQL: tags[$1], array[$1, $2].
+    } else if (c == '\'' || c == '"' || c == '`' || c == '[') {
       // A doubled quote ends one literal and begins the next, which has the same effect.
       const char end = c == '[' ? ']' : c;
       for (++at; at < text.size() && text[at] != end; ++at) {
       }
       ++at;
-    } else if (c == '-' && at + 1 < text.size() && text[at + 1] == '-') {
-      while (at < text.size() && text[at] != '\n') ++at;
-    } else if (c == '/' && at + 1 < text.size() && text[at + 1] == '*') {
-      at += 2;
-      while (at + 1 < text.size() && !(text[at] == '*' && text[at + 1] == '/')) ++at;
-      at += 2;
-    } else if (const std::size_t quoted = dollar_quoted_size(text.substr(at)); quoted != 0) {
-      at += quoted;
+    } else if (const std::size_t comment = comment_size(text.substr(at)); comment != 0) {
+      at += comment;
+    } else if (const std::size_t dollar_quoted = dollar_quoted_size(text.substr(at)); dollar_quoted != 0) {
+      at += dollar_quoted;
+    } else if (const std::size_t escaped = escaped_quoted_size(text.substr(at)); escaped != 0) {
+      at += escaped;
     } else if (c == '$') {
       const std::size_t start = at++;
       int number = 0;
@@ -147,7 +201,7 @@ constexpr int count_names(std::string_view text) {
 }
 
 namespace internal {
-// Not constexpr on purpose: the compiler's message names the function that would be called.
+// It is not constexpr on purpose: the compiler's message then names the function that would be called.
 void sql_parameters_are_numbered_from_1_without_gaps();
 void sql_has_another_number_of_parameters_than_arguments_were_given();
 void sql_has_parameters_with_names_and_its_only_argument_is_no_struct_with_these_fields();
@@ -263,7 +317,7 @@ class SqlFor : public Sql {
       internal::sql_has_another_number_of_parameters_than_arguments_were_given();
     }
   }
-  // Only for the compiler's message about text that is made at run time.
+  // This overload exists only for the compiler's message about text that is made at run time.
   template <internal::Text T>
     requires internal::NotLiteral<T>::is_allowed
   SqlFor(const T& text);
@@ -280,12 +334,12 @@ class NamedSql : public Sql {
  public:
   template <std::size_t Size>
   consteval NamedSql(const char (&literal)[Size], KEEL_CALLER) : NamedSql(std::string_view(literal, Size - 1), place) {}
-  // Only for the compiler's message about text that is made at run time.
+  // This overload exists only for the compiler's message about text that is made at run time.
   template <internal::Text Made>
     requires internal::NotLiteral<Made>::is_allowed
   NamedSql(const Made& text);
 
-  // For each parameter: the index of its field in Fields<T>.
+  // For each parameter, the index of its field in Fields<T>.
   std::span<const std::uint8_t> fields() const noexcept {
     return {parameters_.field, static_cast<std::size_t>(parameters())};
   }

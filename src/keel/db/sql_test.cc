@@ -15,6 +15,10 @@ static_assert(count_parameters("select 1") == 0);
 static_assert(count_parameters("where b = $2 and a = $1 or $2 is null") == 2);
 static_assert(count_parameters("select '$1', \"$2\", [$3], `$4` -- $5\n /* $6 */ + $1") == 1);
 static_assert(count_parameters("select 'it''s $1' || $1") == 1);
+static_assert(count_parameters("where id = any(array[$1, $2]) and tags[$3] = 'a' and m[1][$4] = 1") == 4);
+static_assert(count_parameters("select (string_to_array(a, ','))[$1] from [a $2]") == 1);
+static_assert(count_names("where id = any(array[$a, $b]::bigint[])") == 2);
+static_assert(count_parameters("select \"tags\"[$1]") == 1, "a quoted name is a name");
 static_assert(count_parameters("select a$1 from t") == 0, "a dollar inside a name belongs to it");
 static_assert(count_parameters("select $2") == -1, "$1 is missing");
 static_assert(count_parameters("select $name") == -1);
@@ -35,6 +39,23 @@ static_assert(dollar_quoted_size("$$a$$ b") == 5 && dollar_quoted_size("$é$a$é
 static_assert(dollar_quoted_size("") == 0 && dollar_quoted_size("$") == 0 && dollar_quoted_size("$a") == 0);
 static_assert(dollar_quoted_size("$1$a$1$") == 0 && dollar_quoted_size("a$$") == 0 && dollar_quoted_size("$a b$") == 0);
 static_assert(count_parameters("/*/ $1 */ $1") == 1, "the star of the opening does not close");
+static_assert(count_parameters("/* a /* $1 */ $1 */ $1, $2") == 2, "comments of PostgreSQL nest");
+static_assert(count_parameters("/* a /* b */ $1 /* c */") == 1, "those of SQLite do not");
+static_assert(comment_size("-- a\nb") == 4 && comment_size("--") == 2 && comment_size("- a") == 0);
+static_assert(comment_size("/**/ b") == 4 && comment_size("/* a") == 4 && comment_size("/") == 0);
+
+static_assert(count_parameters(R"(select e'it\'s $1' || $1)") == 1);
+static_assert(count_parameters(R"(select E'\\', $1, 'a\', $2)") == 2,
+              "a backslash that is escaped, and one that is none");
+static_assert(count_parameters(R"(select e'it''s \' $1' || $1)") == 1, "a doubled quote ends no escapes");
+static_assert(count_parameters(R"(select date'\', $1, e1'\', $2)") == 2, "of the letter alone");
+static_assert(count_parameters(R"(select e'\' $1)") == 0, "to the end");
+static_assert(count_names(R"(select e'\'$a' as a, $b)") == 1);
+static_assert(escaped_quoted_size("") == 0 && escaped_quoted_size("e") == 0 && escaped_quoted_size("x'a'") == 0);
+static_assert(escaped_quoted_size("e''") == 3 && escaped_quoted_size("e'''") == 4 && escaped_quoted_size("e'\\") == 3);
+static_assert(escaped_quoted_size(R"(e'a\'' b)") == 6 && escaped_quoted_size("e'a' 'b'") == 4);
+static_assert(escaped_quoted_size("e'a' -- it's\n 'b\\'c' d") == 20, "a literal on the next line continues it");
+static_assert(escaped_quoted_size("e'a'\n b") == 4 && escaped_quoted_size("e'a'\n") == 4);
 static_assert(Sql("select $1, $2").parameters() == 2);
 static_assert(SqlFor<2>("select $1, $2").text() == "select $1, $2");
 

@@ -30,7 +30,7 @@
 
 namespace keel::db {
 
-// The kinds of values of SQLite.
+// The kinds of values in parameters and rows.
 enum class ValueKind : std::uint8_t { Null, Integer, Real, Text, Blob };
 
 struct Value {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "keel/base/bug.h"
 #include "keel/base/sanitizers.h"
 #include "keel/base/testing/allocation_count.h"
 #include "keel/observe/metric.h"
@@ -525,15 +526,11 @@ TEST(BusDeathTest, outlives_its_subscriptions) {
       "a Bus must outlive its subscriptions");
 }
 
-TEST(BusDeathTest, gives_an_executor_only_what_can_be_copied) {
-  EXPECT_DEATH(
-      {
-        Bus bus;
-        keel::testing::TestLoop loop;
-        const auto ignore = [](const std::unique_ptr<int>&) {};
-        const Subscription subscription = bus.subscribe<std::unique_ptr<int>>(ignore, {.executor = &loop});
-      },
-      "an event that an executor delivers must be copyable");
+TEST(Bus, gives_an_executor_only_what_can_be_copied) {
+  Bus bus;
+  keel::testing::TestLoop loop;
+  const auto ignore = [](const std::unique_ptr<int>&) {};
+  EXPECT_THROW(static_cast<void>(bus.subscribe<std::unique_ptr<int>>(ignore, {.executor = &loop})), Bug);
 }
 
 }  // namespace

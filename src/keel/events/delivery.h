@@ -9,14 +9,14 @@
 
 namespace keel::events {
 
-// For one event, from publish_and_wait().
+// The result of publish_and_wait() for one event.
 struct Delivery {
   std::uint32_t delivered = 0;  // Handlers that returned, or whose Task ended, without an error.
   std::uint32_t failed = 0;     // Handlers or filters that ended with an exception or an error.
   std::uint32_t dropped = 0;    // Events not handled, because there was no room or the subscription ended.
 };
 
-// For all events of one type, until now.
+// The counts of all events of one type, until now.
 struct TopicStats {
   std::uint64_t published = 0;
   // The counts of a whole topic or bus; `dropped` includes events that publish() cannot deliver.

@@ -41,7 +41,7 @@ class Subscriber;
 class TopicCore;
 }  // namespace internal
 
-// What happens to an event when the queue is full; in both cases it is counted.
+// What is done with an event when the queue is full; in both cases it is counted.
 enum class WhenFull : std::uint8_t {
   DropNewest,  // The new one is dropped: events published first arrive.
   DropOldest,  // The one that has waited longest is dropped: events published last arrive.
@@ -54,7 +54,7 @@ struct SubscribeOptions {
   // The executor that runs the handler; null: it runs in the publisher's call. It outlives the subscription and the
   // jobs that were posted to it.
   Executor* executor = nullptr;
-  // With an executor: the maximum number of waiting events. Memory for them is allocated at the subscription.
+  // The maximum number of waiting events, if there is an executor. Memory for them is allocated at the subscription.
   std::size_t queue_max = 256;
   WhenFull when_full = WhenFull::DropNewest;
   // On a topic that keeps events (Topic::keep): how many of the newest kept events the new subscriber receives; all by
@@ -77,13 +77,14 @@ class [[nodiscard]] Subscription {
 
   // Idempotent. Events that wait for an executor are dropped, and counted.
   void end() noexcept;
-  // As end(), but first waits for Tasks of the handler that have begun. The Subscription must not be moved until then.
-  // Errors: none. Cancel: it waits nevertheless, because the tasks belong to publishers. Must not be called from the
+  // Does what end() does, but first waits for Tasks of the handler that have begun. The Subscription must not be moved
+  // until then.
+  // Errors: none. Cancel: it continues to wait, because the tasks belong to publishers. Must not be called from the
   // handler itself, which would then wait for itself.
   Task<> finish();
 
   explicit operator bool() const noexcept { return subscriber_ != nullptr; }
-  // With an executor: events that wait now, and events dropped since the beginning. Else 0.
+  // The number of events that wait for the executor now, and the number of events dropped since the beginning. Else 0.
   std::size_t queued() const noexcept;
   std::uint64_t dropped() const noexcept;
 

@@ -25,14 +25,14 @@
 //            BusOptions::on_failure. Copying an event for an executor may fail in the same way.
 // Ownership: a Topic is a small value, copied freely. The event belongs to the publisher: handlers keep copies.
 // Lifetime:  the Bus must outlive every use of its topics.
-// Threads:   any, concurrently. A publisher waits for no lock but that of a queue that it puts an event into, also
-//            while others subscribe and end subscriptions; a thread's first event takes one more.
+// Threads:   any, concurrently. A publisher takes no lock except that of a queue into which it puts an event, even
+//            while others subscribe and end subscriptions; the first event of a thread takes one more lock.
 // Cost:      publish() to one handler takes about fifty instructions, including the call, and less than twenty for each
 //            further handler; inside a handler it takes a few more. It does no look-up, takes no lock, allocates
 //            nothing, and does not write to memory that another thread writes. The first event that a thread publishes
 //            takes 32 KB, and each depth of handlers that publish 64 bytes. Delivery to an executor takes a copy of the
-//            event, two locks and a post; only the copy may allocate. A topic that keeps events takes a lock for each,
-//            copies it, and lets one publisher at a time do so. publish_and_wait() takes its frames and a few words
+//            event, two locks and a post; only the copy may allocate. A topic that keeps events copies each event under
+//            a lock, so that its publishers take turns. publish_and_wait() takes its frames and a few words
 //            from the pool. subscribe() copies the list of subscribers. A concurrent publisher may be the thread that
 //            frees the old list.
 
@@ -86,7 +86,7 @@ class Topic {
   // Calls handlers as publish() does, then runs the Tasks of handlers one after the other, and then waits until every
   // executor has handled the event or dropped it. When handlers have executors, it must be awaited on a loop. Errors:
   // none; a handler's error is not passed on. Cancel: Cancelled or DeadlineExceeded; the running Task is stopped, Tasks
-  // that have not begun are not run, and events that wait for an executor are handled there nevertheless.
+  // that have not begun are not run, and events that already wait for an executor are still handled there.
   Task<Delivery> publish_and_wait(E event) const { return wait(*core_, std::move(event)); }
 
   // Keeps the last events (one makes a sticky topic): a new subscriber gets these first, oldest first, in subscribe()

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "keel/base/bug.h"
 #include "keel/events/bus.h"
 #include "keel/task/event.h"
 #include "keel/task/scope.h"
@@ -66,6 +67,14 @@ struct Topics : ::testing::Test {
   Task<Delivery> publish_within(Duration time) {
     const Delivery became = co_await with_timeout(time, bus.publish_and_wait(Placed{}));
     co_return became;
+  }
+  Result<Delivery> published_off_the_loop() {
+    Executor* const before = Executor::set_current(nullptr);
+    Start<Delivery> publishing;
+    const bool has_ended = publishing.begin(bus.publish_and_wait(Placed{}), &ignore);
+    Executor::set_current(before);
+    EXPECT_TRUE(has_ended);
+    return publishing.take();
   }
   auto writes(std::string text) {
     return [this, text = std::move(text)](const Placed&) { calls += text; };
@@ -292,9 +301,24 @@ TEST_F(TopicsDeathTest, do_not_let_a_subscription_end_while_its_task_is_under_wa
       "must be ended by co_await finish");
 }
 
-TEST_F(TopicsDeathTest, take_no_executor_for_a_handler_that_gives_a_task) {
-  EXPECT_DEATH(static_cast<void>(bus.subscribe<Placed>(*this, &Topics::slow, {.executor = &loop})),
-               "a handler that returns a Task runs in the publisher's task");
+TEST_F(Topics, take_no_executor_for_a_handler_that_gives_a_task) {
+  EXPECT_THROW(static_cast<void>(bus.subscribe<Placed>(*this, &Topics::slow, {.executor = &loop})), Bug);
+  EXPECT_EQ(bus.stats<Placed>().subscribers, 0u);
+}
+
+// A thread of a pool, or none: nothing would wake it.
+TEST_F(Topics, wait_for_handlers_on_executors_only_on_a_loop) {
+  const Subscription here = bus.subscribe<Placed>(writes("here"));
+  EXPECT_TRUE(published_off_the_loop()) << "nothing has to be waited for";
+  const Subscription there = bus.subscribe<Placed>(writes("there"), {.executor = &elsewhere});
+
+  const Result<Delivery> became = published_off_the_loop();
+
+  ASSERT_FALSE(became);
+  EXPECT_TRUE(became.error().is_bug());
+  EXPECT_NE(became.error().message().find("only on a serial executor"), std::string_view::npos);
+  elsewhere.run_one();
+  EXPECT_EQ(calls, "hereherethere") << "the event was published";
 }
 
 }  // namespace

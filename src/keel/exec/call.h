@@ -35,7 +35,7 @@ namespace keel {
 
 namespace internal {
 
-// Called in a catch block.
+// It must be called in a catch block.
 [[gnu::cold]] void executed_callable_threw() noexcept;
 Error executor_refused() noexcept;
 Error executor_refused_delayed(const Executor& executor) noexcept;

@@ -32,12 +32,12 @@ class DelayedJobs {
 
   // Runs `job` at `due` or later. False: there is no memory for it, or this object is being destroyed.
   bool start(Job& job, Instant due) noexcept;
-  // start() from another thread.
+  // Does what start() does, when called on another thread.
   bool send(Job& job, Instant due) noexcept;
 
  private:
   struct Waiting;
-  struct Kept : Link {};  // In `kept_`; the link of its timer is in the wheel.
+  struct Kept : Link {};  // The link in `kept_`; the link of its timer is in the wheel.
   struct Bring : Job {
     explicit Bring(DelayedJobs& d) noexcept
         : Job([](Job& job) noexcept { static_cast<Bring&>(job).jobs.bring(); }), jobs(d) {}

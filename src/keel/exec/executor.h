@@ -44,16 +44,16 @@ class Executor {
   // post() for several jobs of one sender, linked by `next` from `first` to `last`: one wake-up for all.
   virtual void post_all(Job& first, Job& last) noexcept;
 
-  // As post(), for a job that may be rejected. False: `job` will not run. An executor with a bounded queue documents
-  // what it does when that is full; the others accept every job.
+  // Does what post() does, for a job that may be rejected. False: `job` will not run. An executor with a bounded queue
+  // documents what it does when that is full; the others accept every job.
   virtual bool offer(Job& job) noexcept;
   // The same for `count` linked jobs: all of them or none.
   virtual bool offer_all(Job& first, Job& last, std::size_t count) noexcept;
 
-  // As offer(), for a job that runs when `delay` has passed, or as soon as possible afterwards. False: `job` will not
-  // run: the limit of delayed jobs is reached, the executor has been stopped, there is no memory for it, or there is no
-  // clock, as in this class. A job that is not due when the executor ends is discarded; draining does not wait for it.
-  // May be called on any thread.
+  // Does what offer() does, for a job that runs when `delay` has passed, or as soon as possible afterwards. False:
+  // `job` will not run: the limit of delayed jobs is reached, the executor has been stopped, there is no memory for it,
+  // or there is no clock, as in this class. A job that is not due when the executor ends is discarded; draining does
+  // not wait for it. May be called on any thread.
   virtual bool offer_after(Job& job, Duration delay) noexcept;
   // False: offer_after() never accepts a job.
   virtual bool has_clock() const noexcept { return false; }
@@ -75,8 +75,8 @@ class Executor {
   // The time of its current event-loop iteration; Instant() for an executor without a clock. Call it on the executor's
   // own thread.
   Instant turn_time() const noexcept { return turn_time_; }
-  // For the task module: operations that plain code began here and that still wait (task/live_task.h). Call it on the
-  // executor's own thread.
+  // The operations that code outside of coroutines began on this executor and that have not completed. For the task
+  // module (task/live_task.h). Call it on the executor's own thread.
   List<Link>& waiting() noexcept { return waiting_; }
 
  protected:

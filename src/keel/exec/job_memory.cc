@@ -45,7 +45,7 @@ void give(Depot& depot, Magazine& magazine) noexcept {
   first->next_magazine = std::exchange(depot.magazines, first);
 }
 
-// Has no destructor, which every access would have to check for.
+// This has no destructor: with one, every access would have to check whether it has run.
 struct Rack {
   Magazine loaded, spare;
 };

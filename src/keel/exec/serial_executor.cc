@@ -46,7 +46,7 @@ struct SerialExecutor::Delayed final : Job, Link {
 
   SerialExecutor& serial;
   Job& job;
-  std::atomic<bool> is_claimed{false};  // Claimed when its time has come, or by the end of the serial executor.
+  std::atomic<bool> is_claimed{false};  // The job is claimed when its time has come, or when the serial executor ends.
   bool is_discarded = false;
 };
 
@@ -67,7 +67,7 @@ bool SerialExecutor::push(Job& first, Job& last, std::size_t queue_max) noexcept
     std::lock_guard lock(mutex_);
     if (count > queue_max || queued_ > queue_max - count) return false;
     append(first, last, count);
-    // From here on the posted turn_ keeps it alive.
+    // From here on the posted turn_ keeps this alive.
     if (std::exchange(has_turn_, true)) return true;
   }
   below_.post(turn_);

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "keel/base/bug.h"
 #include "keel/base/host.h"
 #include "keel/exec/internal/submission_inl.h"
 
@@ -42,9 +43,9 @@ class Parked : public Submission::Listener {
   std::size_t told_ = 0;
 };
 
-void check_may_wait() noexcept {
-  KEEL_CHECK(&Host::current() == &Host::system(),
-             "only plain threads can wait for a submitted job; in a task, await completion(handle)");
+void check_may_wait(std::source_location place) {
+  KEEL_EXPECT_AT(&Host::current() == &Host::system(),
+                 "only plain threads can wait for a submitted job; in a task, await completion(handle)", place);
 }
 
 }  // namespace
@@ -57,14 +58,15 @@ DueLater due_after(Duration delay) noexcept { return {Host::current().precise_no
 Instant after(Duration delay) noexcept { return Host::system().now() + delay; }
 Error none_is_done() noexcept { return Error(Code::DeadlineExceeded, "none of the submitted jobs was done in time"); }
 
-bool wait(Submission& submission, Instant until) noexcept {
+bool wait(Submission& submission, Instant until, std::source_location place) {
   if (submission.is_done()) return true;
-  return wait_any(1, [&submission](std::size_t) -> Submission& { return submission; }, until) == 0;
+  return wait_any(1, [&submission](std::size_t) -> Submission& { return submission; }, until, place) == 0;
 }
 
 // Runs this loop once, unless a delayed job becomes due that this thread runs itself.
-std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until) noexcept {
-  KEEL_CHECK(count > 0, "waiting for one of several jobs needs at least one job");
+std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until,
+                     std::source_location place) {
+  KEEL_EXPECT_AT(count > 0, "waiting for one of several jobs needs at least one job", place);
   while (true) {
     std::size_t index = 0;
     while (index < count && !at(index).is_done()) ++index;
@@ -74,7 +76,7 @@ std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at
       helps_at = std::min(helps_at, at(i).helps_at());
     }
     if (index < count) return index;
-    check_may_wait();
+    check_may_wait(place);
     Parked parked;
     std::size_t listening = 0;
     while (listening < count && at(listening).listen(parked)) ++listening;

@@ -9,14 +9,15 @@
 //
 // Result:    what the callable returns, once; a Result<T> that it returns is the result itself. An exception that
 //            leaves it becomes an Error (Internal with its what(), ResourceExhausted for std::bad_alloc).
-// Errors:    Cancelled: cancel() came before it began, or its executor was stopped and discarded it. ResourceExhausted:
-//            the executor rejected it (Executor::offer). Unsupported: it has no clock for submit_after().
-//            std::bad_alloc, from submit(), without memory for the job.
+// Errors:    Cancelled: cancel() was called before it began, or its executor was stopped and discarded it.
+//            ResourceExhausted: the executor rejected it (Executor::offer). Unsupported: it has no clock for
+//            submit_after(). std::bad_alloc, from submit(), without memory for the job. A Bug (base/bug.h): waiting on
+//            a worker, waiting for one of none, and using a handle that is empty.
 // Ownership: the handle owns the result. Destroying it cancels a job that has not begun; a running job continues, and
 //            its result is dropped: objects that the callable refers to must live until the job has ended, which wait()
 //            waits for. The callable is destroyed when it has run or is cancelled.
-// Threads:   a handle belongs to one at a time. A worker's loop must not wait (checked): tasks await completion(). If
-//            the waiting thread belongs to the job's executor, it runs a job that has not begun itself, inside the call
+// Threads:   a handle belongs to one at a time. A worker's loop must not wait: tasks await completion(). If the
+//            waiting thread belongs to the job's executor, it runs a job that has not begun itself, inside the call
 //            (a delayed job once it is due): so jobs that wait for other jobs of the same pool do not block it.
 // Cost:      no heap allocation in steady state when callable and value together take no more than 72 bytes, because
 //            blocks are reused; see call_bench.cc.
@@ -25,12 +26,13 @@
 
 #include <atomic>
 #include <cstddef>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "keel/base/atomics.h"
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/function.h"
 #include "keel/exec/call.h"
 
@@ -38,7 +40,7 @@ namespace keel {
 
 namespace internal {
 
-// Only a test of every order of the operations passes another argument.
+// Another argument is passed only by a test of every order of the operations.
 template <class Atomics = StandardAtomics>
 class BasicSubmission : public Job {
  public:
@@ -48,8 +50,8 @@ class BasicSubmission : public Job {
   };
 
   bool is_done() const noexcept { return listener_.load(std::memory_order_acquire) == &nobody; }
-  bool has_value() const noexcept { return has_value_; }  // Valid when it is done.
-  Error& error() noexcept { return error_; }              // Valid when it is done and has no value.
+  bool has_value() const noexcept { return has_value_; }  // It is valid when it is done.
+  Error& error() noexcept { return error_; }              // It is valid when the job is done and has no value.
 
   // Prevents the job from running; it is then done with Cancelled. False: it has already begun, or was cancelled
   // before.
@@ -66,11 +68,12 @@ class BasicSubmission : public Job {
   // Releases the handle's share.
   void release() noexcept;
 
-  // For submit(): the executor rejected it for this reason.
+  // submit() calls it when the executor rejected the job for this reason.
   void refuse(Error&& reason) noexcept;
 
  protected:
-  // Run: calls the callable and keeps the value or the error. Drop: destroys the callable. Free: frees the block.
+  // The step Run calls the callable and keeps the value or the error. Drop: destroys the callable. Free: frees the
+  // block.
   // Due: returns the time at which the callable may begin.
   enum class Step : unsigned char { Run, Drop, Free, Due };
   using Take = Instant (*)(BasicSubmission&, Step) noexcept;
@@ -231,9 +234,10 @@ struct SubmittedValue<Result<T>> {
 };
 
 // False: it is not yet done at `until`.
-bool wait(Submission& submission, Instant until) noexcept;
+bool wait(Submission& submission, Instant until, std::source_location place);
 // The index of a submission that is done; `count` when none is done at `until`.
-std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until) noexcept;
+std::size_t wait_any(std::size_t count, FunctionRef<Submission&(std::size_t)> at, Instant until,
+                     std::source_location place);
 Instant after(Duration delay) noexcept;
 Error none_is_done() noexcept;
 
@@ -244,7 +248,7 @@ class [[nodiscard]] Submitted {
  public:
   using Value = T;
 
-  // An empty handle, like one that was moved from or taken: it may only be assigned or destroyed.
+  // An empty handle, like one that was moved from or whose result was taken. It may only be assigned or destroyed.
   Submitted() noexcept = default;
   explicit Submitted(SubmissionOf<T>& submission) noexcept : submission_(&submission) {}
   Submitted(Submitted&& other) noexcept : submission_(std::exchange(other.submission_, nullptr)) {}
@@ -260,28 +264,35 @@ class [[nodiscard]] Submitted {
   // True unless the handle is empty: moved from, or its result taken.
   explicit operator bool() const noexcept { return submission_ != nullptr; }
   // It has run, or was cancelled or rejected: get() does not wait.
-  bool is_done() const noexcept { return submission().is_done(); }
+  bool is_done() const { return submission().is_done(); }
   // True: it had not begun, and never will; get() returns Cancelled, and its callable is destroyed. The job keeps its
   // place in the queue until its turn comes. False: it is running or done.
-  bool cancel() noexcept { return submission().cancel(); }
+  bool cancel() { return submission().cancel(); }
 
   // Waits until it is done.
-  void wait() noexcept { internal::wait(submission(), Instant::never()); }
+  void wait(std::source_location place = std::source_location::current()) {
+    internal::wait(submission(place), Instant::never(), place);
+  }
   // False: it was not done in time, and continues.
-  bool wait_for(Duration limit) noexcept { return internal::wait(submission(), internal::after(limit)); }
-  bool wait_until(Instant deadline) noexcept { return internal::wait(submission(), deadline); }
+  bool wait_for(Duration limit, std::source_location place = std::source_location::current()) {
+    return internal::wait(submission(place), internal::after(limit), place);
+  }
+  bool wait_until(Instant deadline, std::source_location place = std::source_location::current()) {
+    return internal::wait(submission(place), deadline, place);
+  }
 
   // Waits for the result and takes it; the handle is empty afterwards.
-  Result<T> get() noexcept {
-    wait();
+  Result<T> get(std::source_location place = std::source_location::current()) {
+    wait(place);
     Result<T> result = static_cast<SubmissionOf<T>&>(submission()).take();
     std::exchange(submission_, nullptr)->release();
     return result;
   }
 
-  // For wait_any and awaiting code.
-  Submission& submission() const noexcept {
-    KEEL_CHECK(submission_ != nullptr, "a handle is used after its result was taken, or after it was moved from");
+  // The submission, for wait_any() and awaiting code.
+  Submission& submission(std::source_location place = std::source_location::current()) const {
+    KEEL_EXPECT_AT(submission_ != nullptr, "a handle is used after its result was taken, or after it was moved from",
+                   place);
     return *submission_;
   }
 
@@ -294,8 +305,8 @@ class [[nodiscard]] Submitted {
   SubmissionOf<T>* submission_ = nullptr;
 };
 
-// `how` is what the executor's offer() takes besides the job: a Priority for a ThreadPool. Rejected: the handle is
-// done.
+// `how` is what the executor's offer() takes besides the job: a Priority for a ThreadPool. If the job was rejected, the
+// handle is done.
 template <class E, class F, class... How>
   requires std::is_base_of_v<Executor, E>
 auto submit(E& executor, F&& callable, How... how) {
@@ -354,9 +365,10 @@ auto submit_all(E& executor, Callables&& callables, How... how) {
 
 // Waits until all of `handles`, a range, are done. False: they are not all done at `deadline`.
 template <class Handles>
-bool wait_all(Handles&& handles, Instant deadline = Instant::never()) noexcept {
+bool wait_all(Handles&& handles, Instant deadline = Instant::never(),
+              std::source_location place = std::source_location::current()) {
   for (auto& handle : handles) {
-    if (!handle.wait_until(deadline)) return false;
+    if (!handle.wait_until(deadline, place)) return false;
   }
   return true;
 }
@@ -364,10 +376,11 @@ bool wait_all(Handles&& handles, Instant deadline = Instant::never()) noexcept {
 // The index of one of `handles` (a vector, span or array, not empty) that is done. DeadlineExceeded: none was done in
 // time.
 template <class Handles>
-Result<std::size_t> wait_any(Handles&& handles, Instant deadline = Instant::never()) noexcept {
+Result<std::size_t> wait_any(Handles&& handles, Instant deadline = Instant::never(),
+                             std::source_location place = std::source_location::current()) {
   const std::size_t count = std::size(handles);
-  const std::size_t index =
-      internal::wait_any(count, [&](std::size_t i) -> Submission& { return handles[i].submission(); }, deadline);
+  const std::size_t index = internal::wait_any(
+      count, [&](std::size_t i) -> Submission& { return handles[i].submission(place); }, deadline, place);
   if (index == count) return internal::none_is_done();
   return index;
 }

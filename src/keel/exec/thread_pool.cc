@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/exec/internal/pool_state.h"
 
@@ -45,7 +46,7 @@ bool wait(std::condition_variable& changed, std::unique_lock<std::mutex>& lock, 
 
 ThreadPool::ThreadPool(ThreadPoolOptions options) : state_(std::make_unique<State>(std::move(options))) {
   State& s = *state_;
-  KEEL_CHECK(s.options.threads > 0, "a thread pool needs at least one thread");
+  KEEL_EXPECT(s.options.threads > 0, "a thread pool needs at least one thread");
   if (s.options.executor != nullptr) return;
   s.threads = s.options.threads;
   s.utilisation.note(now(), s.threads, 0);
@@ -205,16 +206,16 @@ bool ThreadPool::offer_after(Job& job, Duration delay) noexcept {
   return false;
 }
 
-bool ThreadPool::drain(Duration limit) noexcept {
-  KEEL_CHECK(current() != this, "a job must not wait for its own thread pool");
+bool ThreadPool::drain(Duration limit) {
+  KEEL_EXPECT(current() != this, "a job must not wait for its own thread pool");
   State& s = *state_;
   if (s.options.executor != nullptr) return s.queued() == 0;
   auto lock = s.enter();
   return wait(s.idle, lock, limit, [&s] { return s.is_idle() || s.is_finished; });
 }
 
-std::size_t ThreadPool::stop(Duration limit) noexcept {
-  KEEL_CHECK(current() != this, "a job must not stop its own thread pool");
+std::size_t ThreadPool::stop(Duration limit) {
+  KEEL_EXPECT(current() != this, "a job must not stop its own thread pool");
   State& s = *state_;
   if (s.options.executor != nullptr) return stop_errands();
   std::multimap<Instant, Job*> never_due;
@@ -306,7 +307,7 @@ bool ThreadPool::next(Worker& me) noexcept {
   me.is_busy = false;
   if (s.blocked > 0) s.room.notify_all();
   if (me.follow_every != 0) s.follow_every = std::exchange(me.follow_every, 0u);
-  bool searches = false;  // It searches, and is counted as searching.
+  bool searches = false;  // The thread searches for jobs, and is counted as searching.
   bool has_spun = false;
   while (true) {
     if (me.leaves) return false;

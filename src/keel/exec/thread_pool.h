@@ -76,7 +76,7 @@ struct ThreadPoolOptions {
   // in the caller, which did not wait, are sampled alike. Several threads may call it concurrently. Null: nothing is
   // measured.
   Function<void(Duration wait, Duration run)> measured = {};
-  // Runs the jobs instead of threads, one after the other: the pool of a simulation. Then `threads` and `cpus` are
+  // Runs the jobs instead of threads, one after the other: the pool of a simulation. `threads` and `cpus` are then
   // ignored, nothing is measured, drain() does not wait, and stop() runs the jobs that have not run yet on its caller's
   // thread. All calls are on the executor's thread; it outlives the pool.
   Executor* executor = nullptr;
@@ -108,13 +108,13 @@ class ThreadPool final : public Executor {
 
   // Waits until no job is queued or running; delayed jobs that are not due do not count. False: not within `limit`. The
   // pool stays open, and jobs that are posted in the meantime are waited for as well.
-  bool drain(Duration limit) noexcept;
+  bool drain(Duration limit);
   // Accepts no more jobs, runs the waiting ones, then ends and joins the threads. Delayed jobs that are not due are
   // discarded immediately (Executor::discards), the others if they have not begun after `limit`. A running job cannot
   // be ended: it is waited for. Returns how many were discarded: for submitted handles the result is Cancelled, also
   // for tasks on their way here by resume_on; callables of execute() are dropped; jobs posted in other ways run.
-  // Idempotent. Must not be called on a thread of the pool. Posting afterwards is a bug.
-  std::size_t stop(Duration limit = Duration::forever()) noexcept;
+  // Idempotent. A Bug (base/bug.h) on a thread of the pool, as drain() is. Posting afterwards is a bug.
+  std::size_t stop(Duration limit = Duration::forever());
 
   const std::string& name() const noexcept;
   int threads() const noexcept;  // The number now.

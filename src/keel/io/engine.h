@@ -64,16 +64,16 @@ class Engine : public Sockets {
   // for its end, and after the last iteration of a loop, for closes and wake-ups of other workers.
   virtual void flush() noexcept {}
 
-  // As other.wake(), for the thread that owns this engine: the wake-up may be submitted together with the operations of
-  // the next wait(), which costs less than a separate system call. Until that time, a wake() of `other` wakes it
-  // immediately.
+  // Does what other.wake() does, on the thread that owns this engine. The wake-up may be submitted together with the
+  // operations of the next wait(), which costs less than a separate system call. A wake() of `other` before that wakes
+  // it immediately.
   virtual void wake_other(Engine& other) noexcept { other.wake(); }
 
   // System calls this engine has made (an exact count in epoll and uring; 0 in sim).
   virtual std::uint64_t system_calls() const noexcept = 0;
 };
 
-// Which engine to make; Auto is io_uring if it passes its probe, else epoll.
+// The engine to make; Auto is io_uring if it passes its probe, else epoll.
 enum class EngineKind : std::uint8_t { Auto, Uring, Epoll };
 
 // The engine that Auto stands for here, and why.

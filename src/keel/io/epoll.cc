@@ -25,14 +25,14 @@ namespace keel::io {
 namespace {
 
 constexpr std::uint32_t default_receive_bytes = 64 * 1024;
-// Held bytes are copied up to this size; above it the whole buffer is given away.
+// Held bytes are copied up to this size; of larger ones the whole buffer is handed over.
 constexpr std::uint32_t copied_bytes_max = 4096;
 constexpr int events_max = 512;
 // How much one stream or listener may take before others get their turn: 128 KiB are thousands of small requests.
 constexpr int reads_per_turn = 2;
 constexpr std::size_t send_bytes_max = turn_share;  // The most bytes in one system call.
 constexpr int accepts_per_turn = 256;
-constexpr int shared_accepts_per_turn = 8;  // Above this, others get their share first.
+constexpr int shared_accepts_per_turn = 8;  // After this many, the other sockets get their share.
 
 using Descriptor = EpollDescriptors::Descriptor;
 
@@ -89,7 +89,7 @@ class EpollEngine final : public SystemEngine {
       at.out = nullptr;
       want_out(op.fd, at, false);
     }
-    if (at.shared) remove(op.fd, at);  // Otherwise an arrival that wakes this worker would wake no other one.
+    if (at.shared) remove(op.fd, at);  // Else an arrival that wakes this worker would wake no other one.
     complete_later(op, result_of_cancelled(op));
   }
 
@@ -128,7 +128,7 @@ class EpollEngine final : public SystemEngine {
 
   int dispatch() noexcept override {
     int completed = 0;
-    // Only descriptors that are ready now: others are handled after the next harvest.
+    // This handles only descriptors that are ready now; others follow after the next harvest.
     List<Op> ready;
     ready.splice_back(ready_);
     while (Op* op = ready.pop_front()) {
@@ -274,8 +274,8 @@ class EpollEngine final : public SystemEngine {
   }
   // Registered only while it waits: its owner may close the descriptor afterwards without telling us.
   void submit_ready(Ready& op, Descriptor& at) noexcept {
-    KEEL_CHECK(at.in == nullptr && !at.registered, "only one Ready at a time can wait on a descriptor");
     op.pending = true;
+    if (at.in != nullptr || at.registered) return complete_later(op, -EBUSY);
     at.in = &op;
     epoll_event event{};
     event.events = static_cast<std::uint32_t>(op.events);  // EPOLLIN is POLLIN, and so on: poll(2), epoll_ctl(2).

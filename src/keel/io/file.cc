@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/io/loop.h"
 
 namespace keel {
@@ -16,7 +16,7 @@ constexpr std::size_t read_step_bytes = 64 * 1024;
 
 io::Engine& engine_of_files() {
   io::Loop* loop = io::Loop::current();
-  KEEL_CHECK(loop != nullptr, "files can be used only on a worker");
+  KEEL_EXPECT(loop != nullptr, "files can be used only on a worker: resume_on() its loop first");
   return loop->engine();
 }
 
@@ -36,7 +36,7 @@ int flags_of(File::Mode mode) noexcept {
   return O_RDONLY;
 }
 
-Result<> answer(const char* what, int result) noexcept {
+Result<> checked(const char* what, int result) noexcept {
   if (result < 0) return Error::from_errno(what, -result);
   return {};
 }
@@ -103,9 +103,9 @@ Result<std::size_t> File::Read::take() noexcept {
   if (result < 0) return Error::from_errno("read", -result);
   return static_cast<std::size_t>(result);
 }
-Result<> File::Write::take() noexcept { return answer("write", result); }
-Result<> File::Sync::take() noexcept { return answer("fsync", result); }
-Result<> File::Truncate::take() noexcept { return answer("ftruncate", result); }
+Result<> File::Write::take() noexcept { return checked("write", result); }
+Result<> File::Sync::take() noexcept { return checked("fsync", result); }
+Result<> File::Truncate::take() noexcept { return checked("ftruncate", result); }
 Result<FileStatus> File::Status::take() noexcept {
   if (result < 0) return Error::from_errno("statx", -result);
   return FileStatus{size, modified_ns, mode};
@@ -141,7 +141,7 @@ namespace {
 class Statusing : public FileLeaf<io::Status> {
  public:
   using Value = FileStatus;
-  explicit Statusing(const std::string& of) noexcept : FileLeaf(engine_of_files(), -1) { path = of.c_str(); }
+  explicit Statusing(const std::string& of) : FileLeaf(engine_of_files(), -1) { path = of.c_str(); }
   Result<FileStatus> take() noexcept {
     if (result < 0) return Error::from_errno("statx", -result).because(path);
     return FileStatus{size, modified_ns, mode};
@@ -151,7 +151,7 @@ class Statusing : public FileLeaf<io::Status> {
 class Renaming : public FileLeaf<io::Rename> {
  public:
   using Value = void;
-  Renaming(const std::string& old_name, const std::string& new_name) noexcept : FileLeaf(engine_of_files(), -1) {
+  Renaming(const std::string& old_name, const std::string& new_name) : FileLeaf(engine_of_files(), -1) {
     from = old_name.c_str();
     to = new_name.c_str();
   }
@@ -164,7 +164,7 @@ class Renaming : public FileLeaf<io::Rename> {
 class Removing : public FileLeaf<io::Remove> {
  public:
   using Value = void;
-  explicit Removing(const std::string& of, WhenStopped when_stopped = WhenStopped::IsRefused) noexcept
+  explicit Removing(const std::string& of, WhenStopped when_stopped = WhenStopped::IsRefused)
       : FileLeaf(engine_of_files(), -1, when_stopped) {
     path = of.c_str();
   }

@@ -18,9 +18,9 @@
 // Ownership: owns its descriptor; movable while no operation is in progress. Destroying it closes the descriptor
 //            without a sync.
 // Lifetime:  the file and the buffers must live until the operation completes.
-// Threads:   the worker it was made on.
-// Cancel:    an operation that has not begun does not take place; one that has begun is waited for and ends as if
-//            nothing had cancelled. While a disk hangs, a task that waits for it therefore cannot be ended.
+// Threads:   the worker it was made on. Opening, renaming or removing a file elsewhere throws a Bug (base/bug.h).
+// Cancel:    an operation that has not begun does not take place; one that has begun is completed and reports its own
+//            result. While a disk hangs, a task that waits for it therefore cannot be ended.
 // Cost:      io_uring: no system call of its own, but one for an open; a page that is in memory is copied immediately,
 //            everything else is waited for by threads of the kernel. epoll: two context switches, four threads at most
 //            per worker. No heap in steady state, except for a path.
@@ -57,8 +57,8 @@ class File {
   enum class Mode : std::uint8_t {
     Read,       // An existing file, only for reading.
     Write,      // An existing file, for reading and writing.
-    Create,     // For reading and writing; created if it is missing.
-    Replace,    // As Create, and truncated to zero bytes.
+    Create,     // The file is opened for reading and writing, and created if it is missing.
+    Replace,    // The file is opened as by Create, and truncated to zero bytes.
     CreateNew,  // A new file; AlreadyExists if it exists.
   };
   class Open;
@@ -107,7 +107,7 @@ class File {
   [[nodiscard]] Truncate truncate(std::uint64_t size) noexcept;
   // Closes immediately; the destructor does the same.
   void close() noexcept;
-  // Still belongs to the file; for Stream::send_file().
+  // It still belongs to the file; use it for Stream::send_file().
   int descriptor() const noexcept { return fd_; }
 
  private:

@@ -42,10 +42,10 @@ int write_all(WriteAt& op) noexcept {
 }
 
 int status_of(Status& op) noexcept {
-  Statx* const answer = &statx_room(op);
+  Statx* const found = &statx_room(op);
   const int fd = op.path != nullptr ? AT_FDCWD : op.fd;
   const char* const path = op.path != nullptr ? op.path : "";
-  if (statx(fd, path, AT_EMPTY_PATH, STATX_BASIC_STATS, answer) != 0) return -errno;
+  if (statx(fd, path, AT_EMPTY_PATH, STATX_BASIC_STATS, found) != 0) return -errno;
   read_statx(op);
   return 0;
 }
@@ -57,7 +57,7 @@ long call_open(Open& op) noexcept {
 }
 
 int carry_out(FileOp& op) noexcept {
-  const auto answer = [](auto result) { return result < 0 ? -errno : static_cast<int>(result); };
+  const auto result_of = [](auto result) { return result < 0 ? -errno : static_cast<int>(result); };
   switch (op.kind) {
     case Kind::Open: {
       auto& open = static_cast<Open&>(op);
@@ -70,24 +70,24 @@ int carry_out(FileOp& op) noexcept {
     case Kind::ReadAt: {
       auto& read = static_cast<ReadAt&>(op);
       const std::size_t size = std::min(read.size, file_read_bytes_max);
-      return answer(uninterrupted([&] { return pread(op.fd, read.data, size, static_cast<off_t>(read.offset)); }));
+      return result_of(uninterrupted([&] { return pread(op.fd, read.data, size, static_cast<off_t>(read.offset)); }));
     }
     case Kind::WriteAt:
       return write_all(static_cast<WriteAt&>(op));
     case Kind::Sync:
-      return answer(static_cast<Sync&>(op).all ? fsync(op.fd) : fdatasync(op.fd));
+      return result_of(static_cast<Sync&>(op).all ? fsync(op.fd) : fdatasync(op.fd));
     case Kind::Status:
       return status_of(static_cast<Status&>(op));
     case Kind::Truncate: {
       auto& truncate = static_cast<Truncate&>(op);
-      return answer(uninterrupted([&] { return ftruncate(op.fd, static_cast<off_t>(truncate.size)); }));
+      return result_of(uninterrupted([&] { return ftruncate(op.fd, static_cast<off_t>(truncate.size)); }));
     }
     case Kind::Rename: {
       auto& rename = static_cast<Rename&>(op);
-      return answer(::rename(rename.from, rename.to));
+      return result_of(::rename(rename.from, rename.to));
     }
     case Kind::Remove:
-      return answer(::unlink(static_cast<Remove&>(op).path));
+      return result_of(::unlink(static_cast<Remove&>(op).path));
     default:
       KEEL_CHECK(false, "only file operations can be executed by the file pool");
       return -EINVAL;
@@ -121,13 +121,13 @@ int opened(const Open& op, int fd) noexcept {
   return fd;
 }
 
-struct statx& statx_room(Status& op) noexcept { return op.answer_room.make<Statx>(); }
+struct statx& statx_room(Status& op) noexcept { return op.result_room.make<Statx>(); }
 
 void read_statx(Status& op) noexcept {
-  const auto& answer = op.answer_room.as<Statx>();
-  op.size = answer.stx_size;
-  op.modified_ns = answer.stx_mtime.tv_sec * 1'000'000'000 + answer.stx_mtime.tv_nsec;
-  op.mode = answer.stx_mode;
+  const auto& found = op.result_room.as<Statx>();
+  op.size = found.stx_size;
+  op.modified_ns = found.stx_mtime.tv_sec * 1'000'000'000 + found.stx_mtime.tv_nsec;
+  op.mode = found.stx_mode;
 }
 
 FilePool::~FilePool() {

@@ -83,7 +83,7 @@ class Loop final : public Executor, public Host {
   // The loop that runs on this thread, or null.
   static Loop* current() noexcept;
 
-  // For metrics, read on the loop's thread.
+  // Metrics read it, on the loop's thread.
   std::uint64_t turns() const noexcept { return turns_; }
   int timers() const noexcept { return wheel_.running(); }
   // The time when the current iteration had collected its completions; Instant() while the loop waits for more.

@@ -2,7 +2,7 @@
 //
 // An operation is intrusive and completion-shaped: it lives in its owner (a connection, an awaiting coroutine's frame),
 // is handed to Engine::submit, and its `done` is called on the same worker when it completes. Nothing is allocated per
-// operation. From submit() until its last done() it must stay where it is.
+// operation. It must stay where it is from submit() until its last done().
 //
 // A result is a count of bytes or a descriptor when >= 0, a negative errno when < 0 (-ECANCELED after cancel()).
 //
@@ -80,9 +80,9 @@ struct Op : Link {  // The engine uses the link for its ready, starved and cance
   std::int32_t result = 0;  // Out: the result.
   const Kind kind;
   bool more : 1 = false;        // Out: this multishot operation stays submitted.
-  bool pending : 1 = false;     // Used by the engine: submitted, and done() was not yet called for the last time.
-  bool cancelling : 1 = false;  // Used by the engine: it is being cancelled.
-  bool armed : 1 = false;       // Used by the engine: the kernel has it.
+  bool pending : 1 = false;     // The engine uses it: submitted, and done() was not yet called for the last time.
+  bool cancelling : 1 = false;  // The engine uses it: the operation is being cancelled.
+  bool armed : 1 = false;       // The engine uses it: the kernel has the operation.
   bool paused : 1 = false;      // Receive: see Engine::pause.
   bool unhurried : 1 = false;   // Send: see there.
 };
@@ -101,9 +101,9 @@ struct Receive : Op {
 };
 
 // Datagrams as they arrive at a socket of Engine::open_datagram. done() with `more`: one datagram of `result` bytes,
-// which may be 0; it is kept with hold() like other bytes. Without the flag, receiving has ended; a result < 0 says why
-// (-ECONNREFUSED: no socket received an earlier datagram). The socket can be used as before, and the operation may be
-// submitted again. After pause(), datagrams that were already read still arrive, at most datagrams_read_max; after
+// which may be 0; it is kept with hold() like other bytes. If `more` is not set, receiving has ended; a result < 0 says
+// why (-ECONNREFUSED: no socket received an earlier datagram). The socket can be used as before, and the operation may
+// be submitted again. After pause(), datagrams that were already read still arrive, at most datagrams_read_max; after
 // cancel() they are lost.
 struct ReceiveDatagrams : Receive {
   explicit ReceiveDatagrams(Done d) noexcept : Receive(Kind::ReceiveDatagrams, d) {}
@@ -129,7 +129,7 @@ struct OutgoingDatagram {
 
 // A received datagram, as sockets pass it to programs (net/datagram.h).
 struct Datagram {
-  std::string_view bytes;  // Valid until the next receive of its socket, or its end. May be empty.
+  std::string_view bytes;  // The view is valid until the next receive of its socket, or its end. May be empty.
   Address from;            // Empty for a Unix socket without a path.
   bool cut = false;        // It was longer than DatagramOptions::bytes_max.
 };
@@ -143,9 +143,9 @@ struct SendDatagrams : Op {
   std::uint32_t count = 0;                      // In.
   // In: whether the socket is a Unix socket, for which the kernel ignores segmentation without an error.
   bool is_unix = false;
-  bool by_hand = false;    // Set by the engine: the kernel cannot segment on this route.
-  std::uint32_t sent = 0;  // Used by the engine: the number of datagrams that were sent completely.
-  std::size_t offset = 0;  // Used by the engine: sent bytes of the next datagram, if it is segmented.
+  bool by_hand = false;    // The engine sets it: the kernel cannot segment on this route.
+  std::uint32_t sent = 0;  // The engine uses it: the number of datagrams that were sent completely.
+  std::size_t offset = 0;  // The engine uses it: sent bytes of the next datagram, if it is segmented.
   EngineRoom<80> room;
 };
 
@@ -171,7 +171,7 @@ struct Send : Op {
   explicit Send(Done d) noexcept : Op(Kind::Send, d) {}
   std::uint32_t part_count = 0;  // In: at most 64.
   iovec* parts = nullptr;        // In: must live until done; the engine advances base and length as bytes are sent.
-  std::uint64_t sent = 0;        // Used by the engine: bytes that were sent.
+  std::uint64_t sent = 0;        // The engine uses it: the number of bytes that were sent.
   std::int32_t total() const noexcept { return sent > INT32_MAX ? INT32_MAX : static_cast<std::int32_t>(sent); }
 };
 
@@ -186,7 +186,7 @@ struct SendPart : Send {
   iovec part = {};
 };
 
-// Sends a part of a plain file, which the kernel takes from its page cache: sendfile(2). In place of a Send, on a
+// Sends a part of a plain file, which the kernel takes from its page cache: sendfile(2). It replaces a Send, on a
 // socket that does not block. result: the total (INT32_MAX when it is more), less than `size` if the file ends before;
 // -EINVAL or -ESPIPE if it is not a plain file; after an error it is unknown how much the peer has received. The worker
 // blocks while pages that are not in memory are read: at most 256 KiB in one iteration.
@@ -208,8 +208,8 @@ struct Connect : Op {
 
 // Waits until a descriptor that Keel does not own (a client library's socket, a pipe) can be read or written: poll(2)
 // for one descriptor, once. result: the events that occurred, and POLLERR, POLLHUP or POLLNVAL as from poll(2). Only
-// one at a time on a descriptor, which must stay open until done, and on which the engine performs no other operation.
-// -EOPNOTSUPP in the simulation, which has no foreign descriptors.
+// one Ready at a time may wait on a descriptor, which must stay open until done, and on which the engine performs no
+// other operation. -EOPNOTSUPP in the simulation, which has no foreign descriptors.
 struct Ready : Op {
   explicit Ready(Done d) noexcept : Op(Kind::Ready, d) {}
   short events = 0;  // In: POLLIN, POLLOUT or both.
@@ -232,7 +232,7 @@ struct Open : FileOp {
   int flags = 0;                     // In: of open(2); O_CLOEXEC is added.
   std::uint32_t permissions = 0644;  // In: permissions of a created file, before the process's umask is applied.
   // In: `path` is looked up from the folder `fd` and never leads out of it, by "..", a link or a slash in front: -EXDEV
-  // (openat2(2), RESOLVE_BENEATH). For reading. With O_NOFOLLOW in `flags` no part of `path` may be a link: -ELOOP.
+  // (openat2(2), RESOLVE_BENEATH). For reading. If O_NOFOLLOW is in `flags`, no part of `path` may be a link: -ELOOP.
   bool beneath = false;
   EngineRoom<24> how_room;
 };
@@ -256,7 +256,7 @@ struct WriteAt : FileOp {
   }
   iovec* parts = nullptr;        // In: the engine advances base and length as bytes are written.
   std::uint32_t part_count = 0;  // In: at most 64.
-  iovec single = {};             // Room for the usual case.
+  iovec single = {};             // The room for the usual case.
   std::uint64_t offset = 0;      // In; the engine advances it.
   std::uint64_t written = 0;     // The engine's.
 };
@@ -275,7 +275,7 @@ struct Status : FileOp {
   std::uint64_t size = 0;        // Out: bytes.
   std::int64_t modified_ns = 0;  // Out: since 1970; 0 in the simulation.
   std::uint32_t mode = 0;        // Out: kind and permissions, as st_mode.
-  EngineRoom<256> answer_room;
+  EngineRoom<256> result_room;
 };
 
 // Sets the size of `fd`: truncates, or extends with zeros.

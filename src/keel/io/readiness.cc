@@ -2,7 +2,9 @@
 
 #include <poll.h>
 
-#include "keel/base/check.h"
+#include <cerrno>
+
+#include "keel/base/bug.h"
 #include "keel/io/loop.h"
 
 namespace keel {
@@ -10,13 +12,13 @@ namespace {
 
 io::Engine& engine_that_waits() {
   io::Loop* loop = io::Loop::current();
-  KEEL_CHECK(loop != nullptr, "descriptors can be waited for only on a worker");
+  KEEL_EXPECT(loop != nullptr, "descriptors can be waited for only on a worker: resume_on() its loop first");
   return loop->engine();
 }
 
 }  // namespace
 
-ReadyLeaf::ReadyLeaf(int descriptor, short wanted) noexcept
+ReadyLeaf::ReadyLeaf(int descriptor, short wanted)
     : Leaf([](Leaf& leaf) noexcept {
         auto& self = static_cast<ReadyLeaf&>(leaf);
         self.engine_.cancel(self);
@@ -27,18 +29,20 @@ ReadyLeaf::ReadyLeaf(int descriptor, short wanted) noexcept
   events = wanted;
 }
 bool ReadyLeaf::start() noexcept { return engine_.submit(*this); }
-Result<> ReadyLeaf::answer() const noexcept {
+Result<> ReadyLeaf::checked() const noexcept {
+  if (result == -EBUSY) [[unlikely]]
+    return Error::from_bug(Bug("a descriptor is waited for that another task waits for: one waits at a time", place()));
   if (result < 0) return Error::from_errno("poll", -result);
   return {};
 }
 
 Result<short> WhenReady::take() noexcept {
-  KEEL_TRY_VOID(answer());
+  KEEL_TRY_VOID(checked());
   return static_cast<short>(result);
 }
 
-WhenReady ready(int descriptor, short events) noexcept { return {descriptor, events}; }
-WhenUsable readable(int descriptor) noexcept { return {descriptor, POLLIN}; }
-WhenUsable writable(int descriptor) noexcept { return {descriptor, POLLOUT}; }
+WhenReady ready(int descriptor, short events) { return {descriptor, events}; }
+WhenUsable readable(int descriptor) { return {descriptor, POLLIN}; }
+WhenUsable writable(int descriptor) { return {descriptor, POLLOUT}; }
 
 }  // namespace keel

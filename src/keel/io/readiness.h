@@ -10,8 +10,9 @@
 // counts as ready, and the library's next call reports it.
 //
 // Result:   of ready(): what holds, POLLIN, POLLOUT, POLLERR, POLLHUP. readable() and writable() yield nothing.
-// Errors:   Internal with EBADF for a descriptor that is not open; Unsupported in a simulation, where nothing is
-//           foreign; Cancelled and DeadlineExceeded.
+// Errors:   Internal with EBADF for a descriptor that is not open; on epoll, a Bug (base/bug.h) for one on which
+//           another wait or a Stream of the same worker waits; Unsupported in a simulation, where nothing is foreign;
+//           Cancelled and DeadlineExceeded.
 // Lifetime: the descriptor stays open until the wait has ended; afterwards its owner may close it without notifying
 //           Keel. One wait at a time on a descriptor.
 // Cancel:   changes nothing on the descriptor, and the wait may be repeated.
@@ -35,8 +36,8 @@ class ReadyLeaf : public Leaf, protected io::Ready {
   bool start() noexcept;
 
  protected:
-  ReadyLeaf(int descriptor, short wanted) noexcept;
-  Result<> answer() const noexcept;
+  ReadyLeaf(int descriptor, short wanted);
+  Result<> checked() const noexcept;
 
  private:
   io::Engine& engine_;
@@ -46,7 +47,7 @@ class ReadyLeaf : public Leaf, protected io::Ready {
 class [[nodiscard]] WhenReady : public ReadyLeaf {
  public:
   using Value = short;
-  WhenReady(int descriptor, short wanted) noexcept : ReadyLeaf(descriptor, wanted) {}
+  WhenReady(int descriptor, short wanted) : ReadyLeaf(descriptor, wanted) {}
   Result<short> take() noexcept;
 };
 
@@ -54,13 +55,13 @@ class [[nodiscard]] WhenReady : public ReadyLeaf {
 class [[nodiscard]] WhenUsable : public ReadyLeaf {
  public:
   using Value = void;
-  WhenUsable(int descriptor, short wanted) noexcept : ReadyLeaf(descriptor, wanted) {}
-  Result<> take() noexcept { return answer(); }
+  WhenUsable(int descriptor, short wanted) : ReadyLeaf(descriptor, wanted) {}
+  Result<> take() noexcept { return checked(); }
 };
 
-// `events`: POLLIN, POLLOUT or both.
-WhenReady ready(int descriptor, short events) noexcept;
-WhenUsable readable(int descriptor) noexcept;
-WhenUsable writable(int descriptor) noexcept;
+// `events`: POLLIN, POLLOUT or both. Each throws a Bug (base/bug.h) outside of a worker.
+WhenReady ready(int descriptor, short events);
+WhenUsable readable(int descriptor);
+WhenUsable writable(int descriptor);
 
 }  // namespace keel

@@ -175,6 +175,29 @@ TEST_P(ReadinessTest, a_stopped_wait_ends_and_the_descriptor_can_be_waited_for_a
   EXPECT_TRUE(run(wait_readable(ours())));
 }
 
+// epoll has one place for each descriptor, io_uring has not.
+TEST_P(ReadinessTest, a_second_wait_on_a_descriptor_ends_with_an_error_or_as_the_first) {
+  if (is_sim()) GTEST_SKIP() << "nothing_is_foreign_in_a_simulation";
+  Start<void> first;
+  Start<void> second;
+  ASSERT_FALSE(first.begin(wait_readable(ours()), &ignore));
+  ASSERT_FALSE(second.begin(wait_readable(ours()), &ignore));
+  if (GetParam() == testing::Which::Epoll) {
+    ASSERT_TRUE(until([&] { return second.has_ended(); }));
+    const Result<> refused = second.take();
+    ASSERT_FALSE(refused);
+    EXPECT_TRUE(refused.error().is_bug());
+    EXPECT_FALSE(first.has_ended());
+  }
+
+  ASSERT_EQ(::write(theirs(), "x", 1), 1);
+  ASSERT_TRUE(until([&] { return first.has_ended(); }));
+  EXPECT_TRUE(first.take());
+  if (GetParam() == testing::Which::Epoll) return;
+  ASSERT_TRUE(until([&] { return second.has_ended(); }));
+  EXPECT_TRUE(second.take());
+}
+
 Task<> wait_with_limit(int fd) { co_await with_timeout(20_ms, wait_readable(fd)); }
 
 TEST_P(ReadinessTest, a_wait_ends_with_its_time_limit) {

@@ -57,7 +57,7 @@ Result<std::unique_ptr<Runtime>> Runtime::make(const RuntimeOptions& options) {
 
 std::unique_ptr<Runtime> Runtime::over(std::vector<Loop*> loops, Turn turn) {
   KEEL_CHECK(turn, "loops without threads need a function that runs them");
-  std::unique_ptr<Runtime> runtime(new Runtime({EngineKind::Auto, "the loops are run by their simulation"}));
+  std::unique_ptr<Runtime> runtime(new Runtime({EngineKind::Auto, "the simulation runs the loops"}));
   runtime->turn_ = std::move(turn);
   for (Loop* const loop : loops) {
     runtime->workers_.push_back(std::make_unique<Worker>());

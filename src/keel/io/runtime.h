@@ -6,7 +6,7 @@
 //   …
 //   runtime->stop();                        // ends every loop and joins
 //
-// Code that waits for an event on the loops should use wait_until(). Then it also works in a simulation, which runs the
+// Code that waits for an event on the loops should use wait_until(). It then also works in a simulation, which runs the
 // loops of its Runtime (over()) on the waiting thread.
 //
 // Threads:  start() and stop() one after the other, each() and wait_until() concurrently on any number, none of them on
@@ -37,10 +37,10 @@ class Runtime {
   // Unsupported when the requested engine is not available; the message has the reason. InvalidArgument: one of its
   // options is outside of its bounds.
   static Result<std::unique_ptr<Runtime>> make(const RuntimeOptions& options);
-  // For loops without threads: `turn` runs iterations of the loops on the calling thread until `done` returns true or
-  // `limit` has passed, and returns done(). sim::Simulation::run_until() is such a function. start() then does nothing,
-  // each() calls `f` on the calling thread, and stop() runs iterations for 5 ms of their time. The loops outlive the
-  // Runtime.
+  // Makes a runtime for loops without threads: `turn` runs iterations of the loops on the calling thread until `done`
+  // returns true or `limit` has passed, and returns done(). sim::Simulation::run_until() is such a function. start()
+  // then does nothing, each() calls `f` on the calling thread, and stop() runs iterations for 5 ms of their time. The
+  // loops outlive the Runtime.
   using Turn = Function<bool(FunctionRef<bool()> done, Duration limit)>;
   static std::unique_ptr<Runtime> over(std::vector<Loop*> loops, Turn turn);
   ~Runtime();  // stop()
@@ -50,13 +50,13 @@ class Runtime {
   const EngineChoice& engine() const noexcept { return choice_; }
   Loop& loop(int worker) noexcept;
 
-  // Starts the threads and waits until each loop runs. On an error no thread is left.
+  // Starts the threads and waits until each loop runs. After an error no thread is left.
   Result<> start();
   // Runs `f` on every worker's own thread, one worker after the other, and waits for it. Call it between start() and
   // stop(): afterwards no thread would run `f`.
   void each(FunctionRef<void(Loop&)> f);
-  // Waits until done() returns true. It is called on this thread, at least every 5 ms while the loops run. Returns its
-  // last result: false after `limit`.
+  // Waits until done() returns true, and then returns true; returns false after `limit`. Calls done() on this thread,
+  // at least every 5 ms while the loops run.
   bool wait_until(FunctionRef<bool()> done, Duration limit);
   // Stops every loop and joins its thread. Descriptors that were closed on a loop are really closed, because the loop
   // keeps running until nothing is left to do, for at least 2 ms and at most 0.1 s. Posted jobs that have not run

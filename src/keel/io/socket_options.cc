@@ -69,7 +69,8 @@ constexpr IpOption multicast_loop{IP_MULTICAST_LOOP, IPV6_MULTICAST_LOOP, "setso
 
 Result<> set_ip(int fd, bool v6, const IpOption& option, int value) {
   if (!v6) return set(fd, IPPROTO_IP, option.v4, option.what, value);
-  setsockopt(fd, IPPROTO_IP, option.v4, &value, sizeof value);  // For IPv4 on a socket for both.
+  // Sets the option for IPv4 on a socket for both families.
+  setsockopt(fd, IPPROTO_IP, option.v4, &value, sizeof value);
   return set(fd, IPPROTO_IPV6, option.v6, option.what, value);
 }
 std::optional<int> get_ip(int fd, bool v6, const IpOption& option) noexcept {

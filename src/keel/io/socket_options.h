@@ -27,7 +27,7 @@ namespace keel::io {
 struct KeepAlive {
   Duration idle = 60_s;      // Silence before the first probe; whole seconds, 1 to 32,767. Zero: no probes.
   Duration interval = 10_s;  // Time between probes; whole seconds, 1 to 32,767.
-  int count = 6;             // Number of unanswered probes until the connection ends; 1 to 127.
+  int count = 6;             // Number of probes without a reply until the connection ends; 1 to 127.
 };
 
 struct SocketOptions {
@@ -45,16 +45,16 @@ struct SocketOptions {
   // the sum, about the double.
   std::optional<int> send_buffer_bytes = {};
   std::optional<int> receive_buffer_bytes = {};
-  // IP_TTL, IPV6_UNICAST_HOPS: the maximum number of routers on the way of a packet, 1 to 255; usually 64. For TCP and
-  // UDP.
+  // IP_TTL, IPV6_UNICAST_HOPS: the maximum number of routers on the way of a packet, 1 to 255; usually 64. It applies
+  // to TCP and UDP.
   std::optional<int> hop_limit = {};
   // IP_TOS, IPV6_TCLASS: 0 to 255; the upper six bits are the DSCP (RFC 2474), the lower two the system's own with TCP.
   std::optional<int> traffic_class = {};
-  // SO_BROADCAST: sending to a broadcast address is permitted; otherwise it fails with PermissionDenied. For UDP, as
-  // all options that follow.
+  // SO_BROADCAST: sending to a broadcast address is permitted; otherwise it fails with PermissionDenied. This option
+  // and all that follow are for UDP.
   std::optional<bool> broadcast = {};
-  // For datagrams that are sent to a multicast group. The maximum number of routers on its way, 0 to 255; with 0 it
-  // does not leave this machine; usually 1.
+  // It applies to datagrams that are sent to a multicast group. The maximum number of routers on its way, 0 to 255;
+  // with 0 it does not leave this machine; usually 1.
   std::optional<int> multicast_hop_limit = {};
   // Whether members on this machine receive it, too; by default they do.
   std::optional<bool> multicast_loop = {};
@@ -90,11 +90,11 @@ struct ListenOptions {
   // (about 15 min). No effect on Unix sockets.
   Duration user_timeout = {};
   int inherited = -1;  // A listening socket to continue with: it is duplicated, nothing is bound.
-  // For "[::]": also accepts IPv4, instead of a second listener for "0.0.0.0". Its peers then have addresses as
-  // [::ffff:192.0.2.1] (RFC 4291 §2.5.5.2). False: only IPv6, whatever net.ipv6.bindv6only says (IPV6_V6ONLY).
+  // A listener on "[::]" also accepts IPv4, instead of a second listener for "0.0.0.0". Its peers then have addresses
+  // as [::ffff:192.0.2.1] (RFC 4291 §2.5.5.2). False: only IPv6, whatever net.ipv6.bindv6only says (IPV6_V6ONLY).
   bool dual_stack = false;
-  // For a net::Listener: other workers accept from the same socket. They take turns, and each arrival wakes one of
-  // them.
+  // Set it for a net::Listener: other workers accept from the same socket. They take turns, and each arrival wakes one
+  // of them.
   bool shared = false;
   // TCP Fast Open (RFC 7413): how many connections may wait whose first packet brought data. The same bytes may then
   // come twice, so only for requests that may be repeated. 0, or where the system forbids it (net.ipv4.tcp_fastopen &

@@ -47,7 +47,7 @@ Result<> set_inherited_options(int fd, int family, const ListenOptions& options)
   return {};
 }
 
-// The path of a Unix socket in the file system, else null. Valid as long as `address`.
+// The path of a Unix socket in the file system, else null. The pointer is valid as long as `address`.
 const char* path_of(const Address& address) noexcept {
   if (!address.is_unix()) return nullptr;
   const char* const path = reinterpret_cast<const sockaddr_un*>(address.system())->sun_path;

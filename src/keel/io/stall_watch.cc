@@ -19,7 +19,7 @@ namespace keel::io {
 namespace {
 
 // The time that a worker has to report its stack. It is long, because a machine with stalls is often busy.
-constexpr Duration answer_patience = 1_s;
+constexpr Duration response_timeout = 1_s;
 
 // A text of another thread, copied inside its signal handler.
 template <std::size_t n>
@@ -88,7 +88,7 @@ struct StallWatch::State {
         tell({.worker = worker.loop->index(), .lasted = now - worker.turn, .is_over = true, .is_first = false});
       }
       worker = {.loop = worker.loop, .thread = worker.thread, .turn = turn, .excused = {}, .next = bound};
-      // Only the part of the delay within this iteration.
+      // Only the part of the delay within this iteration counts.
       if (turn != Instant()) worker.excused = std::min(excused, std::max(now - turn, Duration()));
     } else {
       worker.excused = worker.excused + excused;
@@ -118,7 +118,7 @@ struct StallWatch::State {
   }
 
   static Result<> ask(const Worker& worker, Where& where) {
-    return capture_stack_of(worker.thread, where.stack, answer_patience, [&where, &worker] {
+    return capture_stack_of(worker.thread, where.stack, response_timeout, [&where, &worker] {
       where.turn = worker.loop->busy_since();
       const flight::Doing* const doing = flight::Doing::current();
       if (doing == nullptr) return;

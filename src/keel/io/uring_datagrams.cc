@@ -20,8 +20,8 @@ static_assert(sizeof(io_uring_recvmsg_out) + sizeof(sockaddr_storage) <= told_by
 
 }  // namespace
 
-// Several datagrams are sent with one system call of their own; a single one is submitted with the other operations of
-// the iteration.
+// Several datagrams are sent with one system call; a single datagram is submitted with the other operations of the
+// iteration.
 bool UringEngine::submit_datagrams(SendDatagrams& op) noexcept {
   op.sent = 0;
   op.offset = 0;
@@ -105,8 +105,8 @@ void UringEngine::arm_datagrams(ReceiveDatagrams& op) noexcept {
     arm_poll(op, POLLIN);
     return;
   }
-  // Only the sizes of a name and of control data; the rest of the buffer is for the payload. MSG_TRUNC: its whole
-  // length is reported.
+  // The header has only the sizes of a name and of control data; the rest of the buffer is for the payload. MSG_TRUNC:
+  // its whole length is reported.
   auto& message = op.message_room.make<msghdr>();
   message.msg_namelen = sizeof(sockaddr_storage);
   io_uring_sqe* sqe = entry();

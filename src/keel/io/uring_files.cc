@@ -65,7 +65,7 @@ void UringEngine::arm_file(FileOp& op) noexcept {
   arm(sqe, op);
 }
 
-int UringEngine::file_answered(FileOp& op, int result) noexcept {
+int UringEngine::file_completed(FileOp& op, int result) noexcept {
   if (result == -EINTR) {
     // A cancellation interrupts a wait; any other interruption is tried again.
     if (!op.cancelling) {

@@ -1,4 +1,4 @@
-// Checks by trying it whether the io_uring of this kernel does what the engine needs.
+// Tests whether the io_uring of this kernel has what the engine needs, by using it.
 
 #if KEEL_WITH_URING
 

@@ -38,7 +38,7 @@ bool UringEngine::advance_unix(Connect& op) noexcept {
 
 int UringEngine::accepted(Accept& op, int result, std::uint32_t flags) noexcept {
   if (result >= 0) {
-    // Also while it is being cancelled, so that an accepted connection is not lost.
+    // An operation that is being cancelled is handled as well, so that an accepted connection is not lost.
     op.result = result;
     op.more = true;
     op.done(op);

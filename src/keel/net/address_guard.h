@@ -38,7 +38,7 @@ class AddressGuard {
   bool allows(const Address& address) const { return allows_ == nullptr || (*allows_)(address); }
 
  private:
-  // Shared by the copies: each worker's client has one.
+  // Its copies share it: each worker's client has one.
   std::shared_ptr<const Function<bool(const Address&)>> allows_;
 };
 
@@ -46,7 +46,8 @@ class AddressGuard {
 // do not call globally reachable: this machine (127.0.0.0/8, ::1), unspecified (0.0.0.0/8, ::), private
 // (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7), shared by a provider's customers (100.64.0.0/10), link-local
 // (169.254.0.0/16 with the metadata service of clouds at 169.254.169.254, fe80::/10), multicast, broadcast, reserved,
-// for benchmarks and for documentation; of IPv6 everything outside of 2000::/3. An IPv6 address that represents an IPv4
+// for benchmarks and for documentation; of IPv6 everything outside of 2000::/3. Also 168.63.129.16, a public address at
+// which a virtual machine of Azure reaches its host. An IPv6 address that represents an IPv4
 // address is judged as that address: mapped (::ffff:0:0/96), NAT64 (64:ff9b::/96) and 6to4 (2002::/16). Teredo
 // (2001::/32) and NAT64 with a local prefix (64:ff9b:1::/48) are not public. It does not know which public addresses
 // belong to the machine or its network, nor a NAT64 prefix that the network has chosen: a guard of your own has to

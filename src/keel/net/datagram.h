@@ -17,10 +17,10 @@
 // sockets nothing is lost: the sender waits for room, or gets an error.
 //
 // Errors:    Unavailable with ECONNREFUSED: there was no socket at the peer of a connected socket when an earlier
-//            datagram arrived there; the socket continues. NotFound: no such Unix path. InvalidArgument with EMSGSIZE:
-//            too long for a datagram (65,507 bytes over IPv4). ResourceExhausted (ENOBUFS): the system has no memory.
-//            Unavailable with EAGAIN: the receiver of a Unix socket that is not connected has no room. Cancelled,
-//            DeadlineExceeded.
+//            datagram arrived there; the socket continues. NotFound: no socket has this Unix path. InvalidArgument with
+//            EMSGSIZE: too long for a datagram (65,507 bytes over IPv4). ResourceExhausted (ENOBUFS): the system has no
+//            memory. Unavailable with EAGAIN: the receiver of a Unix socket that is not connected has no room.
+//            Cancelled, DeadlineExceeded.
 // Ownership: owns its descriptor; movable between operations. One task receives and one task sends at a time.
 // Threads:   the worker it was made on. For several tasks, use a socket for each, bound with reuse_port.
 // Cancel:    a cancelled receive loses nothing; a cancelled send has sent no datagram, or, of several, some.
@@ -77,8 +77,8 @@ class DatagramSocket {
 
   // The next datagram.
   [[nodiscard]] Receive receive() noexcept;
-  // Sends `bytes`, which must live until then, to `to`, or to the address that the socket is connected to. With
-  // `segment_bytes`: sent as several datagrams of that size; the last one may be shorter.
+  // Sends `bytes`, which must live until then, to `to`, or to the address that the socket is connected to. If
+  // `segment_bytes` is set, they are sent as several datagrams of that size; the last one may be shorter.
   [[nodiscard]] Send send(std::string_view bytes, const Address& to = {}, std::uint32_t segment_bytes = 0) noexcept;
   // Sends several, which must live until then, in order. Returns how many were sent. If these are not all, the next one
   // failed; sending it again returns its error. Fails when the first one does.

@@ -4,6 +4,7 @@
 #include <deque>
 #include <optional>
 
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/base/member.h"
 #include "keel/io/loop.h"
@@ -52,7 +53,8 @@ struct Listener::State {
       loop.start_timer(retry, loop.now() + retry_pause);
       return;
     } else if (result == -ECANCELED) {
-      // Too many were waiting. They may all have been taken by now; otherwise the next accept() listens again.
+      // Accepting had stopped, because too many connections were waiting. They may all have been taken by now;
+      // otherwise the next accept() listens again.
       if (taker != nullptr) listen();
       return;
     } else {
@@ -88,7 +90,7 @@ struct Listener::State {
 
 Result<Listener> Listener::bind(const Address& address, const io::ListenOptions& options) {
   io::Loop* loop = io::Loop::current();
-  KEEL_CHECK(loop != nullptr, "streams and listeners can be used only on a worker");
+  KEEL_EXPECT(loop != nullptr, "a Listener can be made only on a worker: resume_on() its loop first");
   KEEL_TRY(int fd, loop->engine().open_listener(address, options));
   auto* const state = new State(*loop, fd);
   state->accept.shared = options.shared;
@@ -115,9 +117,10 @@ void Listener::stop() noexcept {
 int Listener::native_handle() const noexcept { return state_->accept.fd; }
 Address Listener::address() const noexcept { return state_->engine.local_address(state_->accept.fd); }
 
-bool Listener::Accept::start() noexcept {
+bool Listener::Accept::start() {
   if (!state_.waiting.empty() || state_.failed()) return true;
-  KEEL_CHECK(state_.taker == nullptr, "only one task at a time can accept from a listener");
+  KEEL_EXPECT_AT(state_.taker == nullptr, "accept() is awaited while another task waits in it: one accepts at a time",
+                 place());
   state_.listen();
   if (!state_.waiting.empty()) return true;
   state_.taker = this;

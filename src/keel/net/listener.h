@@ -13,7 +13,7 @@
 //            connections of one event-loop iteration together: a burst may exceed the 256, at most by the backlog.
 // Cost:      io_uring: no system call per connection, except one each while a long queue is processed, and one for the
 //            first accept. epoll: one per connection, and one for each iteration with connections.
-// Threads:   the worker it was made on.
+// Threads:   the worker it was made on. One task awaits accept() at a time: a second one throws a Bug (base/bug.h).
 // Cancel:    a cancelled accept loses no connection.
 
 #pragma once
@@ -61,7 +61,7 @@ class [[nodiscard]] Listener::Accept : public Leaf {
  public:
   using Value = Stream;
   explicit Accept(State& state) noexcept : Leaf(&cancel), state_(state) {}
-  bool start() noexcept;
+  bool start();
   Result<Stream> take() noexcept;
 
  private:

@@ -190,6 +190,19 @@ TEST_P(Listeners, a_cancelled_accept_loses_no_connection) {
   EXPECT_EQ(accepted.size(), 20u);
 }
 
+TEST_P(Listeners, are_waited_for_by_one_task_and_a_second_is_a_bug_of_its_own) {
+  Listener listener = listen();
+  Start<Stream> first;
+  ASSERT_FALSE(first.begin(accept_from(listener), [](StartCore&) noexcept {}));
+
+  const Result<Stream> second = run(accept_from(listener));
+  ASSERT_FALSE(second);
+  EXPECT_TRUE(second.error().is_bug());
+  const Stream client = *run(Stream::connect(listener.address()));
+  ASSERT_TRUE(until([&] { return first.has_ended(); }));
+  EXPECT_TRUE(first.take()) << "the first goes on";
+}
+
 TEST_P(Listeners, accept_ends_at_its_deadline) {
   Listener listener = listen();
   const Result<Stream> stream = run(with_limit(accept_from(listener), 20_ms));

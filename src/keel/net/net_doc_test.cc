@@ -82,7 +82,7 @@ Task<> feed(Stream& stream, int lines) {
   co_await writing.join();  // all of it has been written
 }
 
-Task<> answer(DatagramSocket socket) {
+Task<> respond(DatagramSocket socket) {
   while (true) {
     const Datagram datagram = co_await socket.receive();  // its bytes are borrowed until the next receive
     co_await socket.send(datagram.bytes, datagram.from);
@@ -96,7 +96,7 @@ Task<std::string> ask_by_datagram(Address to, std::string question) {
     const Result<Datagram> came = co_await attempt(with_timeout(100_ms, socket.receive()));
     if (came) co_return std::string(came->bytes);
   }
-  co_return fail(Code::Unavailable, "nobody answers");
+  co_return fail(Code::Unavailable, "no reply");
 }
 
 Task<Stream> dial(Resolver& resolver) { co_return co_await Stream::connect(resolver, "db.internal", 7000); }
@@ -167,7 +167,7 @@ Task<> add_one(Address to) {
     const Result<std::string> said = co_await attempt(with_timeout(1_s, ask(to, "+1")));
     if (said && *said == "counted\n") co_return;
   }
-  co_await fail(Code::Unavailable, "the counter does not answer");
+  co_await fail(Code::Unavailable, "the counter does not respond");
 }
 
 sim::Trial add_once(const sim::SimOptions& options) {
@@ -330,7 +330,7 @@ TEST_P(NetDoc, echoes_without_a_task) {
 TEST_P(NetDoc, asks_by_datagrams) {
   DatagramSocket socket = DatagramSocket::bind(internal::any_port()).value();
   const Address at = socket.local_address();
-  EXPECT_EQ(run_beside(answer(std::move(socket)), ask_by_datagram(at, "hello")).value(), "hello");
+  EXPECT_EQ(run_beside(respond(std::move(socket)), ask_by_datagram(at, "hello")).value(), "hello");
   const DatagramSocket deaf = DatagramSocket::bind(internal::any_port()).value();
   EXPECT_EQ(run(ask_by_datagram(deaf.local_address(), "hello")).error().code(), Code::Unavailable);
 }

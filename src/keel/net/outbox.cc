@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 
 namespace keel {
@@ -73,7 +74,7 @@ Outbox::Wait Outbox::below_low() noexcept { return {*this, waiting_low_, options
 Outbox::Wait Outbox::drained() noexcept { return {*this, waiting_drained_, 0}; }
 
 Task<> Outbox::run() {
-  KEEL_CHECK(!began_, "an outbox can be run only once");
+  KEEL_EXPECT(!began_, "run() of an Outbox is awaited a second time");
   began_ = true;
   Running running(*this);
   while (true) {

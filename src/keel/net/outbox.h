@@ -43,7 +43,7 @@
 
 namespace keel {
 
-// Limits of the queued bytes.
+// The limits of the queued bytes.
 struct OutboxOptions {
   std::size_t high_bytes = 256 * 1024;  // Queued bytes above which a producer should pause.
   std::size_t low_bytes = 64 * 1024;    // The number at which it may continue.
@@ -84,7 +84,7 @@ class Outbox {
   Stream& stream_;
   const OutboxOptions options_;
   BufferChain queue_;
-  Event more_;  // Set when there are bytes to write, or after close().
+  Event more_;  // This event is set when there are bytes to write, and after close().
   WaitList waiting_low_;
   WaitList waiting_drained_;
   bool began_ = false;

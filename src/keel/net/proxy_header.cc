@@ -139,7 +139,7 @@ Address v2_client(int family, std::string_view addresses) noexcept {
 }
 
 ProxyHeader parse_v2(std::string_view received) noexcept {
-  constexpr std::size_t address_bytes[] = {0, 12, 36, 216};  // Indexed by family: unspecified, IPv4, IPv6, Unix.
+  constexpr std::size_t address_bytes[] = {0, 12, 36, 216};  // The index is the family: unspecified, IPv4, IPv6, Unix.
   if (received.size() <= v2_begin.size()) return {};
   const std::uint8_t command = byte_at(received, 12);
   if (command >> 4 != 2) return refused("the binary header is not of version 2");

@@ -31,7 +31,7 @@ struct ProxyHeader {
   // The sender of the bytes that follow the header.
   enum class Sender : std::uint8_t {
     Proxy,   // The proxy itself, as its health checks do (LOCAL of version 2).
-    Client,  // The client that has the address `client`.
+    Client,  // The client, whose address is in the field `client`.
     // A client whose address the proxy does not name: UNKNOWN of version 1; in version 2 a Unix socket, a datagram or
     // an unspecified family.
     Unknown,

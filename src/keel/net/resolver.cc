@@ -34,9 +34,9 @@ bool internal::is_localhost(std::string host) {
   return host == "localhost" || host.ends_with(".localhost");
 }
 
-Error internal::lookup_error(std::string_view host, int answer, int number) {
+Error internal::lookup_error(std::string_view host, int status, int number) {
   const std::string name(host);
-  switch (answer) {
+  switch (status) {
     case EAI_NONAME:
     case EAI_NODATA:
     case EAI_ADDRFAMILY:
@@ -46,7 +46,7 @@ Error internal::lookup_error(std::string_view host, int answer, int number) {
     case EAI_SYSTEM:
       return Error::from_errno("getaddrinfo", number).because("looking up '" + name + "'");
     default:
-      return Error::text(Code::Unavailable, "looking up '" + name + "': " + gai_strerror(answer));
+      return Error::text(Code::Unavailable, "looking up '" + name + "': " + gai_strerror(status));
   }
 }
 
@@ -56,9 +56,9 @@ Result<std::vector<Address>> Resolver::system_lookup(const std::string& host) {
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_ADDRCONFIG;  // No IPv6 addresses on a machine without IPv6.
   addrinfo* found = nullptr;
-  if (const int answer = getaddrinfo(host.c_str(), nullptr, &hints, &found); answer != 0) {
+  if (const int status = getaddrinfo(host.c_str(), nullptr, &hints, &found); status != 0) {
     if (internal::is_localhost(host)) return std::vector<Address>{*Address::ip("127.0.0.1", 0)};
-    return internal::lookup_error(host, answer, errno);
+    return internal::lookup_error(host, status, errno);
   }
   std::vector<Address> addresses;
   for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -86,11 +86,11 @@ struct Resolver::Question {
   Question(State& s, Entry& e);
   void look_up() noexcept {
     try {
-      answer = (*lookup)(host);
+      found = (*lookup)(host);
     } catch (...) {
-      answer = Error::from_exception();
+      found = Error::from_exception();
     }
-    if (answer && answer->empty()) answer = internal::lookup_error(host, EAI_NODATA, 0);
+    if (found && found->empty()) found = internal::lookup_error(host, EAI_NODATA, 0);
     home.post(back);
   }
   void come_back() noexcept;
@@ -100,7 +100,7 @@ struct Resolver::Question {
   Executor& home;
   std::shared_ptr<const Lookup> lookup;
   std::string host;
-  Result<std::vector<Address>> answer = std::vector<Address>();
+  Result<std::vector<Address>> found = std::vector<Address>();
   Member<Job, Question, &Question::look_up> out{*this};
   Member<Job, Question, &Question::come_back> back{*this};
 };
@@ -136,23 +136,23 @@ struct Resolver::State {
     ++lookups;
     pool.post(entry.question->out);
   }
-  void answered(Entry& entry, Result<std::vector<Address>>&& answer) noexcept {
+  void complete(Entry& entry, Result<std::vector<Address>>&& found) noexcept {
     const Instant now = Host::current().now();
     entry.question = nullptr;
     --lookups;
-    if (answer) {
-      entry.addresses = *std::move(answer);
+    if (found) {
+      entry.addresses = *std::move(found);
       entry.fresh_until = now + options.lifetime;
       entry.stale_until = now + options.stale_lifetime;
-    } else if (answer.error().code() == Code::NotFound) {
+    } else if (found.error().code() == Code::NotFound) {
       entry.addresses.clear();
-      entry.error = std::move(answer).error();
+      entry.error = std::move(found).error();
       entry.fresh_until = now + options.negative_lifetime;
     } else if (!entry.addresses.empty() && now < entry.stale_until) {
       entry.fresh_until = now + options.negative_lifetime;
     } else {
       entry.addresses.clear();
-      entry.error = std::move(answer).error();
+      entry.error = std::move(found).error();
       entry.fresh_until = now;
     }
     // A continuing task may ask again, or destroy the resolver: so tasks continue only after all have their result.
@@ -165,9 +165,9 @@ struct Resolver::State {
   }
   static void give(const Entry& entry, Resolve& resolve) {
     if (entry.addresses.empty()) {
-      resolve.answer_ = entry.error.clone();
+      resolve.result_ = entry.error.clone();
     } else {
-      resolve.answer_ = entry.addresses;
+      resolve.result_ = entry.addresses;
     }
   }
 
@@ -183,7 +183,7 @@ Resolver::Question::Question(State& s, Entry& e)
     : state(&s), entry(&e), home(*Executor::current()), lookup(s.lookup), host(e.host) {}
 
 void Resolver::Question::come_back() noexcept {
-  if (state != nullptr) state->answered(*entry, std::move(answer));
+  if (state != nullptr) state->complete(*entry, std::move(found));
   delete this;
 }
 
@@ -205,11 +205,11 @@ bool Resolver::Resolve::start() {
   KEEL_EXPECT_AT(io::Loop::current() != nullptr,
                  "resolve() can be awaited only on a worker: resume_on() its loop first", place());
   if (Result<Address> literal = Address::ip(host_, 0)) {
-    answer_ = std::vector<Address>{*literal};
+    result_ = std::vector<Address>{*literal};
     return true;
   }
   if (!is_name(host_)) {
-    answer_ =
+    result_ =
         Error::text(Code::InvalidArgument, "'" + std::string(host_) + "' is not the name of a host").from_environment();
     return true;
   }
@@ -220,7 +220,7 @@ bool Resolver::Resolve::start() {
       return true;
     }
     if (state_.lookups >= state_.options.lookups_max) {
-      answer_ = Error(Code::ResourceExhausted, "too many names are being looked up");
+      result_ = Error(Code::ResourceExhausted, "too many names are being looked up");
       return true;
     }
     state_.ask(entry);
@@ -230,10 +230,10 @@ bool Resolver::Resolve::start() {
 
 Result<std::vector<Address>> Resolver::Resolve::take() noexcept {
   if (is_cancelled()) return taken().error();
-  if (answer_) {
-    for (Address& address : *answer_) address.set_port(port_);
+  if (result_) {
+    for (Address& address : *result_) address.set_port(port_);
   }
-  return std::move(answer_);
+  return std::move(result_);
 }
 
 }  // namespace keel

@@ -11,7 +11,7 @@
 // `lifetime` sets it. Where getaddrinfo does not know "localhost" (no /etc/hosts), or a name that ends in ".localhost",
 // the address is 127.0.0.1 (RFC 6761 §6.3).
 //
-// Errors:    NotFound "no such host 'x'"; Unavailable when no name server answers now (such an answer is not
+// Errors:    NotFound "no such host 'x'"; Unavailable when no name server responds now (such a result is not
 //            remembered, and while the last good one is not older than stale_lifetime, that one is given instead);
 //            InvalidArgument for what is not a name; ResourceExhausted when lookups_max are under way; Cancelled and
 //            DeadlineExceeded.
@@ -20,8 +20,8 @@
 //            continues, and its result is dropped: so the pool must be stopped, and the loop must have run the pool's
 //            jobs, before the loop is destroyed.
 // Threads:   the worker it was made on. The lookup function runs on the pool, several at a time.
-// Cancel:    the caller stops waiting; the lookup continues and its answer is remembered.
-// Cost:      an answer from memory: a hash and a copy. A new one: a job on the pool.
+// Cancel:    the caller stops waiting; the lookup continues and its result is remembered.
+// Cost:      a result from memory: a hash and a copy. A new one: a job on the pool.
 
 #pragma once
 
@@ -78,7 +78,7 @@ class [[nodiscard]] Resolver::Resolve : public Waiting {
  public:
   using Value = std::vector<Address>;
   Resolve(State& state, std::string_view host, std::uint16_t port) noexcept
-      : state_(state), host_(host), port_(port), answer_(std::vector<Address>()) {}
+      : state_(state), host_(host), port_(port), result_(std::vector<Address>()) {}
   bool start();
   Result<std::vector<Address>> take() noexcept;
 
@@ -87,7 +87,7 @@ class [[nodiscard]] Resolver::Resolve : public Waiting {
   State& state_;
   std::string_view host_;
   std::uint16_t port_;
-  Result<std::vector<Address>> answer_;
+  Result<std::vector<Address>> result_;
 };
 
 }  // namespace keel

@@ -149,7 +149,7 @@ struct Worker::Crew {
     }
     Address asked;
     int inherited;
-    Address bound;    // Has the port that the first listener got.
+    Address bound;    // It has the port that the first listener got.
     int socket = -1;  // The shared socket, until all workers have it.
     std::vector<bool> has_listened;
   };
@@ -191,7 +191,7 @@ struct Worker::Crew {
   std::atomic<int> running;
   std::atomic<bool> has_failed{false};
   std::atomic<bool> is_ending{false};
-  std::mutex mutex;  // Guards `places` and `errors`.
+  std::mutex mutex;  // It guards `places` and `errors`.
   std::vector<Place> places;
   std::vector<std::pair<int, Error>> errors;  // The worker and its error, in the order in which they failed.
 };

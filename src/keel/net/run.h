@@ -3,7 +3,7 @@
 //   Task<> serve(Address at);
 //   int main() { return run(serve(*Address::parse("0.0.0.0:7000"))) ? 0 : 1; }
 //
-// On several workers, each with a thread and a loop of its own, and without shared state:
+// A program runs on several workers, each with a thread and a loop of its own, and without shared state:
 //
 //   Task<> serve(Worker& worker) {
 //     Listener listener = co_await worker.listen(*Address::parse("0.0.0.0:7000"));
@@ -16,10 +16,10 @@
 //   int main() { return run({.workers = 4, .drain = 10_s}, &serve) ? 0 : 1; }
 //
 // SIGINT and SIGTERM stop the tasks: what they wait for ends with Cancelled, and so do the tasks; that counts as
-// success. A second signal has the effect that it had before the call, usually to end the process immediately without a
-// drain, however soon it comes after the first. timeout(1) sends two, to its child and to its group: with --foreground
-// it sends one. A service that needs more than that (logs, configuration, health) is an app::App, which treats a second
-// signal within 200 ms as part of the first.
+// success. A second signal, however soon it comes, is handled as it was before the call of run(): usually it ends the
+// process immediately, without a drain. timeout(1) sends two signals, one to its child and one to the child's group;
+// timeout --foreground sends one. A service that needs more than that (logs, configuration, health) is an app::App,
+// which treats a second signal within 200 ms as part of the first.
 //
 // Result:   the error of a task that was not stopped. Unsupported when the engine is not available, ResourceExhausted
 //           when there are no descriptors or threads.
@@ -53,7 +53,7 @@ struct RunOptions {
   int workers = 1;  // The number of threads, each with an event loop; 0: one per core that this process may use.
   io::EngineKind engine = io::EngineKind::Auto;
   bool pin = false;     // Pins worker i to the i-th allowed core.
-  Duration drain = {};  // After a signal: how long tasks that watch stopping() have until they are stopped.
+  Duration drain = {};  // The time that tasks which watch stopping() have after a signal until they are stopped.
   // When a worker has not returned to its loop for this time, on_stall is called, on a separate thread, with the place
   // where the worker is (io/stall_watch.h). Zero: not watched.
   Duration stall_after = {};

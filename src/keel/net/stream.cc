@@ -100,7 +100,7 @@ struct Stream::State final : Transport {
     drop_held();
     kept.reset();
   }
-  // Called when the held bytes were read or copied: continues to receive.
+  // Call it when the held bytes were read or copied: continues to receive.
   void receive_on() noexcept { is_receiving() ? resume() : receive(); }
   void free_if_quiet() noexcept {
     if (is_receiving()) return;
@@ -324,7 +324,7 @@ bool Stream::ReadExact::fill() noexcept {
 
 // Returns the bytes of an incomplete read, so that the next read gets them.
 void Stream::ReadExact::give_back() noexcept {
-  KEEL_CHECK(!state_.has_left(), "the bytes of an incomplete read must be returned before later ones have arrived");
+  KEEL_CHECK(!state_.has_left(), "the bytes of an incomplete read must be returned before further bytes are received");
   State::Kept& kept = state_.keeping();
   kept.append({into_.data(), filled_});
   kept.left = kept.size();

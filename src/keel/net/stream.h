@@ -117,7 +117,7 @@ class Stream {
   // finishes without it. After both errors, receive() still returns the bytes that had arrived.
   [[nodiscard]] ReadUntil read_until(std::string_view delimiter, std::size_t max);
   // Sends all of `bytes`, which must live until then; the view itself need not. One write at a time.
-  // Passed by value it would lie in the task's frame.
+  // It is passed by reference, because a value would take room in the task's frame.
   [[nodiscard]] Write write(const std::string_view& bytes) noexcept;
   // Writes several pieces in order, at most `parts_max`, with one system call where possible. The pieces must live
   // until then, the span itself need not.
@@ -129,8 +129,8 @@ class Stream {
   // 256 KiB at a time before other connections run: use it for files that are in memory, or on fast disks. It counts as
   // a write: one at a time.
   [[nodiscard]] SendFile send_file(File& file, std::uint64_t offset, std::uint64_t bytes) noexcept;
-  // Waits until written bytes leave immediately. Without a layer they always do; with a layer they do after the
-  // handshake, whose failure is the error. It counts as a write: one at a time.
+  // Waits until written bytes are sent without waiting for a handshake: without a layer that is immediately, with a
+  // layer after its handshake, whose failure is the error. It counts as a write: one at a time.
   [[nodiscard]] Establish establish() noexcept;
   // The layer over the stream (net/transport.h), such as TLS; null: none. Lives as long as the stream.
   const TransportLayer* layer() const noexcept;
@@ -138,15 +138,15 @@ class Stream {
   // later use. Call it between reads, after everything that had arrived was read. Whatever arrives then is kept for the
   // next read.
   void watch();
-  // After watch(): whether unread bytes, the end or a failure of the connection have arrived.
+  // Call it after watch(): whether unread bytes, the end or a failure of the connection have arrived.
   bool has_input() const noexcept;
-  // Like has_input(), but also asks the kernel for input that the loop has not seen yet: for use in a long iteration. A
-  // system call.
+  // Does what has_input() does, but also asks the kernel for input that the loop has not seen yet: for use in a long
+  // iteration. A system call.
   bool has_unseen_input() const noexcept;
   // Tells the peer that nothing more will come; reading continues. Call it between writes.
   void shutdown_write() noexcept;
   // Ends both directions, and wakes the tasks that wait on this stream: a write ends with Unavailable, a read with the
-  // bytes that have arrived and then the end. For ending a connection that another task is using.
+  // bytes that have arrived and then the end. Use it to end a connection that another task is using.
   void shutdown() noexcept;
   // Ends the reading, so that layered() or detach() may follow on a stream that was read from: for two peers that first
   // talk in clear text and then begin another protocol. Everything that had arrived must have been read, and no task
@@ -159,15 +159,16 @@ class Stream {
   void close() noexcept;
   // Closes so that the peer receives everything that was written, even if it keeps sending: ends the writing, then
   // reads and drops what the peer sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes
-  // in any case. DeadlineExceeded, OutOfRange (bytes), Unavailable: the peer may not have received all of it.
-  // Cancelled: closed immediately. The stream must live until then, and no task may read or write it.
+  // in any case. After DeadlineExceeded, OutOfRange (more than `bytes_max`) and Unavailable the peer may not have
+  // received everything. Cancelled: the stream was closed immediately. It must live until then, and no task may read or
+  // write it.
   Task<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
   // Call it while the stream is open; see socket_options.h.
   Result<> set_options(const io::SocketOptions& options);
   io::SocketOptions options() const;
   Address local_address() const noexcept;
-  // Has no path for a Unix socket's client.
+  // The address of a Unix socket's client has no path.
   Address peer_address() const noexcept;
   // The descriptor, for getsockopt, setsockopt and ioctl, and to be duplicated. The stream closes it, and only the
   // stream may read, write, shut down and wait on it (epoll, poll): io_uring may be reading from it at any time, and on
@@ -199,7 +200,7 @@ class StreamInput : public Leaf {
   Error failure() const noexcept;
 
   bool cancelled_ = false;
-  bool failed_ = false;  // For SomeBytes: there are no bytes, and that is not the end of the stream.
+  bool failed_ = false;  // Set for SomeBytes: there are no bytes, and that is not the end of the stream.
 
  private:
   friend struct Stream::State;
@@ -274,7 +275,7 @@ class StreamOutput : public Leaf {
   explicit StreamOutput(Stream::State& state, Cancel cancelled = &cancel) noexcept : Leaf(cancelled), state_(state) {}
   bool send(iovec* parts, std::size_t count);   // True: complete, `result_` has the outcome.
   bool begin(iovec* parts, std::size_t count);  // Writes the parts; without parts it waits for the handshake.
-  // Before it begins: 1, if it is unhurried. Another field would enlarge each task that writes.
+  // Before the write begins it is 1 if the write is unhurried. Another field would enlarge each task that writes.
   std::int32_t result_ = 0;
   Stream::State& state_;
 

@@ -51,7 +51,7 @@ void Transport::release_copy() noexcept {
 bool Transport::send(io::SendFile& send) noexcept {
   send.fd = fd;
   if (!is_layered()) return plain().submit(send);
-  // The kernel would send it as it is.
+  // The kernel would send the file unencrypted.
   send.result = -EOPNOTSUPP;
   return true;
 }

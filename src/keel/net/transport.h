@@ -38,8 +38,8 @@
 //            before the end.
 // Threads:   the engine's.
 // Cancel:    after cancel_receive() `arrived` is called once more, from a later dispatch.
-// Cost:      72 bytes. Without a layer: the engine's call, after one branch that is not taken; no further call and no
-//            copy.
+// Cost:      72 bytes. If there is no layer, a call costs the engine's call after one branch that is not taken; no
+//            further call and no copy.
 
 #pragma once
 
@@ -62,7 +62,7 @@ struct Endpoint {
   int fd = -1;
   TransportLayer* layer = nullptr;  // Uses the same engine and descriptor.
 
-  // For an endpoint that no transport has opened.
+  // Closes an endpoint that no transport has opened.
   void close() const noexcept;
 };
 
@@ -88,10 +88,10 @@ class Transport : protected io::Receive {
   // this function.
   void receive() noexcept;
   bool is_receiving() const noexcept { return pending; }
-  // In `arrived`: how many bytes have come; 0: the peer has finished; < 0: an errno, -ECANCELED when receiving was
-  // ended on request.
+  // The argument of `arrived` is the number of received bytes; 0: the peer has finished; < 0: an errno, -ECANCELED when
+  // receiving was ended on request.
   std::int32_t outcome() const noexcept { return result; }
-  // Valid in `arrived` with outcome() > 0: the received bytes. Valid during the call.
+  // Call it in `arrived` when outcome() > 0: the received bytes. The view is valid during the call.
   std::string_view bytes() const noexcept { return {data, static_cast<std::size_t>(result)}; }
 
   // Call it in `arrived`: keeps the received bytes until release(), and returns where they are now, which may be
@@ -128,7 +128,7 @@ class Transport : protected io::Receive {
   // completes after the layer's handshake, whose failure is the result. `send` has no parts.
   bool establish(io::Send& send) noexcept;
 
-  // From now on closing resets the connection: bytes that the peer has not received are dropped, and no layer sends a
+  // Makes a later close reset the connection: bytes that the peer has not received are dropped, and no layer sends a
   // goodbye.
   void reset_on_close() noexcept;
   // Tells the peer that nothing more will be sent; receiving continues. Call it between sends.
@@ -240,6 +240,8 @@ class TransportLayers {
   Result<Endpoint> make(Endpoint plain, std::string_view host, std::string_view received = {}) {
     return put_over(plain, host, received);
   }
+  // How many of its layers have bytes of their peers and wait until their handshake is computed. Any thread.
+  virtual std::uint64_t waiting_handshakes() const noexcept { return 0; }
 
  private:
   virtual Result<Endpoint> put_over(Endpoint plain, std::string_view host, std::string_view received) = 0;

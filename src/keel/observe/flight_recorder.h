@@ -79,8 +79,8 @@ class FlightRecorder {
 
   // The flight recorder of this thread, or null. Async-signal-safe.
   static const FlightRecorder* current() noexcept;
-  // All recorders, in no particular order. A recorder must not be destroyed during the call: call it while the workers
-  // exist.
+  // Returns all recorders, in no particular order. A recorder must not be destroyed during the call: call it while the
+  // workers exist.
   static void each(FunctionRef<void(const FlightRecorder&)> f) noexcept;
 
  private:

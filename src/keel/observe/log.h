@@ -23,7 +23,7 @@
 //            A string is kept up to string_bytes_max; a record larger than half its ring is dropped and counted.
 // Threads:   any; one Logger may be used by several threads concurrently (with() included).
 // Cost:      a disabled level costs one relaxed load. A line of three to five fields takes 5 ns, and 20 ns more for the
-//            clock on a thread that is not a worker. With KEEL_BARE=1 only the arguments are evaluated. A struct is
+//            clock on a thread that is not a worker. If KEEL_BARE=1, only the arguments are evaluated. A struct is
 //            first encoded in a block of the thread's pool, and copied from there.
 
 #pragma once
@@ -82,7 +82,7 @@ constexpr bool is_name(std::string_view text) {
 }
 }  // namespace internal
 
-// A field or component name: a literal of [A-Za-z0-9_.-], none of the names that every line has.
+// A field or component name: a literal of [A-Za-z0-9_.-] that is not one of the names that every line has.
 class Name {
  public:
   template <std::size_t N>
@@ -239,7 +239,8 @@ class Component {
 };
 
 // From now on, records below `level` are not made. The first overload sets all components, including future ones; the
-// second sets one component, even before its first Logger exists. Any thread, any time. Start value: Info.
+// second sets one component, even before its first Logger exists. May be called on any thread at any time. Start value:
+// Info.
 void set_level(Level level);
 void set_level(std::string_view component, Level level);
 // Calls `f` with every component, for the admin page; `f` must not make Loggers or set levels.
@@ -317,8 +318,8 @@ class Logger {
     log(Level::Fatal, message, fields...);
   }
 
-  // For a level that is known only at run time: log.log(log_level(error.code()), "request failed", error).
-  // Each of `fields` is a field(), an Error, which is the field "error", or a struct.
+  // Logs at a level that is known only at run time: log.log(log_level(error.code()), "request failed", error). Each of
+  // `fields` is a field(), an Error, which is the field "error", or a struct.
   template <class... F>
   void log(Level level, Message message, const F&... fields) const {
     if (!is_on(level)) return;

@@ -27,7 +27,7 @@ struct State {
   RingOptions options;
   RingBody::Counts lost = {};  // Counts of rings that were destroyed.
 
-  std::mutex shared_mutex;     // Its holder is the only producer of `shared`. Taken before `mutex`, never after.
+  std::mutex shared_mutex;     // Its holder is the only producer of `shared`. It is locked before `mutex`, never after.
   RingBody* shared = nullptr;  // In `rings`.
   internal::CommitHook hook;
 
@@ -65,7 +65,8 @@ void announce_space() noexcept {
   if (s.space_waiters.load(std::memory_order_seq_cst) != 0) futex_wake_all(s.space_signal);
 }
 
-// The rank of a level. In a flood, only records of the same rank displace each other: per request, degraded, wrong.
+// The rank of a level. When the ring is full, a record can displace only records of its own rank. There are three:
+// lines for each request, degraded states, errors.
 int rank_of(Level level) noexcept { return level >= Level::Error ? 2 : level == Level::Warn ? 1 : 0; }
 
 Level level_of(const internal::RecordHeader& header) noexcept {
@@ -140,7 +141,8 @@ char* RingBody::reserve_slow(std::uint32_t bytes, Level level) noexcept {
   const std::uint64_t contiguous = capacity_ - (next_ & mask_);
   const std::uint64_t need = bytes <= contiguous ? bytes : contiguous + bytes;
   std::uint64_t tail = tail_.load(std::memory_order_acquire);
-  // The unused end of a lap is not counted for any level, so an empty ring accepts every record.
+  // The bytes skipped at the end of the ring do not count towards the share of a level; otherwise an empty ring could
+  // reject a record that fits.
   while (next_ + need - tail > capacity_ || next_ + bytes - tail > share_of_level) {
     bool again = false;
     if (overflow_ == Overflow::DropOldest) {

@@ -36,7 +36,7 @@ enum class Overflow : std::uint8_t {
   // The oldest records are lost, and the worker never waits. If the reader holds the oldest record, or if that has a
   // higher rank, the newest record is lost instead.
   DropOldest,
-  Block,  // The worker waits for the writer. Without a writer thread this is DropNewest.
+  Block,  // The worker waits for the writer. If there is no writer thread, this is DropNewest.
 };
 
 // The size of a ring, and what happens when it is full.
@@ -108,13 +108,13 @@ class RingBody {
   std::uint64_t capacity_ = 0;
   std::uint64_t mask_ = 0;
   Overflow overflow_;
-  // Written by the producer.
+  // The producer writes it.
   alignas(64) std::uint64_t next_ = 0;
-  std::uint64_t soft_limit_ = 0;  // Up to this position a record fits without a further check.
+  std::uint64_t soft_limit_ = 0;  // A record that ends before this position fits without a further check.
   bool woke_reader_ = false;
   std::array<SingleWriterCounter, level_count> dropped_;
   std::atomic<std::uint64_t> head_ = 0;
-  // Written by the consumer. With DropOldest the producer moves the tail too, and `tail_held_` decides which of them
+  // The consumer writes it. With DropOldest the producer moves the tail too, and `tail_held_` decides which of them
   // may.
   alignas(64) std::atomic<std::uint64_t> tail_ = 0;
   std::atomic<bool> tail_held_ = false;
@@ -126,7 +126,7 @@ constinit inline thread_local RingBody* current_ring = nullptr;
 RingBody& acquire_shared() noexcept;
 void release_shared() noexcept;
 
-// Runs after every record, on the recording thread, one at a time. Used by a writer without its own thread. It does not
+// Runs after every record, on the recording thread, one at a time. A writer without its own thread uses it. It does not
 // run after records in a RingBody that does not belong to a Ring.
 struct CommitHook {
   void (*call)(void* context) noexcept = nullptr;

@@ -11,15 +11,16 @@
 // Counter, Gauge and Histogram are small values, looked up once at set-up and copied freely. Recording goes to the
 // thread's own cells (observe/metric_cells.h); they are summed when the metrics are read.
 //
-// Errors:   a mistake in set-up aborts and names the metric: a bad name, no help, a counter that does not end in
-//           _total, no bounds, more than Bounds::max or some that do not ascend, the same name with another kind, help,
-//           bounds or label names. Registering the same name and label values again returns the same series.
+// Errors:   a mistake in set-up aborts and names the metric. Mistakes are: a bad name; no help; a counter whose name
+//           does not end in _total; a histogram without bounds, with more than Bounds::max, or with bounds that do not
+//           ascend; and a name that is registered already with another kind, help, bounds or label names. Registering
+//           the same name and label values again returns the same series.
 // Lifetime: the registry outlives every Counter, Gauge and Histogram used and every GaugeFunction.
 // Threads:  recording on any; the registry's functions on any thread (they take a lock; do not use them on the request
 //           path).
 // Cost:     counter 0.5 ns, histogram 5 ns on a worker (metric_bench); 5 and 11 ns on a thread without cells. A
 //           histogram with explicit bounds also takes a call and a binary search; its memory is that of its bounds
-//           instead of 145 buckets. With KEEL_BARE=1 recording is compiled out.
+//           instead of 145 buckets. If KEEL_BARE=1, recording is compiled out.
 // Source:   names and labels as in the Prometheus data model.
 
 #pragma once
@@ -104,8 +105,8 @@ class Bounds {
   constexpr Bounds(std::initializer_list<std::uint64_t> bounds) noexcept {
     for (const std::uint64_t bound : bounds) add(bound);
   }
-  // Powers of two of recorded units, of which `units` make one exported unit: they are edges of internal buckets, so
-  // exported counts are exact although the histogram is log-linear.
+  // The bounds are powers of two, in the unit of the recorded values; `units` of these are one exported unit. Internal
+  // buckets have edges there, so exported counts are exact although the histogram is log-linear.
   static constexpr Bounds log_linear(double units, std::initializer_list<std::uint8_t> powers) noexcept {
     Bounds made;
     for (const std::uint8_t power : powers) made.add(std::uint64_t{1} << power);
@@ -114,7 +115,7 @@ class Bounds {
     return made;
   }
 
-  // In recorded units: nanoseconds, bytes.
+  // The bounds are in the recorded unit: nanoseconds, or bytes.
   std::span<const std::uint64_t> edges() const noexcept { return {edges_, size_ < max ? size_ : max}; }
   // The number of bounds that were given; at most `max` of them are stored.
   std::size_t size() const noexcept { return size_; }
@@ -212,8 +213,8 @@ class Histogram {
 
   std::uint64_t count() const noexcept;
   std::uint64_t sum() const noexcept;
-  // The value that `q` (0 to 1) of the observations do not exceed, within 12.5 % above it; 0 without observations. With
-  // your own bounds: the bound that they do not exceed, or the last one when they exceed all.
+  // The value that `q` (0 to 1) of the observations do not exceed, within 12.5 % above it; 0 without observations. If
+  // you give your own bounds, it is the bound that they do not exceed, or the last one when they exceed all.
   std::uint64_t quantile(double q) const noexcept;
 
  private:
@@ -272,7 +273,8 @@ enum class Kind : std::uint8_t { Counter, Gauge, Histogram };
 // The thread on which a function is called.
 enum class Calls : std::uint8_t {
   OnReader,  // The thread that reads; the function must be safe there.
-  // Only on the thread that registered it, when that thread calls Registry::sample(); readers see the last result.
+  // The function is called only on the thread that registered it, when that thread calls Registry::sample(); readers
+  // see the last result.
   OnThisThread,
 };
 
@@ -313,7 +315,7 @@ class Reading {
  private:
   friend class Registry;
   std::vector<std::uint64_t> cells_;
-  std::vector<std::uint32_t> slots_;  // For each chunk: its place in cells_.
+  std::vector<std::uint32_t> slots_;  // The place of each chunk in cells_.
 };
 
 // Holds the metrics of a process.

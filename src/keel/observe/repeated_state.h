@@ -31,10 +31,10 @@ class RepeatedState {
   void leave(Instant now) noexcept;
 
   enum class Report : std::uint8_t { Nothing, Continues, Over };
-  // Returns which line has to be logged. After Over the state can begin again.
+  // Returns which line has to be logged. The state can begin again after Over.
   Report look(Instant now) noexcept;
 
-  // The count, start and end of the current state; once it is over, those of the last one.
+  // The count, start and end of the current state; once it is over, those of the previous state.
   std::uint64_t times() const noexcept { return times_; }
   Duration lasted(Instant now) const noexcept { return (is_there_ ? now : left_) - began_; }
 

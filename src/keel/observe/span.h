@@ -9,12 +9,11 @@
 // runs under the span with which it was started (StartOptions::span), also on a pool.
 //
 // Few spans have a StageClock: measuring costs two clock reads for each stage, so a server measures one request
-// in many. For other spans a StageTimer does nothing.
+// in many. A StageTimer does nothing for other spans.
 //
 // Lifetime: a span outlives the work that runs under it; work that outlives a request has its own span, or none.
 // Threads:  ScopedSpan and StageTimer belong to the thread they are made on. Several threads may add to a StageClock.
-// Cost:     ScopedSpan: a load and two stores. StageTimer without a clock: two loads. With KEEL_BARE=1 nothing is
-//           timed.
+// Cost:     ScopedSpan: a load and two stores. StageTimer without a clock: two loads. If KEEL_BARE=1, nothing is timed.
 
 #pragma once
 

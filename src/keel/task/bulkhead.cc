@@ -1,6 +1,6 @@
 #include "keel/task/bulkhead.h"
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/host.h"
 #include "keel/observe/metric.h"
 #include "keel/task/timing.h"
@@ -14,7 +14,7 @@ struct Bulkhead::Exposed {
 };
 
 Bulkhead::Bulkhead(const BulkheadOptions& options) : options_(options), places_(options.running_max) {
-  KEEL_CHECK(options.running_max > 0, "a bulkhead must allow at least one call");
+  KEEL_EXPECT(options.running_max > 0, "a bulkhead must allow at least one call");
 }
 Bulkhead::~Bulkhead() = default;
 

@@ -6,7 +6,7 @@
 //
 //   while (auto job = co_await jobs.receive()) {…}   // nullopt: closed, and everything has been received
 //
-// With a capacity of 0, send() completes when a receiver has taken the value. Senders and receivers wait in the order
+// If the capacity is 0, send() completes when a receiver has taken the value. Senders and receivers wait in the order
 // of their arrival; each value goes to one receiver.
 //
 // Errors:   send(): Cancelled once the channel is closed, also for waiting senders; the value stays with the sender.

@@ -44,14 +44,12 @@ CircuitBreaker::State CircuitBreaker::state(Instant now) const noexcept {
 }
 
 std::optional<CircuitBreaker::Call> CircuitBreaker::admit(Instant now) noexcept {
-  if (is_tripped_) {
-    if (now < open_until_ || is_probing_) {
-      ++stats_.rejected;
-      if (exposed_ != nullptr) exposed_->rejected.add();
-      return std::nullopt;
-    }
-    is_probing_ = true;
+  if (!admits(now)) {
+    ++stats_.rejected;
+    if (exposed_ != nullptr) exposed_->rejected.add();
+    return std::nullopt;
   }
+  is_probing_ = is_tripped_;
   ++calls_;
   return Call(*this, era_);
 }

@@ -14,15 +14,15 @@
 //   std::optional<CircuitBreaker::Call> call = breaker.admit(now);
 //   if (!call) return fail(Code::Unavailable, "the circuit is open");
 //   …
-//   answered ? call->succeeded(now) : call->failed(now);
+//   has_response ? call->succeeded(now) : call->failed(now);
 //
 // A call that is destroyed without an outcome does not count. A call that began before the state changed is no longer
 // counted.
 //
 // Result:   the unchanged result of the call.
 // Errors:   Unavailable, "the circuit is open: …", when it was not admitted; nothing was called then.
-// Lifetime: outlives its runs and calls (checked). A closure without a name is copied, and captures references and
-//           plain values; another one has a name, and outlives the run.
+// Lifetime: outlives its runs and calls (checked). A temporary closure is copied, and may capture only references and
+//           plain values; store any other closure in a variable that outlives the run.
 // Threads:  one loop; the time of admit() and outcomes is the caller's.
 // Cancel:   the call is ended.
 // Cost:     O(1); run() is a frame of the task pool; no heap.
@@ -53,8 +53,8 @@ bool is_outage(const Error& error) noexcept;
 
 // When a circuit opens, and when it closes again.
 struct CircuitBreakerOptions {
-  double failure_ratio = 0.5;    // Above 1: it never opens.
-  std::uint32_t calls_min = 20;  // With fewer calls in the window it stays closed.
+  double failure_ratio = 0.5;    // A ratio above 1: it never opens.
+  std::uint32_t calls_min = 20;  // It stays closed while the window has fewer calls.
   // Older calls are forgotten, a tenth of the window at a time. A longer window opens and forgets more slowly.
   Duration window = 10_s;
   Duration open_time = 5_s;                  // The time until it is probed.
@@ -102,6 +102,8 @@ class CircuitBreaker {
 
   // Returns none if it is open, or half open and being probed.
   std::optional<Call> admit(Instant now) noexcept;
+  // Whether admit() would return a call now, without counting anything.
+  bool admits(Instant now) const noexcept { return !is_tripped_ || (now >= open_until_ && !is_probing_); }
   State state(Instant now) const noexcept;
   // While open: how long until it is probed.
   Duration until_probe(Instant now) const noexcept { return open_until_ - now; }

@@ -114,6 +114,23 @@ TEST_F(CompletionTest, waits_for_a_job_that_runs_when_the_task_is_stopped) {
   EXPECT_TRUE(ran);
 }
 
+Task<int> blocks(ThreadPool& pool, std::latch& go) {
+  auto handle = submit(pool, [&go] {
+    go.wait();
+    return 1;
+  });
+  co_return co_await Result<int>(handle.get());
+}
+TEST_F(CompletionTest, is_what_a_task_awaits_because_a_loop_must_not_wait) {
+  std::latch go{1};
+  ThreadPool single({.threads = 1});  // Its job ends before the latch does.
+  const Result<int> waited = loop.run(blocks(single, go));
+  go.count_down();
+  ASSERT_FALSE(waited);
+  EXPECT_TRUE(waited.error().is_bug());
+  EXPECT_NE(waited.error().message().find("await completion(handle)"), std::string_view::npos);
+}
+
 TEST_F(CompletionTest, is_bounded_in_time_as_every_operation) {
   std::latch go{1};
   ThreadPool single({.threads = 1});

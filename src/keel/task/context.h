@@ -39,13 +39,13 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   // Leaves the parent and detaches the contexts below: scopes and groups in a frame that has ended but is not destroyed
   // yet.
   void close() noexcept;
-  // For StopSource: it belongs to no executor; the first one that uses it becomes its home.
+  // Used by StopSource. The context has no home until the first executor uses it; that executor becomes its home.
   void open_source() noexcept;
 
   // Cancelled or DeadlineExceeded; the first reason is kept.
   void stop(Code reason) noexcept;
   bool is_stopped() const noexcept { return __atomic_load_n(&reason_, __ATOMIC_ACQUIRE) != running; }
-  // True when it is stopped or past its deadline: then an operation must not begin.
+  // True when the task is stopped or past its deadline: then an operation must not begin.
   bool refuses() const noexcept { return is_stopped() || (!deadline_.is_never() && is_late()); }
   // The reason of the rejection.
   Error reason() const noexcept;
@@ -62,8 +62,8 @@ class Context : public Link {  // The stop request, deadline and span of a task,
       is_away(place);
   }
 
-  // For Start: records which coroutine plain code starts in this context, by an address in its code; reports of waiting
-  // tasks show it.
+  // Used by Start: records which coroutine plain code starts in this context, by an address in its code; reports of
+  // waiting tasks show it.
   void set_code(const void* code) noexcept { code_ = code; }
   void note_waiting() noexcept {
     if (!linked() && home_ != nullptr) home_->waiting().push_back(*this);
@@ -78,8 +78,8 @@ class Context : public Link {  // The stop request, deadline and span of a task,
 
   // The context in which it was opened; null: none.
   Context* parent() const noexcept { return parent_; }
-  // For reports, on the home: the coroutine (null: a scope or group), the operation that its chain waits for, and the
-  // contexts below.
+  // Used by reports, on the home: the coroutine (null: a scope or group), the operation that its chain waits for, and
+  // the contexts below.
   const void* code() const noexcept { return code_; }
   const Leaf* leaf() const noexcept { return leaf_; }
   template <class F>
@@ -106,7 +106,7 @@ class Context : public Link {  // The stop request, deadline and span of a task,
   const Span* span_ = nullptr;
   bool is_source_ = false;
   bool is_below_source_ = false;  // Whether its parent is a StopSource.
-  // For a Start: whether its task has begun and not ended. Stored here, where it needs no additional memory.
+  // Used by a Start: whether its task has begun and not ended. Stored here, where it needs no additional memory.
   bool is_running_ = false;
   std::uint8_t reason_ = running;  // Accessed by atomic builtins: <atomic> is a third of what this header would cost.
   std::uint32_t held_ = 0;         // held_apart: contexts above hold nothing that is held below, and vice versa.

@@ -148,7 +148,7 @@ class Frame : public Job {
   // Called when the body has ended, with its outcome.
   void set_value() noexcept { outcome_ = Outcome::Value; }
   void set_error(Error&& error) noexcept;
-  void set_exception() noexcept;  // In a catch block: Error::from_exception().
+  void set_exception() noexcept;  // Call it in a catch block: stores Error::from_exception(). Error::from_exception().
 
  private:
   friend class Trampoline;

@@ -30,7 +30,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/task/task.h"
 
 namespace keel {
@@ -51,16 +51,16 @@ class GeneratorPromise final : public PromiseCore {
     returned_ = true;
     set_value();
   }
-  // To the caller this looks like the end of a task; pull() resumes it.
+  // Hands the value to the task that awaits pull(), as the end of a task would; the next pull() resumes the generator.
   Final yield_value(T value) {
-    KEEL_CHECK(!has_scopes(), "a Scope of a generator must be joined before co_yield");
+    KEEL_EXPECT(!has_scopes(), "a Scope of a generator must be joined before co_yield");
     value_.emplace(std::move(value));
     set_value();
     return {};
   }
 
   bool is_over() const noexcept { return returned_ || has_error(); }
-  // Runs to the next co_yield or to the end. True: it has reached it.
+  // Runs to the next co_yield or to the end. Returns true when it has reached the end.
   bool pull(Frame& asks, bool keeps_errors) noexcept {
     set_suspended(false);
     return start_for(asks, keeps_errors);

@@ -80,8 +80,8 @@ class Leaf {
   Instant since() const noexcept { return waiting_.since; }
 
  protected:
-  // Without `cancel` a waiting operation is left alone: it ends soon by itself, or because the task that it waits for
-  // has a context below and is stopped with it.
+  // If `cancel` is null, a waiting operation is left alone: it ends soon by itself, or because the task that it waits
+  // for has a context below and is stopped with it.
   explicit Leaf(Cancel cancel = nullptr, WhenStopped when_stopped = WhenStopped::IsRefused) noexcept
       : waiting_{cancel, Instant()}, when_stopped_(when_stopped) {}
   ~Leaf() = default;

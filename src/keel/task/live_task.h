@@ -63,7 +63,7 @@ void each_live_task(Executor& executor, FunctionRef<void(const LiveTask&)> f);
 // The tasks in a context: for a Scope, its children at depth 0.
 void each_live_task(Context& context, FunctionRef<void(const LiveTask&)> f);
 
-// One line, indented by its depth. `now` is the time of the executor's clock.
+// Returns one line, indented by the depth of the task. `now` is the time of the executor's clock.
 std::string to_string(const LiveTask& task, Instant now);
 
 }  // namespace keel

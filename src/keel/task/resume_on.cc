@@ -1,6 +1,6 @@
 #include "keel/task/resume_on.h"
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/exec/thread_pool.h"
 #include "keel/task/context.h"
 
@@ -12,7 +12,7 @@ ResumeOn::ResumeOn(ThreadPool& pool, Priority priority) noexcept
 bool ResumeOn::start() noexcept {
   if (Executor::current() == &target_) return true;
   if (context().home() == &target_ || !context().refuses()) return false;
-  answer_ = Answer::Refused;
+  outcome_ = Outcome::Rejected;
   return true;
 }
 
@@ -22,29 +22,33 @@ bool ResumeOn::suspended() noexcept {
     return true;
   }
   // Full is set first: once posted, this may be destroyed.
-  answer_ = Answer::Full;
+  outcome_ = Outcome::Full;
   return try_wake_on(*pool_, priority_);
 }
 
 Result<> ResumeOn::take() noexcept {
   if (Executor::current() == &target_) {
-    if (answer_ == Answer::Full && Executor::discards()) {
-      return fail(Code::Cancelled, "the thread pool was stopped before the task came to it");
+    if (outcome_ == Outcome::Full && Executor::discards()) {
+      return fail(Code::Cancelled, "the thread pool was stopped before the task could run on it");
     }
     return {};
   }
-  if (answer_ == Answer::Refused) return context().reason();
+  if (outcome_ == Outcome::Rejected) return context().reason();
   return fail(Code::ResourceExhausted, "the queue of the thread pool is full");
 }
 
 bool Checkpoint::suspended() noexcept {
   Executor* executor = Executor::current();
-  KEEL_CHECK(executor != nullptr, "only a task on an executor can await checkpoint()");
+  if (executor == nullptr) [[unlikely]]
+    return false;  // take() reports it.
   wake_on(*executor);
   return true;
 }
 
 Result<> Checkpoint::take() noexcept {
+  if (Executor::current() == nullptr) [[unlikely]] {
+    return Error::from_bug(Bug("checkpoint() is awaited by a task that is not on an executor", place()));
+  }
   if (context().refuses()) return context().reason();
   return {};
 }

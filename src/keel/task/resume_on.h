@@ -39,10 +39,10 @@ class [[nodiscard]] ResumeOn : public Leaf {
   Result<> take() noexcept;
 
  private:
-  enum class Answer : unsigned char { Moved, Refused, Full };
+  enum class Outcome : unsigned char { Moved, Rejected, Full };
   Executor& target_;
   ThreadPool* pool_ = nullptr;
-  Answer answer_ = Answer::Moved;
+  Outcome outcome_ = Outcome::Moved;
   Priority priority_ = Priority::Normal;
 };
 

@@ -34,6 +34,17 @@ Task<bool> goes_and_returns(ThreadPool& pool) {
   co_await resume_on(home);
   co_return away&& Executor::current() == &home;
 }
+Task<> sleeps_on(ThreadPool& pool) {
+  co_await resume_on(pool);
+  co_await sleep_for(1_ms);
+}
+TEST_F(ResumeOnTest, a_sleep_on_a_pool_is_a_bug_of_its_task_alone) {
+  const auto slept = loop.run(sleeps_on(pool));
+  ASSERT_FALSE(slept);
+  EXPECT_TRUE(slept.error().is_bug());
+  EXPECT_TRUE(slept.error().message().starts_with("sleep_for() is awaited on a pool")) << slept.error().describe();
+}
+
 TEST_F(ResumeOnTest, a_task_goes_to_a_pool_and_comes_back) { EXPECT_TRUE(loop.run(goes_and_returns(pool)).value()); }
 
 // What it works for goes with it: across suspensions, to a pool, into what it awaits and spawns.

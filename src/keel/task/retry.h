@@ -38,8 +38,8 @@ class Registry;
 
 namespace keel {
 
-// Unavailable and DeadlineExceeded: the next attempt may succeed. Not ResourceExhausted: when a limit is reached, more
-// calls do not help.
+// Unavailable and DeadlineExceeded: the next attempt may succeed. ResourceExhausted is not transient: when a limit is
+// reached, more calls do not help.
 bool is_transient(const Error& error) noexcept;
 
 // How often, and with which pauses, a call is tried again.
@@ -66,7 +66,8 @@ class RetryBudget {
   bool spend() noexcept;
 
  private:
-  static constexpr std::uint64_t one = 1000;  // A retry, in thousandths: sums stay exact.
+  // One retry. The budget counts thousandths, so that sums of earned fractions are exact.
+  static constexpr std::uint64_t one = 1000;
   std::uint64_t earned_by_call_;
   std::uint64_t max_;
   std::uint64_t saved_;

@@ -71,7 +71,7 @@ class Scope : private Context {  // The context of its tasks.
                                                   : &Child<T>::template done<OnError::Ignore>;
     if (child->begin_in(*this, Instant::never(), done)) done(*child);
   }
-  // For arguments that convert to a Task, such as with_timeout(…).
+  // Takes arguments that convert to a Task, such as with_timeout(…).
   template <class X>
   void spawn(X&& made, OnError on_error = OnError::Report) {
     if constexpr (requires { Task<typename X::Value>(std::forward<X>(made)); }) {

@@ -3,9 +3,9 @@
 //   struct Connection {
 //     Start<Response> handling;
 //     void on_request() {
-//       if (handling.begin(handler(request), &answered)) send(handling.take());
+//       if (handling.begin(handler(request), &handled)) send(handling.take());
 //     }
-//     static void answered(StartCore& start) noexcept { … connection of start …; }
+//     static void handled(StartCore& start) noexcept { … connection of start …; }
 //   };
 //
 // begin() runs the task until it ends or first waits. True: it has ended, take() has the result and done is not called.

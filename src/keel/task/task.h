@@ -93,7 +93,7 @@ class [[nodiscard("a task does nothing until it is awaited: co_await it, or give
                          Promise<T>>;
 
   explicit Task(Promise<T>& promise) noexcept : promise_(&promise) {}
-  // For the compiler's message about KEEL_TRY and `return fail(…)` in a coroutine.
+  // This overload exists for the compiler's message about KEEL_TRY and `return fail(…)` in a coroutine.
   template <std::same_as<std::unexpected<Error>> E>
     requires internal::ReturnedFromTask<E>::is_allowed
   Task(E&& error);
@@ -103,7 +103,7 @@ class [[nodiscard("a task does nothing until it is awaited: co_await it, or give
     if (promise_ != nullptr) promise_->destroy();
   }
 
-  // For code that takes ownership of the frame, and for the awaiting side.
+  // release() is for code that takes ownership of the frame, promise() for the awaiting side.
   Promise<T>& release() noexcept { return *std::exchange(promise_, nullptr); }
   Promise<T>& promise() const noexcept { return *promise_; }
 
@@ -274,7 +274,7 @@ class LeafAwait {
   std::optional<Result<T>> result_;
 };
 
-// For an operation with failed(): the awaiter needs room for a pointer only.
+// The awaiter of an operation with failed(): it needs room for a pointer only.
 template <class L>
 concept TellsFailure = requires(const L& leaf) {
   { leaf.failed() } -> std::same_as<bool>;

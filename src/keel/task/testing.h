@@ -1,7 +1,7 @@
 // keel/task/testing.h — one thread's loop for tests: an Executor and a Host whose time moves only when told.
 //
 //   testing::TestLoop loop;
-//   Result<int> result = loop.run(answer());       // runs the task to its end; time jumps to the next timer when idle
+//   Result<int> result = loop.run(compute());       // runs the task to its end; time jumps to the next timer when idle
 //   loop.advance(50_ms);                            // or step by step
 //
 // Threads: post() from any; all else on the thread that made it, for which it is current while it lives.

@@ -1,17 +1,31 @@
 #include "keel/task/timing.h"
 
+#include "keel/base/bug.h"
 #include "keel/base/host.h"
 
 namespace keel {
 
+namespace {
+
+// Pools and plain threads have no timers.
+bool has_timers(const Host& host) noexcept { return &host != &Host::system(); }
+
+}  // namespace
+
 bool SleepFor::start() noexcept {
   if (duration_ <= Duration()) return true;
   Host& host = Host::current();
+  if (!has_timers(host)) [[unlikely]]
+    return true;  // take() reports it.
   host.start_timer(*this, host.precise_now() + duration_);
   return false;
 }
 Result<> SleepFor::take() noexcept {
   if (cancelled_) return fail(Code::Cancelled, "a sleep was cancelled");
+  if (duration_ > Duration() && !has_timers(Host::current())) [[unlikely]] {
+    return Error::from_bug(
+        Bug("sleep_for() is awaited on a pool, which has no timers: resume_on() the loop first", place()));
+  }
   return {};
 }
 void SleepFor::cancel(Leaf& leaf) noexcept {

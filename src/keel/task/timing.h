@@ -41,7 +41,7 @@ inline SleepFor sleep_for(Duration duration) noexcept { return SleepFor(duration
 class TimeLimit : public Leaf, private Timer {
  protected:
   explicit TimeLimit(Duration limit) noexcept : Timer(&fired), limit_(limit) {}
-  // False: the time limit is already over. Otherwise `deadline` is set to its end.
+  // False: the time limit is already over. True: `deadline` is set to its end.
   bool limits(Instant& deadline) const noexcept;
   void start_timer(Instant deadline, StartCore& child) noexcept;
   void finish() noexcept;
@@ -57,7 +57,7 @@ class TimeLimit : public Leaf, private Timer {
   bool expired_ = false;
 };
 
-// `owns`: it limits a task that it owns, and not an operation of the same expression.
+// `owns`: whether it limits a task that it owns. False: it limits an operation of the same expression.
 template <class T, bool owns = true>
 class [[nodiscard]] Timed : public TimeLimit {
  public:
@@ -75,7 +75,7 @@ class [[nodiscard]] Timed : public TimeLimit {
     start_timer(deadline, child_);
     return false;
   }
-  // As a Task, for functions that take one: scope.spawn(with_timeout(1_s, talk(peer))).
+  // Converts it to a Task, for functions that take one: scope.spawn(with_timeout(1_s, talk(peer))).
   operator Task<T>() && noexcept
     requires owns;
 

@@ -6,7 +6,7 @@
 // Result:   the value of the awaited task or operation, std::monostate for void. nullopt: the event was set first, and
 //           the operation was stopped. An operation is not begun when the event is set already; when both are complete
 //           at the same time, the operation's value is returned.
-// Errors:   those of the operation; Cancelled and DeadlineExceeded when the awaiting task is stopped.
+// Errors:   those of the operation; Cancelled or DeadlineExceeded when the awaiting task is stopped.
 // Cancel:   the operation is stopped and waited for.
 // Threads:  the event's loop.
 // Lifetime: the event outlives the await.

@@ -33,9 +33,9 @@ class Waiting : public Leaf, public Link {
   Waiting() noexcept : Leaf(&cancel) {}
   ~Waiting() = default;
 
-  // For start(): appends the task to `list`. Returns false, as start() does when it waits.
+  // start() calls it: appends the task to `list`. Returns false, as start() does when it waits.
   bool wait_in(WaitList& list) noexcept;
-  // For take(): an error when the wait was cancelled.
+  // take() calls it: an error when the wait was cancelled.
   Result<> taken() const noexcept {
     if (cancelled_) return fail(Code::Cancelled, "a wait was cancelled");
     return {};

@@ -22,7 +22,7 @@ http::Response not_kept(http::Response response) { return std::move(response).he
 struct AdminPages::Route {
   Route(std::string of, std::optional<ThreadPool>& pool) : path(std::move(of)), waiting(pool) {}
 
-  http::Response respond(http::Request& request) { return not_kept(answer(request)); }
+  http::Response respond(http::Request& request) { return not_kept(handler(request)); }
 
   http::Response show(http::Request& request) {
     const bool is_text = wants_text(request) && page.text;
@@ -51,7 +51,7 @@ struct AdminPages::Route {
   const std::string path;
   std::optional<ThreadPool>& waiting;
   AdminPage page;
-  Function<http::Response(http::Request&)> answer;
+  Function<http::Response(http::Request&)> handler;
 };
 
 // The pages of one router.
@@ -78,7 +78,7 @@ AdminPages::Route& AdminPages::add_route(std::string path) {
 void AdminPages::add(AdminPage page) { add_route(page.path).page = std::move(page); }
 
 void AdminPages::add(std::string path, Function<http::Response(http::Request&)> page) {
-  add_route(std::move(path)).answer = std::move(page);
+  add_route(std::move(path)).handler = std::move(page);
 }
 
 void AdminPages::mount(http::Router& router, Which which) {
@@ -88,7 +88,7 @@ void AdminPages::mount(http::Router& router, Which which) {
     if (which == Which::ForProbes && route->path.starts_with("/admin/")) continue;
     list.add(*route);
     has_root = has_root || route->path == "/";
-    if (route->answer) {
+    if (route->handler) {
       router.get(route->path, *route, &Route::respond);
     } else if (route->page.waits) {
       router.get(route->path, *route, &Route::wait);

@@ -7,7 +7,7 @@
 //   pages.add("/metrics", [&](http::Request& request) { return metrics(request); });
 //   pages.mount(router);
 //
-// At "/" is a text that lists them. No page may be cached: each response has Cache-Control: no-store.
+// The page at "/" is a text that lists them. No page may be cached: each response has Cache-Control: no-store.
 //
 // Threads:  add() and mount() on one, before the listener starts. Pages are made on the worker of the admin listener; a
 //           page that blocks is made on a separate thread.
@@ -51,8 +51,8 @@ class AdminPages {
 
   // A listener for probes from outside has metrics and health only: the pages that are not below /admin/.
   enum class Which : std::uint8_t { All, ForProbes };
-  // Adds a route for each page, or for each page for probes, and one for their list at "/", unless that is a page. Call
-  // it after the last add().
+  // Adds a route for each page of `which`. Adds the list of these pages at "/", unless a page has that path. Call it
+  // after the last add().
   void mount(http::Router& router, Which which = Which::All);
   // The paths in the order in which they were added, with a space between them.
   std::string paths() const;

@@ -15,7 +15,7 @@
 namespace keel::telemetry {
 namespace {
 
-constexpr Duration answer_patience = 1_s;
+constexpr Duration response_timeout = 1_s;
 
 std::string_view name_of(LiveTask::State state) {
   switch (state) {
@@ -30,7 +30,7 @@ std::string_view name_of(LiveTask::State state) {
 
 }  // namespace
 
-struct LiveTasks::Answer {
+struct LiveTasks::Report {
   int worker = 0;
   bool has_come = false;
   Instant at;  // The time on the worker's clock.
@@ -43,12 +43,12 @@ struct LiveTasks::Question : Job {
   explicit Question(io::Loop& on)
       : Job([](Job& job) noexcept {
           auto& self = static_cast<Question&>(job);
-          self.answer();
-          self.is_answered.store(true, std::memory_order_release);
+          self.report();
+          self.is_reported.store(true, std::memory_order_release);
         }),
         loop(on) {}
 
-  void answer() noexcept {
+  void report() noexcept {
     tasks.clear();
     live = 0;
     at = loop.now();
@@ -61,7 +61,7 @@ struct LiveTasks::Question : Job {
   std::vector<LiveTask> tasks;
   std::size_t live = 0;
   Instant at;
-  std::atomic<bool> is_answered = true;
+  std::atomic<bool> is_reported = true;
 };
 
 LiveTasks::LiveTasks(io::Runtime& runtime, bool have_threads) : have_threads_(have_threads) {
@@ -70,43 +70,43 @@ LiveTasks::LiveTasks(io::Runtime& runtime, bool have_threads) : have_threads_(ha
 
 LiveTasks::~LiveTasks() = default;
 
-std::vector<LiveTasks::Answer> LiveTasks::ask() {
+std::vector<LiveTasks::Report> LiveTasks::ask() {
   const std::lock_guard lock(mutex_);
   for (const auto& question : questions_) {
-    if (!question->is_answered.exchange(false, std::memory_order_acquire)) continue;
+    if (!question->is_reported.exchange(false, std::memory_order_acquire)) continue;
     if (have_threads_) {
       question->loop.post(*question);
     } else {
       question->run(*question);
     }
   }
-  std::vector<Answer> answers(questions_.size());
-  const Instant until = Host::system().now() + answer_patience;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
+  std::vector<Report> reports(questions_.size());
+  const Instant until = Host::system().now() + response_timeout;
+  for (std::size_t i = 0; i < reports.size(); ++i) {
     Question& question = *questions_[i];
-    Answer& answer = answers[i];
-    answer.worker = question.loop.index();
-    while (!(answer.has_come = question.is_answered.load(std::memory_order_acquire)) && Host::system().now() < until) {
+    Report& report = reports[i];
+    report.worker = question.loop.index();
+    while (!(report.has_come = question.is_reported.load(std::memory_order_acquire)) && Host::system().now() < until) {
       Host::system().sleep(100_us);
     }
-    if (!answer.has_come) continue;
-    answer.at = question.at;
-    answer.live = question.live;
-    answer.tasks = std::exchange(question.tasks, {});
+    if (!report.has_come) continue;
+    report.at = question.at;
+    report.live = question.live;
+    report.tasks = std::exchange(question.tasks, {});
   }
-  return answers;
+  return reports;
 }
 
 void LiveTasks::write_text(Buffer& out) {
-  for (const Answer& answer : ask()) {
-    if (!answer.has_come) {
-      out.append(fmt::format("worker {}: does not answer\n", answer.worker));
+  for (const Report& report : ask()) {
+    if (!report.has_come) {
+      out.append(fmt::format("worker {}: does not respond\n", report.worker));
       continue;
     }
-    out.append(fmt::format("worker {}: {} task{}\n", answer.worker, answer.live, answer.live == 1 ? "" : "s"));
-    for (const LiveTask& task : answer.tasks) out.append("  " + to_string(task, answer.at) + "\n");
-    if (answer.live > answer.tasks.size()) {
-      out.append(fmt::format("  … and {} more\n", answer.live - answer.tasks.size()));
+    out.append(fmt::format("worker {}: {} task{}\n", report.worker, report.live, report.live == 1 ? "" : "s"));
+    for (const LiveTask& task : report.tasks) out.append("  " + to_string(task, report.at) + "\n");
+    if (report.live > report.tasks.size()) {
+      out.append(fmt::format("  … and {} more\n", report.live - report.tasks.size()));
     }
   }
 }
@@ -114,16 +114,16 @@ void LiveTasks::write_text(Buffer& out) {
 void LiveTasks::write_json(Buffer& out) {
   json::Writer json(out);
   json.begin_object().key("workers").begin_array();
-  for (const Answer& answer : ask()) {
-    json.begin_object().key("worker").integer(answer.worker).key("answers").boolean(answer.has_come);
-    if (answer.has_come) {
-      json.key("live").unsigned_integer(answer.live).key("tasks").begin_array();
-      for (const LiveTask& task : answer.tasks) {
+  for (const Report& report : ask()) {
+    json.begin_object().key("worker").integer(report.worker).key("responds").boolean(report.has_come);
+    if (report.has_come) {
+      json.key("live").unsigned_integer(report.live).key("tasks").begin_array();
+      for (const LiveTask& task : report.tasks) {
         json.begin_object().key("depth").integer(task.depth).key("task").string(task.chain());
         json.key("state").string(name_of(task.state));
         if (task.state == LiveTask::State::Waits) {
           json.key("operation").string(task.waits_for());
-          json.key("seconds").number((answer.at - task.since).count_seconds());
+          json.key("seconds").number((report.at - task.since).count_seconds());
         }
         json.key("stopped").boolean(task.is_stopped).end_object();
       }
@@ -136,12 +136,12 @@ void LiveTasks::write_json(Buffer& out) {
 
 void LiveTasks::log() {
   static const log::Logger log("app.tasks");
-  for (const Answer& answer : ask()) {
-    log.info("tasks", log::field("worker", answer.worker), log::field("answers", answer.has_come),
-             log::field("live", answer.live));
-    const std::size_t shown = std::min(answer.tasks.size(), logged_max);
+  for (const Report& report : ask()) {
+    log.info("tasks", log::field("worker", report.worker), log::field("responds", report.has_come),
+             log::field("live", report.live));
+    const std::size_t shown = std::min(report.tasks.size(), logged_max);
     for (std::size_t i = 0; i < shown; ++i) {
-      log.info("task", log::field("worker", answer.worker), log::field("task", to_string(answer.tasks[i], answer.at)));
+      log.info("task", log::field("worker", report.worker), log::field("task", to_string(report.tasks[i], report.at)));
     }
   }
 }

@@ -7,16 +7,16 @@
 //     serve (chat.cc:61): Scope::Join for 12.031s
 //       talk (chat.cc:40): Stream::Receive for 3.202s
 //       read_exact (stream.cc:80) < talk (chat.cc:40): Stream::Receive for 0.004s
-//   worker 1: does not answer
+//   worker 1: does not respond
 //
 // task/live_task.h explains the lines. All workers are queried at the same time. A worker that does not return to its
-// loop within a second shows no tasks; stall.h reports where it is. As JSON, the same in the same order:
-//   {"workers":[{"worker":0,"answers":true,"live":3,"tasks":[{"depth":0,"task":"serve (chat.cc:61)","state":"waits",
-//     "operation":"Scope::Join","seconds":12.031,"stopped":false}]},{"worker":1,"answers":false}]}
+// loop within a second shows no tasks; stall.h reports where it is. The JSON has the same in the same order:
+//   {"workers":[{"worker":0,"responds":true,"live":3,"tasks":[{"depth":0,"task":"serve (chat.cc:61)","state":"waits",
+//     "operation":"Scope::Join","seconds":12.031,"stopped":false}]},{"worker":1,"responds":false}]}
 //
 // Bounds:   the first `shown_max` tasks of each worker, and `logged_max` in the log, in the order in which they began.
-// Threads:  any except a worker's, because it waits for the workers; one caller at a time, others wait. Between start
-//           and stop of the runtime.
+// Threads:  any except a worker's, because it waits for the workers; one caller at a time, others wait. Call it between
+//           start and stop of the runtime.
 // Lifetime: the runtime outlives it, and has stopped before it ends.
 // Cost:     each worker visits its tasks, some tens of nanoseconds each; names are made on the calling thread.
 
@@ -51,8 +51,8 @@ class LiveTasks {
 
  private:
   struct Question;
-  struct Answer;
-  std::vector<Answer> ask();
+  struct Report;
+  std::vector<Report> ask();
 
   const bool have_threads_;
   std::mutex mutex_;

@@ -67,12 +67,12 @@ class LiveTasksTest : public ::testing::Test {
   // Asks again on a machine that is so busy that a worker does not get to run for a second.
   std::string text_of_both() {
     std::string answer = text();
-    while (contains(answer, "does not answer")) answer = text();
+    while (contains(answer, "does not respond")) answer = text();
     return answer;
   }
   std::string json_of_both() {
     std::string answer = json();
-    while (contains(answer, R"("answers":false)")) answer = json();
+    while (contains(answer, R"("responds":false)")) answer = json();
     return answer;
   }
   // Which are there when built with debug information.
@@ -106,8 +106,8 @@ TEST_F(LiveTasksTest, are_written_as_json_with_their_depth) {
   const std::string page = json_of_both();
 
   EXPECT_TRUE(page.starts_with(
-      R"({"workers":[{"worker":0,"answers":true,"live":0,"tasks":[]},)"
-      R"({"worker":1,"answers":true,"live":2,"tasks":[{"depth":0,"task":"telemetry::live_tasks_test::host",)"
+      R"({"workers":[{"worker":0,"responds":true,"live":0,"tasks":[]},)"
+      R"({"worker":1,"responds":true,"live":2,"tasks":[{"depth":0,"task":"telemetry::live_tasks_test::host",)"
       R"("state":"waits","operation":"Scope::Join","seconds":)"))
       << page;
   EXPECT_TRUE(contains(page, R"("stopped":false},{"depth":1,"task":"telemetry::live_tasks_test::guest",)"
@@ -141,10 +141,10 @@ TEST_F(LiveTasksTest, go_to_the_log_one_line_each) {
     lines.clear();
     tasks_->log();
     logs->flush();
-  } while (contains(lines, "answers=false"));
+  } while (contains(lines, "responds=false"));
 
-  EXPECT_TRUE(contains(lines, "tasks worker=0 answers=true live=0\n"));
-  EXPECT_TRUE(contains(lines, "tasks worker=1 answers=true live=201\n"));
+  EXPECT_TRUE(contains(lines, "tasks worker=0 responds=true live=0\n"));
+  EXPECT_TRUE(contains(lines, "tasks worker=1 responds=true live=201\n"));
   EXPECT_EQ(occurrences(lines, " task worker=1 task="), static_cast<int>(LiveTasks::logged_max));
   EXPECT_TRUE(contains(without_places(lines), "task=\"  telemetry::live_tasks_test::guest: Event::Wait for "))
       << lines.substr(0, 500);
@@ -159,8 +159,8 @@ TEST_F(LiveTasksTest, of_a_worker_that_does_not_come_back_are_not_waited_for_lon
 
   std::string tree = text();
   while (tree.starts_with("worker 0: does not")) tree = text();
-  EXPECT_EQ(tree, "worker 0: 0 tasks\nworker 1: does not answer\n");
-  EXPECT_TRUE(json().ends_with(R"({"worker":1,"answers":false}]})"));
+  EXPECT_EQ(tree, "worker 0: 0 tasks\nworker 1: does not respond\n");
+  EXPECT_TRUE(json().ends_with(R"({"worker":1,"responds":false}]})"));
   stall.go_on = true;
   stall.go_on.notify_one();
 

@@ -50,7 +50,7 @@ bool is_plain(std::string_view text) noexcept {
   return odd(scan::load64(end - 8)) == 0;
 }
 
-// For the text of a field, after which the bytes up to the next multiple of eight may be read.
+// `text` is the text of a field; the bytes after it, up to the next multiple of eight, may be read.
 bool is_plain_field(std::string_view text) noexcept {
   if (text.size() >= 8 || text.empty()) return is_plain(text);
   const std::uint64_t behind = ~std::uint64_t{0} << 8 * text.size();
@@ -238,7 +238,7 @@ void append_opening(Buffer& out, const log::Record& record, LineFormat format) {
   return key != nullptr ? *key : keep_key(field);
 }
 
-// Null for one that is too long to be kept.
+// Null for a text that is too long to be kept.
 [[gnu::cold]] const LineFormatter::Opening* LineFormatter::keep_opening(std::uint64_t id, const log::Record& record) {
   Buffer made;
   append_opening(made, record, format_);

@@ -146,7 +146,7 @@ class LogWriter::Output {
       return false;
     }
   }
-  // Called before the first line for another file, when at most the unwritten end of a line waits. Returns the number
+  // Call it before the first line for another file, when at most the unwritten end of a line waits. Returns the number
   // of lines lost.
   std::uint64_t begin_file() {
     const std::uint64_t lost = waiting_lines();

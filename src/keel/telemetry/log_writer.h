@@ -58,7 +58,7 @@ struct LogWriterOptions {
   enum class Mode : std::uint8_t {
     Background,  // A separate thread writes.
     Direct,      // The recording thread writes before it continues, under a lock: for tests and debugging.
-    Manual,      // Only flush() writes: for simulations.
+    Manual,      // Only flush() writes; used by simulations.
   };
   std::vector<LogSink> sinks;  // Empty: JSON to standard error.
   Mode mode = Mode::Background;
@@ -77,8 +77,8 @@ class LogWriter {
 
   // Returns when everything recorded before the call was handed to the sinks, or counted as lost.
   void flush();
-  // Lines that are recorded from now on go to `sinks`; lines that were recorded before go to the former ones. With an
-  // empty list: JSON to standard error. Errors are those of make(); after an error the former sinks stay in use.
+  // Lines that are recorded from now on go to `sinks`; lines that were recorded before go to the former ones. If the
+  // list is empty: JSON to standard error. Errors are those of make(); after an error the former sinks stay in use.
   Result<> set_sinks(std::vector<LogSink> sinks);
   // Opens every File again by its path (after a rename). If a file cannot be opened, its old descriptor is kept.
   Result<> reopen();

@@ -14,7 +14,8 @@ using metrics::Family;
 using metrics::Kind;
 using metrics::Series;
 
-const std::string offered[] = {"application/openmetrics-text", "text/plain"};  // Made before there are requests.
+// They are made before there are requests.
+const std::string offered[] = {"application/openmetrics-text", "text/plain"};
 
 template <class T>
 std::string_view number_text(T value, std::span<char, 32> space) {

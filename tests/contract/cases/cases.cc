@@ -84,7 +84,11 @@ bool Program::add(const std::string& space, const Files& files, const std::vecto
       std::string title = value.name;
       std::replace(title.begin(), title.end(), '\n', ' ');
       std::replace(title.begin(), title.end(), '\t', ' ');
-      values_ += name + '\t' + (value.is_valid ? "valid" : "invalid") + '\t' + title + "\t{\"value\": " + text + "}\n";
+      const bool is_valid_response = value.is_valid_response.value_or(value.is_valid);
+      const char* const verdict = value.is_valid      ? is_valid_response ? "valid" : "request"
+                                  : is_valid_response ? "response"
+                                                      : "invalid";
+      values_ += name + '\t' + verdict + '\t' + title + "\t{\"value\": " + text + "}\n";
     }
   }
   return true;

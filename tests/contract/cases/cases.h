@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,9 @@ using Files = std::map<std::string, std::string>;
 
 struct Value {
   std::string name;
-  bool is_valid;
-  std::string text;  // JSON.
+  bool is_valid;                               // In a request.
+  std::string text;                            // JSON.
+  std::optional<bool> is_valid_response = {};  // Empty: as in a request.
 };
 
 struct Struct {

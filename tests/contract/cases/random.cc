@@ -2,7 +2,8 @@
 //   contract_cases_random SEED DOCUMENTS SCHEMAS VALUES OUT
 //
 // Whether a value is valid is said by contract::testing::Book. The values of a schema are made to fit it, and half of
-// them are changed a little afterwards. The same arguments give the same bytes.
+// them are changed a little afterwards. In half of the documents, two names are those of properties that are readOnly
+// and writeOnly. The same arguments give the same bytes.
 
 #include <array>
 #include <cmath>
@@ -28,6 +29,9 @@ using json::Kind;
 
 constexpr std::array<std::string_view, 11> names = {"a",     "b",   "ab", "12",    "/~",    "kind",
                                                     "class", "a-b", "é",  "first", "second"};
+// In a document whose properties belong to requests or responses.
+constexpr std::string_view read_only = "12";
+constexpr std::string_view write_only = "class";
 constexpr std::array<std::string_view, 16> texts = {"",
                                                     "a",
                                                     "ab",
@@ -73,7 +77,7 @@ Json list_of(std::vector<Json> elements) {
 // Schemas as people write them, most of which become types of their own.
 class Author {
  public:
-  explicit Author(Dice& dice) : dice_(dice) {}
+  Author(Dice& dice, bool has_directions) : dice_(dice), has_directions_(has_directions) {}
 
   // Of the components that may be referred to.
   void set_components(std::vector<std::string> all) { components_ = std::move(all); }
@@ -99,7 +103,7 @@ class Author {
       case 10:
         return any_of(depth);
       case 11:
-        return dice_.happens(50) ? by_kind(depth) : by_name(depth);
+        return dice_.happens(30) ? untold(depth) : dice_.happens(50) ? by_kind(depth) : by_name(depth);
       case 12:
       case 13:
         return components_.empty() ? scalar() : reference();
@@ -122,19 +126,21 @@ class Author {
       const std::string_view name = dice_.name();
       if (properties.find(name) != nullptr) continue;
       properties[name] = schema(depth + 1);
+      if (is_directed(name)) properties[name][name == read_only ? "readOnly" : "writeOnly"] = Json(true);
       // An object that needs one of its own kind has no end.
       const bool may_refer = json::write(properties[name]).find("$ref") != std::string::npos;
       if (!may_refer && dice_.happens(40)) required.push_back(Json(name));
     }
     if (dice_.happens(10)) {
       const std::string_view name = dice_.name();
-      if (properties.find(name) == nullptr) required.push_back(Json(name));
+      if (properties.find(name) == nullptr && !is_directed(name)) required.push_back(Json(name));
     }
     made["properties"] = std::move(properties);
     if (!required.empty()) made["required"] = std::move(required);
     if (dice_.happens(25)) made["additionalProperties"] = Json(false);
     if (dice_.happens(10)) made["additionalProperties"] = scalar();
-    if (dice_.happens(8)) {
+    // What is written in one direction has fewer properties.
+    if (dice_.happens(8) && !has_directions_) {
       made["minProperties"] = Json(dice_.below(3));
       made["additionalProperties"] = Json(false);
     }
@@ -143,6 +149,8 @@ class Author {
   }
 
  private:
+  bool is_directed(std::string_view name) const { return has_directions_ && (name == read_only || name == write_only); }
+
   Json reference() {
     return Json::object({{"$ref", Json("#/components/schemas/" + components_[dice_.below(components_.size())])}});
   }
@@ -289,6 +297,17 @@ class Author {
     return Json::object({{is_any ? "anyOf" : "oneOf", list_of(std::move(all))}});
   }
 
+  // Alternatives that nothing tells apart: exactly one of them has to match.
+  Json untold(int depth) {
+    const bool is_list = dice_.happens(50);
+    const auto one = [&] {
+      Json made = is_list ? array(depth + 1) : object(depth + 1);
+      made.erase("required");
+      return made;
+    };
+    return Json::object({{"oneOf", list_of({one(), one()})}});
+  }
+
   Json by_kind(int depth) {
     std::vector<Json> all;
     for (const std::string_view kind : {"cat", "dog"}) {
@@ -304,13 +323,15 @@ class Author {
   Json constrained(int depth) {
     Json made = object(depth);
     // A struct does not keep members that it does not have: what is asked is asked of its own.
-    const auto own = [&] {
-      std::size_t i = dice_.below(made.find("properties")->size());
-      for (const auto& [name, one] : made.find("properties")->members()) {
-        if (i-- == 0) return Json(name);
-      }
-      return Json("a");
-    };
+    std::vector<std::string> all;
+    for (const auto& [name, one] : made.find("properties")->members()) {
+      if (!is_directed(name)) all.emplace_back(name);
+    }
+    if (all.empty()) {
+      made["properties"]["a"] = scalar();
+      all.emplace_back("a");
+    }
+    const auto own = [&] { return Json(all[dice_.below(all.size())]); };
     const auto has = [&] { return Json::object({{"required", list_of({own()})}}); };
     switch (dice_.below(8)) {
       case 0:
@@ -356,6 +377,7 @@ class Author {
   }
 
   Dice& dice_;
+  bool has_directions_;
   std::vector<std::string> components_;
 };
 
@@ -477,7 +499,12 @@ class Values {
       }
     };
     if (const Json* const required = schema.find("required")) {
-      for (const Json& name : required->elements()) put(*name.string());
+      for (const Json& name : required->elements()) {
+        const Json* const one = properties == nullptr ? nullptr : properties->find(*name.string());
+        const bool may_be_absent =
+            one != nullptr && (one->find("readOnly") != nullptr || one->find("writeOnly") != nullptr);
+        if (!may_be_absent || dice_.happens(50)) put(*name.string());
+      }
     }
     if (properties != nullptr) {
       for (const auto& [name, one] : properties->members()) {
@@ -578,6 +605,31 @@ class Spelling {
   Dice& dice_;
 };
 
+// The same schemas, which do not require properties with this keyword: what a request, or a response, has to match.
+Json without_required(const Json& value, std::string_view keyword) {
+  if (value.kind() == Kind::Array) {
+    Json made = Json::array();
+    for (const Json& one : value.elements()) made.push_back(without_required(one, keyword));
+    return made;
+  }
+  if (value.kind() != Kind::Object) return value;
+  Json made = Json::object();
+  const Json* const properties = value.find("properties");
+  for (const auto& [name, one] : value.members()) {
+    if (name != "required" || properties == nullptr || one.kind() != Kind::Array) {
+      made[name] = without_required(one, keyword);
+      continue;
+    }
+    Json left = Json::array();
+    for (const Json& required : one.elements()) {
+      const Json* const property = properties->find(*required.string());
+      if (property == nullptr || property->find(keyword) == nullptr) left.push_back(required);
+    }
+    made[name] = std::move(left);
+  }
+  return made;
+}
+
 struct Counts {
   int refused = 0;
   int typed = 0;
@@ -588,7 +640,7 @@ struct Counts {
 
 bool make_document(Dice& dice, const std::string& space, std::size_t schemas, std::size_t values, Program& program,
                    Counts& counts) {
-  Author author(dice);
+  Author author(dice, dice.happens(50));
   Json components = Json::object();
   std::vector<std::string> shared;
   const auto text_of = [&] {
@@ -632,16 +684,23 @@ bool make_document(Dice& dice, const std::string& space, std::size_t schemas, st
     made.push_back(std::move(schema));
   }
   Json document = Json::object({{"components", Json::object({{"schemas", components}})}});
-  const Book book(document);
+  const Json requests = without_required(document, "readOnly");
+  const Json responses = without_required(document, "writeOnly");
   Values author_of_values(dice, document);
   Spelling spelling(dice);
   for (std::size_t i = 0; i < structs.size(); ++i) {
+    const Json of_request = without_required(made[i], "readOnly");
+    const Json of_response = without_required(made[i], "writeOnly");
     for (std::size_t j = 0; j < values; ++j) {
       const Json value = author_of_values.value(made[i]);
-      const bool is_valid = book.is_valid(value, made[i]);
+      const bool is_valid = Book(requests).is_valid(value, of_request);
+      const bool is_valid_response = Book(responses).is_valid(value, of_response);
       ++counts.values;
-      counts.valid += is_valid ? 1 : 0;
-      structs[i].values.push_back({.name = structs[i].schema, .is_valid = is_valid, .text = spelling.of(value)});
+      counts.valid += is_valid || is_valid_response ? 1 : 0;
+      structs[i].values.push_back({.name = structs[i].schema,
+                                   .is_valid = is_valid,
+                                   .text = spelling.of(value),
+                                   .is_valid_response = is_valid_response});
     }
   }
   counts.structs += static_cast<int>(structs.size());

@@ -1,7 +1,8 @@
 // Tries generated readers and writers: contract_cases_… VALUES
 //
-// A line of VALUES is the name of a struct, "valid" or "invalid", a name for the reader of this output, and a JSON
-// text, with tabs between them. Prints what goes wrong, and counts; code 1 when anything does.
+// A line of VALUES is the name of a struct, where the value is valid ("valid" or "invalid"; "request" or "response" for
+// one of them alone), a name for the reader of this output, and a JSON text, with tabs between them. Each is read as a
+// part of a request and of a response. Prints what goes wrong, and counts; code 1 when anything does.
 
 #include "run.h"
 
@@ -41,16 +42,23 @@ int run_all(const char* path) {
       return 2;
     }
     Outcome outcome;
-    try {
-      outcome = found->second->run(rest);
-    } catch (const std::exception& bug) {
-      outcome.fault = std::string("throws: ") + bug.what();
+    std::string fault;
+    for (const bool is_response : {false, true}) {
+      const std::string_view place = is_response ? "response" : "request";
+      const bool is_valid = fields[1] == "valid" || fields[1] == place;
+      try {
+        outcome = found->second->run(rest, is_response);
+      } catch (const std::exception& bug) {
+        outcome.fault = std::string("throws: ") + bug.what();
+      }
+      fault = outcome.fault;
+      if (outcome.is_valid && !is_valid && fault.empty()) fault = "is taken, and is not valid";
+      if (!outcome.is_valid && is_valid && fault.empty()) fault = "is refused, and is valid: " + outcome.why;
+      if (fault.empty()) continue;
+      fault = "in a " + std::string(place) + ' ' + fault;
+      break;
     }
-    const bool is_valid = fields[1] == "valid";
-    std::string fault = outcome.fault;
-    if (outcome.is_valid && !is_valid && fault.empty()) fault = "is taken, and is not valid";
-    if (!outcome.is_valid && is_valid && fault.empty()) fault = "is refused, and is valid: " + outcome.why;
-    valid += is_valid ? 1 : 0;
+    valid += fields[1] == "invalid" ? 0 : 1;
     ++(fault.empty() ? right : wrong);
     if (fault.empty() || ++printed[found->first] > 2 || wrong > faults_max) continue;
     std::printf("%s: %s\n  %s\n  of %s\n", std::string(fields[0]).c_str(), fault.substr(0, 300).c_str(),

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "api/init_command.h"
+#include "gen/command.h"
 #include "gen/output.h"
 #include "keel/base/result.h"
 #include "openapi/diff.h"
@@ -28,7 +29,7 @@ constexpr int is_bad = 1;
 constexpr int was_wrong = 2;
 
 constexpr std::string_view help_text =
-    R"(keel api lint [--no-warnings] FILE...
+    R"(keel api lint [--no-warnings] [--operations ID,...] [--generate LIST] FILE...
 keel api diff [--fail-on LEVEL] OLD NEW
 keel api init [--out FILE] [--title TITLE] [--records FOLDER]
 
@@ -46,13 +47,15 @@ fetched from a network.
 )";
 
 constexpr std::string_view lint_help =
-    R"(keel api lint [--no-warnings] FILE...
+    R"(keel api lint [--no-warnings] [--operations ID,...] [--generate LIST] FILE...
 
 Says everything that is wrong with OpenAPI documents, or that Keel cannot serve, and what is legal but
 suspicious: one line for each, with file, line, column, and JSON pointer. keel gen api rejects the same, in
 the same words. What only the generator finds is told once nothing else is wrong.
 
-  --no-warnings      only errors
+  --no-warnings        only errors
+  --operations ID,...  only these operations and what they refer to, as keel gen api has it
+  --generate LIST      for what the code is: "server" (the default), "client", or "server,client"
 
 A FILE is )";
 constexpr std::string_view lint_exit =
@@ -84,6 +87,7 @@ struct Options {
   std::string command;
   bool has_warnings = true;
   std::string fail_on = "breaking";
+  gen::Options generated;
   std::vector<std::string> files;
 };
 
@@ -93,7 +97,7 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
     return refuse(
         "expected: keel api lint FILE..., keel api diff OLD NEW, or keel api init; keel api --help says more");
   }
-  Options options{.command = arguments[0], .files = {}};
+  Options options{.command = arguments[0], .generated = {}, .files = {}};
   const bool is_lint = options.command == "lint";
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
@@ -105,6 +109,14 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
       if (options.fail_on != "breaking" && options.fail_on != "unclassified" && options.fail_on != "any" &&
           options.fail_on != "none") {
         return refuse("--fail-on " + options.fail_on + ": expected breaking, unclassified, any or none");
+      }
+    } else if (is_lint && (argument == "--operations" || argument == "--generate")) {
+      if (i + 1 == arguments.size()) return refuse(argument + ": needs a value");
+      const std::string& value = arguments[++i];
+      if (argument == "--operations") {
+        gen::set_operations(options.generated, value);
+      } else if (!gen::set_generated(options.generated, value)) {
+        return refuse("--generate " + value + ": expected server, client, or server,client");
       }
     } else if (argument.starts_with('-')) {
       return refuse(argument + ": there is no such option; keel api " + options.command + " --help lists them");
@@ -142,13 +154,13 @@ int lint(const Options& options) {
   Problems all;
   bool are_read = true;
   for (const std::string& file : options.files) {
-    // One for each document, because the generator makes nothing after an error.
+    // Each document has its own Problems, because the generator generates nothing after an error.
     Problems problems;
     const std::unique_ptr<Document> document = Document::load(file, openapi::read_regular_file, problems);
     if (document == nullptr) {
       are_read = false;
     } else {
-      gen::generate(*document, {}, problems);
+      gen::generate(*document, options.generated, problems);
     }
     all.add_all(problems);
   }

@@ -450,7 +450,8 @@ Result<std::string> write_contract(std::vector<Record> records, std::string_view
   for (const Record& record : records) KEEL_TRY_VOID(merge(record, operations, components));
   if (operations.empty()) {
     return Error::text(Code::InvalidArgument,
-                       "no operation was recorded: tests call a service by a TestApp whose service says App::serve()");
+                       "no operation was recorded: the tests have to call a service in a TestApp, and the service has "
+                       "to call App::serve()");
   }
 
   const std::map<std::string, std::string> names = short_names(components);

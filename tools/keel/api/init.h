@@ -2,8 +2,8 @@
 //
 // The records of several programs are merged: an operation has everything that any of them has seen. Names are short: a
 // type has the last part of its name, or more parts where two types would get the same name. An operation is named
-// after its handler and its path: `create` of `POST /orders` is create_order. What OpenAPI cannot express is left out,
-// with a comment.
+// after its handler and its path: `create` of `POST /orders` is create_order. Parts that OpenAPI cannot express are
+// left out, with a comment.
 
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <string_view>
 #include <system_error>
+#include <utility>
 
 #include "keel/base/host.h"
 #include "keel/base/result.h"
@@ -26,6 +27,7 @@ constexpr std::string_view help_text =
 Copies an SQLite database to the file TARGET while a service reads and writes it. The copy is of one moment. It is
 made as TARGET.part and takes its name when all of it is on the disk, so TARGET is a whole copy, or what was there
 before. Writers wait for nothing; what they write meanwhile stays in the write-ahead log until the copy is done.
+A PostgreSQL database is copied by pg_dump or pg_basebackup.
 
   --database FILE   the database (default: what KEEL_DATABASE__PATH says, as to a service; else data/app.db)
   --check           reads the whole copy before it takes its name, and refuses one that is damaged
@@ -45,6 +47,26 @@ struct Options {
 };
 
 Error wrong_use(const std::string& text) { return Error::text(Code::InvalidArgument, text); }
+
+Error is_postgres(const std::string& who) {
+  return wrong_use(who + " names a PostgreSQL database, and keel backup copies SQLite databases: use pg_dump " +
+                   "--format=custom --file=TARGET, or pg_basebackup");
+}
+
+// The database of a service with the same environment.
+Result<std::string> database_of_environment() {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string(value == nullptr ? "" : value);
+  };
+  const std::string type = variable("KEEL_DATABASE__TYPE");
+  if (type == "postgres") return is_postgres("KEEL_DATABASE__TYPE");
+  if (!type.empty() && type != "sqlite") {
+    return wrong_use("KEEL_DATABASE__TYPE " + type + ": expected sqlite or postgres");
+  }
+  std::string path = variable("KEEL_DATABASE__PATH");
+  return path.empty() ? "data/app.db" : std::move(path);
+}
 
 Result<Options> parse(const std::vector<std::string>& arguments) {
   constexpr int pause_max = 60'000;
@@ -70,13 +92,15 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
     } else if (options.target.empty()) {
       options.target = argument;
     } else {
-      return wrong_use(argument + ": is not expected; keel backup --help says what is");
+      return wrong_use(argument + ": unexpected argument; keel backup --help lists the arguments");
     }
   }
   if (options.target.empty()) return wrong_use("expected: keel backup TARGET; keel backup --help says more");
+  if (options.database.starts_with("postgres://") || options.database.starts_with("postgresql://")) {
+    return is_postgres("--database");
+  }
   if (options.database.empty()) {
-    const char* const named = std::getenv("KEEL_DATABASE__PATH");
-    options.database = named != nullptr ? named : "data/app.db";
+    KEEL_TRY(options.database, database_of_environment());
   }
   return options;
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -78,6 +79,33 @@ TEST(BackupCommand, refuses_a_database_that_is_damaged_or_not_there) {
   const Ran none = backup({folder / "copy.db", "--database", folder / "none.db"});
   EXPECT_EQ(none.code, 1);
   EXPECT_NE(none.out.find("none.db: there is no such database"), std::string::npos) << none.out;
+}
+
+// Nothing is copied: neither a file that a service with SQLite has left, nor one that is not there.
+TEST(BackupCommand, says_what_copies_a_postgres_database) {
+  const db::testing::Folder folder;
+  const std::string source = folder / "app.db";
+  ASSERT_TRUE(db::sqlite::Connection::open({.path = source}).value()->run_script("create table t (a integer)"));
+  ::setenv("KEEL_DATABASE__PATH", source.c_str(), 1);
+  ::setenv("KEEL_DATABASE__TYPE", "postgres", 1);
+  const std::string says =
+      " names a PostgreSQL database, and keel backup copies SQLite databases: use pg_dump --format=custom "
+      "--file=TARGET, or pg_basebackup\n";
+
+  const Ran ran = backup({folder / "copy.db"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_EQ(ran.out, "keel backup: KEEL_DATABASE__TYPE" + says);
+  EXPECT_FALSE(std::filesystem::exists(folder / "copy.db"));
+  EXPECT_EQ(backup({folder / "copy.db", "--database", "postgres://app:secret@db.example/shop"}).out,
+            "keel backup: --database" + says);
+  EXPECT_EQ(backup({folder / "copy.db", "--database", source}).code, 0) << "a file that is named is copied";
+  ::setenv("KEEL_DATABASE__TYPE", "postgresql", 1);
+  EXPECT_EQ(backup({folder / "copy.db"}).out,
+            "keel backup: KEEL_DATABASE__TYPE postgresql: expected sqlite or postgres\n");
+  ::setenv("KEEL_DATABASE__TYPE", "sqlite", 1);
+  EXPECT_EQ(backup({folder / "copy.db"}).code, 0);
+  ::unsetenv("KEEL_DATABASE__TYPE");
+  ::unsetenv("KEEL_DATABASE__PATH");
 }
 
 TEST(BackupCommand, wrong_use_ends_with_2) {

@@ -137,7 +137,7 @@ int run_command(const std::vector<std::string>& arguments) {
   const char* const folder = options->folder.c_str();
   std::printf("keel cert: a certificate for %s, valid for a year\n\n", all.c_str());
   std::printf("  %s/service.pem   serve with it: network.https.certificate: %s/service.pem\n", folder, folder);
-  std::printf("  %s/root.pem      have clients believe it: curl --cacert %s/root.pem\n", folder, folder);
+  std::printf("  %s/root.pem      trust it in clients: curl --cacert %s/root.pem\n", folder, folder);
   return was_written;
 }
 

@@ -32,7 +32,7 @@ struct Built {
   std::string step;  // The last step that ran.
   int code = 0;
   Duration took;
-  BuildError error = {};  // Set when the build has failed.
+  BuildError error = {};  // The first error of a build that has failed.
 };
 
 class Builder {

@@ -99,7 +99,7 @@ void end_with(pid_t parent, const Prepared& prepared) {
     ::sigwait(&awaited, &number);
     if (number == SIGCHLD || (number != SIGALRM && asked > 0))
       continue;  // The signal to the group also reaches its leader.
-    // Sent again, because a process between fork and exec has missed the first one.
+    // The signal is sent again, because a process between fork and exec has missed the first one.
     ::kill(0, asked++ < times_asked ? SIGTERM : SIGKILL);
     ::alarm(1);
   }

@@ -26,7 +26,8 @@ struct Launch {
   std::vector<std::string> words = {};        // The program, which is searched for in PATH, and its arguments.
   std::string folder = {};                    // The folder in which it runs; empty: the current one.
   std::vector<std::string> environment = {};  // NAME=value, replaces the inherited variable with that name.
-  int output = -1;                            // Used as standard output and standard error; -1: those of this process.
+  // The descriptor for standard output and standard error; -1: those of this process.
+  int output = -1;
   // Includes descendants, as for a build: the child has ended when all of them have, and signal() reaches its whole
   // process group.
   bool has_descendants = false;

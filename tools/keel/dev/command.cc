@@ -16,9 +16,9 @@ constexpr std::string_view help =
     R"(keel dev [--preset NAME] [--target NAME] [-- ARGUMENT...]
 
 Builds the service of this folder, starts it, and builds it again whenever a file is saved. A new program
-takes over the listening sockets of the one that runs, which answers what it has accepted and ends: the
-port never closes. When the build fails, or the new program ends before it is ready, the one that runs
-goes on, and the first error is shown.
+takes over the listening sockets of the running one, which completes the requests that it has accepted and
+ends: the port never closes. When the build fails, or the new program ends before it is ready, the running
+program continues, and the first error is shown.
 
   --preset NAME   the preset of CMakePresets.json; dev unless given
   --target NAME   the program, a target of CMake

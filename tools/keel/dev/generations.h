@@ -66,7 +66,7 @@ class Generations {
   // The number of processes that serve, start or drain.
   std::size_t count() const noexcept { return leaving_.size() + (serving_ ? 1 : 0) + (successor_ ? 1 : 0); }
   bool is_empty() const noexcept { return count() == 0; }
-  // Sent to all of them.
+  // Sends the signal to all processes.
   void signal(int number) const noexcept;
 
  private:

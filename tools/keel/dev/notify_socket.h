@@ -17,7 +17,7 @@ namespace keel::dev {
 class NotifySocket {
  public:
   struct Message {
-    pid_t process = 0;  // As reported by the kernel.
+    pid_t process = 0;  // The process id that the kernel reports.
     std::string text;   // "READY=1\nSTATUS=serving on 127.0.0.1:8080"
     bool has(std::string_view line) const;
   };

@@ -18,11 +18,11 @@ namespace keel::dev {
 namespace {
 
 constexpr const char* settings_file = "keel.yaml";
-// CMake's file API: an empty file makes the request, and each run of CMake writes the answer.
+// CMake's file API: an empty file makes the request, and each run of CMake writes the reply.
 constexpr const char* question = "/.cmake/api/v1/query/client-keel/codemodel-v2";
-constexpr const char* answers = "/.cmake/api/v1/reply";
+constexpr const char* replies = "/.cmake/api/v1/reply";
 
-// The needed part of the answer.
+// The needed part of the reply.
 struct TargetFile {
   std::string name;
   std::string json_file;
@@ -63,8 +63,8 @@ Result<T> read_json(const std::string& path) {
   return json::parse<T>(text).map_error([&](Error error) { return std::move(error).because(path); });
 }
 
-// The newest answer; CMake deletes older ones.
-std::optional<std::string> find_answer(const std::string& folder) {
+// The newest reply; CMake deletes older ones.
+std::optional<std::string> find_reply(const std::string& folder) {
   std::optional<std::filesystem::directory_entry> newest;
   std::error_code error;
   for (auto at = std::filesystem::directory_iterator(folder, error); !error && at != std::filesystem::end(at);
@@ -134,7 +134,7 @@ bool Project::restarts_on(const std::string& file) const {
 
 bool Project::is_configured() const {
   const std::string at = folder_ + "/" + build();
-  return exists(at + "/CMakeCache.txt") && find_answer(at + answers).has_value();
+  return exists(at + "/CMakeCache.txt") && find_reply(at + replies).has_value();
 }
 
 bool Project::has_to_configure(const std::string& changed_file) const {
@@ -164,14 +164,14 @@ std::vector<BuildStep> Project::steps(bool configure) const {
 
 Result<std::string> Project::program() const {
   const std::string at = folder_ + "/" + build();
-  const auto answer = find_answer(at + answers);
-  if (!answer)
+  const auto reply = find_reply(at + replies);
+  if (!reply)
     return Error::text(Code::NotFound, at + ": CMake has listed no targets for this folder; delete the folder");
-  KEEL_TRY(const CodeModel model, read_json<CodeModel>(*answer));
+  KEEL_TRY(const CodeModel model, read_json<CodeModel>(*reply));
   std::string others;
   for (const Configuration& configuration : model.configurations) {
     for (const TargetFile& one : configuration.targets) {
-      KEEL_TRY(const Target found, read_json<Target>(at + answers + "/" + one.json_file));
+      KEEL_TRY(const Target found, read_json<Target>(at + replies + "/" + one.json_file));
       const bool is_program = found.type == "EXECUTABLE" && !found.artifacts.empty();
       if (is_program && one.name == settings_.target) {
         return (std::filesystem::path(at) / found.artifacts.front().path).string();

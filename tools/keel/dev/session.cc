@@ -121,7 +121,7 @@ Result<> Session::take_signals() {
   signalfd_siginfo info;
   while (::read(signals_, &info, sizeof info) == sizeof info) {
     const int number = static_cast<int>(info.ssi_signo);
-    if (number == SIGQUIT) generations_.signal(SIGQUIT);  // The service then logs what it is doing.
+    if (number == SIGQUIT) generations_.signal(SIGQUIT);  // The service then logs its tasks and stacks.
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) stop();
   }
   return {};

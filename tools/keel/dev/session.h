@@ -1,4 +1,4 @@
-// dev/session.h — `keel dev` while it runs: builds what is saved, and serves what is built.
+// dev/session.h — `keel dev` while it runs: builds after each save, and serves the built program.
 //
 // Threads: one, whose signals it handles.
 

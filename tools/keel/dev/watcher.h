@@ -24,8 +24,8 @@
 
 namespace keel::dev {
 
-// Ignored names: those that begin with a dot, and those that match one of the patterns of fnmatch(3): at any depth, or
-// with a '/' in front only at the top.
+// The names that are ignored: those that begin with a dot, and those that match one of the patterns of fnmatch(3). A
+// pattern with a '/' in front matches only at the top, any other at any depth.
 class Ignored {
  public:
   explicit Ignored(std::vector<std::string> patterns) : patterns_(std::move(patterns)) {}

@@ -4,6 +4,7 @@
 #include <bit>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace keel::gen {
 namespace {
@@ -32,7 +33,25 @@ Kinds meant(const Document& document, const Node& schema, int depth) {
 
 // Booleans, numbers, strings, lists, objects.
 constexpr std::array<Kinds, 5> groups = {boolean_kind, integer_kind | number_kind, string_kind, list_kind, object_kind};
+// What becomes of a schema whose alternatives nothing tells apart.
+constexpr const char* any_value = ", so the value is a json::Value: ";
 constexpr std::array<std::string_view, 5> group_names = {"booleans", "numbers", "strings", "arrays", "objects"};
+
+bool has_property(const Document& document, const Node& schema, std::string_view name, int depth) {
+  const Node* const at = document.resolve(schema);
+  constexpr int depth_max = 16;
+  if (at == nullptr || depth > depth_max) return true;  // It cannot be looked up.
+  const Facets facets = facets_of(document, *at);
+  if (facets.properties.contains(name)) return true;
+  for (const Node* const source : facets.sources) {
+    for (const std::string_view list : {"oneOf", "anyOf"}) {
+      const Node* const parts = source->find(list, Kind::List);
+      const auto has = [&](const Node* part) { return has_property(document, *part, name, depth + 1); };
+      if (parts != nullptr && std::ranges::any_of(parts->children, has)) return true;
+    }
+  }
+  return false;
+}
 
 class Chooser {
  public:
@@ -57,7 +76,7 @@ class Chooser {
     }
     if (objects.empty()) return choice_;
     choice_.by_kind[4] = objects[0];
-    if (discriminator_ != nullptr) return by_discriminator();
+    if (discriminator_ != nullptr) return by_discriminator(objects);
     if (objects.size() == 1) return choice_;
     for (const int i : objects) facets_[i] = facets_of(document_, core_of(document_, *alternatives_[at(i)]));
     if (by_value(objects)) return choice_;
@@ -70,17 +89,19 @@ class Chooser {
   std::optional<Choice> conflict(int first, int second, std::string_view what) {
     const Node& a = *alternatives_[at(first)];
     const Node& b = *alternatives_[at(second)];
-    const std::string cure =
-        what == "objects" ? ": give them a discriminator, a required property with different constants, or each a "
-                            "required property that the other does not have"
-                          : ", which have no property to tell them apart: make one schema of them, or objects with a "
-                            "discriminator";
-    problems_.error(b, "this alternative and the one at " + place_of(a) + " (" + pointer_of(a) +
-                           ") cannot be told apart: both are " + std::string(what) + cure);
+    const std::string cure = what == "objects"
+                                 ? "give them a discriminator, a required property with different constants, or each a "
+                                   "required property that the other does not have"
+                                 : "make one schema of them, or objects with a discriminator";
+    return fail(b, "this alternative and the one at " + place_of(a) + " (" + pointer_of(a) +
+                       ") cannot be told apart: both are " + std::string(what) + any_value + cure);
+  }
+  std::optional<Choice> fail(const Node& node, std::string text) {
+    problems_.warning(node, std::move(text));
     return std::nullopt;
   }
 
-  std::optional<Choice> by_discriminator() {
+  std::optional<Choice> by_discriminator(const std::vector<int>& objects) {
     choice_.way = Choice::Way::Value;
     choice_.property = std::string(discriminator_->string("propertyName"));
     std::map<std::string, int> cases;
@@ -89,32 +110,29 @@ class Chooser {
       for (const Node* const one : mapping->children) {
         const int i = alternative_of(*one);
         if (i < 0) {
-          problems_.error(*one, "the mapping of " + openapi::quoted(one->key) + " is not one of the alternatives");
-          return std::nullopt;
+          return fail(*one, "the mapping of " + openapi::quoted(one->key) + " is not one of the alternatives" +
+                                any_value + "name one of them");
         }
         cases.emplace(std::string(one->key), i);
         mapped.insert(i);
       }
     }
-    for (std::size_t i = 0; i < alternatives_.size(); ++i) {
-      if (mapped.contains(static_cast<int>(i))) continue;
-      const auto values = implied_values(*alternatives_[i]);
+    for (const int i : objects) {
+      if (mapped.contains(i)) continue;
+      const Node& alternative = *alternatives_[at(i)];
+      const auto values = implied_values(alternative);
       if (values.empty()) {
-        problems_.error(*alternatives_[i],
-                        "an alternative beside a discriminator has to be a $ref, or to state the "
-                        "values of " +
-                            openapi::quoted(choice_.property) + " by const or enum: it has no name otherwise");
-        return std::nullopt;
+        return fail(alternative, "nothing says which values of the discriminator " + openapi::quoted(choice_.property) +
+                                     " lead to this alternative" + any_value +
+                                     "write it as a $ref, or the values as a const or an enum of the property");
       }
       for (const std::string& value : values) {
-        const auto [taken, is_new] = cases.emplace(value, static_cast<int>(i));
+        const auto [taken, is_new] = cases.emplace(value, i);
         if (is_new) continue;
         const Node& other = *alternatives_[at(taken->second)];
-        problems_.error(*alternatives_[i], "the value " + openapi::quoted(value) +
-                                               " of the discriminator leads here "
-                                               "and to " +
-                                               place_of(other) + " (" + pointer_of(other) + "): give it a mapping");
-        return std::nullopt;
+        return fail(alternative, "the value " + openapi::quoted(value) + " of the discriminator leads here and to " +
+                                     place_of(other) + " (" + pointer_of(other) + ')' + any_value +
+                                     "give it a mapping");
       }
     }
     choice_.cases.assign(cases.begin(), cases.end());
@@ -147,11 +165,12 @@ class Chooser {
     return values;
   }
   int alternative_of(const Node& mapped) const {
+    const Node* target = document_.target(mapped);  // It is set where a discriminator has been made (inheritance.h).
     const Node* const schemas = [&]() -> const Node* {
       const Node* const components = document_.root().find("components");
       return components == nullptr ? nullptr : components->find("schemas");
     }();
-    const Node* target = schemas == nullptr ? nullptr : schemas->find(mapped.text);
+    if (target == nullptr && schemas != nullptr) target = schemas->find(mapped.text);
     if (target == nullptr) target = document_.look_up(mapped, mapped.text);
     for (std::size_t i = 0; target != nullptr && i < alternatives_.size(); ++i) {
       if (document_.target(*alternatives_[i]) == target || alternatives_[i] == target) return static_cast<int>(i);
@@ -194,7 +213,7 @@ class Chooser {
     for (const auto& [name, nodes] : facets.properties) names.push_back(name);
     return names;
   }
-  // The constants of a property that each value of the schema has.
+  // The constants to which the schema restricts a required property.
   std::optional<std::vector<std::string>> required_constants(const Node& schema, std::string_view name,
                                                              int depth) const {
     const Facets facets = facets_of(document_, core_of(document_, schema));
@@ -209,6 +228,18 @@ class Chooser {
     return std::vector<std::string>(all.begin(), all.end());
   }
 
+  bool is_directed(const Facets& facets, std::string_view name) const {
+    const auto property = facets.properties.find(name);
+    return property != facets.properties.end() && std::ranges::any_of(property->second, [&](const Node* node) {
+             const Facets of = facets_of(document_, *node);
+             const auto is_set = [&](std::string_view keyword) {
+               const Node* const flag = of.find(keyword);
+               return flag != nullptr && flag->is(Kind::Boolean) && flag->is_true();
+             };
+             return is_set("readOnly") || is_set("writeOnly");
+           });
+  }
+
   // Distinguishes the alternatives by required properties that the others do not have; one alternative may be without.
   std::optional<Choice> by_name(const std::vector<int>& objects) {
     choice_.way = Choice::Way::Name;
@@ -218,7 +249,8 @@ class Chooser {
         const bool is_own = std::none_of(objects.begin(), objects.end(), [&](int other) {
           return other != i && facets_[other].properties.contains(name);
         });
-        if (is_own && found.empty()) found = name;
+        // A request does not have what is readOnly, and a response does not have what is writeOnly.
+        if (is_own && (found.empty() || is_directed(facets_[i], found))) found = name;
       }
       if (!found.empty()) {
         choice_.cases.emplace_back(std::string(found), i);
@@ -244,6 +276,26 @@ class Chooser {
 std::optional<Choice> choose(const Document& document, const std::vector<const Node*>& alternatives,
                              const Node* discriminator, Problems& problems) {
   return Chooser(document, alternatives, discriminator, problems).run();
+}
+
+bool have_property(const Document& document, const std::vector<const Node*>& alternatives,
+                   const std::vector<const Node*>& places, const Node& discriminator, Problems& problems) {
+  const std::string_view name = discriminator.string("propertyName");
+  for (std::size_t i = 0; i < alternatives.size(); ++i) {
+    if ((kinds_meant(document, *alternatives[i]) & object_kind) == 0) continue;
+    if (has_property(document, *alternatives[i], name, 0)) continue;
+    problems.warning(*places[i], "the discriminator " + openapi::quoted(name) +
+                                     " is not a property of this alternative" + any_value + "give it the property");
+    return false;
+  }
+  return true;
+}
+
+bool has_no_style(const Document& document, const Node& schema) {
+  const Kinds kinds = kinds_meant(document, schema);
+  const int structured = kinds & (list_kind | object_kind);
+  if (kinds == any_kind || structured == 0) return false;
+  return (kinds & ~null_kind) == structured || facets_of(document, schema).find("oneOf") != nullptr;
 }
 
 Kinds kinds_meant(const Document& document, const Node& schema) { return meant(document, schema, 0); }

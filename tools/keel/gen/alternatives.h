@@ -20,20 +20,30 @@ namespace keel::gen {
 struct Choice {
   enum class Way : std::uint8_t { Kind, Value, Name };
 
-  // For boolean, number, string, list and object: the alternative of that kind, or -1.
+  // The alternative of each kind (boolean, number, string, list, object), or -1.
   std::array<int, 5> by_kind = {-1, -1, -1, -1, -1};
   Way way = Way::Kind;                             // For objects.
-  std::string property;                            // For Way::Value: the member that decides.
+  std::string property;                            // The member that decides, for Way::Value.
   std::vector<std::pair<std::string, int>> cases;  // Values or names of members, with alternatives.
-  int otherwise = -1;                              // For Way::Name: the alternative without any of these members.
+  int otherwise = -1;                              // The alternative without any of these members, for Way::Name.
 };
 
-// For at least two alternatives; null does not count. `discriminator` may be null. Returns nothing after a problem:
-// alternatives that cannot be distinguished are a problem at the place of the second.
+// There must be at least two alternatives; null does not count. `discriminator` may be null. Returns nothing, after a
+// warning, if they cannot be distinguished: its place is that of the second, or of the discriminator's mistake.
 std::optional<Choice> choose(const openapi::Document& document, const std::vector<const openapi::Node*>& alternatives,
                              const openapi::Node* discriminator, openapi::Problems& problems);
 
-// The kinds of values that a schema is meant for, including its own alternatives.
+// Whether the objects among the alternatives have the property of the discriminator: without it, what is written would
+// not say which alternative it is. Warns at the place of the first that has not.
+bool have_property(const openapi::Document& document, const std::vector<const openapi::Node*>& alternatives,
+                   const std::vector<const openapi::Node*>& places, const openapi::Node& discriminator,
+                   openapi::Problems& problems);
+
+// The kinds of JSON values that a schema or one of its alternatives describes.
 Kinds kinds_meant(const openapi::Document& document, const openapi::Node& schema);
+
+// Of a schema that is a json::Value: whether no style of a parameter or a header can represent its values. These are
+// lists or objects; with a oneOf, texts among others.
+bool has_no_style(const openapi::Document& document, const openapi::Node& schema);
 
 }  // namespace keel::gen

@@ -133,14 +133,14 @@ class Bundle {
   Bundle(const Document& document, Problems& problems) : document_(document), problems_(problems) {}
 
   std::string run() {
-    write_all();  // Finds what has to be moved; the second pass knows it.
+    write_all();  // Finds the parts that have to be moved, for the second pass.
     for (std::size_t count = 0; count != moved_.size();) {
       count = moved_.size();
       Buffer scratch;
       text_ = &scratch;
       json::Writer out(scratch);
       out.begin_array();
-      // Anything found on the way is appended.
+      // Nodes found on the way are appended.
       for (std::size_t i = 0; i < moved_.size(); ++i) write(out, *moved_[i].node, moved_[i].role);
       out.end_array();
     }
@@ -165,7 +165,7 @@ class Bundle {
 
   bool is_root(const Node& node) const { return node.file == document_.root().file; }
 
-  // For each section: the names that components of the first file use.
+  // For each section, the names that components of the first file use.
   void choose_names() {
     std::map<std::string_view, std::set<std::string>> taken;
     if (const Node* const components = document_.root().find("components", Kind::Map)) {
@@ -246,7 +246,7 @@ class Bundle {
     }
     if (is_reference && target == nullptr) {
       problems_.error(*node.find("$ref"),
-                      "leads nowhere; in examples and in members that begin with x-, a $ref is not a reference");
+                      "has no target; in examples and in members that begin with x-, a $ref is not a reference");
     }
     out.begin_object();
     for (const Node* const child : node.children) {
@@ -272,10 +272,9 @@ class Bundle {
     const bool is_inside_itself = std::find(in_place_.begin(), in_place_.end(), item) != in_place_.end();
     if (item == nullptr || is_inside_itself || ++written_in_place_ > path_items_in_place_max ||
         text_->size() > bytes_max) {
-      problems_.error(node,
-                      is_inside_itself
-                          ? "the path item contains itself: it cannot be written in one document"
-                          : "the document becomes too large: path items of other files are written in their places");
+      problems_.error(node, is_inside_itself ? "the path item contains itself: it cannot be written in one document"
+                                             : "the document becomes too large: path items of other files are copied "
+                                               "to the places that refer to them");
       out.begin_object().end_object();
       return;
     }
@@ -380,7 +379,7 @@ class Bundle {
 
   const Document& document_;
   Problems& problems_;
-  std::vector<Moved> moved_;  // In the order found, then by name.
+  std::vector<Moved> moved_;  // They are in the order in which they were found, and later sorted by name.
   std::map<std::pair<const Node*, std::string_view>, std::string> names_;
   // The path items that are currently being written, each nested in the one before.
   std::vector<const Node*> in_place_;
@@ -423,7 +422,7 @@ std::string literal_of(std::string_view bytes) {
 std::string bundle(const Document& document, Problems& problems) { return Bundle(document, problems).run(); }
 
 std::string gzip(std::string_view text) {
-  KEEL_CHECK(text.size() < std::numeric_limits<uInt>::max() / 2, "a document is of at most 64 MiB");
+  KEEL_CHECK(text.size() < std::numeric_limits<uInt>::max() / 2, "a document has at most 64 MiB");
   z_stream stream = {};
   // 16 selects a gzip header, which has no time in it.
   KEEL_CHECK(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK, "there is memory for gzip");

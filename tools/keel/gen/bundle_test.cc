@@ -66,6 +66,12 @@ void expect_equivalent(const std::string& path, const openapi::ReadFile& read) {
   for (const openapi::Change& change : diff(*after, *before)) ADD_FAILURE() << path << ": " << change.describe();
 }
 
+TEST(Bundle, writes_the_numbers_of_yaml_as_json) {
+  EXPECT_EQ(bundle_of({{"api.yaml", head() + "paths: {}\nx-all: [+1, .5, 5., -.5e3, 010]\n"}},
+                      {"api.yaml:4:28: warning: the number 010 is 10: put it in quotes if it is text (#/x-all/4)"}),
+            head_json + R"("paths":{},"x-all":[1,0.5,5,-0.5e3,10]})");
+}
+
 TEST(Bundle, writes_one_file_as_it_is) {
   EXPECT_EQ(bundle_of({{"api.yaml", head() + "paths: {}\n"
                                              "components: {schemas: {B: {type: [string, 'null'], example: 1.50}, "
@@ -183,7 +189,7 @@ TEST(Bundle, refuses_references_that_were_not_followed) {
                        {"b.yaml", "x-parts: {B: {items: {$ref: '#/x-parts/C'}}, C: {}}\n"}};
   const auto document = Document::load("api.yaml", reader_of(files), problems);
   bundle(*document, problems);
-  EXPECT_EQ(described(problems), Lines({"b.yaml:1:23: error: leads nowhere; in examples and in members that begin with "
+  EXPECT_EQ(described(problems), Lines({"b.yaml:1:23: error: has no target; in examples and in members that begin with "
                                         "x-, a $ref is not a reference "
                                         "(#/x-parts/B/items/$ref)"}));
 }

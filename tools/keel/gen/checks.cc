@@ -62,8 +62,8 @@ Range range_of(const Facets& facets) {
   return range;
 }
 
-// The whole number at or next to a bound: the least allowed one for `direction` 1, the greatest for -1. Nothing when
-// every 64-bit number is allowed.
+// The whole number at or next to a bound: the least allowed one for `direction` 1, the greatest for -1. It returns
+// nothing when every 64-bit number is allowed.
 std::optional<std::int64_t> whole_bound(const Node* node, bool is_exclusive, int direction) {
   if (node == nullptr) return std::nullopt;
   std::int64_t whole = 0;
@@ -122,6 +122,10 @@ class Maker {
         patterns();
         format();
         values(Kind::String);
+        break;
+      case Shape::File:
+        length("minLength", "maxLength", "byte", false);
+        for (Condition& one : conditions_) one.limits.clear();  // Tables do not know limits of bytes.
         break;
       case Shape::List:
         length("minItems", "maxItems", "element", false);
@@ -215,7 +219,7 @@ class Maker {
       }
     }
   }
-  // For formats without a type of their own.
+  // Used for formats without a type of their own.
   void narrow_to_format(std::optional<std::int64_t>& least, std::optional<std::int64_t>& most) const {
     struct Width {
       std::string_view format;

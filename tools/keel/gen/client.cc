@@ -60,10 +60,9 @@ bool is_plain(const Operation& operation) {
   return (operation.body.type == nullptr || is_plain(*operation.body.type)) &&
          std::ranges::all_of(operation.parameters, [](const Parameter& one) { return is_plain(*one.type); });
 }
-bool has_body_member(const Operation& operation) {
-  return operation.body.node != nullptr && !operation.body.is_streamed();
-}
 bool is_empty(const Operation& operation) { return operation.parameters.empty() && !has_body_member(operation); }
+// Whether a body, or files of one, are parameters of their own.
+bool takes_content(const Operation& operation) { return operation.body.is_streamed() || operation.body.has_files(); }
 // Whether the request may be left out.
 bool is_optional(const Operation& operation) {
   return !(has_body_member(operation) && operation.body.is_required) &&
@@ -75,11 +74,12 @@ bool names_type(const Body& body) { return body.contents.size() > 1 || is_wild(b
 constexpr const char* options_parameter = "const keel::contract::CallOptions& options";
 
 // The parameters of an operation's function, without the options.
-std::vector<std::string> parameters_of(const Operation& operation) {
+std::vector<std::string> parameters_of(const Operation& operation, const ClientNames::Operation& names) {
   std::vector<std::string> parameters;
-  if (!(operation.body.is_streamed() && is_empty(operation))) {
+  if (!(takes_content(operation) && is_empty(operation))) {
     parameters.push_back("const " + operation.request + "& request");
   }
+  if (operation.body.has_files()) parameters.push_back(names.upload + "& files");
   if (operation.body.is_streamed()) {
     if (names_type(operation.body)) parameters.push_back("std::string_view content_type");
     parameters.push_back("keel::contract::Upload body");
@@ -88,7 +88,8 @@ std::vector<std::string> parameters_of(const Operation& operation) {
 }
 std::vector<std::string> arguments_of(const Operation& operation) {
   std::vector<std::string> arguments;
-  if (!(operation.body.is_streamed() && is_empty(operation))) arguments.push_back("request");
+  if (!(takes_content(operation) && is_empty(operation))) arguments.push_back("request");
+  if (operation.body.has_files()) arguments.push_back("files");
   if (operation.body.is_streamed()) {
     if (names_type(operation.body)) arguments.push_back("content_type");
     arguments.push_back("std::move(body)");
@@ -101,7 +102,7 @@ std::string joined(const std::vector<std::string>& texts) {
   return all;
 }
 
-// As call(), but puts the arguments on a separate line if they do not fit after the parenthesis.
+// Does what call() does, but puts the arguments on a separate line if they do not fit after the parenthesis.
 std::string wrapped(const std::string& indent, const std::string& before, const std::vector<std::string>& arguments,
                     const std::string& after) {
   std::string text = call(indent + before, "(", arguments, after);
@@ -124,7 +125,11 @@ std::string accept_of(const Operation& operation) {
         std::string type(content.media_type.substr(0, content.media_type.find(';')));
         while (type.ends_with(' ')) type.pop_back();
         std::vector<std::string>& list = is_success(response) ? wanted : others;
-        if (std::ranges::find(list, type) == list.end()) list.push_back(std::move(type));
+        const auto add = [&](std::string one) {
+          if (std::ranges::find(list, one) == list.end()) list.push_back(std::move(one));
+        };
+        if (is_typed && is_wild(type)) add("application/json");  // Of any type, but it is read as JSON.
+        add(std::move(type));
       }
     }
   }
@@ -152,6 +157,12 @@ std::string write_parameter(const Parameter& parameter) {
     return code + fields + "  call.out().object(" + name + ", " + (fields.empty() ? "{}" : parameter.name + "_fields") +
            ", " + others + ", " + from + ");\n";
   }
+  if (const Alternatives alternatives = alternatives_of(type); !alternatives.is_text_alone()) {
+    const EitherText either = either_of(alternatives, parameter.name + "_fields");
+    const std::string element = alternatives.list != nullptr ? either.parts : form_literal("Text");
+    return code + either.fields +
+           call("  call.out().either", "(", {name, either.single, element, either.name, either.parts, from}, ");");
+  }
   return code + "  call.out().text(" + name + ", " + form_literal(form_of(type)) + ", " + from + ");\n";
 }
 
@@ -159,6 +170,22 @@ bool has_files(const Type& type) {
   const Type& inner = type.inner != nullptr ? *type.inner : type;
   return std::ranges::any_of(
       inner.members, [](const Member& one) { return one.type != nullptr && form_of(*one.type).starts_with("File"); });
+}
+
+std::string write_files(const Operation& operation) {
+  const Body& body = operation.body;
+  std::string text = file_rules(operation, "file_rules", "  ");
+  for (std::size_t i = 0; i < body.files.size(); ++i) {
+    text += "  call.out().file(file_rules[" + std::to_string(i) + "], files." + body.files[i].member + ");\n";
+  }
+  const std::string type = literal(body.contents[0].media_type);
+  if (body.type == nullptr) {
+    return text + "  call.out().files_body(" + type + (body.is_required ? ");\n" : ", false);\n");
+  }
+  std::string others;
+  const std::string fields = fields_of(*body.type, "body_fields", others, "  ", body.contents[0].media);
+  return text + fields + "  call.out().form_body(" + type + ", " + (fields.empty() ? "{}" : "body_fields") + ", " +
+         others + ", request.body);\n";
 }
 
 std::string write_body(const Body& body) {
@@ -170,14 +197,17 @@ std::string write_body(const Body& body) {
       if (one.media_type.starts_with("multipart/")) content = &one;
     }
   }
-  const std::string type =
-      literal(content->media_type.starts_with("text/*") ? std::string_view("text/plain") : content->media_type);
+  const std::string type = literal(content->media_type.starts_with("text/*") ? std::string_view("text/plain")
+                                   : is_wild(content->media_type)            ? std::string_view("application/json")
+                                                                             : content->media_type);
   switch (content->kind) {
     case Body::Kind::Json:
       return "  call.out().json_body(" + type + ", request.body" + (body.is_required ? "" : ", false") + ");\n";
     case Body::Kind::Form: {
       std::string others;
-      const std::string fields = fields_of(*body.type, "body_fields", others);
+      const bool has_parts = content->media_type.starts_with("multipart/");
+      const std::string fields =
+          fields_of(*body.type, "body_fields", others, "  ", has_parts ? content->media : nullptr);
       return fields + "  call.out().form_body(" + type + ", " + (fields.empty() ? "{}" : "body_fields") + ", " +
              others + ", request.body);\n";
     }
@@ -204,6 +234,7 @@ ClientNames name_clients(const Contract& contract, Names& names) {
     for (const Operation& operation : tag.operations) {
       ClientNames::Operation& one = its.operations.emplace_back();
       one.result = names.type(operation.title + "Result");
+      if (operation.body.has_files()) one.upload = names.type(operation.title + "Upload");
       one.function = operation.name;
       if (std::ranges::any_of(operation.responses, [&](const Response& r) { return is_streamed(operation, r); })) {
         one.stream = operation.name + (operation.name.ends_with('_') ? "stream" : "_stream");
@@ -280,7 +311,7 @@ std::string ClientText::shared_definition() const {
 
 std::string ClientText::result(const Operation& operation, const ClientNames::Operation& names) const {
   std::string text = comment(
-      "", "What " + capital(operation.method) + ' ' + std::string(operation.path) + " has answered: one of these.");
+      "", "The response to " + capital(operation.method) + ' ' + std::string(operation.path) + ": one of these.");
   text += "class [[nodiscard]] " + names.result + " : public keel::contract::Outcome {\n public:\n";
   std::vector<std::string> alternatives = {"std::monostate"};
   for (std::size_t i = 0; i < operation.responses.size(); ++i) {
@@ -325,10 +356,10 @@ std::string ClientText::result(const Operation& operation, const ClientNames::Op
 
 std::string ClientText::functions(const Operation& operation, const ClientNames::Operation& names) const {
   std::string text = comment("  ", title_of(operation));
-  std::vector<std::string> parameters = parameters_of(operation);
+  std::vector<std::string> parameters = parameters_of(operation, names);
   if (operation.body.is_streamed()) {
     if (!operation.body.is_required) parameters.back() += " = {}";
-  } else if (is_plain(operation) && is_optional(operation)) {
+  } else if (!operation.body.has_files() && is_plain(operation) && is_optional(operation)) {
     parameters.back() += " = {}";
   }
   parameters.push_back(std::string(options_parameter) + " = {}");
@@ -339,7 +370,7 @@ std::string ClientText::functions(const Operation& operation, const ClientNames:
     const std::string begin = "keel::Task<" + result + "> " + function;
     text += wrapped("  ", begin, parameters, ");");
     if (is_plain(operation)) continue;
-    if (is_optional(operation) && !operation.body.is_streamed()) {
+    if (is_optional(operation) && !takes_content(operation)) {
       text += "  " + begin + "() {\n    const " + operation.request + " request{};\n    return " + function +
               "(request);\n  }\n";
     }
@@ -369,6 +400,7 @@ std::string ClientText::header(std::size_t index) const {
   std::string text = open;
   for (std::size_t i = 0; i < tag.operations.size(); ++i) {
     if (!options_.has_server) text += request_struct(tag.operations[i]) + header_structs(tag.operations[i]);
+    if (tag.operations[i].body.has_files()) text += upload_struct(tag.operations[i], names.operations[i].upload);
     text += result(tag.operations[i], names.operations[i]);
   }
   std::string verbs;
@@ -440,8 +472,8 @@ std::string ClientText::definition(std::size_t tag_index, std::size_t operation_
         const Header& header = response.headers[k];
         if (k == 0) text += "      " + names.headers[i] + "_.emplace();\n";
         text += "      KEEL_TRY_VOID(reply.header<" + reader_of(*header.type) + ">(" + literal(header.wire) + ", " +
-                form_literal(form_of(*header.type)) + (header.is_required ? ", true, " : ", false, ") +
-                names.headers[i] + "_->" + header.name + "));\n";
+                form_literal(header.is_json ? "Json" : form_of(*header.type)) +
+                (header.is_required ? ", true, " : ", false, ") + names.headers[i] + "_->" + header.name + "));\n";
       }
       const std::string place = "body_.emplace<" + std::to_string(row + 1) + ">()";
       if (!has_contents(operation, response)) {
@@ -466,11 +498,11 @@ std::string ClientText::definition(std::size_t tag_index, std::size_t operation_
   }
   // The writing of the request.
   const std::string write = "ask_" + operation.name;
-  std::vector<std::string> parameters = parameters_of(operation);
+  std::vector<std::string> parameters = parameters_of(operation, names);
   for (std::string& one : parameters) {
     if (one.starts_with("keel::contract::Upload")) one = "keel::contract::Upload&& body";
   }
-  const bool has_input = !is_empty(operation) || operation.body.is_streamed();
+  const bool has_input = !is_empty(operation) || takes_content(operation);
   if (!has_input) parameters.clear();
   parameters.insert(parameters.begin(),
                     {"const keel::contract::Transport& transport", "const keel::contract::ClientSettings& settings"});
@@ -485,7 +517,7 @@ std::string ClientText::definition(std::size_t tag_index, std::size_t operation_
     text += std::string("  call.upload(media_types, ") + (names_type(operation.body) ? "content_type" : types[0]) +
             (operation.body.is_required ? ", std::move(body), true);\n" : ", std::move(body), false);\n");
   } else {
-    text += write_body(operation.body);
+    text += operation.body.has_files() ? write_files(operation) : write_body(operation.body);
   }
   text += "  return call;\n}\n\n}  // namespace\n\n";
   std::vector<std::string> arguments = arguments_of(operation);
@@ -494,7 +526,7 @@ std::string ClientText::definition(std::size_t tag_index, std::size_t operation_
   arguments.push_back("options");
   for (const bool is_stream : {false, true}) {
     if (is_stream && names.stream.empty()) continue;
-    std::vector<std::string> own = parameters_of(operation);
+    std::vector<std::string> own = parameters_of(operation, names);
     if (!has_input) own[0] = "const " + operation.request + "&";
     own.push_back(options_parameter);
     const std::string result = is_stream ? "keel::contract::Streamed<" + names.result + '>' : names.result;

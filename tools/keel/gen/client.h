@@ -22,7 +22,8 @@ struct ClientNames {
     std::string result;    // "GetProductResult".
     std::string function;  // "get_product".
     std::string stream;    // "get_product_stream"; "" where no response is streamed.
-    // For each response its contents, or the response itself if it has none.
+    std::string upload;    // "AddPictureUpload"; "" where no files are sent.
+    // For each response, its contents, or the response itself if it has none.
     std::vector<std::vector<std::string>> responses;
     std::vector<std::string> headers;  // For each response: "ok_headers", or "".
   };
@@ -43,8 +44,9 @@ class ClientText {
   struct Options {
     std::string space;
     std::string folder;
-    bool has_server = false;                           // The request structs are in the server's headers.
-    std::vector<std::vector<std::string>> types = {};  // Without a server: the headers of the types that each tag uses.
+    bool has_server = false;  // The request structs are in the server's headers.
+    // If there is no server, the headers of the types that each tag uses.
+    std::vector<std::vector<std::string>> types = {};
   };
   // All three must outlive it.
   ClientText(const Contract& contract, const ClientNames& names, const Options& options)
@@ -54,7 +56,7 @@ class ClientText {
   std::string shared() const;
   // The text of the header of a tag.
   std::string header(std::size_t tag) const;
-  // For the parts, within the namespace.
+  // The definition for the parts, within the namespace.
   std::string shared_definition() const;
   std::string definition(std::size_t tag, std::size_t operation) const;
 

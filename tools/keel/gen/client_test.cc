@@ -148,7 +148,7 @@ TEST(Client, is_the_same_bytes_whatever_the_order_of_keys) {
 TEST(Client, reads_as_its_contract) {
   const Generated made = generated(shop, alone);
   const std::string text = made.text("products_client.h");
-  EXPECT_NE(text.find(R"(// What GET /products/{id} has answered: one of these.
+  EXPECT_NE(text.find(R"(// The response to GET /products/{id}: one of these.
 class [[nodiscard]] GetProductResult : public keel::contract::Outcome {
  public:
   // 200: The product.

@@ -1,9 +1,11 @@
 #include "gen/command.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <string_view>
 #include <system_error>
@@ -25,7 +27,7 @@ constexpr int was_wrong = 2;
 
 constexpr std::string_view help_text =
     R"(keel gen api DOCUMENT --out FOLDER [--namespace NAME] [--generate LIST] [--parts N] [--operations ID,...]
-                      [--check]
+                      [--check] [--depfile FILE.d]
 
 Writes the C++ of an OpenAPI document: structs that are read, checked and written as it says, and for a
 service a handler for the operations of each tag, and mount(), which adds all routes, /openapi.json and
@@ -39,6 +41,7 @@ DOCUMENT) calls it.
   --parts N            the number of sources, which compile side by side (default: 4)
   --operations ID,...  only these operations, by operationId; -ID,... is all but these
   --check              writes nothing; ends with 1 when a file is not as it would be written
+  --depfile FILE.d     also writes which files the document consists of, as a rule of Make for FILE
 
 DOCUMENT is OpenAPI 3.0 or 3.1, in YAML or JSON; files that it refers to are read. What is wrong with it, or
 cannot be generated, is printed with file, line and column. keel api lint says the same, and warnings.
@@ -52,6 +55,7 @@ keel gen sql writes the C++ of SQL queries; keel gen sql --help says how.
 struct Arguments {
   std::string document;
   std::string out;
+  std::string depfile;
   bool is_check = false;
   Options options;
 };
@@ -73,7 +77,7 @@ Result<Arguments> parse(const std::vector<std::string>& arguments) {
       parsed.document = argument;
       continue;
     }
-    constexpr std::string_view known[] = {"--out", "--namespace", "--generate", "--parts", "--operations"};
+    constexpr std::string_view known[] = {"--out", "--namespace", "--generate", "--parts", "--operations", "--depfile"};
     if (std::ranges::find(known, argument) == std::end(known)) {
       return refuse(argument + ": there is no such option; keel gen --help lists them");
     }
@@ -85,9 +89,7 @@ Result<Arguments> parse(const std::vector<std::string>& arguments) {
       if (!is_namespace(value)) return refuse("--namespace " + value + ": expected names with '::' between them");
       parsed.options.space = value;
     } else if (argument == "--generate") {
-      parsed.options.has_server = value == "server" || value == "server,client" || value == "client,server";
-      parsed.options.has_client = value == "client" || value == "server,client" || value == "client,server";
-      if (!parsed.options.has_server && !parsed.options.has_client) {
+      if (!set_generated(parsed.options, value)) {
         return refuse("--generate " + value + ": expected server, client, or server,client");
       }
     } else if (argument == "--parts") {
@@ -96,12 +98,11 @@ Result<Arguments> parse(const std::vector<std::string>& arguments) {
           parsed.options.parts > 1000) {
         return refuse("--parts " + value + ": expected a number from 1 to 1000");
       }
+    } else if (argument == "--depfile") {
+      if (!value.ends_with(".d")) return refuse("--depfile " + value + ": expected a name that ends in .d");
+      parsed.depfile = value;
     } else {
-      for (std::string_view rest = value; !rest.empty();) {
-        const std::size_t at = std::min(rest.find(','), rest.size());
-        if (at != 0) parsed.options.operations.emplace_back(rest.substr(0, at));
-        rest.remove_prefix(std::min(at + 1, rest.size()));
-      }
+      set_operations(parsed.options, value);
     }
   }
   if (parsed.document.empty()) return refuse("no DOCUMENT is named: expected an OpenAPI document");
@@ -110,7 +111,43 @@ Result<Arguments> parse(const std::vector<std::string>& arguments) {
   return parsed;
 }
 
+// A path in a rule of Make, as Ninja reads it as well.
+std::string escaped(std::string_view path) {
+  std::string text;
+  for (const char c : path) {
+    if (c == ' ' || c == '#') text += '\\';
+    text += c;
+    if (c == '$') text += '$';
+  }
+  return text;
+}
+
+Result<> write_depfile(const std::string& path, const std::vector<std::string>& read) {
+  std::string text = escaped(std::string_view(path).substr(0, path.size() - 2)) + ':';
+  for (const std::string& one : read) text += " \\\n  " + escaped(one);
+  errno = 0;
+  std::ofstream out(path, std::ios::binary);
+  out << text << '\n';
+  out.close();
+  if (!out) return Error::from_errno("write", errno).because(path);
+  return {};
+}
+
 }  // namespace
+
+bool set_generated(Options& options, std::string_view value) {
+  options.has_server = value == "server" || value == "server,client" || value == "client,server";
+  options.has_client = value == "client" || value == "server,client" || value == "client,server";
+  return options.has_server || options.has_client;
+}
+
+void set_operations(Options& options, std::string_view value) {
+  while (!value.empty()) {
+    const std::size_t at = std::min(value.find(','), value.size());
+    if (at != 0) options.operations.emplace_back(value.substr(0, at));
+    value.remove_prefix(std::min(at + 1, value.size()));
+  }
+}
 
 int run_command(const std::vector<std::string>& arguments) {
   if (std::ranges::any_of(arguments, [](const std::string& one) { return one == "--help" || one == "-h"; })) {
@@ -135,7 +172,9 @@ int run_command(const std::vector<std::string>& arguments) {
   if (problems.errors() != 0) return is_bad;
   const Folder folder(parsed->out, parsed->options.space, "keel gen api");
   if (parsed->is_check) return folder.compare(files, parsed->document + " says") ? is_good : is_bad;
-  if (const Result<> written = folder.write(files); !written) {
+  Result<> written = folder.write(files);
+  if (written && !parsed->depfile.empty()) written = write_depfile(parsed->depfile, document->paths());
+  if (!written) {
     std::fprintf(stderr, "keel gen: %s\n", written.error().describe().c_str());
     return was_wrong;
   }

@@ -142,6 +142,24 @@ TEST_F(GenCommand, check_compares_and_writes_nothing) {
   EXPECT_TRUE(fs::exists(path("api/toys.h")));
 }
 
+TEST_F(GenCommand, a_depfile_names_the_files_that_the_document_consists_of) {
+  fs::create_directories(path("parts of it"));
+  folder_.write("parts of it/pet.yaml", "{type: object, properties: {toy: {$ref: '../toy.yaml'}}}\n");
+  folder_.write("toy.yaml", "{type: string}\n");
+  folder_.write("other.yaml", "{type: string}\n");
+  write("components:\n  schemas:\n    Pet: {$ref: 'parts%20of%20it/pet.yaml'}\n");
+
+  EXPECT_EQ(keel("api shop.yaml --out . --parts 1 --depfile generated.d").code, 0);
+
+  EXPECT_EQ(text("generated.d"), "generated: \\\n  parts\\ of\\ it/pet.yaml \\\n  shop.yaml \\\n  toy.yaml\n");
+  const Ran wrong = keel("api shop.yaml --out . --depfile generated");
+  EXPECT_EQ(wrong.code, 2);
+  EXPECT_EQ(wrong.out, "keel gen: --depfile generated: expected a name that ends in .d\n");
+  const Ran no_folder = keel("api shop.yaml --out . --depfile none/generated.d");
+  EXPECT_EQ(no_folder.code, 2);
+  EXPECT_EQ(no_folder.out, "keel gen: none/generated.d: write: No such file or directory\n");
+}
+
 TEST_F(GenCommand, takes_the_operations_that_are_named) {
   write(toys);
 

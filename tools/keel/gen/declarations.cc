@@ -135,6 +135,8 @@ std::string Types::includes_of(std::string_view text, std::initializer_list<std:
       {"keel::Uuid", "\"keel/data/uuid.h\""},
       {"keel::contract::is_valid(", "\"keel/contract/formats.h\""},
       {"keel::contract::Asked ", "\"keel/contract/input.h\""},
+      {"keel::contract::Files<", "\"keel/contract/files.h\""},
+      {"keel::contract::ReceivedForm ", "\"keel/contract/files.h\""},
       {"keel::contract::check_ahead", "\"keel/contract/schema.h\""},
       {"keel::contract::choose_ahead", "\"keel/contract/schema.h\""},
       {"keel::Pattern", "\"keel/data/pattern.h\""},

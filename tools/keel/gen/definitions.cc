@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view library = "keel::json::internal::";
 constexpr std::size_t narrow_max = 64;  // Members of keel::json::internal::ObjectTable.
 
-// In the order of clang-format.
+// The names are in the order of clang-format.
 constexpr std::array<std::string_view, 40> library_names = {
     "are_different",   "choose_by_name",    "choose_by_value",
     "has_length",      "is_multiple",       "judge",
@@ -124,6 +124,18 @@ std::string presence_of(const Member& member) {
   }
 }
 
+// "of::optional | of::required".
+std::string with_bits(const Member& member, const std::string& presence) {
+  std::string bits = presence == "of::present" ? "" : presence;
+  const auto add = [&](bool is_set, std::string_view bit) {
+    if (is_set) bits.append(bits.empty() ? "" : " | ").append(bit);
+  };
+  add(member.must_come, "of::required");
+  add(member.is_read_only, "of::read_only");
+  add(member.is_write_only, "of::write_only");
+  return bits.empty() ? presence : bits;
+}
+
 // "read_optional<Owner, read_itself<Owner>>", and the same for writing.
 struct MemberFunctions {
   std::string read;
@@ -192,9 +204,7 @@ class StructText {
       const bool has_escapes = json_string(member.json).find('\\') != std::string::npos;
       const std::string& limits = value_type(*member.type).limits;
       row.push_back(held.empty() ? "of::other" : held);
-      row.push_back(!member.must_come           ? presence
-                    : presence == "of::present" ? "of::required"
-                                                : presence + " | of::required");
+      row.push_back(with_bits(member, presence));
       if (held == "of::name") {
         row.push_back(value_type(*member.type).word + "_names");
       } else if (!held.empty() && !limits.empty()) {
@@ -339,7 +349,7 @@ class VariantText {
     return out + indent + "  default:\n" + indent + "    return;\n" + indent + "}\n";
   }
 
-  // For an object that several alternatives might be meant for.
+  // Reads an object that several alternatives might be meant for.
   std::string by_fit(const std::string& indent) const {
     if (type_.ahead_of_each.empty()) return {};
     std::vector<std::string> schemas;

@@ -46,6 +46,11 @@ std::string initialised(const Type& type, const std::string& initialiser) {
   return is_scalar && !type.is_nullable ? " = {}" : "";
 }
 
+bool has_body_member(const Operation& operation) {
+  const Body& body = operation.body;
+  return body.node != nullptr && !body.is_streamed() && (!body.has_files() || body.type != nullptr);
+}
+
 std::string request_struct(const Operation& operation) {
   std::string text = comment("", "The input of " + capital(operation.method) + ' ' + std::string(operation.path) + '.');
   text += "struct " + operation.request + " {\n";
@@ -60,7 +65,7 @@ std::string request_struct(const Operation& operation) {
   }
   if (operation.body.is_streamed()) {
     text += "  // The body is read from the request, as it arrives: http.read_body().\n";
-  } else if (operation.body.node != nullptr) {
+  } else if (has_body_member(operation)) {
     const std::string about = described(*operation.body.node);
     if (!about.empty()) text += comment("  ", about);
     text +=
@@ -96,7 +101,8 @@ std::string reader_of(const Type& type) {
   return "keel::contract::reader<" + (type.inner != nullptr ? type.inner->spelling : type.spelling) + ">(&read_json)";
 }
 std::string form_literal(std::string_view form) { return "keel::contract::Form::" + std::string(form); }
-std::string fields_of(const Type& type, const std::string& name, std::string& others, const std::string& indent) {
+std::string fields_of(const Type& type, const std::string& name, std::string& others, const std::string& indent,
+                      const Node* media) {
   const Type& inner = type.inner != nullptr ? *type.inner : type;
   const Type* const other = inner.element != nullptr ? inner.element : inner.others;
   others = form_literal(other != nullptr ? form_of(*other) : "Either");
@@ -105,9 +111,27 @@ std::string fields_of(const Type& type, const std::string& name, std::string& ot
       indent + (indent.empty() ? "" : "static ") + "constexpr keel::contract::Field " + name + "[] = {\n";
   for (const Member& member : inner.members) {
     const std::string_view form = member.type == nullptr ? "Either" : form_of(*member.type);
-    text += indent + "    {" + literal(member.json) + ", " + form_literal(form) + "},\n";
+    const std::string media_types = media_types_of(media, member.json, form);
+    text += indent + "    {" + literal(member.json) + ", " + form_literal(form) +
+            (media_types.empty() ? "" : ", " + literal(media_types)) + "},\n";
   }
   return text + indent + "};\n";
+}
+
+std::string credentials_of(const Scheme& scheme) {
+  return scheme.kind == "Basic"         ? "std::string_view user, std::string_view password"
+         : scheme.kind == "Certificate" ? "std::string_view identity"
+         : scheme.kind == "Bearer"      ? "std::string_view token"
+                                        : "std::string_view key";
+}
+
+EitherText either_of(const Alternatives& alternatives, const std::string& name, const std::string& indent) {
+  EitherText made;
+  made.single = form_literal(alternatives.single.empty() ? "Text" : alternatives.single);
+  made.parts = form_literal(alternatives.list != nullptr ? form_of(*alternatives.list->element) : "Text");
+  if (alternatives.object != nullptr) made.fields = fields_of(*alternatives.object, name, made.parts, indent);
+  made.name = made.fields.empty() ? "{}" : name;
+  return made;
 }
 
 namespace {

@@ -36,7 +36,7 @@ struct Facets {
   bool is_never = false;   // No value matches.
   std::map<std::string_view, Nodes> properties;
   std::set<std::string_view> required;
-  std::optional<Nodes> values;  // From `enum` and `const`.
+  std::optional<Nodes> values;  // The allowed values, from `enum` and `const`.
 
   // The keyword in the first source that has it.
   const openapi::Node* find(std::string_view keyword) const noexcept;

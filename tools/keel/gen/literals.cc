@@ -29,7 +29,7 @@ bool fits(std::string_view text, std::string_view spelling) {
   return reads(std::int64_t{});
 }
 
-// In C++ notation; "" for a number larger than a double can hold.
+// Returns the number in C++ notation; "" for a number larger than a double can hold.
 std::string real_text(std::string_view text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

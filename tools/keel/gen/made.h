@@ -1,4 +1,4 @@
-// What Types stores for each type, for the sources of this folder that convert schemas and that write C++.
+// The data that Types stores for each type, for the sources of this folder that convert schemas and that write C++.
 
 #pragma once
 
@@ -19,12 +19,12 @@ namespace keel::gen {
 
 struct Made : Type {
   std::string word;  // The type in the names of functions: "list_of_product".
-  std::string name;  // For a struct, a variant or an enum.
+  std::string name;  // The C++ name of a struct, a variant or an enum.
   const openapi::Node* schema = nullptr;
   std::string ahead;  // The name of the Schema for checking a value before it is read; or "".
   // The name of the Schema for an object that has the required members of several alternatives.
   std::string ahead_of_several;
-  // For an anyOf of objects that are distinguished by names: the Schemas of the alternatives in their order; where
+  // For an anyOf of objects that are distinguished by names, the Schemas of the alternatives in their order; where
   // several are possible, the first that an object matches decides.
   std::vector<std::pair<std::size_t, std::string>> ahead_of_each;
 
@@ -61,9 +61,9 @@ struct Types::State {
   std::map<std::string, Made*> named;
   std::unordered_map<const openapi::Node*, std::string> component_names;
   std::map<std::vector<const openapi::Node*>, const openapi::Node*> merged;
-  std::map<std::string, Function> functions;  // In the namespace `internal`.
+  std::map<std::string, Function> functions;  // They are in the namespace `internal`.
   std::map<const Made*, std::string> homes;   // The headers of named types; in "types.h" are those without one.
-  std::map<std::string, std::set<std::string>> homes_of;  // Those that each Use includes.
+  std::map<std::string, std::set<std::string>> homes_of;  // The headers that each Use includes.
 
   // Decides which members are boxed, and sets the initialisers of discriminators. Called once all types are known
   // (order.cc).

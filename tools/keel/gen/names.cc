@@ -10,7 +10,8 @@
 namespace keel::gen {
 namespace {
 
-constexpr std::array<std::string_view, 97> keywords = {
+// And macros: the last two are some in a project that has not turned CXX_EXTENSIONS off.
+constexpr std::array<std::string_view, 99> keywords = {
     "alignas",     "alignof",  "and",        "and_eq",    "asm",       "auto",         "bitand",
     "bitor",       "bool",     "break",      "case",      "catch",     "char",         "char16_t",
     "char32_t",    "char8_t",  "class",      "co_await",  "co_return", "co_yield",     "compl",
@@ -24,7 +25,8 @@ constexpr std::array<std::string_view, 97> keywords = {
     "static_cast", "struct",   "switch",     "template",  "this",      "thread_local", "throw",
     "true",        "try",      "typedef",    "typeid",    "typename",  "union",        "unsigned",
     "using",       "virtual",  "void",       "volatile",  "wchar_t",   "while",        "xor",
-    "xor_eq",      "errno",    "stdin",      "stdout",    "stderr",    "assert"};
+    "xor_eq",      "errno",    "stdin",      "stdout",    "stderr",    "assert",       "linux",
+    "unix"};
 
 bool is_keyword(std::string_view name) { return std::find(keywords.begin(), keywords.end(), name) != keywords.end(); }
 
@@ -34,7 +36,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 char small(char c) { return is_capital(c) ? static_cast<char>(c - 'A' + 'a') : c; }
 char capital(char c) { return is_small(c) ? static_cast<char>(c - 'a' + 'A') : c; }
 
-// "u00f6" of the character that begins at text[at], which ends in front of the new `at`.
+// Returns the code point of the UTF-8 character at text[at], such as "u00f6", and moves `at` past the character.
 std::string number_of(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0u; };
   const unsigned first = byte(at);

@@ -18,9 +18,9 @@
 
 namespace keel::gen {
 
-// For members, parameters and functions.
+// Makes the names of members, parameters and functions.
 std::string snake_of(std::string_view name);
-// For types and enumerators.
+// Makes the names of types and enumerators.
 std::string pascal_of(std::string_view name);
 
 // Whether the text consists of C++ names with "::" between them, none of which is a keyword.

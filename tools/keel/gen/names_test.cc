@@ -35,6 +35,7 @@ TEST(Names, are_no_keywords) {
   EXPECT_EQ(snake_of("class"), "class_");
   EXPECT_EQ(snake_of("co_await"), "co_await_");
   EXPECT_EQ(snake_of("New"), "new_");
+  EXPECT_EQ(snake_of("linux"), "linux_");
   EXPECT_EQ(pascal_of("class"), "Class");
 }
 

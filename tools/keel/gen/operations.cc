@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
+#include "gen/alternatives.h"
+#include "gen/made.h"
 #include "gen/media_types.h"
 #include "keel/contract/security.h"
 #include "keel/http/message/fields.h"
+#include "openapi/lint.h"
 #include "openapi/paths.h"
 
 namespace keel::gen {
@@ -92,7 +96,7 @@ class Reading {
   static std::string unroutable(std::string_view path) {
     for (const openapi::Segment& segment : openapi::segments_of(path)) {
       const bool is_dots = segment.before == "." || segment.before == "..";
-      if (is_dots && !segment.is_parameter()) return "clients take out its dots before they send it";
+      if (is_dots && !segment.is_parameter()) return "clients resolve its dot segments before they send it";
       for (const std::string_view text : {segment.before, segment.after}) {
         for (const char c : text) {
           const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -197,6 +201,7 @@ class Reading {
         // These three are not parameters (OpenAPI 3.1.1 §4.8.12.1).
         const std::string small = lower(name);
         if (place == "header" && (small == "accept" || small == "content-type" || small == "authorization")) continue;
+        if (place == "header" && openapi::is_header_of_client(small)) continue;  // lint() warns of it.
         all[{place == "path" ? "0" : place, place == "header" ? small : name}] = parameter;
       }
     }
@@ -223,7 +228,8 @@ class Reading {
         const Node* const media = content->children[0];
         parameter.is_json = is_json(media->key);
         if (!parameter.is_json) {
-          problems_.error(*media, "a parameter of the media type " + quoted(media->key) + " cannot be read: only JSON");
+          problems_.error(*media,
+                          "a parameter of the media type " + quoted(media->key) + " cannot be read: only JSON can");
           continue;
         }
         schema = media->find("schema");
@@ -234,7 +240,7 @@ class Reading {
       }
       parameter.type = types_.type_of(*schema, suggested);
       if (parameter.type == nullptr) continue;
-      if (!parameter.is_json && !is_serialisable(*parameter.type, *node, parameter.place)) continue;
+      if (!parameter.is_json && !is_serialisable(parameter, *schema)) continue;
       const Type& plain = parameter.type->inner != nullptr ? *parameter.type->inner : *parameter.type;
       if (!parameter.is_json && place == "query" && parameter.style == "Form" && parameter.explodes &&
           (plain.shape == Shape::Map || plain.others != nullptr)) {
@@ -244,9 +250,7 @@ class Reading {
         continue;
       }
       if (!parameter.is_required) {
-        const Node* const resolved = document_.resolve(*schema);
-        const Node* value = schema->find("default");
-        if (value == nullptr && resolved != nullptr) value = resolved->find("default");
+        const Node* const value = facets_of(document_, *schema).find("default");
         if (value != nullptr && !value->is(Kind::Null)) {
           const Type& type = *parameter.type;
           parameter.initialiser = types_.literal_of(type.inner != nullptr ? *type.inner : type, *value);
@@ -268,26 +272,48 @@ class Reading {
     for (std::size_t i = 0; i < chosen.size(); ++i) operation.parameters[i].name = chosen[i];
   }
 
-  bool is_serialisable(const Type& type, const Node& node, const std::string& place) {
-    const Type& inner = type.inner != nullptr ? *type.inner : type;
-    bool is_good = true;
-    if (inner.shape == Shape::List) {
-      is_good = inner.element != nullptr && inner.element->is_plain();
-    } else if (inner.shape == Shape::Map) {
-      is_good = inner.element != nullptr && inner.element->is_plain();
-    } else if (inner.shape == Shape::Struct) {
-      is_good = std::ranges::all_of(inner.members, [&](const Member& member) {
-        const Type& type_of_member = *member.type;
-        return type_of_member.is_plain() || (type_of_member.shape == Shape::List && type_of_member.element != nullptr &&
-                                             type_of_member.element->is_plain());
-      });
+  bool is_serialisable(const Parameter& parameter, const Node& schema) {
+    const Type& inner = value_type(*parameter.type);
+    const Alternatives alternatives = alternatives_of(inner);
+    const bool is_deep = parameter.style == "DeepObject";
+    const bool is_object = inner.shape == Shape::Struct || inner.shape == Shape::Map;
+    const auto reject = [&](const std::string& why) {
+      problems_.error(*parameter.node, why);
+      return false;
+    };
+    if ((inner.shape == Shape::Any && has_no_style(document_, schema)) || has_no_style(inner)) {
+      return reject(
+          "alternatives that nothing tells apart have no form in this style: give it a 'content' of application/json");
     }
-    if (!is_good) {
-      problems_.error(
-          node, "a parameter in the " + lower(place) +
-                    " cannot represent a value that is nested this deeply: give it a 'content' of application/json");
+    if (is_deep && !is_object && alternatives.object == nullptr) {
+      return reject("the style deepObject is for an object, and the schema of this parameter is none");
     }
-    return is_good;
+    if (alternatives.object != nullptr && (!is_deep || alternatives.list != nullptr)) {
+      return reject(std::string("an object that may be another value as well has no form in this style: give it ") +
+                    (parameter.place == "Query" ? "the style deepObject and no array, or " : "") +
+                    "a 'content' of application/json");
+    }
+    if (is_object && parameter.explodes &&
+        (parameter.style == "SpaceDelimited" || parameter.style == "PipeDelimited")) {
+      return reject("an object of this style is not exploded: give it explode: false");
+    }
+    if (is_flat(inner) && (alternatives.list == nullptr || is_flat(*alternatives.list)) &&
+        (alternatives.object == nullptr || is_flat(*alternatives.object))) {
+      return true;
+    }
+    return reject("a parameter in the " + lower(parameter.place) +
+                  " cannot represent a value that is nested this deeply: give it a 'content' of application/json");
+  }
+  // Whether its parts are plain; those of an object may be lists.
+  static bool is_flat(const Type& inner) {
+    const auto is_text = [](const Type* type) {
+      return type != nullptr && type->is_plain() && !has_no_style(*type) && alternatives_of(*type).is_text_alone();
+    };
+    if (inner.shape == Shape::List || inner.shape == Shape::Map) return is_text(inner.element);
+    if (inner.shape != Shape::Struct) return true;
+    return std::ranges::all_of(inner.members, [&](const Member& member) {
+      return is_text(member.type) || (member.type->shape == Shape::List && is_text(member.type->element));
+    });
   }
 
   void read_body(Operation& operation) {
@@ -308,21 +334,31 @@ class Reading {
     const bool has_json = std::ranges::any_of(content->children, [](const Node* media) { return is_json(media->key); });
     // Sorted by name, with JSON first, which is assumed when the type is unknown.
     std::vector<const Node*> media_types(content->children.begin(), content->children.end());
-    std::ranges::sort(media_types, [](const Node* a, const Node* b) {
-      return std::pair(!is_json(a->key), a->key) < std::pair(!is_json(b->key), b->key);
+    std::ranges::sort(media_types, {}, [&](const Node* media) {
+      return std::tuple(!is_json(media->key), !is_json_content(document_, *media), media->key);
     });
+    if (has_other) std::erase_if(media_types, [](const Node* media) { return is_xml(media->key); });  // lint() warns.
+    const auto bytes =
+        std::ranges::find(media_types, Body::Kind::Streamed, [&](const Node* it) { return kind_of(*it); });
     bool has_streamed = false;
     for (const Node* const media : media_types) {
-      if (is_xml(media->key) && has_other) continue;  // lint() warns of it.
       const Node* const schema = media->find("schema");
-      Body::Kind kind = Body::Kind::Streamed;
+      Body::Kind kind = kind_of(*media);
       const Type* type = nullptr;
-      if (schema != nullptr && (is_json(media->key) || is_form(media->key))) {
-        kind = is_json(media->key) ? Body::Kind::Json : Body::Kind::Form;
-        type = types_.type_of(*schema, operation.title + "Body");
+      if (kind == Body::Kind::Json && !is_json(media->key) && bytes != media_types.end()) {
+        problems_.warning(*media, "the schema of " + quoted(media->key) + " has no effect: its content is bytes, as " +
+                                      quoted((*bytes)->key) + " beside it is");
+        kind = Body::Kind::Streamed;
+      } else if (kind == Body::Kind::Json || kind == Body::Kind::Form) {
+        if (content->children.size() == 1 && read_files(operation, *media)) return;
+        type = has_equal_schema(body, *schema) ? body.type : types_.type_of(*schema, operation.title + "Body");
         if (type == nullptr) continue;
         if (kind == Body::Kind::Form && type->shape != Shape::Struct && type->shape != Shape::Map) {
-          const std::string what = "the schema of a form has to be an object";
+          const bool is_untold =
+              type->shape == Shape::Any && (kinds_meant(document_, *schema) & ~null_kind) == object_kind;
+          const std::string what = is_untold
+                                       ? "nothing tells the alternatives of this form apart: make one object of them"
+                                       : "the schema of a form has to be an object";
           if (has_json) {
             problems_.warning(*media, what + ": only JSON is read here");
           } else {
@@ -330,8 +366,7 @@ class Reading {
           }
           continue;
         }
-      } else if (media_type_of(media->key).starts_with("text/")) {
-        kind = Body::Kind::Text;
+      } else if (kind == Body::Kind::Text) {
         const Type* const text = schema == nullptr ? nullptr : types_.type_of(*schema, operation.title + "Body");
         if (text != nullptr && (text->shape != Shape::String || text->is_nullable || !text->check.empty())) {
           problems_.error(*media,
@@ -346,13 +381,45 @@ class Reading {
         continue;
       }
       body.type = type;
-      body.contents.push_back({kind, media->key});
+      body.contents.push_back({kind, media->key, media});
     }
     if (has_streamed &&
         std::ranges::any_of(body.contents, [](const Body::Content& one) { return one.kind != Body::Kind::Streamed; })) {
       problems_.error(*node,
                       "a streamed body and one that is read whole cannot share an operation: give each one of its own");
     }
+  }
+
+  Body::Kind kind_of(const Node& media) const {
+    if (is_json_content(document_, media)) return Body::Kind::Json;
+    if (is_form(media.key) && media.find("schema") != nullptr) return Body::Kind::Form;
+    return media_type_of(media.key).starts_with("text/") ? Body::Kind::Text : Body::Kind::Streamed;
+  }
+  // Whether the schema is a copy of that of the first content.
+  bool has_equal_schema(const Body& body, const Node& schema) const {
+    if (body.contents.empty()) return false;
+    const Node* const first = body.contents[0].media->find("schema");
+    return first != nullptr && are_equal(*first, schema) && document_.target(*first) == document_.target(schema);
+  }
+
+  // For a form with files that is read as it arrives.
+  bool read_files(Operation& operation, const Node& media) {
+    if (media_type_of(media.key) != "multipart/form-data") return false;
+    std::optional<SplitForm> split = split_form(document_, media, problems_);
+    if (!split) return false;
+    Body& body = operation.body;
+    if (split->fields != nullptr) {
+      body.type = types_.type_of(*split->fields, operation.title + "Body");
+      if (body.type == nullptr) return true;  // A problem was reported.
+    }
+    const bool is_closed = body.type == nullptr ? split->is_closed : made(*body.type).is_strict;
+    const bool keeps = body.type != nullptr && (body.type->others != nullptr || body.type->shape != Shape::Struct);
+    body.undeclared = keeps ? "Kept" : is_closed ? "Rejected" : "Skipped";
+    body.files = std::move(split->files);
+    body.contents.push_back({Body::Kind::Form, media.key, &media});
+    operation.file = names_.type(operation.title + "File");
+    operation.files = names_.type(operation.title + "Files");
+    return true;
   }
 
   void read_schemes() {
@@ -439,7 +506,7 @@ class Reading {
     const Node* const servers = document_.root().find("servers", Kind::List);
     if (servers == nullptr || servers->children.empty()) return;
     std::string url(servers->children[0]->string("url"));
-    // In one pass: defaults are not expanded again, and a variable may occur several times.
+    // The text is replaced in one pass: defaults are not expanded again, and a variable may occur several times.
     const Node* const variables = servers->children[0]->find("variables", Kind::Map);
     for (std::size_t at = 0; variables != nullptr && (at = url.find('{', at)) != std::string::npos;) {
       const std::size_t end = url.find('}', at);
@@ -454,9 +521,25 @@ class Reading {
       url = path == std::string::npos ? "" : url.substr(path);
     }
     url = url.substr(0, url.find_first_of("?#"));
+    if (url.find_first_of("{}") != std::string::npos) return;
     if (url.starts_with("//")) url = url.substr(std::min(url.find('/', 2), url.size()));
+    // Relative to the document, which is at the root.
+    const bool is_relative = url.starts_with("./") || url.starts_with("../");
+    while (url.starts_with("./") || url.starts_with("../")) url.erase(0, url.find('/') + 1);
+    if (url == "." || url == "..") url.clear();
+    const Node& place = *servers->children[0];
+    if (!is_relative && url.substr(0, url.find('/')).find_first_of(".:") != std::string::npos) {
+      problems_.warning(place, "the server " + quoted(place.string("url")) +
+                                   " has no scheme, so it is a path, and is ignored: if it is a host, write https://");
+      return;
+    }
+    if (!url.empty() && !url.starts_with('/')) url.insert(0, 1, '/');
     while (url.ends_with('/')) url.pop_back();
-    if (url.starts_with('/') && url.find_first_of("{}") == std::string::npos) contract_.base = url;
+    if (const std::string why = unroutable(url); !why.empty()) {
+      problems_.warning(place, "the path of the server " + quoted(place.string("url")) + " is ignored: " + why);
+      return;
+    }
+    contract_.base = url;
   }
 
   // An operation at the path of the document, or of its page, replaces it.
@@ -491,37 +574,6 @@ class Reading {
 };
 
 }  // namespace
-
-std::string_view form_of(const Type& type) {
-  const Type& inner = type.inner != nullptr ? *type.inner : type;
-  switch (inner.shape) {
-    case Shape::Boolean:
-    case Shape::Integer:
-    case Shape::Number:
-      return "Bare";
-    case Shape::String:
-    case Shape::Enum:
-    case Shape::Text:
-    case Shape::Bytes:
-      return "Text";  // Also for a nullable type, because no text stands for null.
-    case Shape::File:
-      return "File";
-    case Shape::List: {
-      if (inner.element == nullptr) return "Json";
-      const std::string_view element = form_of(*inner.element);
-      return element == "Bare"     ? "BareList"
-             : element == "Text"   ? "TextList"
-             : element == "Either" ? "EitherList"
-             : element == "File"   ? "FileList"
-                                   : "Json";
-    }
-    case Shape::Variant:
-    case Shape::Any:
-      return "Either";
-    default:
-      return "Json";
-  }
-}
 
 std::string Parameter::spelling() const {
   return is_required || !initialiser.empty() ? type->spelling : optional_of(*type);

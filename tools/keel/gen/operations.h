@@ -11,16 +11,15 @@
 #include <string_view>
 #include <vector>
 
+#include "gen/form_files.h"
 #include "gen/names.h"
 #include "gen/responses.h"
+#include "gen/styles.h"
 #include "gen/types.h"
 #include "openapi/document.h"
 #include "openapi/problems.h"
 
 namespace keel::gen {
-
-// The form of its text in JSON: contract::Form.
-std::string_view form_of(const Type& type);
 
 struct Parameter {
   std::string name;       // The name in C++.
@@ -30,9 +29,9 @@ struct Parameter {
   bool explodes = false;
   bool is_required = false;
   bool is_json = false;  // It has a `content`.
-  std::string in_route;  // For a path parameter: its name in the pattern.
+  std::string in_route;  // For a path parameter, its name in the pattern.
   const Type* type = nullptr;
-  std::string initialiser;  // For a parameter with a default.
+  std::string initialiser;  // The default, of a parameter that has one.
   const openapi::Node* node = nullptr;
 
   // "std::optional<std::int64_t>".
@@ -44,13 +43,17 @@ struct Body {
   struct Content {
     Kind kind;
     std::string_view media_type;
+    const openapi::Node* media = nullptr;
   };
   std::vector<Content> contents;
-  const Type* type = nullptr;  // Null: it is streamed, or there is none.
+  const Type* type = nullptr;   // Null: it is streamed, or there is none. Of a form with files: its fields, if any.
+  std::vector<FormFile> files;  // Of a form that is read as it arrives; not empty for one.
+  std::string undeclared;       // What becomes of other parts of such a form: a value of contract::Undeclared.
   bool is_required = false;
   const openapi::Node* node = nullptr;
 
   bool is_streamed() const noexcept { return !contents.empty() && contents[0].kind == Kind::Streamed; }
+  bool has_files() const noexcept { return !files.empty(); }
   std::string spelling() const;
 };
 
@@ -67,7 +70,9 @@ struct Operation {
   std::string title;     // "GetProduct".
   std::string request;   // "GetProductRequest".
   std::string response;  // "GetProductResponse".
-  std::string_view id;   // As in the contract; may be empty.
+  std::string file;      // "AddPictureFile" and "AddPictureFiles", for a form with files.
+  std::string files;
+  std::string_view id;  // The id as in the contract; may be empty.
   std::string_view method;
   std::string_view path;
   std::string pattern;  // The pattern for the router.
@@ -90,13 +95,13 @@ struct Scheme {
   std::string name;        // The name of the function: "bearer_auth".
   std::string_view wire;   // The name in the contract.
   std::string kind;        // A value of contract::Scheme::Kind.
-  std::string_view field;  // For an API key.
+  std::string_view field;  // The field, query parameter or cookie in which an API key is sent.
   const openapi::Node* node = nullptr;
 };
 
 struct Contract {
   std::vector<Tag> tags;
-  std::vector<Scheme> schemes;  // Only the schemes that are used.
+  std::vector<Scheme> schemes;  // It has only the schemes that are used.
   std::string base;             // The path of the first server: "/v1", or "".
   // The initialiser of contract::DocumentationOptions: a path for which the contract has its own operation is left out.
   std::string documentation;

@@ -24,6 +24,7 @@ struct Read {
   Names names;
   Contract contract;
   Lines problems;
+  Lines warnings;
 
   const Operation& operation(std::string_view name) const {
     for (const Tag& tag : contract.tags) {
@@ -47,7 +48,8 @@ Read read(const std::string& text) {
     made.contract = read_contract(*made.document, *made.types, made.names, problems);
   }
   for (const openapi::Problem& one : problems.sorted()) {
-    if (one.severity == openapi::Problem::Severity::Error) made.problems.push_back(one.describe());
+    const bool is_error = one.severity == openapi::Problem::Severity::Error;
+    (is_error ? made.problems : made.warnings).push_back(one.describe());
   }
   return made;
 }
@@ -173,6 +175,15 @@ TEST(Operations, have_parameters_in_the_styles_of_their_places) {
                    "std::optional<std::vector<std::string>> tags Query PipeDelimited"}));
 }
 
+TEST(Operations, take_the_default_of_a_parameter_from_each_part_of_its_schema) {
+  const std::string order = "{name: order, in: query, schema: ";
+  const Read made = read(with_parameters({order + "{allOf: [{$ref: '#/components/schemas/Order'}]}}"}) +
+                         "components: {schemas: {Order: {type: string, enum: [up, down], default: up}}}\n");
+
+  EXPECT_EQ(made.problems, Lines());
+  EXPECT_EQ(parameters_of(made), Lines{"Order order Query Form explodes = Order::Up"});
+}
+
 TEST(Operations, replace_parameters_of_their_path) {
   const Read made = read(head +
                          "paths:\n"
@@ -220,6 +231,7 @@ TEST(Operations, do_not_read_headers_that_are_no_parameters) {
   EXPECT_EQ(parameters_of(read(with_parameters({"{name: Accept, in: header, schema: {type: string}}",
                                                 "{name: content-type, in: header, schema: {type: string}}",
                                                 "{name: Authorization, in: header, schema: {type: string}}",
+                                                "{name: Host, in: header, required: true, schema: {type: string}}",
                                                 "{name: X-A, in: header, required: true, schema: {type: string}}"}))),
             Lines{"std::string x_a Header Simple"});
 }
@@ -232,7 +244,7 @@ TEST(Operations, reject_parameters_that_have_no_form_as_text) {
       (Lines{"api.yaml:9:11: error: a parameter in the query cannot represent a value that is nested this deeply: give "
              "it a "
              "'content' of application/json (#/paths/~1a/get/parameters/0)",
-             "api.yaml:10:42: error: a parameter of the media type 'text/plain' cannot be read: only JSON "
+             "api.yaml:10:42: error: a parameter of the media type 'text/plain' cannot be read: only JSON can "
              "(#/paths/~1a/get/parameters/1/content/text~1plain)"}));
   const std::string open =
       "schema: {type: object, properties: {r: {type: integer}}, additionalProperties: {type: string}}}";
@@ -241,6 +253,64 @@ TEST(Operations, reject_parameters_that_have_no_form_as_text) {
                 .problems,
             Lines{"api.yaml:9:11: error: an object with other members takes every parameter of the query: give it the "
                   "style deepObject, or explode: false (#/paths/~1a/get/parameters/0)"});
+}
+
+TEST(Operations, reject_alternatives_that_no_style_tells_apart) {
+  const std::string range = "{type: object, properties: {gt: {type: integer}}}";
+  EXPECT_EQ(
+      read(with_parameters(
+               {"{name: a, in: query, schema: {oneOf: [{type: string}, {type: array, items: {type: string}}]}}",
+                "{name: b, in: query, style: deepObject, schema: {anyOf: [" + range + ", {type: integer}]}}",
+                "{name: c, in: query, explode: false, schema: {type: [integer, array], items: {type: integer}}}"}))
+          .problems,
+      Lines());
+  const std::string nested =
+      ": error: a parameter in the query cannot represent a value that is nested this deeply: give "
+      "it a 'content' of application/json (#/paths/~1a/get/parameters/";
+  EXPECT_EQ(
+      read(with_parameters(
+               {"{name: a, in: query, schema: {anyOf: [" + range + ", {type: integer}]}}",
+                "{name: b, in: header, schema: {anyOf: [" + range + ", {type: integer}]}}",
+                "{name: c, in: query, style: deepObject, schema: {anyOf: [" + range +
+                    ", {type: array, items: {type: integer}}]}}",
+                "{name: d, in: query, style: deepObject, schema: {type: array, items: {type: integer}}}",
+                "{name: e, in: query, style: deepObject, schema: {type: string}}",
+                "{name: f, in: query, style: pipeDelimited, explode: true, schema: " + range + "}",
+                "{name: g, in: query, schema: {oneOf: [{type: string}, {type: array, items: {type: array, items: "
+                "{}}}]}}",
+                "{name: h, in: query, schema: {type: array, items: {oneOf: [{type: string}, {type: array}]}}}"}))
+          .problems,
+      (Lines{
+          "api.yaml:9:11: error: an object that may be another value as well has no form in this style: give it the "
+          "style deepObject and no array, or a 'content' of application/json (#/paths/~1a/get/parameters/0)",
+          "api.yaml:10:11: error: an object that may be another value as well has no form in this style: give it a "
+          "'content' of application/json (#/paths/~1a/get/parameters/1)",
+          "api.yaml:11:11: error: an object that may be another value as well has no form in this style: give it the "
+          "style deepObject and no array, or a 'content' of application/json (#/paths/~1a/get/parameters/2)",
+          "api.yaml:12:11: error: the style deepObject is for an object, and the schema of this parameter is none "
+          "(#/paths/~1a/get/parameters/3)",
+          "api.yaml:13:11: error: the style deepObject is for an object, and the schema of this parameter is none "
+          "(#/paths/~1a/get/parameters/4)",
+          "api.yaml:14:11: error: an object of this style is not exploded: give it explode: false "
+          "(#/paths/~1a/get/parameters/5)",
+          "api.yaml:15:11" + nested + "6)", "api.yaml:16:11" + nested + "7)"}));
+}
+
+TEST(Operations, reject_parameters_whose_alternatives_nothing_tells_apart) {
+  const std::string lists = "{type: array, items: {type: string}}, {type: array, items: {type: integer}}";
+  const std::string objects = "{type: object, properties: {x: {type: string}}}, {type: object}";
+  const Read made =
+      read(with_parameters({"{name: a, in: query, schema: {oneOf: [" + lists + "]}}",
+                            "{name: b, in: query, schema: {oneOf: [{type: string}, " + lists + "]}}",
+                            "{name: c, in: query, style: deepObject, schema: {oneOf: [" + objects + "]}}",
+                            "{name: d, in: header, schema: {anyOf: [" + objects + "]}}",
+                            "{name: e, in: query, content: {application/json: {schema: {oneOf: [" + objects + "]}}}}",
+                            "{name: f, in: query, schema: {type: [string, array, object]}}"}));
+  const std::string why =
+      ":11: error: alternatives that nothing tells apart have no form in this style: give it a 'content' of "
+      "application/json (#/paths/~1a/get/parameters/";
+  EXPECT_EQ(made.problems, (Lines{"api.yaml:9" + why + "0)", "api.yaml:10" + why + "1)", "api.yaml:11" + why + "2)",
+                                  "api.yaml:12" + why + "3)"}));
 }
 
 TEST(Operations, have_a_body_of_json_forms_text_or_a_stream) {
@@ -260,6 +330,46 @@ TEST(Operations, have_a_body_of_json_forms_text_or_a_stream) {
             "text text/csv, text text/plain: std::optional<std::string_view>");
   EXPECT_EQ(body(with_body("application/octet-stream: {}")), "streamed application/octet-stream: ");
   EXPECT_EQ(body(with_body("image/png: {}, 'image/*': {}")), "streamed image/*, streamed image/png: ");
+}
+
+TEST(Operations, read_json_where_any_type_is_declared_and_the_schema_allows_no_text) {
+  const auto body = [](const std::string& type, const std::string& schema) {
+    const Read made = read(with_body("'" + type + "': {schema: " + schema + "}", "required: true, "));
+    EXPECT_EQ(made.problems, Lines());
+    return kinds_of(made.operation("a").body);
+  };
+  for (const std::string type : {"*/*", "application/*"}) {
+    EXPECT_EQ(body(type, "{type: object, properties: {a: {type: string}}}"), "json " + type);
+    EXPECT_EQ(body(type, "{type: array, items: {type: string}}"), "json " + type);
+    EXPECT_EQ(body(type, "{type: [integer, 'null']}"), "json " + type);
+    EXPECT_EQ(body(type, "{oneOf: [{type: object}, {type: boolean}]}"), "json " + type);
+    EXPECT_EQ(body(type, "{oneOf: [{type: object}, {type: string}]}"), "streamed " + type);
+    EXPECT_EQ(body(type, "{type: string, format: binary}"), "streamed " + type);
+    EXPECT_EQ(body(type, "{}"), "streamed " + type);
+  }
+  EXPECT_EQ(body("image/*", "{type: integer}"), "streamed image/*");
+
+  const std::string given = "{schema: {type: array, items: {type: integer}}}";
+  const Read several = read(with_body("'*/*': " + given + ", application/json: " + given));
+  EXPECT_EQ(several.problems, Lines());
+  EXPECT_EQ(kinds_of(several.operation("a").body), "json application/json, json */*");
+
+  const Read bytes = read(with_body("'*/*': " + given + ", application/zip: {}"));
+  EXPECT_EQ(bytes.problems, Lines());
+  EXPECT_EQ(kinds_of(bytes.operation("a").body), "streamed */*, streamed application/zip");
+  EXPECT_EQ(bytes.warnings, Lines{"api.yaml:8:31: warning: the schema of '*/*' has no effect: its content is bytes, as "
+                                  "'application/zip' beside it is (#/paths/~1a/post/requestBody/content/*~1*)"});
+}
+
+TEST(Operations, may_repeat_one_schema_in_several_media_types) {
+  const std::string given = "{schema: {type: object, required: [a], properties: {a: {type: string, maxLength: 5}}}}";
+  const Read made = read(with_body("application/json: " + given + ", multipart/form-data: " + given));
+
+  EXPECT_EQ(made.problems, Lines());
+  EXPECT_EQ(kinds_of(made.operation("a").body), "json application/json, form multipart/form-data");
+  EXPECT_EQ(made.operation("a").body.spelling(), "std::optional<ABody>");
+  const std::string other = "{schema: {type: object, required: [a], properties: {a: {type: string, maxLength: 6}}}}";
+  EXPECT_EQ(read(with_body("application/json: " + given + ", multipart/form-data: " + other)).problems.size(), 1u);
 }
 
 TEST(Operations, may_take_one_schema_in_several_media_types_json_first) {
@@ -352,7 +462,30 @@ TEST(Operations, stand_below_the_path_of_the_first_server) {
             "/v3");
   EXPECT_EQ(base("[{url: '/{a}/y', variables: {a: {default: '{b}'}, b: {default: x}}}]"), "")
       << "a default is not looked into, and a path with braces is none";
+  EXPECT_EQ(base("[{url: v1}]"), "/v1") << "the document is at the root";
+  EXPECT_EQ(base("[{url: ./a/b}]"), "/a/b");
+  EXPECT_EQ(base("[{url: ../a}]"), "/a");
+  EXPECT_EQ(base("[{url: .}]"), "");
   EXPECT_EQ(read(head + "paths: {}\n").contract.base, "");
+}
+
+TEST(Operations, ignore_the_path_of_a_server_that_cannot_be_routed) {
+  const auto warning = [](const std::string& url) {
+    const Read made = read(head + "servers: [{url: '" + url + "'}]\npaths: {}\n");
+    EXPECT_EQ(made.problems, Lines()) << url;
+    EXPECT_EQ(made.contract.base, "") << url;
+    return made.warnings;
+  };
+  EXPECT_EQ(warning("https://a.example/a b"),
+            Lines{"api.yaml:3:11: warning: the path of the server 'https://a.example/a b' is ignored: it has a "
+                  "character that is escaped in a URL (#/servers/0)"});
+  EXPECT_EQ(warning("/api/../x"),
+            Lines{"api.yaml:3:11: warning: the path of the server '/api/../x' is ignored: clients resolve its dot "
+                  "segments before they send it (#/servers/0)"});
+  EXPECT_EQ(warning("api.example.com/v1"),
+            Lines{"api.yaml:3:11: warning: the server 'api.example.com/v1' has no scheme, so it is a path, and is "
+                  "ignored: if it is a host, write https:// (#/servers/0)"});
+  EXPECT_EQ(warning("localhost:8080/v1").size(), 1u);
 }
 
 TEST(Operations, at_the_paths_of_the_documentation_take_its_place) {

@@ -11,7 +11,7 @@ namespace {
 
 using Edges = std::map<const Made*, std::vector<const Made*>>;
 
-// For each type its group: the types that contain each other.
+// Returns for each type its group: the types that contain each other.
 std::map<const Made*, int> groups_of(const std::map<std::string, Made*>& named, const Edges& edges) {
   struct Visit {
     int index = -1;

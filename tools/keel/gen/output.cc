@@ -1,15 +1,14 @@
 #include "gen/output.h"
 
 #include <algorithm>
-#include <functional>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "gen/bundle.h"
 #include "gen/client.h"
 #include "gen/cpp.h"
 #include "gen/exchange.h"
+#include "gen/inheritance.h"
 #include "gen/operations.h"
 #include "gen/schema_tables.h"
 #include "gen/selection.h"
@@ -61,11 +60,12 @@ std::vector<Maker> makers_of(const Response& response, const std::string& of) {
       maker.body = "return " + of + '(' + made + ");";
     } else {
       const std::string inner = is_template ? "    " : "  ";
-      maker.body = of + " answer(" + made + ");\n";
+      maker.body = of + " response(" + made + ");\n";
       for (const Header& header : response.headers) {
-        maker.body += inner + "answer.set_header(" + literal(header.wire) + ", headers." + header.name + ");\n";
+        maker.body += inner + (header.is_json ? "response.set_json_header(" : "response.set_header(") +
+                      literal(header.wire) + ", headers." + header.name + ");\n";
       }
-      maker.body += inner + "return answer;";
+      maker.body += inner + "return response;";
     }
     makers.push_back(std::move(maker));
   };
@@ -236,18 +236,13 @@ class Writing {
     }
     part += "  }\n}\n\n";
   }
-  static std::string credentials_of(const Scheme& scheme) {
-    return scheme.kind == "Basic"         ? "std::string_view user, std::string_view password"
-           : scheme.kind == "Certificate" ? "std::string_view identity"
-           : scheme.kind == "Bearer"      ? "std::string_view token"
-                                          : "std::string_view key";
-  }
 
   void write_tag(const Tag& tag) {
     std::string text = open();
     if (has_security(tag)) text += "class " + security_ + ";\n\n";
     for (const Operation& operation : tag.operations) {
       text += request_struct(operation);
+      if (operation.body.has_files()) text += file_types(operation);
       write_response(text, operation);
       write_source(tag, operation);
     }
@@ -255,8 +250,9 @@ class Writing {
     text += "class " + tag.handler + " {\n public:\n";
     for (const Operation& operation : tag.operations) {
       text += comment("  ", title_of(operation));
-      text += call("  virtual keel::Task<" + operation.response + "> " + operation.name, "(",
-                   {"keel::http::Request& http", "const " + operation.request + "& request"}, ") = 0;");
+      std::vector<std::string> taken = {"keel::http::Request& http", "const " + operation.request + "& request"};
+      if (operation.body.has_files()) taken.push_back(operation.files + " files");
+      text += call("  virtual keel::Task<" + operation.response + "> " + operation.name, "(", taken, ") = 0;");
     }
     const std::string arguments = std::string("const keel::contract::Routes& routes") +
                                   (has_security(tag) ? ", " + security_ + "& security" : "");
@@ -266,7 +262,7 @@ class Writing {
         head(tag.name.empty() ? std::string("The operations without a tag.")
                               : "The operations of the tag \"" + std::string(tag.name) + "\".") +
         "#pragma once\n\n" +
-        Types::includes_of(text, {"<optional>", "<string_view>", "<utility>", "\"keel/contract/answer.h\"",
+        Types::includes_of(text, {"<optional>", "<string_view>", "<utility>", "\"keel/contract/response.h\"",
                                   "\"keel/contract/routes.h\"", "\"keel/task/task.h\""}) +
         includes(types_.headers_of(tag.file)) + '\n';
     files_.push_back({tag.file + ".h", before + text});
@@ -297,7 +293,7 @@ class Writing {
   void write_response(std::string& text, const Operation& operation) {
     text += header_structs(operation);
     text += comment("", "A response to " + capital(operation.method) + ' ' + std::string(operation.path) + '.');
-    text += "class [[nodiscard]] " + operation.response + " : public keel::contract::Answer {\n public:\n";
+    text += "class [[nodiscard]] " + operation.response + " : public keel::contract::Response {\n public:\n";
     if (const Response::Content* const one = implicit_of(operation)) {
       text += "  " + operation.response + "(const " + one->type->spelling + "& body) : " + operation.response + "(" +
               one->name + "(body)) {}\n";
@@ -316,7 +312,7 @@ class Writing {
         }
       }
     }
-    text += "\n private:\n  using Answer::Answer;\n};\n\n";
+    text += "\n private:\n  using Response::Response;\n};\n\n";
   }
 
   // A row in the table of an operation's input; its constants are written before it.
@@ -345,6 +341,12 @@ class Writing {
       take("object");
       put_form(others);
       if (!fields.empty()) row.push_back(name);
+    } else if (const Alternatives alternatives = alternatives_of(type); !alternatives.is_text_alone()) {
+      const EitherText either = either_of(alternatives, operation.name + '_' + parameter.name + "_fields", "");
+      before += either.fields;
+      take(alternatives.list != nullptr ? "text_or_list" : "text_or_object");
+      put_form(either.parts);
+      row.insert(row.end(), {either.name, either.single});
     } else if (!type.is_nullable &&
                (type.shape == Shape::Boolean || type.shape == Shape::Integer || type.shape == Shape::Number ||
                 type.shape == Shape::String || type.shape == Shape::Text)) {
@@ -366,7 +368,8 @@ class Writing {
       std::string fields;
       std::string call;
       if (content.kind == Body::Kind::Form) {
-        fields = fields_of(*body.type, "fields", others);
+        const bool has_parts = !content.media_type.starts_with("application/");
+        fields = fields_of(*body.type, "fields", others, "  ", has_parts ? content.media : nullptr);
         call = "in.form<" + reader_of(*body.type) + ">(" + (fields.empty() ? "{}" : "fields") + ", " + others +
                ", to.body" + is_required + ')';
       } else if (content.kind == Body::Kind::Json) {
@@ -392,7 +395,7 @@ class Writing {
       if (!is_json) before += "constexpr std::string_view " + constant + "[] = " + list_of_literals(types) + ";\n";
       values.push_back('.' + name + " = " + (is_json ? "keel::contract::json_only" : constant));
     };
-    if (operation.body.is_streamed()) values.emplace_back(".streams_body = true");
+    if (operation.body.is_streamed() || operation.body.has_files()) values.emplace_back(".streams_body = true");
     std::vector<std::string_view> consumes;
     for (const Body::Content& one : operation.body.contents) {
       consumes.push_back(one.media_type.substr(0, one.media_type.find(';')));
@@ -449,6 +452,9 @@ class Writing {
     }
     if (body.is_streamed()) {
       if (body.is_required) values.emplace_back(".body = &keel::contract::take_streamed_body");
+    } else if (body.has_files()) {
+      before += received_form(operation);
+      values.push_back(".form = &" + operation.name + "_form");
     } else if (body.contents.size() == 1 && body.contents[0].kind == Body::Kind::Json) {
       std::vector<std::string> row = {"offsetof(" + operation.request + ", body)",
                                       "keel::contract::body_reader<" + reader_of(*body.type) + '>'};
@@ -509,7 +515,8 @@ class Writing {
       text += "  " + tag.file + ".add_routes(all" + (has_security(tag) ? ", security" : "") + ");\n";
     }
     text +=
-        "  keel::contract::mount_documentation(routes.group(), internal::served_document(), options.documentation);\n"
+        "  keel::contract::mount_documentation(routes.group(), internal::served_document(), options.documentation,\n"
+        "                                      options.base);\n"
         "}\n\n" +
         close();
     files_.push_back({"api.h", std::move(text)});
@@ -602,15 +609,6 @@ Types::Use use_of(const Tag& tag) {
   return use;
 }
 
-// Reports a U+0000 in a text, which would end a C++ literal.
-void refuse_nul(const Node& node, Problems& problems) {
-  const bool is_text = node.is(openapi::Kind::String);
-  if ((is_text && node.text.find('\0') != std::string_view::npos) || node.key.find('\0') != std::string_view::npos) {
-    problems.error(node, "a text with the character U+0000 is not supported");
-  }
-  for (const Node* const child : node.children) refuse_nul(*child, problems);
-}
-
 }  // namespace
 
 std::string part_name(int index) { return "part_" + std::to_string(index) + ".cc"; }
@@ -622,11 +620,12 @@ std::vector<File> generate(Document& document, const Options& options, Problems&
   openapi::lint(document, problems);
   refuse_nul(std::as_const(document).root(), problems);
   if (problems.errors() != 0) return {};
+  follow_discriminators(document, problems);
   Names names;
   Types types(document, problems, names);
   SchemaTables tables(document, problems);
   types.set_name_schema([&](const Node& schema) { return tables.name_of(schema); });
-  // All of them, used or not, because other code of the service may use them. In the order of their names.
+  // All of them, used or not, because other code of the service may use them. They are in the order of their names.
   const Node* const components = std::as_const(document).root().find("components");
   const Node* const schemas = components == nullptr ? nullptr : components->find("schemas", openapi::Kind::Map);
   std::map<std::string_view, const Node*> by_name;
@@ -641,7 +640,7 @@ std::vector<File> generate(Document& document, const Options& options, Problems&
   std::vector<Types::Use> uses;
   for (const Tag& tag : contract.tags) uses.push_back(use_of(tag));
   types.arrange(uses);
-  // After all other names, so that these are the same with and without clients.
+  // These are chosen after all other names, so that those are the same with and without clients.
   const ClientNames clients = options.has_client ? name_clients(contract, names) : ClientNames();
   return Writing(contract, types, tables, options, clients, security, mount_options).write(source);
 }

@@ -25,7 +25,7 @@ struct Options {
   std::string space = "api";  // The namespace, and the folder used in #include: "shop::api" is in "api/".
   int parts = 4;
   bool has_server = true;   // The handlers and mount().
-  bool has_client = false;  // The clients: client.h, and "products_client.h" for each tag.
+  bool has_client = false;  // The clients: client.h, and for each tag a file such as products_client.h.
   std::vector<std::string> operations =
       // The operationIds to generate code for or, with a '-' before each, those to leave out.
       {};

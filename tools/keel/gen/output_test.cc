@@ -427,7 +427,7 @@ TEST(Output, has_no_line_that_is_too_long_and_says_how_credentials_are_sent) {
 )")) << made.text("security.h");
   EXPECT_TRUE(made.has("security.h", "  // key: a key in the header 'X-Key'.\n"));
   EXPECT_TRUE(made.has("products.h",
-                       "    GetProductResponse answer(\n"
+                       "    GetProductResponse response(\n"
                        "        keel::http::Response::stream(keel::http::Status::Ok, \"text/csv\", "
                        "std::forward<Write>(write)...));\n"))
       << made.text("products.h");

@@ -4,10 +4,14 @@
 #include <array>
 #include <cstdlib>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
+#include "gen/alternatives.h"
 #include "gen/media_types.h"
 #include "gen/statuses.h"
+#include "gen/styles.h"
+#include "openapi/lint.h"
 
 namespace keel::gen {
 namespace {
@@ -62,23 +66,40 @@ class ResponseReading {
     std::ranges::sort(written, {}, &Node::key);
     std::vector<std::string_view> wires;
     for (const Node* const one : written) {
-      if (lower(one->key) == "content-type") continue;  // OpenAPI 3.1.1 §4.8.17.
+      // OpenAPI 3.1.1 §4.8.17; and lint() warns of what the server writes.
+      if (lower(one->key) == "content-type" || openapi::is_header_of_server(one->key)) continue;
       const Node* const node = document_.resolve(*one);
       if (node == nullptr) continue;
-      const Node* const schema = node->find("schema");
+      const Node* schema = node->find("schema");
+      const Node* const content = node->find("content", Kind::Map);
+      const bool is_of_content = content != nullptr && !content->children.empty();
+      if (is_of_content) {
+        const Node* const media = content->children[0];
+        if (!is_json(media->key)) {
+          problems_.error(
+              *media, "a header of the media type " + openapi::quoted(media->key) + " cannot be written: only JSON");
+          continue;
+        }
+        schema = media->find("schema");
+      }
       if (schema == nullptr) {
-        problems_.error(*node, "a header of a response is declared by a 'schema'");
+        problems_.error(*node, "a header of a response is declared by a 'schema', or by a 'content' with one");
         continue;
       }
       const Type* const type = types_.type_of(*schema, title_ + pascal_of(one->key));
       if (type == nullptr) continue;
       const Type& inner = type->inner != nullptr ? *type->inner : *type;
-      if (!inner.is_plain() && (inner.shape != Shape::List || inner.element == nullptr || !inner.element->is_plain())) {
-        problems_.error(*node, "a header of a response is a plain value, or a list of some");
+      const bool is_text = inner.is_plain() && alternatives_of(inner).is_text_alone() && !has_no_style(inner);
+      if (!is_of_content && !is_text &&
+          (inner.shape != Shape::List || inner.element == nullptr || !inner.element->is_plain() ||
+           has_no_style(*inner.element))) {
+        problems_.error(*node,
+                        "a header of a response is a plain value, or a list of some: give it a 'content' of "
+                        "application/json");
         continue;
       }
       const Node* const required = node->find("required");
-      response.headers.push_back({{}, one->key, type, required != nullptr && required->is_true(), node});
+      response.headers.push_back({{}, one->key, type, required != nullptr && required->is_true(), node, is_of_content});
       wires.push_back(one->key);
     }
     const std::vector<std::string> chosen = distinct(wires, &snake_of);
@@ -89,13 +110,16 @@ class ResponseReading {
   }
 
   void read_contents(Response& response) {
+    const bool has_no_body = response.status == "204" || response.status == "205" || response.status == "304";
+    if (has_no_body) return;  // lint() warns of it.
     const Node* const content = response.node->find("content", Kind::Map);
     if (content == nullptr) return;
     std::vector<const Node*> media_types(content->children.begin(), content->children.end());
-    std::ranges::sort(media_types, [](const Node* a, const Node* b) {
-      return std::pair(media_type_of(a->key) != "application/json", std::pair(!is_json(a->key), a->key)) <
-             std::pair(media_type_of(b->key) != "application/json", std::pair(!is_json(b->key), b->key));
-    });
+    const auto rank = [&](const Node* media) {
+      return std::tuple(media_type_of(media->key) != "application/json", !is_json(media->key),
+                        !is_json_content(document_, *media), std::string_view(media->key));
+    };
+    std::ranges::sort(media_types, {}, rank);
     const bool has_other = std::ranges::any_of(media_types, [](const Node* media) { return !is_xml(media->key); });
     for (const Node* const media : media_types) {
       if (is_xml(media->key) && has_other) continue;
@@ -119,9 +143,8 @@ class ResponseReading {
       for (int number = 2; std::ranges::any_of(response.contents, is_taken); ++number) {
         one.name = name + '_' + std::to_string(number);
       }
-      const Node* const schema = media->find("schema");
-      if (is_json(media->key) && schema != nullptr) {
-        one.type = types_.type_of(*schema, title_ + pascal_of(response.name));
+      if (is_json_content(document_, *media)) {
+        one.type = types_.type_of(*media->find("schema"), title_ + pascal_of(response.name));
         if (one.type == nullptr) continue;
         one.is_problem = media_type_of(media->key) == "application/problem+json" && is_problem(*one.type);
       } else {

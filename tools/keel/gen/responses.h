@@ -1,7 +1,7 @@
 // gen/responses.h — the responses that an operation of a contract declares, in the form that C++ needs.
 //
-// Errors:   in Problems: a header without a schema, or of what has no form as text.
-// Lifetime: views live as long as the document.
+// Errors: in Problems: a header without a schema, or one whose schema cannot be written as text.
+// Lifetime:views live as long as the document.
 
 #pragma once
 
@@ -22,6 +22,7 @@ struct Header {
   const Type* type = nullptr;
   bool is_required = false;
   const openapi::Node* node = nullptr;
+  bool is_json = false;  // It has a `content`.
 };
 
 struct Response {

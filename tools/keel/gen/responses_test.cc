@@ -108,6 +108,34 @@ TEST(Responses, have_a_function_for_each_media_type_of_a_response) {
   EXPECT_EQ(contents_of(made.responses[2]), Lines{"client_error application/problem+json problem AClientError"});
 }
 
+TEST(Responses, are_json_where_any_type_is_declared_and_the_schema_allows_no_text) {
+  const Read made =
+      read(with_responses("        '200':\n"
+                          "          description: a\n"
+                          "          content: {'*/*': {schema: {type: array, items: {type: string}}}}\n"
+                          "        '201':\n"
+                          "          description: b\n"
+                          "          content: {'*/*': {schema: {type: string}}}\n"
+                          "        '202':\n"
+                          "          description: c\n"
+                          "          content: {application/cbor: {}, 'application/*': {schema: {type: integer}}}\n"));
+
+  EXPECT_EQ(made.problems, Lines());
+  ASSERT_EQ(made.responses.size(), 3u);
+  EXPECT_EQ(contents_of(made.responses[0]), Lines{"ok */* json std::vector<std::string>"});
+  EXPECT_EQ(contents_of(made.responses[1]), Lines{"created */* bytes"});
+  EXPECT_EQ(contents_of(made.responses[2]),
+            (Lines{"accepted application/* json std::int64_t", "accepted_cbor application/cbor bytes"}));
+}
+
+TEST(Responses, without_a_body_have_no_content) {
+  const Read made =
+      read(with_responses("        '204': {description: a, content: {application/json: {schema: {type: string}}}}\n"));
+
+  EXPECT_EQ(made.problems, Lines());
+  EXPECT_EQ(contents_of(made.responses.at(0)), Lines());
+}
+
 TEST(Responses, have_headers_of_responses_by_their_names) {
   const Read made =
       read(with_responses("        '200':\n"
@@ -116,6 +144,8 @@ TEST(Responses, have_headers_of_responses_by_their_names) {
                           "            X-Total: {required: true, schema: {type: integer}}\n"
                           "            ETag: {schema: {type: string}}\n"
                           "            Content-Type: {schema: {type: string}}\n"
+                          "            content-length: {required: true, schema: {type: integer}}\n"
+                          "            Date: {schema: {type: string}}\n"
                           "            x-tags: {schema: {type: array, items: {type: string}}}\n"));
 
   EXPECT_EQ(made.problems, Lines());
@@ -126,11 +156,48 @@ TEST(Responses, have_headers_of_responses_by_their_names) {
     lines.push_back(one.name + ' ' + one.type->spelling + (one.is_required ? " required" : ""));
   }
   EXPECT_EQ(lines, (Lines{"e_tag std::string", "x_total std::int64_t required", "x_tags std::vector<std::string>"}));
-  EXPECT_EQ(read(with_responses("        '200': {description: a, headers: {X-A: {schema: {type: object, properties: "
-                                "{a: {type: string}}}}}}\n"))
+  EXPECT_EQ(
+      read(with_responses("        '200': {description: a, headers: {X-A: {schema: {type: object, properties: "
+                          "{a: {type: string}}}}}}\n"))
+          .problems,
+      Lines{"api.yaml:8:43: error: a header of a response is a plain value, or a list of some: give it a 'content' "
+            "of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
+}
+
+TEST(Responses, reject_headers_whose_alternatives_nothing_tells_apart) {
+  const Read made =
+      read(with_responses("        '200':\n"
+                          "          description: a\n"
+                          "          headers: {X-A: {schema: {oneOf: [{type: object, properties: {a: {}}}, "
+                          "{type: object}]}}}\n"));
+
+  EXPECT_EQ(made.problems,
+            Lines{"api.yaml:10:21: error: a header of a response is a plain value, or a list of some: give it a "
+                  "'content' of application/json (#/paths/~1a/get/responses/200/headers/X-A)"});
+}
+
+TEST(Responses, have_headers_of_json) {
+  const Read made =
+      read(with_responses("        '200':\n"
+                          "          description: a\n"
+                          "          headers:\n"
+                          "            X-Meta: {content: {application/json: {schema: {type: object, properties: {a: "
+                          "{type: string}}}}}}\n"));
+  EXPECT_EQ(made.problems, Lines());
+  ASSERT_EQ(made.responses.at(0).headers.size(), 1u);
+  EXPECT_TRUE(made.responses[0].headers[0].is_json);
+  EXPECT_EQ(made.responses[0].headers[0].type->spelling, "AxMeta");
+  const std::string at = "(#/paths/~1a/get/responses/200/headers/X-A";
+  EXPECT_EQ(read(with_responses("        '200': {description: a, headers: {X-A: {content: {text/plain: {schema: {type: "
+                                "string}}}}}}\n"))
                 .problems,
-            Lines{"api.yaml:8:43: error: a header of a response is a plain value, or a list of some "
-                  "(#/paths/~1a/get/responses/200/headers/X-A)"});
+            Lines{"api.yaml:8:59: error: a header of the media type 'text/plain' cannot be written: only JSON " + at +
+                  "/content/text~1plain)"});
+  EXPECT_EQ(
+      read(with_responses("        '200': {description: a, headers: {X-A: {content: {application/json: {}}}}}\n"))
+          .problems,
+      Lines{"api.yaml:8:43: error: a header of a response is declared by a 'schema', or by a 'content' with one " + at +
+            ")"});
 }
 
 TEST(Statuses, have_the_names_of_the_registry) {

@@ -14,7 +14,7 @@ struct SuiteSchema {
   const char* why;
 };
 
-// From all files, in their order.
+// The schemas of all files, in the order of the files.
 extern const SuiteSchema suite_schemas[];
 extern const std::size_t suite_schemas_count;
 

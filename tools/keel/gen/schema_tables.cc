@@ -10,6 +10,7 @@
 #include <span>
 
 #include "gen/cpp.h"
+#include "gen/facets.h"
 #include "keel/base/ascii.h"
 #include "keel/contract/formats.h"
 #include "keel/contract/regex.h"
@@ -39,7 +40,7 @@ bool has(const std::array<std::string_view, n>& all, std::string_view one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
 
-bool says_nothing(const Node& schema) {
+bool accepts_everything(const Node& schema) {
   if (schema.is(Kind::Boolean)) return schema.is_true();
   return std::all_of(schema.children.begin(), schema.children.end(),
                      [](const Node* child) { return has(annotations, child->key) || child->key.starts_with("x-"); });
@@ -332,8 +333,11 @@ class SchemaTables::Emitter {
 
   std::string text_rules() {
     Fields fields;
-    fields.add("length_min", count("minLength"));
-    fields.add("length_max", count("maxLength"));
+    // Of a binary text they are bytes, and here it is base64: its reader checks them.
+    if (schema_.string("format") != "binary") {
+      fields.add("length_min", count("minLength"));
+      fields.add("length_max", count("maxLength"));
+    }
     if (const Node* const pattern = schema_.find("pattern", Kind::String)) {
       fields.add("pattern", pattern_of("pattern", *pattern, pattern->text));
       fields.add("pattern_text", view(pattern->text));
@@ -365,6 +369,18 @@ class SchemaTables::Emitter {
     return fields.take();
   }
 
+  // Returns the excuse of a property that is readOnly or writeOnly.
+  std::string excuse_of(const Node& property) const {
+    const Facets facets = facets_of(tables_.document_, property);
+    for (const auto& [keyword, excuse] : {std::pair("readOnly", "ReadOnly"), std::pair("writeOnly", "WriteOnly")}) {
+      const Node* const flag = facets.find(keyword);
+      if (flag != nullptr && flag->is(Kind::Boolean) && flag->is_true()) {
+        return std::string(", keel::contract::Excuse::") + excuse;
+      }
+    }
+    return "";
+  }
+
   std::string object() {
     Fields fields;
     fields.add("count_min", count("minProperties"));
@@ -373,7 +389,9 @@ class SchemaTables::Emitter {
       std::vector<const Node*> sorted(properties->children.begin(), properties->children.end());
       std::sort(sorted.begin(), sorted.end(), [](const Node* a, const Node* b) { return a->key < b->key; });
       std::vector<std::string> all;
-      for (const Node* const one : sorted) all.push_back("{" + view(one->key) + ", " + schema_or_null(*one) + "}");
+      for (const Node* const one : sorted) {
+        all.push_back("{" + view(one->key) + ", " + schema_or_null(*one) + excuse_of(*one) + "}");
+      }
       fields.add("properties", array("Property", "properties", all));
     }
     if (const Node* const required = schema_.find("required", Kind::List)) {
@@ -407,7 +425,7 @@ class SchemaTables::Emitter {
     return fields.take();
   }
 
-  // `enum` next to `const`.
+  // The schema has both `enum` and `const`.
   std::string enumeration_alone() {
     const std::string values = array("Constant", "enum_values", constants(*schema_.find("enum", Kind::List)));
     return "&" + define("keel::contract::Schema", "enum",
@@ -446,7 +464,7 @@ class SchemaTables::Emitter {
   const Node& schema_;
   std::string name_;
   std::string constants_;
-  std::vector<std::string> extra_;  // In addition to the schemas of allOf.
+  std::vector<std::string> extra_;  // These are in addition to the schemas of allOf.
   int arrays_ = 0;
 };
 
@@ -464,7 +482,7 @@ std::string SchemaTables::constant_of(const Node& schema) {
     if (at == nullptr) return "keel::contract::anything";
   }
   if (at->is(Kind::Boolean) && !at->is_true()) return "keel::contract::nothing";
-  if (says_nothing(*at)) return "keel::contract::anything";
+  if (accepts_everything(*at)) return "keel::contract::anything";
   std::string& name = names_[at];
   if (!name.empty()) return name;
 

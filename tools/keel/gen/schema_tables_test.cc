@@ -57,6 +57,16 @@ constinit const keel::contract::Schema schema_S_properties_a_301ef686 = {.types 
 )");
 }
 
+TEST(SchemaTables, say_which_properties_only_one_direction_has) {
+  const Made made(
+      "    S: {type: object, properties: {a: {readOnly: true}, b: {$ref: '#/components/schemas/B'}, c: {}}}\n"
+      "    B: {type: string, writeOnly: true}\n");
+
+  EXPECT_EQ(made.said, Lines());
+  EXPECT_NE(made.definitions.find("{\"a\", nullptr, keel::contract::Excuse::ReadOnly}, "), std::string::npos);
+  EXPECT_NE(made.definitions.find(", keel::contract::Excuse::WriteOnly}, {\"c\", nullptr}}"), std::string::npos);
+}
+
 TEST(SchemaTables, the_order_of_keys_changes_nothing) {
   const Made one("    S: {type: object, properties: {a: {minLength: 1}, b: {maximum: 2}}}\n");
   const Made other("    S: {properties: {b: {maximum: 2}, a: {minLength: 1}}, type: object}\n");

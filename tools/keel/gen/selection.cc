@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "gen/inheritance.h"
 #include "openapi/paths.h"
 
 namespace keel::gen {
@@ -20,7 +21,7 @@ namespace {
 // Finds the components that the rest of a document refers to.
 class Search {
  public:
-  explicit Search(const Document& document) : document_(document) {}
+  explicit Search(Document& document) : document_(document), children_(children_of(document)) {}
 
   void add(const Node& node) { waiting_.push_back(&node); }
   void run() {
@@ -29,13 +30,29 @@ class Search {
       waiting_.pop_back();
       if (!found_.insert(&node).second) continue;
       for (const Node* const child : node.children) add(*child);
-      if (const Node* const target = document_.target(node)) add(component_of(*target));
+      if (const Node* const target = document_.target(node)) {
+        add(component_of(*target));
+        if (!is_of_child(document_, node)) add_children(node);
+      }
       if (node.key == "mapping" && node.parent != nullptr && node.parent->key == "discriminator") add_mapping(node);
     }
   }
   bool has_found(const Node& node) const { return found_.contains(&node); }
 
  private:
+  // A schema with a discriminator stands for the schemas that refer to it by `allOf`.
+  void add_children(const Node& reference) {
+    const Node* const parent = document_.resolve(reference);
+    const auto found = parent == nullptr || !is_parent(*parent) ? children_.end() : children_.find(parent);
+    if (found == children_.end() || !expanded_.insert(parent).second) return;
+    std::vector<const Node*> waiting(found->second.begin(), found->second.end());
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      add(component_of(*waiting[i]));
+      const auto further = children_.find(waiting[i]);
+      if (further == children_.end() || !expanded_.insert(waiting[i]).second) continue;
+      waiting.insert(waiting.end(), further->second.begin(), further->second.end());
+    }
+  }
   void add_mapping(const Node& mapping) {
     const Node* const components = document_.root().find("components");
     const Node* const schemas = components == nullptr ? nullptr : components->find("schemas");
@@ -45,7 +62,7 @@ class Search {
       if (schema != nullptr) add(component_of(*schema));
     }
   }
-  // The whole component that `node` is a part of, if it is one.
+  // The component that contains `node`, if there is one.
   const Node& component_of(const Node& node) const {
     for (const Node* at = &node; at->parent != nullptr && at->parent->parent != nullptr; at = at->parent) {
       const Node& components = *at->parent->parent;
@@ -55,6 +72,8 @@ class Search {
   }
 
   const Document& document_;
+  const Children children_;
+  std::unordered_set<const Node*> expanded_;
   std::vector<const Node*> waiting_;
   std::unordered_set<const Node*> found_;
 };
@@ -113,6 +132,13 @@ void select(Document& document, const std::vector<std::string>& operations, Prob
   for (const std::string& one : named) {
     if (!met.contains(one)) problems.error(document.root(), "there is no operation " + openapi::quoted(one));
   }
+}
+
+void refuse_nul(const openapi::Node& node, openapi::Problems& problems) {
+  if (node.key.contains('\0') || (node.is(openapi::Kind::String) && node.text.contains('\0'))) {
+    problems.error(node, "a text with the character U+0000 is not supported");
+  }
+  for (const openapi::Node* const child : node.children) refuse_nul(*child, problems);
 }
 
 }  // namespace keel::gen

@@ -15,4 +15,7 @@ namespace keel::gen {
 // named, all is kept. A name that no operation has is a problem.
 void select(openapi::Document& document, const std::vector<std::string>& operations, openapi::Problems& problems);
 
+// Reports a U+0000 in a text, which would end a C++ literal.
+void refuse_nul(const openapi::Node& node, openapi::Problems& problems);
+
 }  // namespace keel::gen

@@ -162,6 +162,55 @@ TEST(Shapes, write_only_must_come_and_need_not_go) {
   EXPECT_EQ(json::write(shapes::Account{.login = "ann"}), R"({"login":"ann"})");
 }
 
+// The violations that are found in `text`, read as a request or as a response.
+template <class T>
+Lines wrong_in(bool is_response, std::string_view text) {
+  T value;
+  Arena arena;
+  Violations wrong;
+  json::read(value, text, arena, wrong, {.is_response = is_response});
+  Lines lines;
+  for (const Violation& one : wrong) lines.push_back(one.pointer + ' ' + one.message);
+  return lines;
+}
+template <class T>
+std::string written(json::Writer::Omit omit, const T& value) {
+  Buffer text;
+  json::Writer out(text, omit);
+  value.write_json(out);
+  return std::string(text.view());
+}
+
+// OpenAPI 3.1.1 §4.8.24.2.
+TEST(Shapes, what_is_required_depends_on_the_direction) {
+  EXPECT_EQ(wrong_in<shapes::Account>(false, R"({"login":"ann"})"), (Lines{"/password is required"}));
+  EXPECT_EQ(wrong_in<shapes::Account>(true, R"({"login":"ann"})"), Lines());
+  EXPECT_EQ(wrong_in<shapes::Product>(false, R"({"name":"a",)" + product + '}'), Lines());
+  EXPECT_EQ(wrong_in<shapes::Product>(true, R"({"name":"a",)" + product + '}'), (Lines{"/id is required"}));
+  // Checked ahead.
+  EXPECT_EQ(wrong_in<shapes::Member>(false, R"({"name":"a","secret":"s"})"), Lines());
+  EXPECT_EQ(wrong_in<shapes::Member>(false, R"({"name":"a"})"), (Lines{"/secret is required"}));
+  EXPECT_EQ(wrong_in<shapes::Member>(true, R"({"name":"a"})"), (Lines{"/id is required", "/since is required"}));
+  EXPECT_EQ(wrong_in<shapes::Member>(true, R"({"id":1,"name":"a","since":"2026-11-24T12:00:37Z"})"), Lines());
+  EXPECT_EQ(wrong_in<shapes::Member>(false, R"({"name":"a","secret":"s","nick":"n"})"), Lines());
+  EXPECT_EQ(wrong_in<shapes::Member>(false, R"({"name":"a","secret":"s","nick":"n","id":1})"),
+            (Lines{" is not allowed here"}))
+      << "within `not` a required name is taken as it is";
+  EXPECT_EQ(wrong_in<shapes::Memberships>(false, R"({"members":[{"name":"a","secret":"s"}]})"), Lines());
+  EXPECT_EQ(wrong_in<shapes::Memberships>(true, R"({"members":[]})"), (Lines{"/total is required"}));
+  EXPECT_EQ(wrong_in<shapes::Memberships>(true, R"({"members":[{"name":"a"}],"total":1})"),
+            (Lines{"/members/0/id is required", "/members/0/since is required"}));
+}
+
+TEST(Shapes, what_is_written_depends_on_the_direction) {
+  const shapes::Member member = {.id = 1, .name = "a", .nick = "n", .secret = "s", .since = {}};
+  EXPECT_EQ(written(json::Writer::Omit::ReadOnly, member), R"({"name":"a","secret":"s"})");
+  EXPECT_EQ(written(json::Writer::Omit::WriteOnly, member),
+            R"({"id":1,"name":"a","nick":"n","since":"1970-01-01T00:00:00Z"})");
+  EXPECT_EQ(written(json::Writer::Omit::Nothing, member),
+            R"({"id":1,"name":"a","nick":"n","secret":"s","since":"1970-01-01T00:00:00Z"})");
+}
+
 TEST(Shapes, a_discriminator_chooses_and_its_value_is_kept) {
   const auto puppy = read<shapes::Pet>(R"({"name":"Rex","kind":"puppy"})");
 
@@ -297,6 +346,24 @@ TEST(Shapes, strings_of_format_decimal_are_decimals) {
 TEST(Shapes, schemas_of_an_all_of_become_one_struct) {
   goes_round<shapes::Bases>(R"({"id":1,"kind":"a","name":"b"})");
   EXPECT_EQ(wrong_with<shapes::Bases>(R"({"id":10})"), (Lines{"/id must be from 1 to 9", "/name is required"}));
+}
+
+TEST(Shapes, a_parent_with_a_discriminator_is_one_of_its_children) {
+  const auto car = read<shapes::Vehicle>(R"({"kind":"cab","doors":5,"tows":{"kind":"plain","wheels":2}})");
+  ASSERT_TRUE(std::holds_alternative<shapes::Car>(car));
+  EXPECT_EQ(std::get<shapes::Car>(car).doors, 5);
+  EXPECT_TRUE(std::holds_alternative<shapes::PlainVehicle>(read<shapes::Vehicle>(R"({"kind":"plain"})")));
+  EXPECT_TRUE(std::holds_alternative<shapes::Van>(read<shapes::Vehicle>(R"({"kind":"Van","wheels":4})")));
+  goes_round<shapes::Vehicle>(R"({"doors":5,"kind":"car","tows":{"kind":"plain","wheels":2},"wheels":4})");
+  goes_round<shapes::Garage>(R"({"all":[{"kind":"Van","wheels":4},{"doors":2,"kind":"cab"}],"best":{"kind":"plain"}})");
+  goes_round<shapes::Garage>(R"({"best":null})");
+  EXPECT_EQ(json::write(shapes::Vehicle(shapes::Car{.doors = 3})), R"({"doors":3,"kind":"cab"})");
+
+  EXPECT_EQ(wrong_with<shapes::Vehicle>(R"({"kind":"car","wheels":0})"),
+            (Lines{"/wheels must be at least 1", "/doors is required"}));
+  EXPECT_EQ(wrong_with<shapes::Vehicle>(R"({"kind":"bus"})"), Lines{"/kind must be one of Van, cab, car, plain"});
+  EXPECT_EQ(wrong_with<shapes::Vehicle>(R"({"wheels":1})"), Lines{"/kind is required"});
+  EXPECT_EQ(wrong_with<shapes::Garage>(R"({"all":[{"kind":"car"}]})"), Lines{"/all/0/doors is required"});
 }
 
 TEST(Shapes, names_that_meet_get_numbers) {

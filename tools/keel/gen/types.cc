@@ -103,6 +103,7 @@ class Maker {
     if (const auto known = state_.by_form.find(form); known != state_.by_form.end()) return known->second;
     Made& type = add(shape, spelling, std::move(word));
     type.element = element;
+    type.has_no_style = shape == Shape::Any && ahead != nullptr && has_no_style(document_, *ahead);
     type.read = plain_read;
     type.write = write.empty() ? std::string(library) + "write_value<" + spelling + '>' : std::string(write);
     if (!suffix.empty()) {
@@ -169,7 +170,6 @@ class Maker {
     return plain(core, facets, facets.meant(), !combinations.empty(), name);
   }
 
-  // A schema with one oneOf or anyOf.
   const Made* combined(const Node& core, Facets facets, const Combination& combination, const std::string& name) {
     int nulls = 0;  // How many alternatives accept it, even if they accept others as well.
     std::vector<const Node*> alternatives;
@@ -297,6 +297,9 @@ class Maker {
     for (const Node* const source : facets.sources) {
       if (discriminator == nullptr) discriminator = source->find("discriminator", Kind::Map);
     }
+    if (discriminator != nullptr && !have_property(document_, alternatives, alone, *discriminator, state_.problems)) {
+      return any(core);
+    }
     if (discriminator != nullptr && base != nullptr) {
       // Its mapping refers to the alternatives as they are written.
       std::vector<const Node*> written;
@@ -304,7 +307,7 @@ class Maker {
         written.push_back(one->find("allOf", Kind::List) != nullptr ? one->find("allOf")->children.back() : one);
       }
       const auto choice = choose(document_, written, discriminator, state_.problems);
-      return choice ? variant_of(core, alternatives, *choice, is_ahead, name) : nullptr;
+      return choice ? variant_of(core, alternatives, *choice, is_ahead, name) : any(core);
     }
     const bool is_any = combination.list->key == "anyOf" && discriminator == nullptr;
     openapi::Problems ignored;
@@ -313,7 +316,7 @@ class Maker {
     if (choice && std::ranges::all_of(choice->by_kind, [](int i) { return i == -1; })) return any(core);
     // An object may have the required members of two alternatives.
     const bool is_by_name = choice && choice->way == Choice::Way::Name && choice->otherwise == -1;
-    if (!choice) return is_any ? any(core) : nullptr;
+    if (!choice) return any(core);
     const Made* const made = variant_of(core, alternatives, *choice, is_ahead, name);
     if (made != nullptr && is_by_name && combination.list->key == "oneOf" && !is_ahead) {
       state_.named.at(made->name)->ahead_of_several = ahead_of(core);
@@ -426,9 +429,8 @@ class Maker {
     if (format == "decimal") return scalar(facets, Shape::Text, "keel::Decimal", "decimal", ahead);
     if (format == "byte") return scalar(facets, Shape::Bytes, "std::vector<std::byte>", "bytes", ahead);
     if (format == "binary") {
-      if (ahead != nullptr) {
-        state_.problems.error(
-            core, "a string of format binary is bytes: 'pattern', 'minLength' and 'maxLength' are of characters");
+      if (is_ahead || facets.values || facets.find("pattern") != nullptr) {
+        state_.problems.error(core, "a string of format binary is bytes, whose number alone can be limited");
         return nullptr;
       }
       return scalar(facets, Shape::File, "std::vector<std::byte>", "file", nullptr);
@@ -581,28 +583,26 @@ class Maker {
     if (type == nullptr) return false;
     member.type = type;
     const Node* initial = nullptr;
-    bool is_read_only = false;
-    bool is_write_only = false;
     std::optional<Facets::Nodes> values;
     for (const Node* const node : nodes) {
       const Facets facets = facets_of(document_, *node);
       if (initial == nullptr) initial = facets.find("default");
-      is_read_only = is_read_only || is_flag(facets.find("readOnly"), true);
-      is_write_only = is_write_only || is_flag(facets.find("writeOnly"), true);
+      member.is_read_only = member.is_read_only || is_flag(facets.find("readOnly"), true);
+      member.is_write_only = member.is_write_only || is_flag(facets.find("writeOnly"), true);
       if (facets.values) values = facets.values;
     }
-    member.must_come = is_required && !is_read_only;
+    member.must_come = is_required;
     if (initial != nullptr && (!initial->is(Kind::Null) || type->is_nullable || type->shape == Shape::Any)) {
       member.presence = Presence::Default;
       member.initialiser = state_.literal_of(*type, *initial);
       return !member.initialiser.empty();
     }
-    if (!is_required || is_write_only) {
+    if (!is_required || member.is_write_only) {
       member.presence = type->is_nullable ? Presence::Patch : Presence::Optional;
       if (type->is_nullable) member.type = type->inner;
     } else if (type->is_nullable) {
       member.presence = Presence::Nullable;
-    } else if (is_read_only) {
+    } else if (member.is_read_only) {
       member.presence = Presence::Default;
       member.initialiser = "{}";
     } else if (values && values->size() == 1 && type->shape != Shape::Enum && !(*values)[0]->is(Kind::Null)) {

@@ -63,26 +63,30 @@ struct Member {
   Presence presence = Presence::Required;
   std::string initialiser;  // For a Default: "20".
   const openapi::Node* schema = nullptr;
-  bool must_come = false;  // Whether its absence from the input is a violation.
-  bool is_boxed = false;   // A keel::Box<T> replaces the T or the std::optional<T>, because the type contains itself.
+  bool must_come = false;  // Whether its absence is a violation: in requests, unless it is read-only; in responses,
+                           // unless it is write-only.
+  bool is_read_only = false;
+  bool is_write_only = false;
+  bool is_boxed = false;  // A keel::Box<T> replaces the T or the std::optional<T>, because the type contains itself.
 };
 
 struct Type {
   Shape shape = Shape::Any;
   std::string spelling;  // Its spelling within the namespace: "std::vector<Product>".
   // "", or the name of a `keel::Complaint f(const T&)`, which returns nothing, or why the value is wrong. The function
-  // checks the value itself, not its elements. For a nullable type: it checks the T in the std::optional.
+  // checks the value itself, not its elements. If the type is nullable, the function checks the T in the std::optional.
   std::string check;
   std::string limits;    // The name of a keel::json::internal::of::Limits, when the check consists of nothing else.
   std::string read;      // The name of a `void f(keel::json::Reader&, T&, keel::Violations&)`, which also checks.
   std::string write;     // The name of a `void f(keel::json::Writer&, const T&)`.
-  std::string parse;     // For an Enum: the name of a `bool f(std::string_view, T&)`. to_string(value) is the reverse.
+  std::string parse;     // For an Enum, the name of a `bool f(std::string_view, T&)`. to_string(value) is the reverse.
   std::string expected;  // For an Enum: "must be one of books, games".
-  const Type* element = nullptr;  // For a List or a Map.
+  const Type* element = nullptr;  // It is set for a List or a Map.
   const Type* inner = nullptr;    // When is_nullable: the type in the std::optional, which has the same shape.
   std::vector<Member> members;    // For a Struct.
-  const Type* others = nullptr;   // For a Struct that keeps other members: their type.
+  const Type* others = nullptr;   // If a Struct keeps other members, their type.
   bool is_nullable = false;       // Whether the type is a std::optional<…>.
+  bool has_no_style = false;      // Of an Any: no style of a parameter can represent its values (alternatives.h).
 
   // Whether it is neither a list nor an object.
   bool is_plain() const noexcept { return shape != Shape::List && shape != Shape::Map && shape != Shape::Struct; }
@@ -102,7 +106,8 @@ class Types {
   // type_of().
   void set_name_schema(NameSchema name_schema);
 
-  // For any schema; `suggested` names an inline one in PascalCase ("CreateProductBody"). Null after a problem.
+  // Returns the type of any schema; `suggested` names an inline one in PascalCase ("CreateProductBody"). Null after a
+  // problem.
   const Type* type_of(const openapi::Node& schema, std::string_view suggested);
   // The initialiser for a default value of that type ("20", "Category::Books", "{}"); "" after a problem.
   std::string literal_of(const Type& type, const openapi::Node& value);

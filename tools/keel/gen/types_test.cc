@@ -80,52 +80,116 @@ TEST(Types, are_the_same_bytes_whatever_the_order_of_keys) {
   for (unsigned seed = 1; seed < 20; ++seed) ASSERT_EQ(output_of(text, seed), output) << "seed " << seed;
 }
 
-TEST(Types, alternatives_that_cannot_be_told_apart_are_an_error_with_both_places) {
-  EXPECT_EQ(output_of(head + "    A: {type: object, properties: {x: {type: string}}}\n"
-                             "    B: {type: object, properties: {x: {type: integer}}}\n"
-                             "    C:\n"
-                             "      oneOf:\n"
-                             "        - $ref: '#/components/schemas/A'\n"
-                             "        - $ref: '#/components/schemas/B'\n")
-                .problems,
-            (Lines{"api.yaml:11:11: error: this alternative and the one at api.yaml:10:11 "
-                   "(#/components/schemas/C/oneOf/0) cannot be told apart: both are objects: give them a "
-                   "discriminator, a required property with different constants, or each a required property that the "
-                   "other does not have (#/components/schemas/C/oneOf/1)"}));
-  EXPECT_EQ(output_of(head + "    C:\n"
-                             "      oneOf:\n"
-                             "        - {type: array, items: {type: string}}\n"
-                             "        - {type: array, items: {type: integer}}\n")
-                .problems,
-            (Lines{"api.yaml:9:11: error: this alternative and the one at api.yaml:8:11 "
-                   "(#/components/schemas/C/oneOf/0) cannot be told apart: both are arrays, which have no property to "
-                   "tell them apart: make one schema of them, or objects with a discriminator "
+// The schemas, and a struct with one of them.
+Output output_with_member(const std::string& schemas) {
+  return output_of(head + schemas + "    Z: {type: object, properties: {c: {$ref: '#/components/schemas/C'}}}\n");
+}
+bool is_any_value(const Output& output) {
+  return has(output, "std::optional<keel::json::Value> c{};") && has(output, "keel::contract::check_ahead(in, ") &&
+         !has(output, "std::variant<");
+}
+
+TEST(Types, alternatives_that_cannot_be_told_apart_are_a_value_that_is_checked_and_a_warning_with_both_places) {
+  const Output objects = output_with_member(
+      "    A: {type: object, properties: {x: {type: string}}}\n"
+      "    B: {type: object, properties: {x: {type: integer}}}\n"
+      "    C:\n"
+      "      oneOf:\n"
+      "        - $ref: '#/components/schemas/A'\n"
+      "        - $ref: '#/components/schemas/B'\n");
+  EXPECT_EQ(objects.problems,
+            (Lines{"api.yaml:11:11: warning: this alternative and the one at api.yaml:10:11 "
+                   "(#/components/schemas/C/oneOf/0) cannot be told apart: both are objects, so the value is a "
+                   "json::Value: give them a discriminator, a required property with different constants, or each a "
+                   "required property that the other does not have (#/components/schemas/C/oneOf/1)"}));
+  EXPECT_TRUE(is_any_value(objects)) << objects.header;
+
+  const Output lists = output_with_member(
+      "    C:\n"
+      "      oneOf:\n"
+      "        - {type: array, items: {type: string}}\n"
+      "        - {type: array, items: {type: integer}}\n");
+  EXPECT_EQ(lists.problems,
+            (Lines{"api.yaml:9:11: warning: this alternative and the one at api.yaml:8:11 "
+                   "(#/components/schemas/C/oneOf/0) cannot be told apart: both are arrays, so the value is a "
+                   "json::Value: make one schema of them, or objects with a discriminator "
                    "(#/components/schemas/C/oneOf/1)"}));
+  EXPECT_TRUE(is_any_value(lists)) << lists.header;
+}
+
+TEST(Types, a_default_of_alternatives_that_cannot_be_told_apart_is_any_value) {
+  const Output output = output_of(head +
+                                  "    Z:\n"
+                                  "      type: object\n"
+                                  "      properties:\n"
+                                  "        c: {default: [1], oneOf: [{type: array, items: {type: string}}, {type: "
+                                  "array, items: {type: integer}}]}\n");
+
+  EXPECT_EQ(output.problems.size(), 1u);
+  EXPECT_TRUE(has(output, "keel::json::Value c = keel::json::Value::array({1});")) << output.header;
 }
 
 TEST(Types, an_alternative_beside_a_discriminator_needs_a_name_or_constants) {
-  EXPECT_EQ(output_of(head + "    A: {type: object, required: [kind], properties: {kind: {type: string}}}\n"
-                             "    C:\n"
-                             "      oneOf:\n"
-                             "        - $ref: '#/components/schemas/A'\n"
-                             "        - {type: object, required: [kind], properties: {kind: {type: string}}}\n"
-                             "      discriminator: {propertyName: kind}\n")
-                .problems,
-            (Lines{"api.yaml:10:11: error: an alternative beside a discriminator has to be a $ref, or to state the "
-                   "values of 'kind' by const or enum: it has no name otherwise (#/components/schemas/C/oneOf/1)"}));
+  const Output output = output_with_member(
+      "    A: {type: object, required: [kind], properties: {kind: {type: string}}}\n"
+      "    C:\n"
+      "      oneOf:\n"
+      "        - $ref: '#/components/schemas/A'\n"
+      "        - {type: object, required: [kind], properties: {kind: {type: string}}}\n"
+      "      discriminator: {propertyName: kind}\n");
+  EXPECT_EQ(
+      output.problems,
+      (Lines{"api.yaml:10:11: warning: nothing says which values of the discriminator 'kind' lead to this "
+             "alternative, so the value is a json::Value: write it as a $ref, or the values as a const or an enum "
+             "of the property (#/components/schemas/C/oneOf/1)"}));
+  EXPECT_TRUE(is_any_value(output)) << output.header;
 }
 
 TEST(Types, a_value_of_a_discriminator_leads_to_one_alternative) {
-  EXPECT_EQ(output_of(head + "    A: {type: object, required: [kind], properties: {kind: {enum: [x, y]}}}\n"
-                             "    B: {type: object, required: [kind], properties: {kind: {const: y}}}\n"
-                             "    C:\n"
-                             "      oneOf:\n"
-                             "        - $ref: '#/components/schemas/A'\n"
-                             "        - $ref: '#/components/schemas/B'\n"
-                             "      discriminator: {propertyName: kind}\n")
-                .problems,
-            (Lines{"api.yaml:11:11: error: the value 'y' of the discriminator leads here and to api.yaml:10:11 "
-                   "(#/components/schemas/C/oneOf/0): give it a mapping (#/components/schemas/C/oneOf/1)"}));
+  const Output output = output_with_member(
+      "    A: {type: object, required: [kind], properties: {kind: {enum: [x, y]}}}\n"
+      "    B: {type: object, required: [kind], properties: {kind: {const: y}}}\n"
+      "    C:\n"
+      "      oneOf:\n"
+      "        - $ref: '#/components/schemas/A'\n"
+      "        - $ref: '#/components/schemas/B'\n"
+      "      discriminator: {propertyName: kind}\n");
+  EXPECT_EQ(output.problems,
+            (Lines{"api.yaml:11:11: warning: the value 'y' of the discriminator leads here and to api.yaml:10:11 "
+                   "(#/components/schemas/C/oneOf/0), so the value is a json::Value: give it a mapping "
+                   "(#/components/schemas/C/oneOf/1)"}));
+  EXPECT_TRUE(is_any_value(output)) << output.header;
+}
+
+TEST(Types, a_mapping_of_a_discriminator_leads_to_an_alternative) {
+  const std::string of_kind = ": {type: object, required: [kind], properties: {kind: {type: string}}}\n";
+  const Output output =
+      output_with_member("    A" + of_kind + "    B" + of_kind + "    D" + of_kind +
+                         "    C:\n"
+                         "      oneOf: [{$ref: '#/components/schemas/A'}, {$ref: '#/components/schemas/B'}]\n"
+                         "      discriminator: {propertyName: kind, mapping: {d: D}}\n");
+  EXPECT_EQ(output.problems,
+            (Lines{"api.yaml:11:53: warning: the mapping of 'd' is not one of the alternatives, so the value is a "
+                   "json::Value: name one of them (#/components/schemas/C/discriminator/mapping/d)"}));
+  EXPECT_TRUE(is_any_value(output)) << output.header;
+}
+
+TEST(Types, a_discriminator_is_a_property_of_each_alternative_that_is_an_object) {
+  const std::string b = "    B: {type: object, properties: {x: {type: integer}}}\n";
+  const std::string alternatives =
+      "      oneOf: [{$ref: '#/components/schemas/A'}, {$ref: '#/components/schemas/B'}, {type: 'null'}]\n"
+      "      discriminator: {propertyName: kind}\n";
+  const Output output =
+      output_with_member("    A: {type: object, properties: {kind: {type: string}}}\n" + b + "    C:\n" + alternatives);
+  EXPECT_EQ(output.problems,
+            (Lines{"api.yaml:9:49: warning: the discriminator 'kind' is not a property of this alternative, so the "
+                   "value is a json::Value: give it the property (#/components/schemas/C/oneOf/1)"}));
+  EXPECT_TRUE(is_any_value(output)) << output.header;
+
+  const Output around = output_with_member("    A: {type: object, properties: {x: {type: string}}}\n" + b +
+                                           "    C:\n      properties: {kind: {type: string}}\n" + alternatives);
+  EXPECT_EQ(around.problems, Lines()) << "the schema around them has it";
+  EXPECT_TRUE(has(around, "std::variant<")) << around.header;
 }
 
 TEST(Types, a_value_of_an_enum_that_is_of_another_type_is_not_compared) {
@@ -150,12 +214,16 @@ TEST(Types, an_any_of_that_cannot_be_told_apart_is_any_value_that_fits) {
   EXPECT_TRUE(has(output, "keel::contract::check_ahead(in, "));
 }
 
-TEST(Types, a_file_has_no_length_in_characters) {
-  EXPECT_EQ(output_of(head + "    A: {type: string, format: binary}\n").problems, Lines());
-  EXPECT_EQ(
-      output_of(head + "    A: {type: string, format: binary, maxLength: 9}\n").problems,
-      (Lines{"api.yaml:6:5: error: a string of format binary is bytes: 'pattern', 'minLength' and 'maxLength' are of "
-             "characters (#/components/schemas/A)"}));
+TEST(Types, the_lengths_of_a_file_are_numbers_of_bytes) {
+  const Output output = output_of(head +
+                                  "    A: {type: object, properties: {a: {type: string, format: binary, minLength: 1, "
+                                  "maxLength: 9}}}\n");
+  EXPECT_EQ(output.problems, Lines());
+  EXPECT_TRUE(has(output, "must have 1 to 9 bytes"));
+  EXPECT_TRUE(has(output, "check_file_1_to_9(value)"));
+  EXPECT_EQ(output_of(head + "    A: {type: string, format: binary, pattern: a}\n").problems,
+            (Lines{"api.yaml:6:5: error: a string of format binary is bytes, whose number alone can be limited "
+                   "(#/components/schemas/A)"}));
 }
 
 TEST(Types, a_circular_all_of_and_a_pattern_with_look_around_are_errors_before) {
@@ -168,6 +236,33 @@ TEST(Types, a_circular_all_of_and_a_pattern_with_look_around_are_errors_before) 
   const Lines pattern = output_of(head + "    A: {type: string, pattern: '(?!x)a'}\n").problems;
   ASSERT_EQ(pattern.size(), 1u);
   EXPECT_TRUE(pattern[0].find("uses look-around") != std::string::npos) << pattern[0];
+}
+
+TEST(Types, a_number_of_yaml_with_leading_zeros_is_no_octal_number_of_cpp) {
+  const Output output =
+      output_of(head +
+                "    P: {type: object, properties: {a: {default: 010}, b: {type: integer, default: 08}, "
+                "c: {type: number, default: .5}}}\n");
+
+  EXPECT_TRUE(has(output, "keel::json::Value a = 10;")) << output.header;
+  EXPECT_TRUE(has(output, "std::int64_t b = 8;")) << output.header;
+  EXPECT_TRUE(has(output, "double c = 0.5;")) << output.header;
+}
+
+TEST(Types, nullable_of_openapi_3_0_beside_a_part_allows_null) {
+  std::string text = head;
+  text.replace(text.find("3.1.0"), 5, "3.0.3");
+  const Output output = output_of(
+      text +
+      "    A: {type: object, properties: {n: {type: integer}}}\n"
+      "    E: {type: string, enum: [x, y]}\n"
+      "    P: {type: object, required: [a], properties: {a: {allOf: [{$ref: '#/components/schemas/A'}], nullable: "
+      "true, description: The a.}, b: {type: object, allOf: [{$ref: '#/components/schemas/A'}], nullable: true}, "
+      "e: {oneOf: [{$ref: '#/components/schemas/E'}], nullable: true, default: null}}}\n");
+
+  EXPECT_EQ(output.problems, Lines());
+  EXPECT_TRUE(has(output, "  // The a.\n  std::optional<A> a;\n  keel::Patch<A> b{};\n  std::optional<E> e{};\n"))
+      << output.header;
 }
 
 TEST(Types, nullable_and_a_default_of_null_change_nothing_where_null_is_not_allowed) {

@@ -41,14 +41,14 @@ bool has_member(std::string_view body, const Check::Member& member, Arena& arena
 
 }  // namespace
 
-bool Check::has_body(std::string_view answered, Arena& arena) const {
-  if (body && answered != *body) return false;
-  if (length && answered.size() != *length) return false;
+bool Check::has_body(std::string_view received, Arena& arena) const {
+  if (body && received != *body) return false;
+  if (length && received.size() != *length) return false;
   for (const std::string& part : contains) {
-    if (answered.find(part) == std::string_view::npos) return false;
+    if (received.find(part) == std::string_view::npos) return false;
   }
   for (const Member& member : json) {
-    if (!has_member(answered, member, arena)) return false;
+    if (!has_member(received, member, arena)) return false;
   }
   return true;
 }

@@ -19,7 +19,7 @@ namespace keel::load {
 struct Check {
   struct Member {
     std::string path;  // "user.name", "items.0.id"
-    // The expected value: the text of a string, or any other value as it is written. "Ada", "42", "true".
+    // The expected value: the content of a string, or the JSON text of any other value. "Ada", "42", "true".
     std::string value;
   };
   std::optional<int> status = {};  // None: 2xx and 3xx are accepted.
@@ -28,12 +28,12 @@ struct Check {
   std::optional<std::uint64_t> length = {};
   std::vector<Member> json = {};
 
-  bool has_status(int answered) const noexcept {
-    return status ? answered == *status : answered >= 200 && answered < 400;
+  bool has_status(int received) const noexcept {
+    return status ? received == *status : received >= 200 && received < 400;
   }
   bool needs_body() const noexcept { return body || !contains.empty() || length || !json.empty(); }
   // `arena` is rewound.
-  bool has_body(std::string_view answered, Arena& arena) const;
+  bool has_body(std::string_view received, Arena& arena) const;
 };
 
 // "user.name=Ada". InvalidArgument: the text has no '=', or nothing before it.

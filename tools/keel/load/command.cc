@@ -18,7 +18,7 @@
 namespace keel::load {
 namespace {
 
-constexpr int answered = 0;
+constexpr int succeeded = 0;
 constexpr int had_errors = 1;
 constexpr int was_wrong = 2;
 constexpr int was_interrupted = 130;
@@ -66,7 +66,7 @@ class Command {
     if (!ran) return refuse(ran.error(), was_wrong);
     if (!options_.json.empty() && !write_json()) return was_wrong;
     if (report_.parts.back().measurement.is_interrupted) return was_interrupted;
-    return has_errors(report_) ? had_errors : answered;
+    return has_errors(report_) ? had_errors : succeeded;
   }
 
  private:
@@ -148,7 +148,7 @@ int run_command(const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
     if (argument != "--help" && argument != "-h") continue;
     std::fputs(std::string(help()).c_str(), stdout);
-    return answered;
+    return succeeded;
   }
   auto options = parse_options(arguments);
   if (!options) return refuse(options.error(), was_wrong);

@@ -33,7 +33,7 @@ std::size_t Connection::place(std::size_t index) const noexcept {
 void Connection::open() noexcept {
   io::Loop& loop = generator_.loop();
   closes_ = false;
-  has_answer_ = false;
+  has_response_ = false;
   begun_ = 0;
   since_ = loop.now();
   state_ = State::Connecting;
@@ -68,7 +68,7 @@ void Connection::connected() noexcept {
     closes_ = ++begun_ == generator_.plan().requests_per_connection_max;
     stage(*carried.request, closes_);
   }
-  if (count_ != 0) begin_answer();
+  if (count_ != 0) begin_response();
   fill(now, all);
 }
 
@@ -84,7 +84,7 @@ void Connection::fill(Instant now, std::size_t max) noexcept {
     const Request* request = generator_.next_request(now, intended);
     if (request == nullptr) break;
     outstanding_[place(count_)] = {intended, now, request};
-    if (++count_ == 1) begin_answer();
+    if (++count_ == 1) begin_response();
     closes_ = ++begun_ == generator_.plan().requests_per_connection_max;
     stage(*request, closes_);
   }
@@ -137,7 +137,7 @@ void Connection::received() noexcept {
   }
 }
 
-void Connection::begin_answer() noexcept {
+void Connection::begin_response() noexcept {
   reader_.begin(outstanding_[first_].request->is_head());
   body_.clear();
   body_is_too_long_ = false;
@@ -154,7 +154,7 @@ void Connection::take(std::string_view bytes) noexcept {
     const http::ResponseStep step = reader_.feed(bytes, generator_.cache_of(request));
     bytes.remove_prefix(step.consumed);
     if (step.state == http::ResponseState::Done) {
-      finish_answer(step.data);
+      finish_response(step.data);
     } else if (step.state == http::ResponseState::Refused) {
       return fail(Failure::Protocol);
     } else if (request.checks_body()) {
@@ -170,26 +170,26 @@ void Connection::collect(std::string_view data) noexcept {
 }
 
 // `last`: the last piece of its body.
-void Connection::finish_answer(std::string_view last) noexcept {
+void Connection::finish_response(std::string_view last) noexcept {
   const Outstanding request = outstanding_[first_];
   first_ = place(1);
   --count_;
-  has_answer_ = true;
+  has_response_ = true;
   bool has_expected_body = true;
   if (request.request->checks_body()) {
     if (!body_.empty()) collect(last);
     const std::string_view body = body_.empty() ? last : body_.view();
     has_expected_body = !body_is_too_long_ && request.request->check().has_body(body, generator_.arena());
   }
-  generator_.answered(request, reader_.head().status, has_expected_body);
+  generator_.responded(request, reader_.head().status, has_expected_body);
   // Requests after the last one that the server will respond to are sent again on the next connection.
   if (!reader_.head().keep_alive || (closes_ && count_ == 0)) return begin_close();
-  if (count_ != 0) begin_answer();
+  if (count_ != 0) begin_response();
 }
 
 void Connection::peer_ended(std::int32_t result) noexcept {
   if (count_ != 0 && result == 0 && reader_.has_begun() && reader_.finish().state == http::ResponseState::Done) {
-    finish_answer({});
+    finish_response({});
     if (state_ != State::Open) return;
   }
   if (result < 0) {
@@ -212,7 +212,7 @@ void Connection::check_time(Instant now) noexcept {
   if (state_ == State::Waiting && now >= since_) {
     open();
   } else if (state_ == State::Connecting && now - since_ >= timeout) {
-    cannot_connect(Error(Code::DeadlineExceeded, "connect: no answer within --timeout"));
+    cannot_connect(Error(Code::DeadlineExceeded, "connect: no response within --timeout"));
   } else if (state_ == State::Open && count_ != 0 && now - outstanding_[first_].sent >= timeout) {
     fail(Failure::Timeout);
   }
@@ -249,7 +249,7 @@ void Connection::close_if_quiet() noexcept {
   if (ends_) {
     state_ = State::Closed;
     generator_.closed(false, true);
-  } else if (has_answer_) {
+  } else if (has_response_) {
     open();
   } else {
     state_ = State::Waiting;

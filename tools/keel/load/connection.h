@@ -58,8 +58,8 @@ class Connection : public Link {  // The generator uses the link for its list of
   void has_sent() noexcept;
   void take(std::string_view bytes) noexcept;
   void collect(std::string_view data) noexcept;
-  void finish_answer(std::string_view last) noexcept;
-  void begin_answer() noexcept;
+  void finish_response(std::string_view last) noexcept;
+  void begin_response() noexcept;
   std::size_t place(std::size_t index) const noexcept;
   void peer_ended(std::int32_t result) noexcept;
   void stage(const Request& request, bool closes);
@@ -77,12 +77,12 @@ class Connection : public Link {  // The generator uses the link for its list of
   bool ends_ = false;  // It ends permanently.
   // The last request of this connection was queued, or the server has announced its last response.
   bool closes_ = false;
-  bool has_answer_ = false;  // Whether a response has come on this connection.
-  Instant since_;            // Connecting: since when; Waiting: until when.
-  std::uint64_t begun_ = 0;  // The number of requests on this connection.
-  std::size_t first_ = 0;    // The oldest entry of outstanding_, which is a ring.
-  std::size_t count_ = 0;    // The number of outstanding requests.
-  const std::size_t depth_;  // The size of the ring.
+  bool has_response_ = false;  // Whether a response has come on this connection.
+  Instant since_;              // Connecting: since when; Waiting: until when.
+  std::uint64_t begun_ = 0;    // The number of requests on this connection.
+  std::size_t first_ = 0;      // The oldest entry of outstanding_, which is a ring.
+  std::size_t count_ = 0;      // The number of outstanding requests.
+  const std::size_t depth_;    // The size of the ring.
   std::vector<Outstanding> outstanding_;
   http::ResponseReader reader_;
   Buffer body_;  // The body of the current response, if it is checked and comes in pieces.

@@ -13,7 +13,7 @@ std::string_view to_string(Failure failure) noexcept {
 
 void Counts::add(const Counts& other) {
   due += other.due;
-  answers += other.answers;
+  responses += other.responses;
   completed += other.completed;
   waiting += other.waiting;
   for (std::size_t i = 0; i < by_class.size(); ++i) by_class[i] += other.by_class[i];
@@ -28,7 +28,7 @@ void Counts::add(const Counts& other) {
   other_status.add(other.other_status);
   seconds.resize(std::max(seconds.size(), other.seconds.size()));
   for (std::size_t i = 0; i < other.seconds.size(); ++i) {
-    seconds[i].answers += other.seconds[i].answers;
+    seconds[i].responses += other.seconds[i].responses;
     seconds[i].errors += other.seconds[i].errors;
     seconds[i].latency_max_ns = std::max(seconds[i].latency_max_ns, other.seconds[i].latency_max_ns);
   }

@@ -32,14 +32,14 @@ inline constexpr std::size_t failure_count = 9;
 std::string_view to_string(Failure failure) noexcept;
 
 struct Second {
-  std::uint64_t answers = 0;
+  std::uint64_t responses = 0;
   std::uint64_t errors = 0;
   std::int64_t latency_max_ns = 0;
 };
 
 struct Counts {
   std::uint64_t due = 0;        // Requests that began in the measured time.
-  std::uint64_t answers = 0;    // Complete responses to these requests, whether they were as expected or not.
+  std::uint64_t responses = 0;  // Complete responses to these requests, whether they were as expected or not.
   std::uint64_t completed = 0;  // Responses that came within the measured time, to any request.
   // How many entries of `latency` had no response; they count with the time that they had waited.
   std::uint64_t waiting = 0;
@@ -53,7 +53,7 @@ struct Counts {
   // Measured from the intended beginning in an open loop, and from the sending in a closed one.
   Histogram latency;
   Histogram service;            // From the sending.
-  Histogram other_status;       // Like `latency`, for responses with an unexpected status.
+  Histogram other_status;       // The same as `latency`, for responses with an unexpected status.
   std::vector<Second> seconds;  // One entry for each second of the measured time, by the time of the response.
 
   void add(const Counts& other);

@@ -14,14 +14,14 @@ TEST(Counts, adds_up) {
   one.by_status[201] = 1;
   one.failures[static_cast<std::size_t>(Failure::Timeout)] = 1;
   one.latency.record(1_ms);
-  one.seconds = {{.answers = 1, .latency_max_ns = 7}};
+  one.seconds = {{.responses = 1, .latency_max_ns = 7}};
   Counts other;
   other.due = 3;
   other.by_class[2] = 3;
   other.by_status[201] = 4;
   other.failures[static_cast<std::size_t>(Failure::Body)] = 2;
   other.latency.record(2_ms);
-  other.seconds = {{.answers = 2, .latency_max_ns = 5}, {.answers = 1, .errors = 1, .latency_max_ns = 9}};
+  other.seconds = {{.responses = 2, .latency_max_ns = 5}, {.responses = 1, .errors = 1, .latency_max_ns = 9}};
 
   one.add(other);
 
@@ -31,7 +31,7 @@ TEST(Counts, adds_up) {
   EXPECT_EQ(one.errors(), 3u);
   EXPECT_EQ(one.latency.count(), 2u);
   ASSERT_EQ(one.seconds.size(), 2u);
-  EXPECT_EQ(one.seconds[0].answers, 3u);
+  EXPECT_EQ(one.seconds[0].responses, 3u);
   EXPECT_EQ(one.seconds[0].latency_max_ns, 7);
   EXPECT_EQ(one.seconds[1].errors, 1u);
 }

@@ -92,23 +92,23 @@ Second& Generator::second_at(Instant now) noexcept {
   return counts_.seconds[second_];
 }
 
-void Generator::answered(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept {
+void Generator::responded(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept {
   const Instant now = loop_.now();
   const Duration latency = now - request.intended;
-  progress_.answers.add();
+  progress_.responses.add();
   if (latency.count_ns() > progress_.latency_max_ns.load(std::memory_order_relaxed)) {
     progress_.latency_max_ns.store(latency.count_ns(), std::memory_order_relaxed);
   }
   if (is_measured(now)) {
     ++counts_.completed;
     Second& second = second_at(now);
-    ++second.answers;
+    ++second.responses;
     second.latency_max_ns = std::max(second.latency_max_ns, latency.count_ns());
   }
   ++counts_.by_status[static_cast<std::size_t>(status)];
   const bool is_expected = request.request->check().has_status(status);
   if (!is_measured(request.intended)) return;
-  ++counts_.answers;
+  ++counts_.responses;
   ++counts_.by_class[static_cast<std::size_t>(status / 100)];
   counts_.latency.record(latency);
   if (schedule_) counts_.service.record(now - request.sent);

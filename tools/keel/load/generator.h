@@ -9,7 +9,7 @@
 //
 // Closed loop: each connection sends a request when it has a response. Open loop: requests are due at times decided in
 // advance; a due request waits for a connection with room if necessary, and its latency begins when it was due. A timer
-// also sends due requests, with a precision of a millisecond. In a simulation only the timer does.
+// also sends due requests, with a precision of a millisecond. In a simulation, only the timer sends due requests.
 //
 // After the measured time nothing new begins; outstanding requests still have their time limit.
 //
@@ -67,7 +67,7 @@ struct Plan {
 
 // Values that are visible from outside while it runs.
 struct Progress {
-  SingleWriterCounter answers;  // All responses, including those of the warm-up.
+  SingleWriterCounter responses;  // All responses, including those of the warm-up.
   SingleWriterCounter errors;
   SingleWriterCounter open;                      // Open connections.
   std::atomic<std::int64_t> latency_max_ns = 0;  // The maximum since it was last set to 0.
@@ -108,10 +108,10 @@ class Generator {
   // Returns a request to be sent now; null: there is none. `intended`: the time at which it was due.
   const Request* next_request(Instant now, Instant& intended) noexcept;
   void write(const Request& request, Buffer& out, bool closes);
-  void answered(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept;
+  void responded(const Connection::Outstanding& request, int status, bool has_expected_body) noexcept;
   void failed(const Connection::Outstanding& request, Failure failure) noexcept;
   void failed_to_connect() noexcept;
-  // Keeps why the first connection failed.
+  // Keeps the reason of the first failed connection.
   void note_reason(const Error& why) noexcept {
     if (counts_.reason.empty() && state_ == State::Running) counts_.reason = why.describe();
   }

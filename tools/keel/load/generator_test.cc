@@ -121,14 +121,14 @@ class GeneratorTest : public io::testing::LoopTest {
   // A closed loop in real time continues until it has something to show, however busy the machine is.
   bool is_timed() const { return is_sim() || plan_.open || plan_.connections.from != plan_.connections.to; }
   static bool has_enough(Generator& generator) {
-    return generator.progress().answers.get() >= 200 || generator.progress().errors.get() >= 16;
+    return generator.progress().responses.get() >= 200 || generator.progress().errors.get() >= 16;
   }
   static std::uint64_t failures(const Counts& counts, Failure failure) {
     return counts.failures[static_cast<std::size_t>(failure)];
   }
   // Nothing is lost: a request has a response, or is an error.
   static void expect_all_accounted_for(const Counts& counts) {
-    EXPECT_EQ(counts.due, counts.answers + counts.waiting);
+    EXPECT_EQ(counts.due, counts.responses + counts.waiting);
     EXPECT_EQ(counts.latency.count(), counts.due);
   }
 
@@ -144,13 +144,13 @@ TEST_P(GeneratorTest, a_closed_loop_counts_every_answer) {
 
   const Counts counts = load(mix({{.target = "/hello", .check = {.status = 200, .body = "Hello, World!"}}}));
 
-  EXPECT_GT(counts.answers, is_sim() ? 100u : 0u);
-  EXPECT_EQ(counts.by_class[2], counts.answers);
+  EXPECT_GT(counts.responses, is_sim() ? 100u : 0u);
+  EXPECT_EQ(counts.by_class[2], counts.responses);
   EXPECT_EQ(counts.errors(), 0u);
   EXPECT_EQ(counts.connections, 8u);
-  EXPECT_LE(counts.answers, stats_.requests);
+  EXPECT_LE(counts.responses, stats_.requests);
   if (is_sim()) {
-    EXPECT_LT(counts.answers, stats_.requests);         // Responses of the warm-up are not counted.
+    EXPECT_LT(counts.responses, stats_.requests);       // Responses of the warm-up are not counted.
     EXPECT_EQ(counts.by_status[200], stats_.requests);  // Here they are counted.
   }
   expect_all_accounted_for(counts);
@@ -163,7 +163,7 @@ TEST_P(GeneratorTest, an_open_loop_sends_what_is_due_and_no_more) {
   const Counts counts = load(mix({{.target = "/hello"}}));
 
   EXPECT_EQ(counts.due, 200u);
-  EXPECT_EQ(counts.answers, 200u);
+  EXPECT_EQ(counts.responses, 200u);
   EXPECT_EQ(stats_.requests, 200u);
   EXPECT_EQ(counts.errors(), 0u);
   EXPECT_EQ(counts.service.count(), 200u);
@@ -172,16 +172,16 @@ TEST_P(GeneratorTest, an_open_loop_sends_what_is_due_and_no_more) {
 
 TEST_P(GeneratorTest, wrong_statuses_and_bodies_are_counted_apart) {
   const Counts wrong_status = load(mix({{.target = "/gone"}}));
-  EXPECT_GT(wrong_status.answers, 0u);
-  EXPECT_EQ(failures(wrong_status, Failure::Status), wrong_status.answers);
-  EXPECT_EQ(wrong_status.other_status.count(), wrong_status.answers);
-  EXPECT_EQ(wrong_status.by_class[4], wrong_status.answers);
-  EXPECT_EQ(wrong_status.errors(), wrong_status.answers);
+  EXPECT_GT(wrong_status.responses, 0u);
+  EXPECT_EQ(failures(wrong_status, Failure::Status), wrong_status.responses);
+  EXPECT_EQ(wrong_status.other_status.count(), wrong_status.responses);
+  EXPECT_EQ(wrong_status.by_class[4], wrong_status.responses);
+  EXPECT_EQ(wrong_status.errors(), wrong_status.responses);
 
   const Counts wrong_body = load(mix({{.target = "/hello", .check = {.body = "Hello, world!"}}}));
-  EXPECT_GT(wrong_body.answers, 0u);
-  EXPECT_EQ(failures(wrong_body, Failure::Body), wrong_body.answers);
-  EXPECT_EQ(wrong_body.errors(), wrong_body.answers);
+  EXPECT_GT(wrong_body.responses, 0u);
+  EXPECT_EQ(failures(wrong_body, Failure::Body), wrong_body.responses);
+  EXPECT_EQ(wrong_body.errors(), wrong_body.responses);
 }
 
 TEST_P(GeneratorTest, every_request_of_a_template_is_another_one) {
@@ -191,7 +191,7 @@ TEST_P(GeneratorTest, every_request_of_a_template_is_another_one) {
                                    .body = "{\"id\": {n}}",
                                    .check = {.status = 201, .contains = {"/created/"}}}}));
 
-  EXPECT_EQ(counts.answers, 200u);
+  EXPECT_EQ(counts.responses, 200u);
   EXPECT_EQ(counts.errors(), 0u);
 }
 
@@ -200,7 +200,7 @@ TEST_P(GeneratorTest, pipelined_requests_are_all_answered) {
 
   const Counts counts = load(mix({{.target = "/hello", .check = {.body = "Hello, World!"}}, {.target = "/hello?{n}"}}));
 
-  EXPECT_GT(counts.answers, is_sim() ? 100u : 0u);
+  EXPECT_GT(counts.responses, is_sim() ? 100u : 0u);
   EXPECT_EQ(counts.errors(), 0u);
   expect_all_accounted_for(counts);
 }
@@ -256,12 +256,12 @@ TEST_P(GeneratorTest, stop_ends_the_run_and_keeps_what_was_measured) {
   plan_.duration = 1_h;
   const Mix requests = mix({{.target = "/hello"}});
   Generator generator(loop(), requests, plan_, 0, now());
-  EXPECT_TRUE(until([&] { return generator.progress().answers.get() > 50; }));
+  EXPECT_TRUE(until([&] { return generator.progress().responses.get() > 50; }));
 
   generator.stop();
 
   EXPECT_TRUE(until([&] { return generator.is_finished(); }));
-  EXPECT_GT(generator.counts().answers, 30u);
+  EXPECT_GT(generator.counts().responses, 30u);
   EXPECT_EQ(generator.counts().errors(), 0u);
   EXPECT_LT(generator.measured(), 1_min);
   expect_all_accounted_for(generator.counts());
@@ -346,7 +346,7 @@ TEST_P(GeneratorTest, each_way_to_fail_has_its_count) {
 
     EXPECT_GT(failures(counts, way.failure), 0u) << to_string(way.failure);
     if (way.talk != &answers_twice) {
-      EXPECT_EQ(counts.answers, 0u) << to_string(way.failure);
+      EXPECT_EQ(counts.responses, 0u) << to_string(way.failure);
       EXPECT_EQ(counts.waiting, counts.due) << to_string(way.failure);
     }
   }
@@ -357,7 +357,7 @@ TEST_P(GeneratorTest, bodies_without_a_length_are_read_to_their_end) {
   for (const Talk talk : {&answers_until_the_end, &answers_in_chunks}) {
     const Counts counts = load_against(talk, requests);
 
-    EXPECT_GT(counts.answers, 0u);
+    EXPECT_GT(counts.responses, 0u);
     for (std::size_t i = 0; i < failure_count; ++i) {
       EXPECT_EQ(counts.failures[i], 0u) << to_string(static_cast<Failure>(i));
     }
@@ -379,7 +379,7 @@ TEST_P(GeneratorTest, without_a_server_it_tries_again_and_ends_in_time) {
 
   EXPECT_GE(failures(counts, Failure::Connect), is_sim() ? 16u : 8u);  // 8 connections, tried again.
   EXPECT_EQ(failures(counts, Failure::Unanswered), 100u);
-  EXPECT_EQ(counts.answers, 0u);
+  EXPECT_EQ(counts.responses, 0u);
   EXPECT_GE(counts.latency.max(), 1_s);
   expect_all_accounted_for(counts);
 }
@@ -400,7 +400,7 @@ class StallTest : public GeneratorTest {
 TEST_P(StallTest, a_closed_loop_hides_it) {
   const Counts counts = load(mix({{.target = "/stalling"}}));
 
-  EXPECT_GT(counts.answers, 10'000u);
+  EXPECT_GT(counts.responses, 10'000u);
   EXPECT_EQ(counts.latency.above(50_ms), 8u);
   EXPECT_LT(counts.latency.percentile(99.9), 10_ms);
 }
@@ -412,7 +412,7 @@ TEST_P(StallTest, an_open_loop_shows_it) {
 
   const Counts counts = load(mix({{.target = "/stalling"}}));
 
-  EXPECT_EQ(counts.answers, 6000u);
+  EXPECT_EQ(counts.responses, 6000u);
   EXPECT_NEAR(static_cast<double>(counts.latency.above(50_ms)), 100, 6);
   EXPECT_GT(counts.latency.percentile(99), 50_ms);
   EXPECT_GT(counts.latency.max(), 95_ms);
@@ -425,7 +425,7 @@ TEST_P(StallTest, an_open_loop_shows_it_though_connections_are_few) {
 
   const Counts counts = load(mix({{.target = "/stalling"}}));
 
-  EXPECT_EQ(counts.answers, 6000u);
+  EXPECT_EQ(counts.responses, 6000u);
   EXPECT_GE(counts.latency.above(50_ms), 100u);
   EXPECT_GT(counts.latency.percentile(99), 50_ms);
   EXPECT_EQ(counts.service.above(50_ms), 8u);
@@ -459,8 +459,8 @@ TEST_P(LayeredGenerator, speaks_through_the_layers_of_its_plan) {
   const Counts counts =
       load_against(answer_under_a_layer, mix({{.target = "/", .check = {.status = 200, .body = "Hello"}}}));
 
-  EXPECT_GT(counts.answers, 0u);
-  EXPECT_EQ(counts.by_class[2], counts.answers);
+  EXPECT_GT(counts.responses, 0u);
+  EXPECT_EQ(counts.by_class[2], counts.responses);
   EXPECT_EQ(counts.errors(), 0u);
   expect_all_accounted_for(counts);
 }
@@ -471,7 +471,7 @@ TEST_P(LayeredGenerator, counts_a_failed_handshake_as_an_error) {
 
   const Counts counts = load_against(answer_under_a_layer, mix({{.target = "/"}}));
 
-  EXPECT_EQ(counts.answers, 0u);
+  EXPECT_EQ(counts.responses, 0u);
   EXPECT_GT(counts.errors(), 0u);
   EXPECT_FALSE(counts.reason.empty());
   expect_all_accounted_for(counts);

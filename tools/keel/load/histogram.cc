@@ -22,7 +22,7 @@ class Histogram::Walk {
 
   // `percent` must not be lower than before.
   Duration to(double percent) noexcept {
-    // The rank is rounded up. Before that a tiny amount is subtracted, because 99.9 % of 1,000 is slightly above 999 in
+    // The rank is rounded up. A tiny amount is subtracted before that, because 99.9 % of 1,000 is slightly above 999 in
     // binary.
     const double exact = percent / 100 * static_cast<double>(of_.count_);
     const auto rank = static_cast<std::uint64_t>(std::max(1.0, std::ceil(exact - 1e-6)));

@@ -49,7 +49,7 @@ Result<std::vector<RequestText>> read_mix(const std::string& path);
 // `name` is for messages, and body_file is relative to it.
 Result<std::vector<RequestText>> parse_mix(const std::string& text, const std::string& name);
 
-// One of the requests, ready to be sent.
+// One request of a mix, ready to be sent.
 class Request {
  public:
   static Result<Request> compile(const RequestText& text, std::string_view host, const Csv* csv);
@@ -73,7 +73,7 @@ class Request {
   std::string text_;
   std::string closing_text_;
   std::string method_;
-  std::string fields_;  // " HTTP/1.1" to the last field of its own.
+  std::string fields_;  // The text from " HTTP/1.1" to the last header field of the request itself.
   Template target_;
   Template body_;
   Check check_;
@@ -82,7 +82,7 @@ class Request {
 // Several requests, each sent in proportion to its weight.
 class Mix {
  public:
-  // `host`: for the Host field. At least one request.
+  // `host`: for the Host field. There is at least one request.
   static Result<Mix> compile(const std::vector<RequestText>& texts, std::string_view host, const Csv* csv);
 
   const Request& pick(Random& random) const noexcept {

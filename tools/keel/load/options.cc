@@ -107,20 +107,20 @@ class Parser {
       const auto ramp = parse_ramp(value);
       const auto is_number = [](double x) { return x >= 1 && x <= connections_max && x == std::floor(x); };
       if (!ramp || !is_number(ramp->from) || !is_number(ramp->to) || ramp->to < ramp->from) {
-        return wrong(name, value, "a number up to 100000, or two as '64..256 over 30s',");
+        return wrong(name, value, "a number up to 100000, or two such as '64..256 over 30s',");
       }
       plan.connections = {static_cast<int>(ramp->from), static_cast<int>(ramp->to), ramp->over};
     } else if (name == "--rate") {
       const auto ramp = parse_ramp(value);
       if (!ramp || ramp->to <= 0 || ramp->from > 1e9 || ramp->to > 1e9) {
-        return wrong(name, value, "requests per second, or two numbers as '1000..5000 over 30s',");
+        return wrong(name, value, "requests per second, or two numbers such as '1000..5000 over 30s',");
       }
       rate_ = Rate{ramp->from, ramp->to, ramp->over};
     } else if (name == "--arrivals") {
       if (value != "constant" && value != "poisson") return wrong(name, value, "constant or poisson");
       arrivals_ = value == "poisson" ? Arrivals::Poisson : Arrivals::Constant;
     } else if (name == "--steps") {
-      KEEL_TRY(options_.steps, list<double>(name, value, "percent of the capacity, as 50,80,95,100,120,",
+      KEEL_TRY(options_.steps, list<double>(name, value, "percent of the capacity, such as 50,80,95,100,120,",
                                             [](std::string_view one) -> std::optional<double> {
                                               const auto percent = parse_number(one);
                                               if (!percent || *percent <= 0 || *percent > 1000) return std::nullopt;
@@ -158,7 +158,7 @@ class Parser {
                                            : io::EngineKind::Epoll;
     } else if (name == "--cores") {
       KEEL_TRY(options_.cores,
-               list<int>(name, value, "numbers of cores, as 1,2,", [](std::string_view one) -> std::optional<int> {
+               list<int>(name, value, "numbers of cores, such as 1,2,", [](std::string_view one) -> std::optional<int> {
                  const auto core = parse_count(one);
                  if (!core || *core > 1023) return std::nullopt;
                  return static_cast<int>(*core);
@@ -296,7 +296,7 @@ Result<Url> parse_url(std::string_view text) {
 Result<Options> parse_options(const std::vector<std::string>& arguments) { return Parser().parse(arguments); }
 
 std::string_view help() noexcept {
-  return R"(keel load URL [options]   loads an HTTP/1.1 server, and says what it answered and how fast
+  return R"(keel load URL [options]   loads an HTTP/1.1 server, checks its responses and measures how fast they are
 
   keel load http://127.0.0.1:8080/hello                     as fast as 64 connections can: closed loop
   keel load http://127.0.0.1:8080/hello --rate 20000        20,000 a second, whatever the server does: open loop
@@ -305,16 +305,16 @@ std::string_view help() noexcept {
 How much
   --connections N|'A..B over T'   connections, or a ramp from A to B (64)
   --rate R|'A..B over T'          requests per second, due at times decided beforehand; latencies begin when due
-  --arrivals poisson|constant     how they are spread (poisson)
+  --arrivals poisson|constant     how these times are spread (poisson)
   --steps P,P,...                 a run for each of these percent of the capacity
-  --capacity R                    requests per second that are 100 %; measured in a closed loop when not given
+  --capacity R                    requests per second that count as 100 % (measured in a closed loop)
   --duration T                    measured time (10s)         --warmup T    before it (1s)
   --depth N                       pipelined requests (1)      --churn N     a new connection after N requests
-  --timeout T                     for an answer (5s)          --seed N      of arrivals, mix and templates (1)
+  --timeout T                     for a response (5s)         --seed N      of arrivals, mix and templates (1)
 
 What
-  --request 'GET /x'              instead of the URL's path; several make a mix. What follows is of that request;
-                                  what stands before the first is of all:
+  --request 'GET /x'              instead of the URL's path; several make a mix. The options below apply to the
+                                  --request before them; those before the first --request apply to all:
   --weight N  --header 'A: b'  --body TEXT  --body-file FILE
   --expect-status N  --expect-body TEXT  --expect-contains TEXT  --expect-length N  --expect-json user.name=Ada
   --mix FILE                      requests from YAML          --csv FILE    values for {csv.COLUMN}
@@ -322,15 +322,15 @@ What
 
 Where
   --threads N (1)   --cores 1,2   (pins the threads)   --engine auto|uring|epoll
-  --busy-poll T     looks for answers so long before it sleeps (20us where the threads have cores to themselves, else 0)
-  --server-pid PID  shows the server's CPU time, and whether it or this client was the bound
+  --busy-poll T     polls for responses for this time before it sleeps (20us where each thread has its own core, else 0)
+  --server-pid PID  shows the server's CPU time, and whether the server or this client is the bottleneck
   --server-cores N  how many cores it has (those it may run on)
-  --roots FILE      of https: whom to believe, certificates in PEM (the system's)
-  --sessions N      of https: how many are kept to be resumed (0: each new connection shakes hands in full)
+  --roots FILE      for https: the trusted roots, certificates in PEM (the system's)
+  --sessions N      for https: sessions that are kept and resumed (0: each new connection makes a full handshake)
   --json FILE       the whole report; - writes it instead of the text
 
-Ends with 0 when all answers were as expected, 1 when not or when there was no server, 2 when the options are wrong,
-130 when interrupted (Ctrl-C: what was measured is shown).
+Exit code: 0 when all responses were as expected, 1 when not or when there was no server, 2 when the options are wrong,
+130 when interrupted (Ctrl-C: the results so far are shown).
 )";
 }
 

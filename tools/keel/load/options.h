@@ -33,8 +33,8 @@ struct Options {
   std::vector<RequestText> requests;
   std::string csv;
   Plan plan;          // The plan without the address and its layers.
-  std::string roots;  // For https: a file of certificates; empty: the system's.
-  int sessions = 0;   // For https: the number of sessions that are kept to be resumed.
+  std::string roots;  // A file of certificates, for https; empty: the system's.
+  int sessions = 0;   // The number of sessions that are kept to be resumed, for https.
   io::EngineKind engine = io::EngineKind::Auto;
   std::vector<int> cores;
   std::optional<Duration> busy_poll;  // None: depends on the number of cores.
@@ -42,7 +42,7 @@ struct Options {
   double capacity = 0;                // The capacity in requests per second; 0: it is measured first.
   int server_pid = 0;
   int server_cores = 0;  // The number of cores of the server; 0: all cores that it may run on.
-  std::string json;      // Where the report goes as JSON; "-": to the standard output, instead of the text.
+  std::string json;      // The file for the report as JSON; "-": the standard output, instead of the text.
 };
 
 Result<Options> parse_options(const std::vector<std::string>& arguments);

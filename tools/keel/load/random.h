@@ -23,7 +23,7 @@ class Random {
   std::uint64_t below(std::uint64_t bound) noexcept {
     return static_cast<std::uint64_t>(static_cast<unsigned __int128>(next()) * bound >> 64);
   }
-  // At least 0, below 1.
+  // Returns a number of at least 0 and below 1.
   double unit() noexcept { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
 
  private:

@@ -83,9 +83,9 @@ void write_members(json::Writer& out, const Report::Part& part) {
   measurement.is_open ? out.number(measurement.offered) : out.null();
   out.key("achieved").number(measurement.achieved);
   out.key("due").unsigned_integer(counts.due);
-  out.key("requests").unsigned_integer(counts.answers);
+  out.key("requests").unsigned_integer(counts.responses);
   out.key("completed").unsigned_integer(counts.completed);
-  out.key("answers").begin_object();
+  out.key("responses").begin_object();
   for (std::size_t i = 2; i < counts.by_class.size(); ++i) {
     out.key(fmt::format("{}xx", i)).unsigned_integer(counts.by_class[i]);
   }
@@ -124,7 +124,7 @@ void write_members(json::Writer& out, const Report::Part& part) {
   for (std::size_t i = 0; i < counts.seconds.size(); ++i) {
     const Second& second = counts.seconds[i];
     if (static_cast<double>(i) >= measurement.measured.count_seconds()) break;
-    out.begin_object().key("second").unsigned_integer(i).key("answers").unsigned_integer(second.answers);
+    out.begin_object().key("second").unsigned_integer(i).key("responses").unsigned_integer(second.responses);
     out.key("errors").unsigned_integer(second.errors);
     out.key("latency_max_us").number(static_cast<double>(second.latency_max_ns) / 1e3).end_object();
   }
@@ -205,14 +205,14 @@ std::string text(const Measurement& measurement) {
     out += fmt::format("  {:<9} {}\n", name, value);
   };
   if (measurement.is_interrupted) line("ended", "interrupted after " + format_duration(measurement.measured));
-  line("rate", rate_text(measurement.achieved) + "/s answered" +
+  line("rate", rate_text(measurement.achieved) + " responses/s" +
                    (measurement.is_open ? " of " + rate_text(measurement.offered) + "/s offered" : "") +
                    bound_text(measurement));
   std::string classes;
   for (std::size_t i = 2; i < counts.by_class.size(); ++i) {
     if (counts.by_class[i] != 0) classes += fmt::format("   {}xx {}", i, format_count(counts.by_class[i]));
   }
-  line("answers", format_count(counts.answers) + classes);
+  line("responses", format_count(counts.responses) + classes);
   line("errors", errors_text(counts));
   if (counts.errors() != 0 && !counts.reason.empty()) line("", "the first connection that failed: " + counts.reason);
   if (counts.latency.count() == 0) {
@@ -222,8 +222,8 @@ std::string text(const Measurement& measurement) {
     if (measurement.is_open) line("service", percentiles_text(counts.service) + "   from sending");
   }
   if (counts.waiting != 0) {
-    line("", fmt::format("this includes {} without a response, with the time that they had waited",
-                         format_count(counts.waiting)));
+    line("", fmt::format("this includes {} request{} without a response, with the time that they had waited",
+                         format_count(counts.waiting), counts.waiting == 1 ? "" : "s"));
   }
   line("bytes", fmt::format("{} received, {} sent, {} connections opened", bytes_text(counts.bytes_received),
                             bytes_text(counts.bytes_sent), format_count(counts.connections)));
@@ -245,8 +245,8 @@ std::string text(const Measurement& measurement) {
 
 std::string table(const Report& report) {
   std::string out = fmt::format("  capacity {}/s\n  {:>6} {:>12} {:>12} {:>10} {:>10} {:>10} {:>10} {:>8}\n",
-                                rate_text(report.capacity.value_or(0)), "step", "offered/s", "answered/s", "p50", "p99",
-                                "p99.9", "max", "errors");
+                                rate_text(report.capacity.value_or(0)), "step", "offered/s", "responses/s", "p50",
+                                "p99", "p99.9", "max", "errors");
   for (const Report::Part& part : report.parts) {
     if (!part.step) continue;
     const Measurement& measurement = part.measurement;

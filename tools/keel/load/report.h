@@ -13,14 +13,16 @@
 
 namespace keel::load {
 
-// One measurement, or one for each step, perhaps after one that found the capacity.
+// Without steps there is one measurement. With steps, there is one for each, and before them the one that found the
+// capacity, unless it was given.
 struct Report {
   struct Part {
     std::optional<double> step;  // The fraction of the capacity.
     Measurement measurement;
   };
   std::vector<Part> parts;
-  std::optional<double> capacity;  // With steps: the capacity, in requests per second, of which they are fractions.
+  // If there are steps, the capacity, in requests per second, of which they are fractions.
+  std::optional<double> capacity;
 };
 
 // The heading of a measurement that begins: the server, and the kind of load.

@@ -20,7 +20,7 @@ Measurement measurement(bool is_open) {
   result.client_cpu_us = 5;
   Counts& counts = result.counts;
   counts.due = 2000;
-  counts.answers = 1999;
+  counts.responses = 1999;
   counts.completed = 1990;
   counts.waiting = 1;
   counts.by_class[2] = 1990;
@@ -30,7 +30,7 @@ Measurement measurement(bool is_open) {
   counts.failures[static_cast<std::size_t>(Failure::Timeout)] = 1;
   counts.bytes_received = 123;
   for (int i = 0; i < 2000; ++i) counts.latency.record(Duration::microseconds(i));
-  counts.seconds = {{.answers = 1000, .latency_max_ns = 5000}, {.answers = 990, .errors = 4}};
+  counts.seconds = {{.responses = 1000, .latency_max_ns = 5000}, {.responses = 990, .errors = 4}};
   return result;
 }
 
@@ -64,7 +64,7 @@ TEST(Report, json_holds_what_was_measured) {
   EXPECT_EQ(member(text, "complete"), "true");
   EXPECT_EQ(member(text, "client_cpu_us_per_request"), "5");
   EXPECT_EQ(member(text, "client_busy_polling"), "0.25");
-  EXPECT_NE(member(text, "answers").find("\"5xx\": 9"), std::string::npos);
+  EXPECT_NE(member(text, "responses").find("\"5xx\": 9"), std::string::npos);
   EXPECT_NE(member(text, "statuses").find("\"201\": 1991"), std::string::npos);
   EXPECT_EQ(member(text, "statuses").find("\"200\""), std::string::npos);
   EXPECT_NE(member(text, "errors").find("\"timeout\": 1"), std::string::npos);
@@ -128,7 +128,7 @@ TEST(Report, text_tells_errors_by_kind) {
   EXPECT_NE(said.find("timeout 1"), std::string::npos) << said;
   EXPECT_NE(said.find("body 3"), std::string::npos) << said;
   EXPECT_NE(said.find("2xx 1,990"), std::string::npos) << said;
-  EXPECT_NE(said.find("1 without a response"), std::string::npos) << said;
+  EXPECT_NE(said.find("1 request without a response"), std::string::npos) << said;
 }
 
 TEST(Report, a_live_line_takes_the_place_of_the_one_before) {

@@ -61,7 +61,7 @@ class Worker {
     begins_ = begins;
     set(State::Running);
   }
-  // Called from another thread: ends the run at its next turn.
+  // Another thread calls it: ends the run at its next turn.
   void stop() noexcept {
     is_stopping_.store(true, std::memory_order_release);
     loop_->post(wake_);
@@ -69,7 +69,7 @@ class Worker {
   bool is_finished() const noexcept { return state_.load(std::memory_order_acquire) == State::Finished; }
   void join() { thread_->join(); }
 
-  // Valid once generate() has begun on the thread; null before.
+  // It is valid once generate() has begun on the thread; null before.
   Progress* progress() noexcept { return progress_.load(std::memory_order_acquire); }
   // How long it has polled without finding anything to do.
   Duration busy_polled() const noexcept {
@@ -171,19 +171,19 @@ class Watch {
   Instant next() const noexcept { return last_at_ + show_every; }
   void look(Instant now) {
     View view{now - begins_, whole_, 0, 0, 0, Duration()};
-    std::uint64_t answers = 0;
+    std::uint64_t responses = 0;
     for (const auto& worker : workers_) {
       Progress* progress = worker->progress();
       if (progress == nullptr) continue;
-      answers += progress->answers.get();
+      responses += progress->responses.get();
       view.errors += progress->errors.get();
       view.open += progress->open.get();
       const std::int64_t max = progress->latency_max_ns.exchange(0, std::memory_order_relaxed);
       view.latency_max = std::max(view.latency_max, Duration::nanoseconds(max));
     }
     const double seconds = (now - last_at_).count_seconds();
-    view.rate = seconds > 0 ? static_cast<double>(answers - last_answers_) / seconds : 0;
-    last_answers_ = answers;
+    view.rate = seconds > 0 ? static_cast<double>(responses - last_responses_) / seconds : 0;
+    last_responses_ = responses;
     last_at_ = now;
     show_(view);
   }
@@ -194,23 +194,23 @@ class Watch {
   Instant last_at_;
   const Duration whole_;
   FunctionRef<void(const View&)> show_;
-  std::uint64_t last_answers_ = 0;
+  std::uint64_t last_responses_ = 0;
 };
 
 void add_clocks(Measurement& result, const Moment& from, const Moment& to, int server_cores) noexcept {
   const double wall = (to.at - from.at).count_seconds();
   if (wall <= 0) return;
-  const auto per_answer = [&](double cpu) { return result.achieved > 0 ? cpu / wall / result.achieved * 1e6 : 0; };
+  const auto per_response = [&](double cpu) { return result.achieved > 0 ? cpu / wall / result.achieved * 1e6 : 0; };
   const Duration polled = to.busy_polled - from.busy_polled;
   // Polling is measured by wall-clock time: a thread that was not running meanwhile has used less.
   const double client = std::max(Duration(), to.client - from.client - polled).count_seconds();
   result.client_busy_polling = polled.count_seconds() / wall / result.threads;
   result.client_utilisation = client / wall / result.threads;
-  result.client_cpu_us = per_answer(client);
+  result.client_cpu_us = per_response(client);
   if (!from.server || !to.server) return;
   const double server = (*to.server - *from.server).count_seconds();
   result.server_utilisation = server / wall / server_cores;
-  result.server_cpu_us = per_answer(server);
+  result.server_cpu_us = per_response(server);
 }
 
 }  // namespace

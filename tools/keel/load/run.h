@@ -75,7 +75,7 @@ struct Measurement {
   int threads = 1;
   double client_utilisation = 0;             // CPU seconds per second and thread, without busy polling.
   double client_busy_polling = 0;            // The share of the time in which a thread found nothing to do, on average.
-  double client_cpu_us = 0;                  // Per response, without busy polling.
+  double client_cpu_us = 0;                  // The CPU time for each response, without busy polling.
   std::optional<double> server_utilisation;  // CPU seconds per second and core of the server.
   std::optional<double> server_cpu_us;       // Per response.
   bool is_client_bound() const noexcept { return server_utilisation && *server_utilisation < 0.95; }
@@ -83,7 +83,7 @@ struct Measurement {
 
 // A view of the running measurement, every half second.
 struct View {
-  Duration elapsed;  // Since the first connection.
+  Duration elapsed;  // The time since the first connection.
   Duration whole;
   double rate;  // Recent responses per second.
   std::uint64_t errors;

@@ -62,7 +62,7 @@ TEST_P(RunTest, threads_share_the_connections_and_their_answers_add_up) {
 
   ASSERT_TRUE(result) << result.error().describe();
   EXPECT_EQ(result->counts.connections, 8u);
-  EXPECT_GT(result->counts.answers, 0u);
+  EXPECT_GT(result->counts.responses, 0u);
   EXPECT_EQ(result->counts.errors(), 0u);
   EXPECT_EQ(result->measured, 1_s);
   EXPECT_FALSE(result->is_interrupted);
@@ -83,7 +83,7 @@ TEST_P(RunTest, an_open_loop_of_several_threads_offers_the_rate) {
   ASSERT_TRUE(result) << result.error().describe();
   EXPECT_EQ(result->counts.due, 400u);
   EXPECT_EQ(result->offered, 1000);
-  EXPECT_EQ(result->counts.answers, 400u);
+  EXPECT_EQ(result->counts.responses, 400u);
   EXPECT_EQ(result->counts.errors(), 0u);
 }
 
@@ -99,10 +99,10 @@ TEST_P(RunTest, a_thread_that_finds_nothing_polls_as_long_as_it_was_told_to) {
   const auto sleeping = run(interrupts);
 
   ASSERT_TRUE(polling && sleeping);
-  EXPECT_EQ(polling->counts.answers, 40u);
+  EXPECT_EQ(polling->counts.responses, 40u);
   EXPECT_GT(polling->client_busy_polling, 0.5);
   EXPECT_LT(polling->client_utilisation, 0.5);  // The rest of a core is what it has polled.
-  EXPECT_EQ(sleeping->counts.answers, 40u);
+  EXPECT_EQ(sleeping->counts.responses, 40u);
   EXPECT_EQ(sleeping->client_busy_polling, 0);
 }
 
@@ -129,7 +129,7 @@ TEST_P(RunTest, an_interrupt_ends_the_run_and_keeps_what_was_measured) {
 
   ASSERT_TRUE(result) << result.error().describe();
   EXPECT_TRUE(result->is_interrupted);
-  EXPECT_GT(result->counts.answers, 0u);
+  EXPECT_GT(result->counts.responses, 0u);
   EXPECT_EQ(result->counts.errors(), 0u);
   EXPECT_LT(result->measured, 10_min);
   EXPECT_GE(result->measured, 400_ms);

@@ -44,7 +44,7 @@ Result<Template::Part> Template::place(std::string_view name, const Csv* csv) {
     if (found) return Part{.kind = Kind::Column, .column = *found};
     std::string columns;
     for (const std::string& one : csv->columns()) columns += (columns.empty() ? "" : ", ") + one;
-    return wrong(name, "the CSV file has no such column, but: " + columns).error();
+    return wrong(name, "the CSV file has no such column; it has " + columns).error();
   }
   const std::size_t colon = name.find(':');
   const std::string_view word = name.substr(0, colon);

@@ -78,7 +78,7 @@ TEST(Template, mistakes_name_the_place) {
       {"{n:1}", "{n:1}: a range is two numbers"},
       {"{n:2..1}", "{n:2..1}: a range is two numbers"},
       {"{random:0..18446744073709551615}", "{random:0..18446744073709551615}: a range is two numbers"},
-      {"{csv.mail}", "{csv.mail}: the CSV file has no such column, but: id, name"},
+      {"{csv.mail}", "{csv.mail}: the CSV file has no such column; it has id, name"},
   };
   for (const auto& [text, said] : mistakes) {
     EXPECT_TRUE(filled(text, 1, &*csv).find(said) != std::string::npos) << filled(text, 1, &*csv);

@@ -4,8 +4,10 @@
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -42,7 +44,10 @@ A service does the first by itself when it starts and has database.migrations.
 
   --database PLACE   the SQLite database, a file, which up makes; or a PostgreSQL database, postgres://user@host/name,
                      with the password in PGPASSWORD or .pgpass. Default: what KEEL_DATABASE__TYPE and
-                     KEEL_DATABASE__URL or KEEL_DATABASE__PATH say, as to a service; else data/app.db
+                     KEEL_DATABASE__URL, KEEL_DATABASE__URL_FILE or KEEL_DATABASE__PATH say, as to a service; else
+                     data/app.db
+  --pooler           a pooler such as pgbouncer is between, as KEEL_DATABASE__POOLER=true says of KEEL_DATABASE__URL.
+                     A file with "-- keel: no transaction" needs the server itself.
   --migrations DIR   the folder (default: db/migrations)
   --to N             up: no further than file number N
   --steps N          down: how many (default: 1)
@@ -65,6 +70,7 @@ struct Options {
   std::string action;
   std::string database = "data/app.db";
   bool has_database = false;
+  bool is_postgres = false;  // As the environment says: then `database` may also be key=value pairs.
   std::string migrations = "db/migrations";
   std::string name;
   int last = 0;
@@ -72,6 +78,7 @@ struct Options {
   int timeout_sec = 5;
   bool has_down = false;
   bool is_json = false;
+  bool has_pooler = false;
 };
 
 Error wrong_use(std::string text) { return Error::text(Code::InvalidArgument, text); }
@@ -90,12 +97,27 @@ std::string variable(const char* name) {
 }
 
 // Reads settings like a service does.
-void take_environment(Options& options) {
-  const bool is_postgres = variable("KEEL_DATABASE__TYPE") == "postgres";
-  const std::string place = variable(is_postgres ? "KEEL_DATABASE__URL" : "KEEL_DATABASE__PATH");
-  if (place.empty()) return;
+Result<> take_environment(Options& options) {
+  const std::string type = variable("KEEL_DATABASE__TYPE");
+  if (!type.empty() && type != "sqlite" && type != "postgres") {
+    return wrong_use("KEEL_DATABASE__TYPE " + type + ": expected sqlite or postgres");
+  }
+  options.is_postgres = type == "postgres";
+  std::string place = variable(options.is_postgres ? "KEEL_DATABASE__URL" : "KEEL_DATABASE__PATH");
+  if (const std::string file = variable("KEEL_DATABASE__URL_FILE"); options.is_postgres && !file.empty()) {
+    if (!place.empty()) return wrong_use("KEEL_DATABASE__URL and KEEL_DATABASE__URL_FILE: one of them says the URL");
+    std::ostringstream text;
+    text << std::ifstream(file, std::ios::binary).rdbuf();  // Throws nothing, of a folder either.
+    place = std::move(text).str();
+    if (place.ends_with('\n')) place.pop_back();
+    if (place.empty()) return wrong_use("KEEL_DATABASE__URL_FILE " + file + ": cannot be read, or is empty");
+  }
+  if (options.is_postgres && place.empty()) place = "postgres://";  // PG… variables say where it is.
+  if (place.empty()) return {};
   options.database = place;
   options.has_database = true;
+  if (options.is_postgres && variable("KEEL_DATABASE__POOLER") == "true") options.has_pooler = true;
+  return {};
 }
 
 Result<Options> parse(const std::vector<std::string>& arguments) {
@@ -113,6 +135,8 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
     const std::string& argument = arguments[i];
     if (argument == "--json") {
       options.is_json = true;
+    } else if (argument == "--pooler") {
+      options.has_pooler = true;
     } else if (argument == "--down") {
       KEEL_TRY_VOID(only_for("new", argument));
       options.has_down = true;
@@ -139,10 +163,10 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
     } else if (options.action == "new" && options.name.empty()) {
       options.name = argument;
     } else {
-      return wrong_use(argument + ": is not expected; keel migrate --help says what is");
+      return wrong_use(argument + ": unexpected argument; keel migrate --help lists the arguments");
     }
   }
-  if (!options.has_database) take_environment(options);
+  if (!options.has_database && options.action != "new") KEEL_TRY_VOID(take_environment(options));
   if (options.action == "new" && options.name.empty())
     return wrong_use("expected: keel migrate new NAME, such as add_orders");
   return options;
@@ -268,7 +292,8 @@ Result<Report> make_new(const Options& options) {
 
 Result<Report> run(const Options& options) {
   if (options.action == "new") return make_new(options);
-  KEEL_TRY(const auto target, make_target(options.database, Duration::seconds(options.timeout_sec)));
+  KEEL_TRY(const auto target, make_target(options.database, options.is_postgres, Duration::seconds(options.timeout_sec),
+                                          options.has_pooler));
   if (options.action == "status") return status(options, *target);
   if (options.action == "up") return up(options, *target);
   if (options.action == "check") return check(options, *target);

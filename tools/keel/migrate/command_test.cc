@@ -76,6 +76,14 @@ TEST_F(MigrateCommand, applies_undoes_and_says_what_is_applied) {
   EXPECT_EQ(status.out.substr(0, 51), "0001_users.sql                           applied 20");
 }
 
+TEST_F(MigrateCommand, makes_folders_that_only_its_user_can_enter) {
+  expect("up --to 1 --database sub/below/data/app.db", 0,
+         "keel migrate: 1 file applied, sub/below/data/app.db is at version 0001\n");
+  for (const char* folder : {"sub", "sub/below", "sub/below/data"}) {
+    EXPECT_EQ(std::filesystem::status(folder_ / folder).permissions(), std::filesystem::perms::owner_all) << folder;
+  }
+}
+
 TEST_F(MigrateCommand, checks_the_files_and_the_database) {
   expect("check", 0, "keel migrate: 2 files of db/migrations good\n");
   expect("check --database none.db", 2, "keel migrate: none.db: there is no such database\n");
@@ -135,11 +143,36 @@ TEST_F(MigrateCommand, wrong_use_ends_with_2_and_one_line) {
   expect("down --to 3", 2, "keel migrate: --to: belongs to keel migrate up\n");
   expect("up --to x", 2, "keel migrate: --to x: expected a number from 1 to 9999\n");
   expect("up --frob", 2, "keel migrate: --frob: there is no such option; keel migrate --help lists them\n");
-  expect("up now", 2, "keel migrate: now: is not expected; keel migrate --help says what is\n");
+  expect("up now", 2, "keel migrate: now: unexpected argument; keel migrate --help lists the arguments\n");
   expect("new", 2, "keel migrate: expected: keel migrate new NAME, such as add_orders\n");
   expect("down --database none.db", 2, "keel migrate: none.db: there is no such database\n");
   expect("up --migrations none", 2, "keel migrate: migrations: none: No such file or directory\n");
   expect("up --to 3", 1, "keel migrate: migrations: db/migrations has no file number 0003: its last is 0002\n");
+}
+
+// No other database is migrated than the one that a service would use.
+TEST_F(MigrateCommand, makes_no_file_where_the_environment_says_postgres) {
+  setenv("KEEL_DATABASE__TYPE", "postgres", 1);
+  setenv("PGHOST", "/nowhere", 1);
+  setenv("PGUSER", "app", 1);
+  EXPECT_EQ(keel("up").code, 2) << "its server is away";
+  setenv("KEEL_DATABASE__URL", "host=/nowhere user=app dbname=shop", 1);
+  EXPECT_EQ(keel("up").code, 2);
+  unsetenv("KEEL_DATABASE__URL");
+  setenv("KEEL_DATABASE__URL_FILE", "url", 1);
+  expect("up", 2, "keel migrate: KEEL_DATABASE__URL_FILE url: cannot be read, or is empty\n");
+  setenv("KEEL_DATABASE__URL_FILE", "migrations", 1);  // A folder.
+  expect("up", 2, "keel migrate: KEEL_DATABASE__URL_FILE migrations: cannot be read, or is empty\n");
+  setenv("KEEL_DATABASE__URL_FILE", "url", 1);
+  folder_.write("url", "postgres://app@%2Fnowhere/shop\n");
+  const Ran up = keel("up");
+  EXPECT_EQ(up.code, 2);
+  EXPECT_NE(up.out.find("/nowhere"), std::string::npos) << up.out;
+  setenv("KEEL_DATABASE__TYPE", "postgresql", 1);
+  expect("up", 2, "keel migrate: KEEL_DATABASE__TYPE postgresql: expected sqlite or postgres\n");
+  for (const char* const name : {"KEEL_DATABASE__TYPE", "KEEL_DATABASE__URL_FILE", "PGHOST", "PGUSER"}) unsetenv(name);
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "data"));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "host=/nowhere user=app dbname=shop"));
 }
 
 // The same commands on a PostgreSQL server.
@@ -161,7 +194,8 @@ class MigrateOnPostgres : public MigrateCommand {
     where_ = "keel@" + server.folder() + ":5432/postgres";
   }
   void TearDown() override {
-    for (const char* const name : {"KEEL_DATABASE__TYPE", "KEEL_DATABASE__URL", "KEEL_SCRATCH_POSTGRES_URL"}) {
+    for (const char* const name :
+         {"KEEL_DATABASE__TYPE", "KEEL_DATABASE__URL", "KEEL_DATABASE__POOLER", "KEEL_SCRATCH_POSTGRES_URL"}) {
       unsetenv(name);
     }
   }
@@ -212,6 +246,18 @@ TEST_F(MigrateOnPostgres, applies_undoes_looks_and_checks) {
   EXPECT_EQ(unreachable.code, 2);
   EXPECT_NE(unreachable.out.find("127.0.0.1:1"), std::string::npos) << unreachable.out;
   EXPECT_EQ(unreachable.out.find("secret"), std::string::npos) << unreachable.out;
+}
+
+TEST_F(MigrateOnPostgres, refuses_behind_a_pooler_what_needs_the_server_itself) {
+  folder_.write("db/migrations/0002_orders.sql", "-- keel: no transaction\nupdate users set id = id;\n");
+  const std::string refused =
+      "keel migrate: migrations: 0002_orders.sql: a file without a transaction cannot be applied through a pooler: "
+      "apply it to the server itself, with keel migrate up --database and the server's URL\n";
+  setenv("KEEL_DATABASE__POOLER", "true", 1);
+  expect("up", 1, refused);
+  setenv("KEEL_DATABASE__POOLER", "false", 1);
+  expect("up --pooler", 1, refused);
+  expect("up", 0, "keel migrate: 1 file applied, " + where_ + " is at version 0002\n");
 }
 
 // Killed at one moment after the other; whatever was there then is finished by the next start.

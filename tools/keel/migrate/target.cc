@@ -1,5 +1,7 @@
 #include "migrate/target.h"
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -27,6 +29,15 @@ Result<> rehearse_with(Up up, Down down, Status status) {
   return {};
 }
 
+// Each missing folder above `path`, for this user alone. A failure is reported by what opens the file.
+void make_folders_above(const std::filesystem::path& path) {
+  std::filesystem::path made;
+  for (const std::filesystem::path& part : path.parent_path()) {
+    made /= part;
+    ::mkdir(made.c_str(), S_IRWXU);
+  }
+}
+
 class SqliteTarget final : public Target {
  public:
   SqliteTarget(std::string path, Duration lock_max) : path_(std::move(path)), lock_max_(lock_max) {}
@@ -38,11 +49,7 @@ class SqliteTarget final : public Target {
   }
 
   Result<Migrated> up(const std::string& folder, int last) override {
-    std::error_code error;
-    const auto parent = std::filesystem::path(path_).parent_path();
-    if (!exists() && !parent.empty() && std::filesystem::create_directories(parent, error)) {
-      std::filesystem::permissions(parent, std::filesystem::perms::owner_all, error);
-    }
+    if (!exists()) make_folders_above(path_);
     KEEL_TRY(auto connection, Connection::open({.path = path_, .busy_timeout = lock_max_}));
     return db::sqlite::migrate(*connection, folder, last);
   }
@@ -80,23 +87,23 @@ class SqliteTarget final : public Target {
 
 class PostgresTarget final : public Target {
  public:
-  PostgresTarget(std::string url, std::string name, Duration lock_max)
-      : url_(std::move(url)), name_(std::move(name)), lock_max_(lock_max) {}
+  PostgresTarget(std::string url, std::string name, Duration lock_max, bool has_pooler)
+      : url_(std::move(url)), name_(std::move(name)), lock_max_(lock_max), has_pooler_(has_pooler) {}
 
   std::string name() const override { return name_; }
   bool exists() const override { return true; }
 
   Result<Migrated> up(const std::string& folder, int last) override {
-    return db::postgres::migrate(options(url_, folder), last, lock_max_);
+    return db::postgres::migrate(options(url_, folder, has_pooler_), last, lock_max_);
   }
   Result<Migrated> down(const std::string& folder, int count) override {
-    return db::postgres::migrate_down(options(url_, folder), count, lock_max_);
+    return db::postgres::migrate_down(options(url_, folder, has_pooler_), count, lock_max_);
   }
   Result<Migrated> redo(const std::string& folder) override {
-    return db::postgres::migrate_redo(options(url_, folder), lock_max_);
+    return db::postgres::migrate_redo(options(url_, folder, has_pooler_), lock_max_);
   }
   Result<std::vector<MigrationStatus>> status(const std::string& folder) override {
-    return db::postgres::migration_status(options(url_, folder), lock_max_);
+    return db::postgres::migration_status(options(url_, folder, has_pooler_), lock_max_);
   }
   Result<> rehearse(const std::string& folder) override {
     KEEL_TRY(const auto scratch, tool::ScratchDatabase::make());
@@ -106,8 +113,10 @@ class PostgresTarget final : public Target {
   }
 
  private:
-  static db::postgres::DatabaseOptions options(const std::string& url, const std::string& folder) {
+  static db::postgres::DatabaseOptions options(const std::string& url, const std::string& folder,
+                                               bool has_pooler = false) {
     db::postgres::DatabaseOptions options;
+    options.pooler = has_pooler;
     options.url = url;
     options.migrations = folder;
     return options;
@@ -116,14 +125,16 @@ class PostgresTarget final : public Target {
   const std::string url_;
   const std::string name_;
   const Duration lock_max_;
+  const bool has_pooler_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Target>> make_target(const std::string& where, Duration lock_max) {
-  if (!tool::is_postgres_url(where)) return std::make_unique<SqliteTarget>(where, lock_max);
+Result<std::unique_ptr<Target>> make_target(const std::string& where, bool is_postgres, Duration lock_max,
+                                            bool has_pooler) {
+  if (!is_postgres && !tool::is_postgres_url(where)) return std::make_unique<SqliteTarget>(where, lock_max);
   KEEL_TRY(const auto options, db::postgres::ConnectOptions::parse(where, db::postgres::process_environment));
-  return std::make_unique<PostgresTarget>(where, options.describe(), lock_max);
+  return std::make_unique<PostgresTarget>(where, options.describe(), lock_max, has_pooler);
 }
 
 }  // namespace keel::migrate

@@ -19,7 +19,7 @@ class Target {
  public:
   virtual ~Target() = default;
 
-  // For messages: the file, or "app@db.example:5432/shop".
+  // The name in messages: the file, or "app@db.example:5432/shop".
   virtual std::string name() const = 0;
   virtual bool exists() const = 0;
 
@@ -34,7 +34,9 @@ class Target {
   virtual Result<> rehearse(const std::string& folder) = 0;
 };
 
-// `where`: a path, or a URL of PostgreSQL. `lock_max`: how long to wait for another process's lock.
-Result<std::unique_ptr<Target>> make_target(const std::string& where, Duration lock_max);
+// `where`: a path, or a URL of PostgreSQL; if `is_postgres`, a URL or key=value pairs. `lock_max`: how long to wait for
+// another process's lock. `has_pooler`: whether the URL is that of a pooler (postgres/database.h).
+Result<std::unique_ptr<Target>> make_target(const std::string& where, bool is_postgres, Duration lock_max,
+                                            bool has_pooler);
 
 }  // namespace keel::migrate

@@ -55,7 +55,7 @@ Result<Options> parse(const std::vector<std::string>& arguments) {
     } else if (argument.starts_with('-')) {
       return fail_with(argument + ": there is no such option; keel new --help lists them");
     } else if (!options.name.empty()) {
-      return fail_with(argument + ": one NAME is enough");
+      return fail_with(argument + ": unexpected argument: NAME is already given");
     } else {
       options.name = argument;
     }

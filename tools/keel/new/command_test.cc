@@ -135,8 +135,8 @@ TEST_F(NewCommand, says_what_is_wrong_with_its_use) {
     EXPECT_TRUE(ran.out.starts_with("keel new: " + line)) << ran.out;
   };
   expect("", "expected: keel new NAME");
-  expect("Tea-Shop", "Tea-Shop: a name is made of small letters");
-  expect("shop other", "other: one NAME is enough");
+  expect("Tea-Shop", "Tea-Shop: a name consists of small letters");
+  expect("shop other", "other: unexpected argument: NAME is already given");
   expect("shop --into x", "--into: there is no such option");
   expect("shop --dir", "--dir: needs a folder");
   EXPECT_TRUE(fs::is_empty(folder_.path()));

@@ -222,7 +222,7 @@ class Comparison {
     const Node* const was = before_.member(&old_hook, "requestBody");
     const Node* const is = after_.member(&new_hook, "requestBody");
     if (was != nullptr && is == nullptr) {
-      note(Severity::Breaking, "webhook-body-removed", "the webhook has no body any more", was, &new_hook);
+      note(Severity::Breaking, "webhook-body-removed", "the webhook no longer has a body", was, &new_hook);
     } else if (was == nullptr && is != nullptr) {
       note(Severity::NonBreaking, "webhook-body-added", "the webhook has a body now", &old_hook, is);
     } else if (was != nullptr) {
@@ -300,7 +300,7 @@ class Comparison {
     compare_written(was, is, name, Direction::Parameter);
   }
 
-  // What parameters and headers have in common: how a value is written, and its schema.
+  // Compares what parameters and headers have in common: how a value is written, and its schema.
   void compare_written(const Node& was, const Node& is, const std::string& name, Direction direction) {
     const auto style = [](const Node& node) {
       const std::string_view in = node.string("in");
@@ -368,7 +368,7 @@ class Comparison {
     const Node* const is = after_.member(&new_operation, "requestBody");
     if (was == nullptr && is == nullptr) return;
     if (is == nullptr)
-      return note(Severity::Breaking, "request-body-removed", "the operation takes no body any more", was,
+      return note(Severity::Breaking, "request-body-removed", "the operation no longer takes a body", was,
                   &new_operation);
     const bool is_required = is_flag(is, "required");
     if (was == nullptr) {
@@ -468,11 +468,11 @@ class Comparison {
     const Node* const old_place = place_in(was, "security");
     const Node* const new_place = place_in(is, "security");
     if (!are_covered(old_ways, new_ways)) {
-      note(Severity::Breaking, "security-narrowed", "the authorization of a request so far is no longer enough",
+      note(Severity::Breaking, "security-narrowed", "the previous authorization of a request is no longer enough",
            old_place, new_place);
     } else if (!are_covered(new_ways, old_ways)) {
-      note(Severity::NonBreaking, "security-widened", "a request needs less authorization, or has another way to it",
-           old_place, new_place);
+      note(Severity::NonBreaking, "security-widened",
+           "a request needs less authorization, or can be authorized in another way as well", old_place, new_place);
     }
   }
 

@@ -2,8 +2,9 @@
 //
 //   for (const Change& change : diff(*before, *after)) print(change.describe());
 //
-// A client sends what the old document allows, and expects what it promises. Breaking: what the client sends may now be
-// rejected (a request is narrowed), or it may receive something unknown (a response is widened). Non-breaking: neither.
+// A client sends requests that the old document allows, and expects the responses that it promises. Breaking: what the
+// client sends may now be rejected (a request is narrowed), or it may receive something unknown (a response is
+// widened). Non-breaking: neither.
 // Unclassified: whether the change breaks a client depends on the client, or cannot be decided for the two schemas. For
 // a webhook the directions are reversed: its request is received, and its response sent.
 //
@@ -28,7 +29,7 @@ struct Change {
   Severity severity = Severity::Breaking;
   std::string rule;                 // "response-property-removed"
   std::string text;                 // One sentence.
-  const Node* old_place = nullptr;  // Null: that document has no such place.
+  const Node* old_place = nullptr;  // Null: this document does not have the place.
   const Node* new_place = nullptr;
 
   // "new.yaml:7:3: breaking: the operation needs a body now (#/paths/~1pets/post/requestBody) [request-body-required]".

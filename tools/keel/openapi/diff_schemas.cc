@@ -44,7 +44,7 @@ unsigned types_of(const Node& type) {
   return types;
 }
 
-// As text, every number and boolean is also a string.
+// Every number and boolean is also a string when it is written as text.
 unsigned types_of_text(unsigned types, bool is_text) {
   return is_text && (types & String) != 0 ? types | Integer | Fraction | Boolean : types;
 }
@@ -289,7 +289,7 @@ void SchemaDiff::compare_enums(const View& before, const View& after) {
     return text;
   };
   if (const std::string gone = listed(*old_values, *new_values); !gone.empty()) {
-    narrowed("enum-value-removed", "the enum has no longer " + gone, place(before), place(after));
+    narrowed("enum-value-removed", "the enum no longer has " + gone, place(before), place(after));
   }
   if (const std::string added = listed(*new_values, *old_values); !added.empty()) {
     widened("enum-value-added", "the enum has " + added + " now", place(before), place(after));

@@ -53,7 +53,7 @@ TEST(DiffSchemas, nullable_of_3_0_is_a_type) {
 
 TEST(DiffSchemas, values_of_an_enum) {
   EXPECT_EQ(diff_of(bodies("{enum: [a, b]}"), bodies("{enum: [b, c]}")),
-            (Lines{"new.yaml:7:47: breaking: in requests, the enum has no longer \"a\" "
+            (Lines{"new.yaml:7:47: breaking: in requests, the enum no longer has \"a\" "
                    "(#/paths/~1pets/post/requestBody/content/application~1json/schema/enum), before old.yaml:7:47 "
                    "[request-enum-value-removed]",
                    "new.yaml:11:49: breaking: in responses, the enum has \"c\" now "
@@ -62,7 +62,7 @@ TEST(DiffSchemas, values_of_an_enum) {
                    "new.yaml:7:47: non-breaking: in requests, the enum has \"c\" now "
                    "(#/paths/~1pets/post/requestBody/content/application~1json/schema/enum), before old.yaml:7:47 "
                    "[request-enum-value-added]",
-                   "new.yaml:11:49: non-breaking: in responses, the enum has no longer \"a\" "
+                   "new.yaml:11:49: non-breaking: in responses, the enum no longer has \"a\" "
                    "(#/paths/~1pets/post/responses/200/content/application~1json/schema/enum), before old.yaml:11:49 "
                    "[response-enum-value-removed]"}));
 }

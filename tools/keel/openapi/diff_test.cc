@@ -260,7 +260,7 @@ TEST(Diff, a_body_that_is_gone_breaks) {
                     "  /pets:\n"
                     "    get:\n"
                     "      responses: {'200': {description: fine}}\n"),
-            (Lines{"new.yaml:5:5: breaking: the operation takes no body any more (#/paths/~1pets/get), before "
+            (Lines{"new.yaml:5:5: breaking: the operation no longer takes a body (#/paths/~1pets/get), before "
                    "old.yaml:6:7 [request-body-removed]"}));
 }
 
@@ -344,7 +344,7 @@ TEST(Diff, more_authorization_breaks_and_another_way_does_not) {
               "      security: [{a: [], b: []}]\n"
               "      responses: {'200': {description: fine}}\n"
               "components: {securitySchemes: {a: {type: http, scheme: basic}, b: {type: http, scheme: bearer}}}\n"),
-      (Lines{"new.yaml:6:7: breaking: the authorization of a request so far is no longer enough "
+      (Lines{"new.yaml:6:7: breaking: the previous authorization of a request is no longer enough "
              "(#/paths/~1pets/get/security), "
              "before old.yaml:6:7 [security-narrowed]"}));
 }
@@ -367,8 +367,9 @@ TEST(Diff, another_way_to_be_authorized_does_not_break) {
               "      security: [{a: []}, {b: []}]\n"
               "      responses: {'200': {description: fine}}\n"
               "components: {securitySchemes: {a: {type: http, scheme: Basic}, b: {type: http, scheme: bearer}}}\n"),
-      (Lines{"new.yaml:6:7: non-breaking: a request needs less authorization, or has another way to it "
-             "(#/paths/~1pets/get/security), before old.yaml:6:7 [security-widened]"}));
+      (Lines{
+          "new.yaml:6:7: non-breaking: a request needs less authorization, or can be authorized in another way as well "
+          "(#/paths/~1pets/get/security), before old.yaml:6:7 [security-widened]"}));
 }
 
 TEST(Diff, a_security_scheme_that_changes_breaks) {
@@ -406,7 +407,7 @@ TEST(Diff, authorization_that_is_new_breaks) {
                     "      responses: {'200': {description: fine}}\n"
                     "security: [{a: []}]\n"
                     "components: {securitySchemes: {a: {type: http, scheme: basic}}}\n"),
-            (Lines{"new.yaml:5:5: breaking: the authorization of a request so far is no longer enough "
+            (Lines{"new.yaml:5:5: breaking: the previous authorization of a request is no longer enough "
                    "(#/paths/~1pets/get), before "
                    "old.yaml:5:5 [security-narrowed]"}));
 }

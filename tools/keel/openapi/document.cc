@@ -214,11 +214,24 @@ void Document::index(Node& node, bool are_names, const std::string* base) {
 std::string Document::base_of(const Node& node) const {
   if (!has_ids_) return *node.file;
   for (const Node* at = &node; at != nullptr; at = at->parent) {
-    // A property may be called $id: then it is not a string.
+    // A property may have the name $id; its value is a schema, not a string.
     const std::string_view id = split(at->string("$id")).first;
     if (!id.empty()) return absolute_of(at->parent == nullptr ? *node.file : base_of(*at->parent), id);
   }
   return *node.file;
+}
+
+std::vector<std::string> Document::paths() const {
+  std::vector<std::string> paths;
+  for (const auto& [path, root] : files_) paths.push_back(path);
+  std::ranges::sort(paths);
+  return paths;
+}
+
+std::vector<Node*> Document::references() const {
+  std::vector<Node*> nodes;
+  for (const Reference& one : references_) nodes.push_back(one.node);
+  return nodes;
 }
 
 Node* Document::target(const Node& node) const noexcept {

@@ -46,10 +46,16 @@ class Document {
   Node& root() noexcept { return *root_; }
   Store& store() noexcept { return store_; }
   std::size_t files() const noexcept { return files_.size(); }
+  // The files that have been read, sorted by path.
+  std::vector<std::string> paths() const;
   std::size_t nodes() const noexcept { return store_.size(); }
 
   // The direct target of the node's `$ref`; null when the node has no `$ref`, or the `$ref` has no target.
   Node* target(const Node& node) const noexcept;
+  // The nodes that have a `$ref`, in the order in which they were read.
+  std::vector<Node*> references() const;
+  // Makes `target` the target of that node.
+  void redirect(const Node& reference, Node& target) { targets_[&reference] = &target; }
   // Follows a chain of `$ref`s: returns the node itself when it has none, else the target of the last one. Null when
   // one has no target, or they form a circle.
   Node* resolve(Node& node) const noexcept;

@@ -74,7 +74,7 @@ struct Field {
 
   std::string_view name;
   Form form;
-  Role role = Role::None;  // For One, List and Map.
+  Role role = Role::None;  // The role of the values, for One, List and Map.
   std::uint8_t flags = Plain;
 
   bool is_in(Version version) const noexcept { return (flags & (version == Version::V30 ? Only31 : Only30)) == 0; }

@@ -31,7 +31,7 @@ using contract::Schema;
 using json::Value;
 
 constexpr std::size_t values_max = 10'000;
-constexpr std::size_t patterns_max = 10'000;  // For the whole process, because none is ever removed.
+constexpr std::size_t patterns_max = 10'000;  // The limit is for the whole process, because no pattern is ever removed.
 
 bool is_named_type(std::string_view type, const Node& value) noexcept {
   switch (value.kind) {

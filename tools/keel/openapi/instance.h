@@ -25,7 +25,7 @@ class Regex {
  public:
   explicit Regex(std::string_view pattern);
 
-  // "" for a valid one; else what is wrong: "uses look-around, …".
+  // "" for a valid value; else the violations: "uses look-around, …".
   const std::string& problem() const noexcept { return problem_; }
   const std::string& re2() const noexcept { return re2_; }
 
@@ -47,7 +47,7 @@ class Instances {
   Instances(const Instances&) = delete;
   Instances& operator=(const Instances&) = delete;
 
-  // Everything that is wrong with the value, by the normalised schema (structure.h).
+  // Returns everything that is wrong with the value, by the normalised schema (structure.h).
   std::vector<Misfit> misfits(const Node& schema, const Node& value);
   const Regex& regex(std::string_view pattern);
 

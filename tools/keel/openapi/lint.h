@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "openapi/document.h"
@@ -14,6 +15,11 @@
 namespace keel::openapi {
 
 void lint(Document& document, Problems& problems);
+
+// Whether a client writes this header of a request itself, so that it is no parameter.
+bool is_header_of_client(std::string_view name);
+// Whether the server writes this header of a response itself, so that handlers do not have it.
+bool is_header_of_server(std::string_view name);
 
 // The parts of lint(), to be called after check_structure().
 void check_schemas(const Document& document, const std::vector<Object>& objects, Problems& problems);

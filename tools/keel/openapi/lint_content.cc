@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <string>
+#include <utility>
 
 #include "keel/base/ascii.h"
 #include "openapi/lint.h"
@@ -77,11 +79,18 @@ class ContentCheck {
         problems_.warning(node, "the header parameter " + quoted(name) + " is ignored: " +
                                     (small == "authorization" ? "security schemes describe it"
                                                               : "the media types of contents describe it"));
+      } else if (is_header_of_client(name)) {
+        problems_.warning(node, "the header parameter " + quoted(name) + " is ignored: clients write it themselves");
       }
     }
     const Node* const empty = node.find("allowEmptyValue");
-    if (empty != nullptr && in->text != "query")
+    if (empty != nullptr && in->text != "query") {
       problems_.warning(*empty, "'allowEmptyValue' has no effect outside the query");
+    } else if (empty != nullptr && empty->is_true()) {
+      problems_.warning(*empty,
+                        "'allowEmptyValue' has no effect: an empty value is an empty string, and an error where "
+                        "the schema allows none");
+    }
   }
 
   void check_header(const Node& node) {
@@ -94,6 +103,15 @@ class ContentCheck {
     if (!is_token(node.key)) problems_.error(node, quoted(node.key) + " is not the name of a header");
     if (lower(node.key) == "content-type") {
       problems_.warning(node, "the header 'Content-Type' is ignored: the media types of the content describe it");
+    }
+  }
+
+  void check_headers(const Node& response) {
+    const Node* const headers = response.find("headers", Kind::Map);
+    if (headers == nullptr) return;
+    for (const Node* const one : headers->children) {
+      if (!is_header_of_server(one->key)) continue;
+      problems_.warning(*one, "the header " + quoted(one->key) + " is ignored: the server itself writes it");
     }
   }
 
@@ -114,6 +132,10 @@ class ContentCheck {
         problems_.warning(*encoding,
                           "'encoding' has no effect: it is for multipart and application/x-www-form-urlencoded");
       }
+      const bool has_parts = essence.starts_with("multipart/") && essence != "multipart/form-data";
+      if (has_parts && is_structured(*one)) {
+        problems_.warning(*one, "the schema of " + quoted(one->key) + " has no effect: its content is bytes");
+      }
       const bool is_of_events =
           essence == "text/event-stream" && content.parent != nullptr && content.parent->key == "200";
       if (is_structured_format(essence) || is_of_events || !is_structured(*one)) continue;
@@ -123,6 +145,18 @@ class ContentCheck {
       } else {
         problems_.error(*one, text + "; give it type: string, or no schema");
       }
+    }
+  }
+
+  // Checks `encoding` of the forms of a request body.
+  void check_forms(const Node& content) {
+    if (!content.is(Kind::Map)) return;
+    for (const Node* const media : content.children) {
+      const std::string essence = essence_of(media->key);
+      const Node* const encoding = media->find("encoding", Kind::Map);
+      const bool has_parts = essence.starts_with("multipart/");
+      if (encoding == nullptr || (!has_parts && essence != "application/x-www-form-urlencoded")) continue;
+      for (const Node* const one : encoding->children) check_encoding(*one, property_of(*media, one->key), essence);
     }
   }
 
@@ -140,6 +174,86 @@ class ContentCheck {
   }
 
  private:
+  enum class Shape : std::uint8_t { Unknown, Plain, File, List, Object };
+
+  // The schema of a form's property; null when it is not found in the schema itself, or in a part of its allOf.
+  const Node* property_of(const Node& media, std::string_view name) const {
+    const Node* const schema = document_.resolve(media, "schema");
+    if (schema == nullptr) return nullptr;
+    const auto of = [&](const Node& one) {
+      const Node* const properties = one.find("properties", Kind::Map);
+      return properties == nullptr ? nullptr : document_.resolve(*properties, name);
+    };
+    const Node* found = of(*schema);
+    const Node* const parts = schema->find("allOf", Kind::List);
+    for (std::size_t i = 0; found == nullptr && parts != nullptr && i < parts->children.size(); ++i) {
+      const Node* const part = document_.resolve(*std::as_const(parts->children[i]));
+      if (part != nullptr) found = of(*part);
+    }
+    return found;
+  }
+  static Shape shape_of(const Node* schema) {
+    if (schema == nullptr) return Shape::Unknown;
+    const Node* const type = schema->find("type");
+    const auto is = [&](std::string_view name) {
+      return type != nullptr && (type->text == name || std::ranges::any_of(type->children, [&](const Node* one) {
+                                   return one->text == name;
+                                 }));
+    };
+    if (is("array") || schema->find("items") != nullptr) return Shape::List;
+    if (is("object") || schema->find("properties") != nullptr) return Shape::Object;
+    if (schema->string("format") == "binary" || schema->find("contentMediaType") != nullptr) return Shape::File;
+    return type == nullptr ? Shape::Unknown : Shape::Plain;
+  }
+  // Why a `contentType` has no effect; "" when it has one, or is what is sent anyway.
+  static std::string why_not_checked(std::string_view types, Shape shape, std::string_view form) {
+    bool are_types = true;
+    bool are_json = true;
+    std::size_t count = 0;
+    std::string essence;
+    for (std::string_view rest = types; !rest.empty() || count == 0; ++count) {
+      const std::size_t end = std::min(rest.find(','), rest.size());
+      std::string_view one = rest.substr(0, end);
+      while (one.starts_with(' ')) one.remove_prefix(1);
+      essence = essence_of(one);
+      are_types = are_types && !essence.empty();
+      are_json = are_json && (essence == "application/json" || essence.ends_with("+json"));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    const bool is_what_is_sent = count == 1 && essence == (shape == Shape::Object  ? "application/json"
+                                                           : shape == Shape::Plain ? "text/plain"
+                                                                                   : "application/octet-stream");
+    if (is_what_is_sent) return "";
+    if (!form.starts_with("multipart/")) return "the fields of this form have no types";
+    if (form != "multipart/form-data") return "the parts of " + std::string(form) + " are read by its handler";
+    if (!are_types) return "expected media types such as image/png, image/*";
+    return shape == Shape::Object && !are_json ? "an object is JSON" : "";
+  }
+  void check_encoding(const Node& encoding, const Node* schema, std::string_view form) {
+    if (!encoding.is(Kind::Map)) return;
+    const Shape shape = shape_of(schema);
+    const std::string of = " of " + quoted(encoding.key) + " has no effect: ";
+    const Node* const style = encoding.find("style", Kind::String);
+    const Node* const explode = encoding.find("explode", Kind::Boolean);
+    const bool is_structured = shape == Shape::List || shape == Shape::Object;
+    constexpr std::string_view how = "in a form an array is one field for each element, and an object is JSON";
+    if (style != nullptr && is_structured && (style->text != "form" || shape == Shape::Object)) {
+      problems_.warning(*style, "the style " + shown(*style) + of + std::string(how));
+    } else if (explode != nullptr && is_structured && (explode->is_true() == (shape == Shape::Object))) {
+      problems_.warning(*explode, "'explode'" + of + std::string(how));
+    }
+    const Node* const items = shape == Shape::List ? document_.resolve(*schema, "items") : nullptr;
+    const Shape element = shape == Shape::List ? shape_of(items) : shape;
+    if (const Node* const type = encoding.find("contentType", Kind::String)) {
+      const std::string why = why_not_checked(type->text, element, form);
+      if (!why.empty()) problems_.warning(*type, "the contentType " + shown(*type) + of + why);
+    }
+    if (const Node* const headers = encoding.find("headers", Kind::Map);
+        headers != nullptr && form.starts_with("multipart/")) {
+      problems_.warning(*headers, "'headers'" + of + "the headers of the parts of a form are neither read nor sent");
+    }
+  }
+
   void check_schema_or_content(const Node& node, std::string_view what) {
     const Node* const schema = node.find("schema");
     const Node* const content = node.find("content");
@@ -180,6 +294,18 @@ class ContentCheck {
 
 }  // namespace
 
+bool is_header_of_client(std::string_view name) {
+  // Those that http::ClientRequest does not take.
+  constexpr std::string_view all[] = {"connection",  "content-length",    "expect", "host",
+                                      "keep-alive",  "proxy-connection",  "te",     "trailer",
+                                      "traceparent", "transfer-encoding", "upgrade"};
+  return std::ranges::find(all, lower(name)) != std::end(all);
+}
+bool is_header_of_server(std::string_view name) {
+  const std::string small = lower(name);
+  return small == "connection" || small == "content-length" || small == "date" || small == "transfer-encoding";
+}
+
 void check_content(const Document& document, const std::vector<Object>& objects, Problems& problems) {
   ContentCheck check(document, problems);
   for (const auto& [node, role] : objects) {
@@ -189,6 +315,9 @@ void check_content(const Document& document, const std::vector<Object>& objects,
         break;
       case Role::Header:
         check.check_header(*node);
+        break;
+      case Role::Response:
+        check.check_headers(*node);
         break;
       case Role::MediaType:
         check.check_examples(*node);
@@ -202,15 +331,22 @@ void check_content(const Document& document, const std::vector<Object>& objects,
     if (role == Role::Parameter || role == Role::Header || role == Role::RequestBody || role == Role::Response) {
       if (const Node* const content = node->find("content")) check.check_content(*content);
     }
+    if (role == Role::RequestBody) {
+      if (const Node* const content = node->find("content")) check.check_forms(*content);
+    }
     if (role != Role::Responses) continue;
     for (const Node* const response : node->children) {
       const std::string_view status = response->key;
+      if (status.starts_with('1')) {
+        problems.warning(*response, "no code is generated for the response " + quoted(status) +
+                                        ": the response of a handler is final, with a status of 200 to 599");
+      }
       const Node* const to = document.resolve(*response);
       const Node* const content = to == nullptr ? nullptr : to->find("content", Kind::Map);
       const bool has_no_body = status == "204" || status == "205" || status == "304" || status.starts_with('1');
       if (has_no_body && content != nullptr && !content->children.empty()) {
-        problems.error(to == response ? *content : *response,
-                       "a response of status " + std::string(status) + " has no body, and this one has 'content'");
+        problems.warning(to == response ? *content : *response,
+                         "'content' is ignored: a response of status " + std::string(status) + " has no body");
       }
     }
   }

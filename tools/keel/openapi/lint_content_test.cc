@@ -26,6 +26,72 @@ TEST(LintContent, a_parameter_of_the_path_is_required) {
                    "(#/paths/~1pets~1{id}/get/parameters/0)"}));
 }
 
+TEST(LintContent, what_has_no_effect_is_a_warning) {
+  const std::string head = "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\npaths:\n  /a:\n    post:\n";
+  EXPECT_EQ(
+      lint_of(head + "      operationId: a\n"
+                     "      parameters: [{name: a, in: query, allowEmptyValue: true, schema: {type: string}}, {name: "
+                     "b, in: query, allowEmptyValue: false, schema: {type: string}}]\n"
+                     "      responses:\n"
+                     "        '101': {description: switched}\n"
+                     "        1XX: {description: on the way}\n"
+                     "        '204': {description: fine}\n"),
+      (Lines{"api.yaml:7:41: warning: 'allowEmptyValue' has no effect: an empty value is an empty string, and an "
+             "error where the schema allows none (#/paths/~1a/post/parameters/0/allowEmptyValue)",
+             "api.yaml:9:9: warning: no code is generated for the response '101': the response of a handler is "
+             "final, with a status of 200 to 599 (#/paths/~1a/post/responses/101)",
+             "api.yaml:10:9: warning: no code is generated for the response '1XX': the response of a handler is "
+             "final, with a status of 200 to 599 (#/paths/~1a/post/responses/1XX)"}));
+}
+
+TEST(LintContent, an_encoding_of_a_form_that_has_no_effect_is_a_warning) {
+  const std::string properties =
+      "{schema: {type: object, properties: {text: {type: string}, list: {type: array, items: {type: string}}, "
+      "object: {type: object}, file: {type: string, format: binary}}}, encoding: ";
+  const auto said = [&](const std::string& media_type, const std::string& encoding) {
+    return lint_of(
+        "openapi: 3.1.0\ninfo: {title: Shop, version: '1'}\npaths:\n  /a:\n    post:\n      operationId: a\n"
+        "      responses: {'204': {description: fine}}\n      requestBody:\n        content:\n          " +
+        media_type + ":\n            " + properties + encoding + "}\n");
+  };
+  const std::string form = "application/x-www-form-urlencoded";
+  const std::string how = " has no effect: in a form an array is one field for each element, and an object is JSON ";
+  const std::string at = "(#/paths/~1a/post/requestBody/content/";
+  EXPECT_EQ(said(form,
+                 "{list: {style: form, explode: true}, text: {style: form}, object: {contentType: "
+                 "application/json}}"),
+            Lines());
+  EXPECT_EQ(
+      said("multipart/form-data", "{file: {contentType: application/octet-stream}, text: {contentType: text/plain}}"),
+      Lines());
+  EXPECT_EQ(said(form, "{list: {style: deepObject, explode: true}}"),
+            Lines{"api.yaml:11:198: warning: the style \"deepObject\" of 'list'" + how + at +
+                  "application~1x-www-form-urlencoded/encoding/list/style)"});
+  EXPECT_EQ(said(form, "{list: {explode: false}}"), Lines{"api.yaml:11:198: warning: 'explode' of 'list'" + how + at +
+                                                          "application~1x-www-form-urlencoded/encoding/list/explode)"});
+  EXPECT_EQ(said(form, "{object: {style: deepObject}}"),
+            Lines{"api.yaml:11:200: warning: the style \"deepObject\" of 'object'" + how + at +
+                  "application~1x-www-form-urlencoded/encoding/object/style)"});
+  const std::string multipart = "multipart/form-data";
+  EXPECT_EQ(said(multipart, "{file: {contentType: 'image/png, image/*'}, object: {contentType: application/a+json}}"),
+            Lines());
+  EXPECT_EQ(said(multipart, "{file: {headers: {X-A: {schema: {type: string}}}}}"),
+            Lines{"api.yaml:11:198: warning: 'headers' of 'file' has no effect: the headers of the parts of a form are "
+                  "neither read nor sent " +
+                  at + "multipart~1form-data/encoding/file/headers)"});
+  const auto type = [&](const std::string& media_type, const std::string& property, const std::string& types,
+                        const std::string& why) {
+    const std::string key = media_type == form ? "application~1x-www-form-urlencoded" : "multipart~1form-data";
+    EXPECT_EQ(said(media_type, '{' + property + ": {contentType: '" + types + "'}}"),
+              Lines{"api.yaml:11:" + std::to_string(192 + property.size() + 2) + ": warning: the contentType \"" +
+                    types + "\" of '" + property + "' has no effect: " + why + ' ' + at + key + "/encoding/" +
+                    property + "/contentType)"});
+  };
+  type(form, "text", "text/csv", "the fields of this form have no types");
+  type(multipart, "object", "application/xml", "an object is JSON");
+  type(multipart, "file", "image", "expected media types such as image/png, image/*");
+}
+
 TEST(LintContent, a_parameter_has_a_schema_or_a_content) {
   EXPECT_EQ(
       lint_of("openapi: 3.1.0\n"
@@ -81,6 +147,34 @@ TEST(LintContent, headers_that_something_else_describes_are_a_warning) {
              "api.yaml:8:84: error: 'a:' is not the name of a header (#/paths/~1pets/get/responses/200/headers/a:)"}));
 }
 
+TEST(LintContent, headers_that_clients_write_are_a_warning) {
+  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
+                    "info: {title: Shop, version: '1'}\n"
+                    "paths:\n"
+                    "  /pets:\n"
+                    "    get:\n"
+                    "      operationId: list\n"
+                    "      parameters: [{name: HOST, in: header, required: true, schema: {}}, {name: Host, in: query, "
+                    "schema: {}}]\n"
+                    "      responses: {'200': {description: fine}}\n"),
+            Lines{"api.yaml:7:20: warning: the header parameter 'HOST' is ignored: clients write it themselves "
+                  "(#/paths/~1pets/get/parameters/0)"});
+}
+
+TEST(LintContent, headers_that_the_server_writes_are_a_warning) {
+  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
+                    "info: {title: Shop, version: '1'}\n"
+                    "paths:\n"
+                    "  /pets:\n"
+                    "    get:\n"
+                    "      operationId: list\n"
+                    "      responses: {'200': {description: fine, headers: {content-length: {$ref: "
+                    "'#/components/headers/Size'}, ETag: {$ref: '#/components/headers/Size'}}}}\n"
+                    "components: {headers: {Size: {schema: {type: integer}}}}\n"),
+            Lines{"api.yaml:7:56: warning: the header 'content-length' is ignored: the server itself writes it "
+                  "(#/paths/~1pets/get/responses/200/headers/content-length)"});
+}
+
 TEST(LintContent, a_media_type_is_one) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"
@@ -122,6 +216,20 @@ TEST(LintContent, an_object_in_xml_beside_json_is_a_warning) {
           "are, and this content has one of them (#/paths/~1pets/get/responses/200/content/application~1xml)"}));
 }
 
+TEST(LintContent, a_schema_of_what_is_read_as_bytes_is_a_warning) {
+  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
+                    "info: {title: Shop, version: '1'}\n"
+                    "paths:\n"
+                    "  /pets:\n"
+                    "    get:\n"
+                    "      operationId: list\n"
+                    "      responses: {'200': {description: fine, content: {'*/*': {schema: {$ref: "
+                    "'#/components/schemas/Pet'}}, multipart/mixed: {schema: {type: object}}, 'image/*': {}}}}\n"
+                    "components: {schemas: {Pet: {type: object}}}\n"),
+            (Lines{"api.yaml:7:109: warning: the schema of 'multipart/mixed' has no effect: its content is bytes "
+                   "(#/paths/~1pets/get/responses/200/content/multipart~1mixed)"}));
+}
+
 TEST(LintContent, a_response_without_a_body_has_no_content) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"
@@ -130,7 +238,7 @@ TEST(LintContent, a_response_without_a_body_has_no_content) {
                     "    get:\n"
                     "      operationId: list\n"
                     "      responses: {'204': {description: fine, content: {application/json: {}}}}\n"),
-            (Lines{"api.yaml:7:46: error: a response of status 204 has no body, and this one has 'content' "
+            (Lines{"api.yaml:7:46: warning: 'content' is ignored: a response of status 204 has no body "
                    "(#/paths/~1pets/get/responses/204/content)"}));
 }
 

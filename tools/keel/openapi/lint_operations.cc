@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "keel/base/ascii.h"
 #include "openapi/lint.h"
 #include "openapi/paths.h"
 
@@ -67,9 +68,11 @@ class OperationCheck {
     if (to == nullptr || !to->is(Kind::Map)) return;
     const Node* const common = to->find("parameters", Kind::List);
     if (common != nullptr) check_twice(*common);
+    if (path != nullptr) check_servers(*to, "a path");
     for (const std::string_view method : methods) {
       const Node* const operation = to->find(method, Kind::Map);
       if (operation == nullptr) continue;
+      if (path != nullptr) check_servers(*operation, "an operation");
       const Node* const own = operation->find("parameters", Kind::List);
       if (own != nullptr) check_twice(*own);
       if (path != nullptr) check_parameters(*operation, *path, common, own);
@@ -115,7 +118,7 @@ class OperationCheck {
     }
   }
 
-  // Called after all operations.
+  // It is called after all operations.
   void check_link(const Node& link) {
     const Node* const id = link.find("operationId", Kind::String);
     const Node* const reference = link.find("operationRef", Kind::String);
@@ -137,6 +140,16 @@ class OperationCheck {
   }
 
  private:
+  void check_servers(const Node& node, const std::string& what) {
+    const Node* const servers = node.find("servers", Kind::List);
+    if (servers == nullptr || servers->children.empty()) return;
+    const Node* const all = document_.root().find("servers", Kind::List);
+    if (all != nullptr && are_equal(*all, *servers)) return;
+    problems_.warning(*servers,
+                      "'servers' of " + what +
+                          " has no effect: its route begins with the path of the document's first server, and "
+                          "a client sends it to its base_url");
+  }
   // Whether the service sends the request: the operation is in 'webhooks' or 'callbacks'.
   static bool is_sent(const Node& operation) {
     for (const Node* node = operation.parent; node != nullptr; node = node->parent) {
@@ -197,18 +210,24 @@ class OperationCheck {
     }
   }
 
-  static std::pair<std::string_view, std::string_view> key_of(const Node& parameter) {
-    return {parameter.string("in"), parameter.string("name")};
+  // Names of headers have no case.
+  static std::pair<std::string_view, std::string> key_of(const Node& parameter) {
+    const std::string_view in = parameter.string("in");
+    std::string name(parameter.string("name"));
+    if (in == "header") {
+      for (char& c : name) c = ascii::to_lower(c);
+    }
+    return {in, std::move(name)};
   }
   void check_twice(const Node& list) {
-    std::map<std::pair<std::string_view, std::string_view>, const Node*> seen;
+    std::map<std::pair<std::string_view, std::string>, const Node*> seen;
     for (const Node* const one : list.children) {
       const Node* const parameter = document_.resolve(*one);
       if (parameter == nullptr || key_of(*parameter).second.empty()) continue;
       const auto [known, is_new] = seen.emplace(key_of(*parameter), one);
       if (!is_new) {
         problems_.error(*one, "the " + std::string(key_of(*parameter).first) + " parameter " +
-                                  quoted(key_of(*parameter).second) + " is declared twice: first in line " +
+                                  quoted(parameter->string("name")) + " is declared twice: first in line " +
                                   std::to_string(known->second->line));
       }
     }

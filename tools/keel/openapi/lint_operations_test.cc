@@ -28,6 +28,27 @@ TEST(LintOperations, an_operationId_is_taken_once) {
       (Lines{"api.yaml:9:7: error: the operationId 'list' is taken: api.yaml:6:7 (#/paths/~1pets/post/operationId)"}));
 }
 
+TEST(LintOperations, servers_of_a_path_or_an_operation_are_a_warning) {
+  const std::string text =
+      "openapi: 3.1.0\n"
+      "info: {title: Shop, version: '1'}\n"
+      "servers: [{url: 'https://example.com/v1'}]\n"
+      "paths:\n"
+      "  /pets:\n"
+      "    servers: [{url: 'https://example.com/v1'}]\n"
+      "    get: {operationId: a, servers: [{url: 'https://uploads.example.com'}], responses: {'200': {description: "
+      "x}}}\n"
+      "  /toys:\n"
+      "    servers: [{url: /v2}]\n"
+      "    get: {operationId: b, responses: {'200': {description: x}}}\n";
+  const std::string effect =
+      " has no effect: its route begins with the path of the document's first server, and a client sends it to its "
+      "base_url ";
+  EXPECT_EQ(lint_of(text),
+            (Lines{"api.yaml:7:27: warning: 'servers' of an operation" + effect + "(#/paths/~1pets/get/servers)",
+                   "api.yaml:9:5: warning: 'servers' of a path" + effect + "(#/paths/~1toys/servers)"}));
+}
+
 TEST(LintOperations, a_parameter_of_the_path_that_is_not_declared_is_an_error) {
   EXPECT_EQ(lint_of("openapi: 3.1.0\n"
                     "info: {title: Shop, version: '1'}\n"
@@ -138,10 +159,12 @@ TEST(LintOperations, a_parameter_that_is_declared_twice_is_an_error) {
                     "    get:\n"
                     "      operationId: list\n"
                     "      parameters: [{name: q, in: query, schema: {}}, {name: q, in: query, schema: {}}, {name: q, "
-                    "in: header, schema: {}}]\n"
+                    "in: header, schema: {}}, {name: Q, in: header, schema: {}}]\n"
                     "      responses: {'200': {description: fine}}\n"),
             (Lines{"api.yaml:7:54: error: the query parameter 'q' is declared twice: first in line 7 "
-                   "(#/paths/~1pets/get/parameters/1)"}));
+                   "(#/paths/~1pets/get/parameters/1)",
+                   "api.yaml:7:123: error: the header parameter 'Q' is declared twice: first in line 7 "
+                   "(#/paths/~1pets/get/parameters/3)"}));
 }
 
 TEST(LintOperations, a_parameter_of_a_component_counts) {

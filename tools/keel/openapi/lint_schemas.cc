@@ -164,38 +164,9 @@ class SchemaCheck {
     }
   }
 
-  bool has_property(const Node& schema, std::string_view name, int depth) const {
-    const Node* const at = document_.resolve(schema);
-    if (at == nullptr || depth > 16) return true;  // Assume that the schema has it, because it cannot be looked up.
-    if (at->find("$ref") != nullptr) return true;
-    if (const Node* const properties = at->find("properties", Kind::Map);
-        properties != nullptr && properties->find(name) != nullptr) {
-      return true;
-    }
-    for (const std::string_view list : {"allOf", "anyOf", "oneOf"}) {
-      const Node* const parts = at->find(list, Kind::List);
-      if (parts == nullptr) continue;
-      for (const Node* const part : parts->children) {
-        if (has_property(*part, name, depth + 1)) return true;
-      }
-    }
-    return false;
-  }
   void check_discriminator(const Node& schema) {
     const Node* const discriminator = schema.find("discriminator", Kind::Map);
-    if (discriminator == nullptr) return;
-    const Node* const property = discriminator->find("propertyName", Kind::String);
-    for (const std::string_view list : {"oneOf", "anyOf"}) {
-      const Node* const parts = schema.find(list, Kind::List);
-      if (parts == nullptr || property == nullptr) continue;
-      for (const Node* const part : parts->children) {
-        if (!has_property(*part, property->text, 0)) {
-          problems_.error(*part,
-                          "the discriminator " + quoted(property->text) + " is not a property of this alternative");
-        }
-      }
-    }
-    const Node* const mapping = discriminator->find("mapping", Kind::Map);
+    const Node* const mapping = discriminator == nullptr ? nullptr : discriminator->find("mapping", Kind::Map);
     if (mapping == nullptr) return;
     for (const Node* const one : mapping->children) {
       if (!one->is(Kind::String)) continue;

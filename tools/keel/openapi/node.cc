@@ -100,11 +100,10 @@ std::string_view Node::string(std::string_view name) const noexcept {
 
 std::optional<double> Node::number() const noexcept {
   if (kind != Kind::Number) return std::nullopt;
-  const std::string_view digits = text.starts_with('+') ? text.substr(1) : text;
   double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error == std::errc::result_out_of_range) return digits.find("e-") == digits.npos ? HUGE_VAL : 0;
-  return end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error == std::errc::result_out_of_range) return text.find("e-") == text.npos ? HUGE_VAL : 0;
+  return end == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
 std::optional<std::int64_t> Node::whole() const noexcept {
@@ -150,7 +149,8 @@ std::string shown(const Node& node) {
   append_shown(text, node);
   if (text.size() <= shown_bytes_max) return text;
   std::size_t end = shown_bytes_max;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // Does not split a character.
+  // This avoids splitting a character.
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return text.substr(0, end) + "…";
 }
 

@@ -1,6 +1,6 @@
 // openapi/node.h — a value of an OpenAPI document that knows its place in the source.
 //
-// Lifetime: nodes and what they view live as long as their Store.
+// Lifetime: nodes and the texts in them are valid as long as their Store.
 // Threads:  values.
 
 #pragma once
@@ -25,16 +25,17 @@ std::string_view to_string(Kind kind) noexcept;
 
 struct Node {
   Kind kind = Kind::Null;
-  std::uint32_t line = 0;    // Counted from 1: the line of its key within a map, else of its own beginning.
-  std::uint32_t column = 0;  // Counted from 1, in characters.
+  std::uint32_t line = 0;    // The line, from 1, of the value's key within a map, or else of the value's beginning.
+  std::uint32_t column = 0;  // It counts characters, from 1.
   const std::string* file = nullptr;
   Node* parent = nullptr;  // Null: the root of its file.
-  std::string_view key;    // Set for a member of a map.
-  // The text of a scalar: of a string its content, of a number its digits as written, "true" or "false".
+  std::string_view key;    // It is set for a member of a map.
+  // The text of a scalar: of a string its content, of a number its digits as written or, where YAML has a notation of
+  // its own such as "+1" or ".5", as JSON writes them; "true" or "false".
   std::string_view text;
   std::vector<Node*> children;  // The elements of a list or a map, in the order written.
 
-  // An index of a large map; made by find(). Must be reset after a change of the children.
+  // An index of a large map; made by find(). It must be reset after a change of the children.
   mutable std::shared_ptr<const std::unordered_map<std::string_view, Node*>> index;
 
   bool is(Kind wanted) const noexcept { return kind == wanted; }
@@ -46,9 +47,9 @@ struct Node {
   const Node* find(std::string_view name, Kind wanted) const noexcept;
   // The text of a member that is a string; else "".
   std::string_view string(std::string_view name) const noexcept;
-  // For a number, the nearest double.
+  // The nearest double of a number.
   std::optional<double> number() const noexcept;
-  // For a whole number, including 5.0, below 2^53.
+  // The value of a whole number, including 5.0, below 2^53.
   std::optional<std::int64_t> whole() const noexcept;
 };
 
@@ -56,7 +57,7 @@ struct Node {
 std::string pointer_of(const Node& node);
 // "pets.yaml:7:3".
 std::string place_of(const Node& node);
-// As JSON, cut after about 60 bytes.
+// The value as JSON, truncated after about 60 bytes.
 std::string shown(const Node& node);
 // Equal as JSON values: 1 equals 1.0, and the order of members does not count.
 bool are_equal(const Node& a, const Node& b);

@@ -25,7 +25,7 @@ std::string shape_of(std::string_view path);
 // A segment of a path, between two slashes.
 struct Segment {
   std::string_view before;  // The text; if there is a parameter, that before it.
-  std::string_view name;    // Of the parameter; empty without one.
+  std::string_view name;    // The name of the parameter; empty without one.
   std::string_view after;   // The text after the parameter.
   bool has_more = false;    // There is another parameter in it.
 

@@ -1,4 +1,4 @@
-// openapi/problems.h — what is wrong with a document, and where.
+// openapi/problems.h — the mistakes of a document, with their places.
 
 #pragma once
 

@@ -173,6 +173,24 @@ bool is_number(std::string_view text) {
   return at == text.size();
 }
 
+// The same number as JSON writes it: YAML also allows "+1", "007", ".5" and "5.".
+std::string json_number(std::string_view text) {
+  std::string out;
+  if (text.starts_with('-')) out += '-';
+  if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+  const std::size_t whole = std::min(text.find_first_not_of("0123456789"), text.size());
+  const std::size_t zeros = std::min(text.find_first_not_of('0'), whole);
+  out += zeros == whole ? std::string_view("0") : text.substr(zeros, whole - zeros);
+  text.remove_prefix(whole);
+  const bool has_empty_fraction = text.starts_with('.') && (text.size() == 1 || text[1] == 'e' || text[1] == 'E');
+  return out.append(text.substr(has_empty_fraction ? 1 : 0));
+}
+
+bool has_leading_zero(std::string_view number) {
+  if (number.starts_with('-') || number.starts_with('+')) number.remove_prefix(1);
+  return number.size() > 1 && number[0] == '0' && number[1] >= '0' && number[1] <= '9';
+}
+
 // Makes nodes from the parser's events, so that limits are enforced while the tree grows and not afterwards.
 class YamlBuilder : public YAML::EventHandler {
  public:
@@ -197,7 +215,7 @@ class YamlBuilder : public YAML::EventHandler {
     if (found == anchors_.end()) throw refused(mark, "an alias refers to the value that it is part of");
     if (expects_key()) {
       if (found->second->children.empty() && found->second->is(Kind::String)) return set_key(mark, found->second->text);
-      throw refused(mark, "a key is an alias of what is not text: expected text");
+      throw refused(mark, "a key is an alias of a value that is not text: expected text");
     }
     Node& node = copy(*found->second, mark, stack_.size());
     node.line = line_of(mark);
@@ -218,8 +236,9 @@ class YamlBuilder : public YAML::EventHandler {
       return set_key(mark, key);
     }
     Node& node = make(mark, is_text ? Kind::String : kind_of(mark, value));
-    node.text = store_.keep(value);
+    node.text = store_.keep(node.is(Kind::Number) ? json_number(value) : value);
     add(node, anchor);
+    if (node.is(Kind::Number) && has_leading_zero(value)) zeros_.emplace_back(&node, value);
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value) override {
@@ -234,6 +253,13 @@ class YamlBuilder : public YAML::EventHandler {
   }
   void OnMapEnd() override { close(); }
 
+  // YAML 1.1 reads 010 as 8, YAML 1.2 as 10, and its author may have meant a text.
+  void warn_of_zeros(Problems& problems) const {
+    for (const auto& [node, written] : zeros_) {
+      problems.warning(*node,
+                       "the number " + written + " is " + std::string(node->text) + ": put it in quotes if it is text");
+    }
+  }
   Refused refused(const YAML::Mark& mark, std::string text) const {
     return {line_of(mark), column_of(mark), std::move(text)};
   }
@@ -343,6 +369,7 @@ class YamlBuilder : public YAML::EventHandler {
   mutable std::size_t counted_bytes_ = 0;  // Up to this position, `counted_` characters of that line.
   mutable std::uint32_t counted_ = 0;
   std::vector<Open> stack_;
+  std::vector<std::pair<const Node*, std::string>> zeros_;  // Numbers with leading zeros, as they are written.
   std::map<YAML::anchor_t, Node*> anchors_;
 };
 
@@ -362,7 +389,7 @@ class NoSecond : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-Node* parse_yaml(Store& store, const std::string& name, std::string_view text) {
+Node* parse_yaml(Store& store, const std::string& name, std::string_view text, Problems& problems) {
   std::istringstream in{std::string(text)};
   YamlBuilder builder(store, name, text);
   try {
@@ -375,6 +402,7 @@ Node* parse_yaml(Store& store, const std::string& name, std::string_view text) {
     if (error.mark.is_null()) throw Refused{0, 0, "is no YAML: " + error.msg};
     throw builder.refused(error.mark, "is no YAML: " + error.msg);
   }
+  builder.warn_of_zeros(problems);
   return builder.root;
 }
 
@@ -428,7 +456,7 @@ Node* parse_source(Store& store, const std::string& name, std::string text, Prob
       root = parse_json(store, name, kept, why);
       if (root == nullptr && name.ends_with(".json")) throw why;
     }
-    if (root == nullptr) root = parse_yaml(store, name, kept);
+    if (root == nullptr) root = parse_yaml(store, name, kept, problems);
     if (root == nullptr) return refuse(0, 0, "is empty");
     refuse_duplicates(*root, problems);
     return root;

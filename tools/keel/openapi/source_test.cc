@@ -4,8 +4,11 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "keel/base/arena.h"
+#include "keel/data/json_reader.h"
 #include "openapi/testing.h"
 
 namespace keel::openapi::source_test {
@@ -62,6 +65,38 @@ TEST(Source, yaml_and_json_give_the_same_values) {
                             "a.json");
 
   EXPECT_TRUE(are_equal(yaml, json)) << shown(yaml);
+}
+
+TEST(Source, a_number_of_yaml_has_the_text_that_json_gives_it) {
+  const std::pair<std::string, std::string> table[] = {
+      {"0", "0"},     {"-0", "-0"},  {"+1", "1"},        {".5", "0.5"},    {"-.5", "-0.5"},       {"+.5e3", "0.5e3"},
+      {"5.", "5"},    {"-5.", "-5"}, {"5.e3", "5e3"},    {"0.50", "0.50"}, {"1E+2", "1E+2"},      {"0.0", "0.0"},
+      {"0e0", "0e0"}, {"+0", "0"},   {"1e400", "1e400"}, {"100", "100"},   {"-10.010", "-10.010"}};
+  for (const auto& [yaml, json] : table) {
+    Store store;
+    const Node& root = parsed(store, "a: " + yaml + "\n");
+    EXPECT_EQ(root.find("a")->text, json) << yaml;
+    EXPECT_TRUE(root.find("a")->is(Kind::Number)) << yaml;
+    Arena arena;
+    json::Reader in(root.find("a")->text, arena);
+    in.skip();
+    EXPECT_TRUE(in.finish()) << yaml << " is no JSON: " << json;
+  }
+}
+
+TEST(Source, a_number_with_leading_zeros_is_decimal_with_a_warning) {
+  const std::pair<std::string, std::string> table[] = {{"02139", "2139"}, {"010", "10"}, {"-08", "-8"},
+                                                       {"+007", "7"},     {"00", "0"},   {"00.50", "0.50"}};
+  for (const auto& [yaml, json] : table) {
+    static const std::string name = "a.yaml";
+    Store store;
+    Problems problems;
+    const Node* const root = parse_source(store, name, "zip: " + yaml + "\n", problems);
+    ASSERT_NE(root, nullptr);
+    EXPECT_EQ(root->find("zip")->text, json);
+    EXPECT_EQ(described(problems), Lines{"a.yaml:1:1: warning: the number " + yaml + " is " + json +
+                                         ": put it in quotes if it is text (#/zip)"});
+  }
 }
 
 TEST(Source, yaml_in_braces_need_not_be_json) {

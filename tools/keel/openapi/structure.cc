@@ -89,8 +89,12 @@ class Walk {
   }
 
   void check_siblings(Node& node, Role role) {
-    if (role == Role::PathItem || (role == Role::Schema && !is_30())) return;
+    if (role == Role::Schema && !is_30()) return;
     for (const Node* const child : node.children) {
+      if (role == Role::PathItem) {
+        check_beside_path(*child);
+        continue;
+      }
       const bool is_allowed =
           child->key == "$ref" || (!is_30() && (child->key == "summary" || child->key == "description"));
       if (!is_allowed && !child->key.starts_with("x-")) {
@@ -101,6 +105,13 @@ class Walk {
     }
     node.index.reset();
     if (role == Role::Schema) std::erase_if(node.children, [](const Node* child) { return child->key != "$ref"; });
+  }
+  // OpenAPI allows fields that the target does not have; nothing merges them.
+  void check_beside_path(const Node& child) {
+    const bool is_text = child.key == "summary" || child.key == "description" || child.key.starts_with("x-");
+    if (child.key == "$ref" || is_text) return;
+    problems_.error(child,
+                    quoted(child.key) + " beside the $ref of a path is not supported: write it where that leads");
   }
 
   void visit_field(Node& node, Node& child, Role role) {
@@ -356,9 +367,18 @@ class Walk {
     const Node* const nullable = std::as_const(node).find("nullable", Kind::Boolean);
     if (nullable == nullptr) return;
     Node* const type = node.find("type");
-    if (nullable->is_true() && type == nullptr) {
+    const bool has_parts =
+        node.find("allOf") != nullptr || node.find("anyOf") != nullptr || node.find("oneOf") != nullptr;
+    if (nullable->is_true() && has_parts) {
+      allow_null(node, *nullable);
+    } else if (nullable->is_true() && type == nullptr) {
       problems_.warning(*nullable, "'nullable' has no effect without 'type' beside it");
     } else if (nullable->is_true() && type->is(Kind::String)) {
+      const Node* const values = node.find("enum", Kind::List);
+      if (values != nullptr &&
+          std::ranges::none_of(values->children, [](const Node* one) { return one->is(Kind::Null); })) {
+        problems_.warning(*nullable, "'nullable' has no effect: null is not in the 'enum' beside it");
+      }
       Node& null = document_.store().make_at(*nullable, Kind::String, "null");
       null.key = nullable->key;
       null.parent = &node;
@@ -367,6 +387,28 @@ class Walk {
       types.children = {type, &null};  // They keep the JSON Pointers of their places in the document.
     }
     remove(node, nullable);
+  }
+  // {allOf: […], nullable: true} becomes {anyOf: [{allOf: […]}, {type: "null"}]}. OpenAPI 3.0.3 says that the parts
+  // have to allow null as well. Tools write this for a `$ref` that may be null, because nothing may stand beside a
+  // `$ref`.
+  void allow_null(Node& node, const Node& nullable) {
+    Node& value = document_.store().make_at(nullable, Kind::Map);
+    value.key = nullable.key;
+    value.parent = &node;
+    std::vector<Node*> kept;
+    for (Node* const child : node.children) {
+      constexpr std::array<std::string_view, 10> outside = {"title",        "description", "default",  "deprecated",
+                                                            "example",      "examples",    "readOnly", "writeOnly",
+                                                            "externalDocs", "xml"};
+      const bool is_outside = child->key.starts_with("x-") || std::ranges::find(outside, child->key) != outside.end();
+      if (child != &nullable) (is_outside ? kept : value.children).push_back(child);
+    }
+    node.children = std::move(kept);
+    Node& alternatives = add(node, nullable, "anyOf", Kind::List);
+    Node& null = document_.store().make_at(nullable, Kind::Map);
+    null.parent = &alternatives;
+    add(null, nullable, "type", Kind::String).text = "null";
+    alternatives.children = {&value, &null};
   }
   void normalise_bound(Node& node, std::string_view bound, std::string_view exclusive) {
     const Node* const flag = node.find(exclusive, Kind::Boolean);

@@ -31,6 +31,17 @@ TEST(Structure, nullable_is_one_more_type) {
   EXPECT_EQ(normalised("3.0.3", "{type: string, nullable: false}"), R"({"type": "string"})");
 }
 
+TEST(Structure, nullable_beside_parts_is_one_more_alternative) {
+  const std::string part = "{}";
+  EXPECT_EQ(normalised("3.0.3", "{allOf: [" + part + "], nullable: true, title: x}"),
+            R"({"title": "x", "anyOf": [{"allOf": [{}]}, {"type": "null"}]})");
+  EXPECT_EQ(normalised("3.0.3", "{oneOf: [" + part + "], nullable: true, title: y}"),
+            R"({"title": "y", "anyOf": [{"oneOf": [{}]}, {"type": "null"}]})");
+  EXPECT_EQ(normalised("3.0.3", "{not: {}, anyOf: [" + part + "], nullable: true}"),
+            R"({"anyOf": [{"not": {}, "anyOf": [{}]}, {"type": "null"}]})");
+  EXPECT_EQ(normalised("3.0.3", "{allOf: [" + part + "], nullable: false}"), R"({"allOf": [{}]})");
+}
+
 TEST(Structure, exclusive_bounds_are_numbers) {
   EXPECT_EQ(normalised("3.0.3", "{minimum: 1, exclusiveMinimum: true}"), R"({"exclusiveMinimum": 1})");
   EXPECT_EQ(normalised("3.0.3", "{maximum: 1, exclusiveMaximum: false}"), R"({"maximum": 1})");
@@ -107,6 +118,24 @@ TEST(Structure, a_keyword_of_another_version_is_an_error) {
                    "is 3.0.3 (#/components/schemas/Pet/type)",
                    "api.yaml:7:32: error: 'const' is part of OpenAPI 3.1, and this document is 3.0.3: write an enum "
                    "with one value (#/components/schemas/Pet/const)"}));
+}
+
+TEST(Structure, nullable_needs_null_in_the_enum_beside_it) {
+  const auto of = [](const std::string& values) {
+    return lint_of(
+        "openapi: 3.0.3\n"
+        "info: {title: Shop, version: '1'}\n"
+        "paths: {}\n"
+        "components:\n"
+        "  schemas:\n"
+        "    Color:\n"
+        "      {type: string, nullable: true, enum: " +
+        values + "}\n");
+  };
+  EXPECT_EQ(of("[red, null]"), Lines());
+  EXPECT_EQ(of("[red, blue]"),
+            Lines{"api.yaml:7:22: warning: 'nullable' has no effect: null is not in the 'enum' beside "
+                  "it (#/components/schemas/Color/nullable)"});
 }
 
 TEST(Structure, nullable_is_ignored_in_3_1_with_a_warning) {
@@ -313,6 +342,21 @@ TEST(Structure, what_stands_beside_a_reference_of_3_0_is_ignored) {
                     "    Id: {type: string}\n"),
             (Lines{"api.yaml:7:41: warning: 'description' is ignored: in OpenAPI 3.0 a $ref replaces all other members "
                    "(#/components/schemas/Pet/description)"}));
+}
+
+TEST(Structure, what_stands_beside_the_reference_of_a_path_is_an_error) {
+  EXPECT_EQ(lint_of("openapi: 3.1.0\n"
+                    "info: {title: Shop, version: '1'}\n"
+                    "paths:\n"
+                    "  /pets:\n"
+                    "    $ref: '#/components/pathItems/Pets'\n"
+                    "    summary: All of them.\n"
+                    "    get: {operationId: list, responses: {'204': {description: fine}}}\n"
+                    "components:\n"
+                    "  pathItems:\n"
+                    "    Pets: {post: {operationId: add, responses: {'204': {description: fine}}}}\n"),
+            (Lines{"api.yaml:7:5: error: 'get' beside the $ref of a path is not supported: write it where that leads "
+                   "(#/paths/~1pets/get)"}));
 }
 
 TEST(Structure, what_stands_beside_a_reference_of_3_1_counts_in_a_schema) {

@@ -72,11 +72,11 @@ std::optional<Mistake> BothChecker::describe(std::string_view text, Described& t
                        std::nullopt};
       }
       if (!merge(column.type, same.type)) {
-        column.conflict =
-            column.name + " is " + column.type + " on " + names[0] + " and " + same.type + " on " + names[i] +
-            (column.table.empty()
-                 ? ": cast it, as in cast(… as bigint)"
-                 : ": say what it holds: -- type: " + column.table + '.' + column.column + ' ' + same.type);
+        column.conflict = column.name + " is " + column.type + " on " + names[0] + " and " + same.type + " on " +
+                          names[i] +
+                          (column.table.empty()
+                               ? ": cast it, as in cast(… as bigint)"
+                               : ": write its type: -- type: " + column.table + '.' + column.column + ' ' + same.type);
       }
       column.is_nullable = column.is_nullable || same.is_nullable;
     }

@@ -84,7 +84,7 @@ class QueryReading {
   }
 
  private:
-  // A parameter as it is written: "1", "sku".
+  // How a parameter is written in SQL: "1", "sku".
   struct Key {
     std::string name;
     Place place;
@@ -103,11 +103,15 @@ class QueryReading {
         filter_places_.push_back(piece.origin.front());
       }
     }
+    const std::size_t orders = std::max<std::size_t>(1, 2 * query_.sorts.size());
+    const std::string what = query_.name + " has " + std::to_string(filters_.size()) + " optional blocks";
     if (filters_.size() > filters_max) {
-      error(filter_places_[filters_max], query_.name + " has " + std::to_string(filters_.size()) +
-                                             " optional blocks, which are " + std::to_string(1u << filters_.size()) +
-                                             " statements: at most " + std::to_string(filters_max) +
-                                             " are allowed; write several queries");
+      error(filter_places_[filters_max],
+            what + ": at most " + std::to_string(filters_max) + " are allowed; write several queries");
+    } else if (const std::size_t statements = orders << filters_.size(); statements > statements_max) {
+      error(query_.place, what + " and " + std::to_string(query_.sorts.size()) + " sort columns, which are " +
+                              std::to_string(statements) + " statements: at most " + std::to_string(statements_max) +
+                              " are allowed; write several queries");
     }
     if (query_.sorts.size() > sorts_max) {
       error(query_.sort_place, "-- sort: has " + std::to_string(query_.sorts.size()) + " columns: at most " +
@@ -308,10 +312,10 @@ class QueryReading {
         if (cpp_type_of(type).empty()) error(said->place, no_type(type));
       } else if (type.empty()) {
         error(key.place,
-              "the type of $" + key.name + " is not known: say it after the name: -- param: " + key.name + " text");
+              "the type of $" + key.name + " is not known: write it after the name: -- param: " + key.name + " text");
       } else if (!known.other_type.empty()) {
         error(key.place, '$' + key.name + " is used as " + type + " and as " + known.other_type +
-                             ": say which it is: -- param: " + key.name + ' ' + type);
+                             ": write which one it is: -- param: " + key.name + ' ' + type);
       }
       parameter.type = cpp_type_of(type);
       if (filter_of_.contains(key.name)) {
@@ -404,7 +408,7 @@ class QueryReading {
       const bool is_named = is_identifier(column.name);
       if (type.empty()) {
         error(query_.place, "the type of column " + std::to_string(i + 1) + ", " + column.name +
-                                ", is not known: say it: " +
+                                ", is not known: write it: " +
                                 (is_named ? "-- type: " + column.name + " text" : std::string("as \"total: int64\"")));
       }
       if (!is_named && (described_.columns.size() > 1 || !query_.row.empty())) {
@@ -414,7 +418,7 @@ class QueryReading {
       field.type = cpp_type_of(type);
       for (const Field& other : function_.columns) {
         if (!is_same_name(other.name, field.name)) continue;
-        error(query_.place, "two columns are called " + field.name + ": name one of them anew with `as`");
+        error(query_.place, "two columns are called " + field.name + ": give one of them another name with `as`");
       }
       function_.columns.push_back(std::move(field));
     }
@@ -570,7 +574,8 @@ Catalog make_catalog(const std::vector<std::size_t>& sources, Checker& checker, 
         continue;
       }
       if (!checker.choose(query.database)) {
-        problems.add(query.database_place, "-- database: " + query.database + " is none of those that are checked");
+        problems.add(query.database_place,
+                     "-- database: " + query.database + " is not among the databases that are checked");
         continue;
       }
       auto function = QueryReading(query, checker, problems).read();

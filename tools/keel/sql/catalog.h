@@ -21,7 +21,7 @@ struct Field {
   bool is_optional = false;
   Place place;
 
-  std::string cpp_name() const;  // With a trailing '_' if the name is a keyword.
+  std::string cpp_name() const;  // The name, with a trailing '_' if it is a keyword.
   std::string cpp_type() const;
 };
 
@@ -34,7 +34,7 @@ struct Struct {
 // One of the statements that make up a query.
 struct Variant {
   std::string text;                    // Its parameters are $1, $2, …
-  std::vector<std::size_t> arguments;  // For each parameter its index among the function's parameters.
+  std::vector<std::size_t> arguments;  // For each parameter, its index among the function's parameters.
 };
 
 struct Function {
@@ -68,10 +68,13 @@ struct Catalog {
   std::vector<std::string> includes;  // The program's headers as written, in order, each once.
 };
 
-inline constexpr std::size_t filters_max = 4;
+// The statements of one query: one for each combination of its blocks, times its sort orders. Each is checked, and each
+// is a constant of the generated code.
+inline constexpr std::size_t statements_max = 512;
+inline constexpr std::size_t filters_max = 8;
 inline constexpr std::size_t sorts_max = 8;
 inline constexpr std::size_t columns_max = 40;   // The limit of data/fields.h.
-inline constexpr std::size_t arguments_max = 4;  // With more parameters, or with optional ones, a struct is used.
+inline constexpr std::size_t arguments_max = 4;  // A struct is used for more parameters, or for optional ones.
 
 // The files are those of `problems`, by their numbers. Mistakes are added to `problems`; then the catalog must not be
 // used.

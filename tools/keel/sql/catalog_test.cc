@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <ctime>
 #include <memory>
 #include <string>
@@ -130,6 +131,33 @@ TEST_F(QueriesOf, blocks_are_there_or_not_in_every_combination) {
       << "one ends where the next begins";
 }
 
+// A query with this many blocks, and the line `sorts`.
+std::string with_blocks(int count, const std::string& sorts) {
+  std::string text = "-- name: f :many\n" + sorts + "select id from users where true";
+  for (int i = 0; i < count; ++i) {
+    const std::string name(1, static_cast<char>('a' + i));
+    text += "\n/*? " + name + " */ and id <> $" + name;
+  }
+  return text + (sorts.empty() ? "\n" : "\norder by $sort\n");
+}
+
+// What the view of a table in an application needs; all of it is checked.
+TEST_F(QueriesOf, blocks_and_orders_are_as_many_as_a_view_of_a_table_has) {
+  const std::string view = function(with_blocks(6, "-- sort: id, name, email, note\n"));
+  EXPECT_EQ(std::ranges::count(view, '\n'), 8 * 64) << view.substr(0, 2000);
+  EXPECT_EQ(std::ranges::count(function(with_blocks(8, "-- sort: name\n")), '\n'), 2 * 256);
+  EXPECT_EQ(said(with_blocks(7, "-- sort: id, name, email\n")),
+            "a.sql:1:10: error: f has 7 optional blocks and 3 sort columns, which are 768 statements: at most 512 are "
+            "allowed; write several queries");
+  // A mistake that only statements without a certain block have.
+  const std::string said_of_one = said(
+      "-- name: f :many\nselect id from users where\n/*? a */ id = $a and\n/*? b */ id = $b and\n"
+      "/*? c */ id = $c and\n/*? d */ id = $d and\n/*? e */ id = $e and\n/*? f */ id = $f or\n"
+      "/*? t */ true\n");
+  EXPECT_NE(said_of_one.find("error: "), std::string::npos) << said_of_one;
+  EXPECT_NE(said_of_one.find("without the block"), std::string::npos) << said_of_one;
+}
+
 TEST_F(QueriesOf, orders_are_columns_that_are_named) {
   EXPECT_EQ(function("-- name: f :many\n-- sort: name, users.id\nselect id from users order by $sort limit $n"),
             "f(n std::int64_t) -> std::int64_t:\n"
@@ -143,6 +171,9 @@ TEST_F(QueriesOf, orders_are_columns_that_are_named) {
             "a.sql:2:10: error: expected columns: -- sort: name, users.created_at");
   EXPECT_EQ(said("-- name: f :many\n-- sort: id, id\nselect id from users order by $sort"),
             "a.sql:2:10: error: -- sort: has id twice");
+  EXPECT_EQ(said("-- name: f :many\n-- sort: id, o.id\nselect u.id from users u, orders o order by $sort"),
+            "a.sql:2:10: error: -- sort: has two columns that a client would call id: give one of them another name in "
+            "the statement, with `as`, and sort by that");
 }
 
 TEST_F(QueriesOf, a_statement_that_is_wrong_says_where_and_what_was_meant) {
@@ -207,13 +238,8 @@ TEST_F(QueriesOf, blocks_that_are_wrong_say_how_they_are_written) {
       said("-- name: f :many\nselect id from users where id = $a\n /*? a */ and user_id = $a"),
       "a.sql:2:33: error: $a is used outside of the block 'a', too, where it may have no value: use it in its block "
       "alone");
-  std::string many = "-- name: f :many\nselect id from users where true";
-  for (const char* name : {"a", "b", "c", "d", "e"}) {
-    many += "\n/*? " + std::string(name) + " */ and id = $" + name;
-  }
-  EXPECT_EQ(said(many),
-            "a.sql:7:10: error: f has 5 optional blocks, which are 32 statements: at most 4 are allowed; write several "
-            "queries");
+  EXPECT_EQ(said(with_blocks(9, "")),
+            "a.sql:11:10: error: f has 9 optional blocks: at most 8 are allowed; write several queries");
   EXPECT_EQ(said("-- name: f :many\nselect id from users\n /*? a */ union select name from users\n"),
             "a.sql:1:10: error: the optional blocks of f change its columns: a block must not");
 }
@@ -247,9 +273,9 @@ TEST_F(QueriesOf, parameters_that_are_wrong_say_what_is_missing) {
   EXPECT_EQ(said("-- name: f :one\n-- param: a text\nselect id from users"),
             "a.sql:2:11: error: the statement does not use $a; it has no parameters");
   EXPECT_EQ(said("-- name: f :one\nselect id from users where $x is null"),
-            "a.sql:2:28: error: the type of $x is not known: say it after the name: -- param: x text");
+            "a.sql:2:28: error: the type of $x is not known: write it after the name: -- param: x text");
   EXPECT_EQ(said("-- name: f :one\nselect id from users where id = $x or name = $x"),
-            "a.sql:2:33: error: $x is used as int64 and as text: say which it is: -- param: x int64");
+            "a.sql:2:33: error: $x is used as int64 and as text: write which one it is: -- param: x int64");
   EXPECT_EQ(said("-- name: f :one\n-- param: x number\nselect id from users where id = $x"),
             "a.sql:2:11: error: number is not a type: expected int64, int32, bool, real, decimal, text, blob, "
             "timestamp, date, uuid, or a type of C++ with its namespace");
@@ -265,11 +291,11 @@ TEST_F(QueriesOf, parameters_that_are_wrong_say_what_is_missing) {
 
 TEST_F(QueriesOf, columns_that_are_wrong_say_what_is_missing) {
   EXPECT_EQ(said("-- name: f :one\nselect json_extract(note, '$.a') as age, id from users"),
-            "a.sql:1:10: error: the type of column 1, age, is not known: say it: -- type: age text");
+            "a.sql:1:10: error: the type of column 1, age, is not known: write it: -- type: age text");
   EXPECT_EQ(said("-- name: f :one\nselect id, count(*) from users"),
             "a.sql:1:10: error: column 2, count(*), has no name that a field can have: add `as total`");
   EXPECT_EQ(said("-- name: f :many\nselect users.id, orders.id from users, orders"),
-            "a.sql:1:10: error: two columns are called id: name one of them anew with `as`");
+            "a.sql:1:10: error: two columns are called id: give one of them another name with `as`");
   std::string many = "-- name: f :one\nselect 1 as c";
   for (int i = 1; i <= 40; ++i) many += ", 1 as c" + std::to_string(i);
   EXPECT_EQ(said(many), "a.sql:1:10: error: f gives 41 columns: a row has at most 40");

@@ -34,6 +34,16 @@ class Checker {
   virtual std::optional<Mistake> set_type(std::string_view table, std::string_view column, std::string_view type) = 0;
 };
 
+// The mistake of a call that reads another number of columns than its statement returns.
+std::optional<Mistake> find_wrong_call(const Statement& statement, std::size_t columns);
+
+// A statement with its named parameters replaced by $1, $2, … in the order of their first use, as PostgreSQL gets it.
+struct NumberedText {
+  std::string text;
+  std::vector<std::size_t> offsets;  // For each byte of it, and its end: the offset in the original.
+};
+NumberedText numbered(std::string_view text);
+
 // The candidate that `name` was most likely meant to be, ignoring case; empty: none is close.
 std::string_view nearest(std::string_view name, const std::vector<std::string>& candidates);
 

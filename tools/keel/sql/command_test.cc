@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 
+#include "keel/db/postgres/testing/real_server.h"
 #include "keel/db/testing/folder.h"
 #include "testing.h"
 
@@ -89,7 +90,10 @@ TEST_F(SqlCommand, wrong_use_ends_with_2_and_one_line) {
   expect("check a.cc", "keel sql: --migrations DIR: ");
   expect("check --migrations", "keel sql: --migrations: needs a value");
   expect("check --migrations " + folder_ / "migrations", "keel sql: no FILE is named");
-  expect("check --migrations m --database postgres a.cc", "keel sql: --database postgres: expected sqlite");
+  expect("check --migrations m --database oracle a.cc", "keel sql: --database oracle: expected sqlite, postgres, or");
+  expect("check --migrations m --lock l a.cc", "keel sql: keel sql prepare and --lock are for --database postgres");
+  expect("prepare --migrations m --database sqlite a.cc", "keel sql: keel sql prepare and --lock are for");
+  expect("check --migrations m --check a.cc", "keel sql: --check: there is no such option");
   expect("check --frob a.cc", "keel sql: --frob: there is no such option");
   expect("check --migrations m /no/such/file.cc", "keel sql: /no/such/file.cc: ");
   folder_.write("a.cc", "s.execute(\"select 1\");");
@@ -98,6 +102,96 @@ TEST_F(SqlCommand, wrong_use_ends_with_2_and_one_line) {
   folder_.write("migrations/0002_broken.sql", "create tabel a (b);\n");
   expect("check --migrations " + folder_ / "migrations" + " " + folder_ / "a.cc",
          "keel sql: migrations: 0002_broken.sql:1: near \"tabel\"");
+}
+
+TEST_F(SqlCommand, statements_of_one_database_are_not_checked_by_the_other) {
+  const Ran ran = check(
+      "s.copy_out<User>(\"select 'a'::text\", write);\n"
+      "s.execute(\"vacuum (analyze) users\");  // keel sql: postgres\n"
+      "s.stream<User>(\"select nmae from users\", write);\n");
+
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_EQ(ran.out,
+            "users.cc:1:19: note: not checked: copy_out() is for postgres here, and --database names sqlite\n"
+            "users.cc:2:12: note: not checked: execute() is for postgres here, and --database names sqlite\n"
+            "users.cc:3:24: error: no such column: nmae; did you mean name?\n"
+            "  select nmae from users\n"
+            "         ^\n"
+            "keel sql: 1 statement checked with 1 migration of migrations: 1 with mistakes, 2 not checked\n");
+}
+
+// One server is asked for all of it, and the rest needs none.
+TEST_F(SqlCommand, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) {
+  const auto keel = [&](const std::string& arguments) {
+    return run("cd " + folder_.path() + " && " KEEL_PROGRAM " sql " + arguments);
+  };
+  const std::string command = "keel sql prepare --migrations migrations --lock statements.lock users.cc\n";
+  const std::string both = "check --migrations migrations --database sqlite,postgres users.cc";
+  const std::string one = "check --migrations migrations --database postgres users.cc";
+  folder_.write("users.cc", "s.execute(\"select 1\");  // keel sql: sqlite\n");
+  EXPECT_EQ(keel(both).code, 0) << "nothing of it is for PostgreSQL";
+  folder_.write("users.cc",
+                "s.query_one<User>(\"select id, name from users where name = $name and id <> $id\", user);\n"
+                "s.copy_out<User>(\"select id, name from users\", write);\n");
+  const Ran none = keel(both);
+  EXPECT_EQ(none.code, 1);
+  EXPECT_EQ(
+      none.out,
+      "keel sql: statements.lock is missing; it would have what PostgreSQL says about the statements: run " + command);
+  const Ran nowhere = keel("prepare --migrations migrations --server postgres://keel@127.0.0.1:1/x users.cc");
+  EXPECT_EQ(nowhere.code, 2);
+  EXPECT_NE(nowhere.out.find("127.0.0.1:1"), std::string::npos) << nowhere.out;
+
+  if (!db::postgres::testing::RealServer::is_installed()) GTEST_SKIP() << db::postgres::testing::RealServer::missing;
+  const db::postgres::testing::RealServer server;
+  const std::string prepare = "prepare --migrations migrations --server '" + server.url() + "' users.cc";
+  const Ran prepared = keel(prepare);
+  ASSERT_EQ(prepared.code, 0) << prepared.out;
+  EXPECT_EQ(prepared.out,
+            "keel sql: 2 statements checked with 1 migration of migrations: 0 with mistakes, 0 not checked\n");
+  EXPECT_EQ(keel(prepare + " --check").code, 0);
+  for (const std::string& check : {one, both}) {
+    const Ran good = keel(check);
+    EXPECT_EQ(good.code, 0) << good.out;
+    EXPECT_NE(good.out.find("2 statements checked with 1 migration"), std::string::npos) << good.out;
+  }
+
+  folder_.write("users.cc", "s.execute(\"delete from users where $name = name\", user);\n");
+  const Ran changed = keel(one);
+  EXPECT_EQ(changed.code, 1);
+  EXPECT_TRUE(
+      changed.out.starts_with("users.cc:1:12: error: the statement is new or has changed, and statements.lock does "
+                              "not have what PostgreSQL says about it: run " +
+                              command))
+      << changed.out;
+  EXPECT_NE(changed.out.find("has a statement that is in no source any more: select id, name from users"),
+            std::string::npos)
+      << changed.out;
+  EXPECT_EQ(keel(prepare + " --check").code, 1);
+  ASSERT_EQ(keel(prepare).code, 0);
+  EXPECT_EQ(keel(one).out,
+            "keel sql: 1 statement checked with 1 migration of migrations: 0 with mistakes, 0 not checked\n");
+
+  folder_.write("users.cc",
+                "s.stream<User>(\"select $name::text, nmae from users where $id = id\", write, user);\n"
+                "s.query(\"delete from users\", add);\n"
+                "s.query_one<int>(\"select id, name from users where id = $1\", 1);\n"
+                "s.execute(\"  commit\");\n");
+  const Ran wrong = keel(prepare);
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_TRUE(wrong.out.starts_with("users.cc:1:37: error: column \"nmae\" does not exist")) << wrong.out;
+  EXPECT_NE(wrong.out.find("users.cc:2:10: error: query() reads rows, and the statement returns none"),
+            std::string::npos)
+      << wrong.out;
+  EXPECT_NE(wrong.out.find("users.cc:3:19: error: query_one<int> reads one column"), std::string::npos) << wrong.out;
+  EXPECT_NE(wrong.out.find("users.cc:4:14: error: a statement cannot begin or end a transaction"), std::string::npos)
+      << wrong.out;
+
+  folder_.write("users.cc", "s.execute(\"delete from users where $name = name\", user);\n");
+  folder_.write("migrations/0002_more.sql", "alter table users add column age integer;\n");
+  const Ran migrated = keel(one);
+  EXPECT_EQ(migrated.code, 1);
+  EXPECT_EQ(migrated.out, "keel sql: 0002_more.sql is new since statements.lock was written: run " + command);
 }
 
 TEST_F(SqlCommand, helps_itself) {
@@ -120,7 +214,7 @@ class SqlProject : public SqlCommand {
                   "include(" KEEL_SQL_CMAKE
                   ")\n"
                   "add_library(shop STATIC shop.cc)\n"
-                  "keel_sql(shop MIGRATIONS migrations)\n");
+                  "keel_sql(shop MIGRATIONS migrations ${shop_databases})\n");
   }
   void statement(const std::string& sql) {
     folder_.write("shop.cc",
@@ -130,6 +224,33 @@ class SqlProject : public SqlCommand {
   }
   Ran build() { return run("cmake --build " + folder_ / "build"); }
 };
+
+TEST_F(SqlProject, for_postgres_has_a_target_that_asks_a_server) {
+  statement("delete from users");
+  ASSERT_EQ(run("cmake -S " + folder_.path() + " -B " + folder_ / "build \"-Dshop_databases=DATABASE;postgres\"").code,
+            0);
+  const Ran none = build();
+  EXPECT_NE(none.code, 0);
+  EXPECT_NE(
+      none.out.find("keel sql: statements.lock is missing; it would have what PostgreSQL says about the statements: "
+                    "run cmake --build " +
+                    folder_ / "build --target shop_sql_prepare"),
+      std::string::npos)
+      << none.out;
+
+  if (!db::postgres::testing::RealServer::is_installed()) GTEST_SKIP() << db::postgres::testing::RealServer::missing;
+  const db::postgres::testing::RealServer server;
+  const Ran prepared = run("KEEL_SCRATCH_POSTGRES_URL='" + server.url() + "' cmake --build " + folder_ / "build" +
+                           " --target shop_sql_prepare");
+  ASSERT_EQ(prepared.code, 0) << prepared.out;
+  ASSERT_TRUE(std::filesystem::exists(folder_ / "statements.lock")) << prepared.out;
+  const Ran built = build();
+  EXPECT_EQ(built.code, 0) << built.out;
+  const Ran test = run("ctest --test-dir " + folder_ / "build");
+  EXPECT_EQ(test.code, 0) << test.out;
+  statement("delete from users where id = 1");
+  EXPECT_NE(build().out.find("the statement is new or has changed"), std::string::npos);
+}
 
 TEST_F(SqlProject, with_a_mistake_does_not_build) {
   statement("delete from user");

@@ -12,23 +12,23 @@ namespace keel::sql {
 struct Described {
   struct Parameter {
     std::string name;          // "1", "sku"
-    std::string type;          // As in sql/schema.h, or "": unknown.
+    std::string type;          // The type as in sql/schema.h, or "": unknown.
     bool is_nullable = false;  // The parameter is assigned to a column that may be null, or is tested for null.
     std::string table;         // The table of the column that it is assigned to or compared with, if there is one.
     std::string column;
-    std::string other_type;  // It is also used as this type.
+    std::string other_type;  // The parameter is also used as this type.
   };
   struct Column {
     std::string name;
-    std::string type;         // As in sql/schema.h, or "": unknown.
+    std::string type;         // The type as in sql/schema.h, or "": unknown.
     bool is_nullable = true;  // True also if this is unknown.
     std::string table;        // The table of its values, if it is a column of a table.
     std::string column;
-    // Set when databases give it different types and its type is not stated: names the types, and says how to resolve
-    // this.
+    // It is set when databases give it different types and its type is not stated: names the types, and says how to
+    // resolve this.
     std::string conflict;
   };
-  std::vector<Parameter> parameters;  // In the order of their first use.
+  std::vector<Parameter> parameters;  // They are in the order of their first use.
   std::vector<Column> columns;        // Empty: the statement returns no rows.
   bool is_readonly = false;
 };

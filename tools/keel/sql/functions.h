@@ -14,7 +14,7 @@ struct FunctionArgument {
   std::string type;
   bool is_nullable = true;
   bool is_literal = false;
-  bool is_open = false;  // null or a parameter, which has no type of its own: it takes the type of the other arguments.
+  bool is_open = false;  // It is null or a parameter, so that its type is that of the other arguments.
 };
 struct FunctionResult {
   std::string type;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -153,43 +151,16 @@ int say(const Error& error) {
   return error.code() == Code::FailedPrecondition ? gen_is_bad : gen_was_wrong;
 }
 
-// Of the file of verdicts; without one, and with --prepare, there are none yet.
-Result<Verdicts> read_lock(const GenArguments& arguments) {
-  if (arguments.is_prepare) {
-    Verdicts none;
-    KEEL_TRY(none.migrations, checksums_of(arguments.migrations));
-    return none;
-  }
-  const auto text = gen::read_file(arguments.lock);
-  if (!text) {
-    return Error::text(Code::FailedPrecondition, arguments.lock +
-                                                     " is missing; it would have what PostgreSQL says about " +
-                                                     "the queries: run " + prepare_command(arguments));
-  }
-  auto verdicts = Verdicts::read(*text);
-  if (!verdicts) {
-    return Error::text(Code::FailedPrecondition, arguments.lock + " cannot be read (" +
-                                                     std::string(verdicts.error().message()) + "): run " +
-                                                     prepare_command(arguments));
-  }
-  KEEL_TRY_VOID(compare_migrations(*verdicts, arguments.migrations, arguments.lock, prepare_command(arguments)));
-  return verdicts;
+VerdictFile lock_of(const GenArguments& arguments) {
+  return {arguments.lock, arguments.migrations, "the queries", prepare_command(arguments)};
 }
 
-int write_lock(const GenArguments& arguments, const Verdicts& verdicts) {
-  const std::string text = verdicts.write();
-  if (gen::read_file(arguments.lock) == text) return gen_is_good;
-  if (arguments.is_check) {
-    std::fprintf(stderr, "keel gen: %s is not what PostgreSQL says now: run %s\n", arguments.lock.c_str(),
-                 prepare_command(arguments).c_str());
-    return gen_is_bad;
-  }
-  std::ofstream out(arguments.lock, std::ios::binary);
-  out << text;
-  out.close();
-  if (out) return gen_is_good;
-  std::fprintf(stderr, "keel gen: %s cannot be written\n", arguments.lock.c_str());
-  return gen_was_wrong;
+// With --prepare there are no verdicts yet.
+Result<Verdicts> read_lock(const GenArguments& arguments) {
+  if (!arguments.is_prepare) return lock_of(arguments).read();
+  Verdicts none;
+  KEEL_TRY(none.migrations, checksums_of(arguments.migrations));
+  return none;
 }
 
 // The databases that are used.
@@ -246,7 +217,9 @@ int generate(const GenArguments& arguments) {
   }
   int result = gen_is_good;
   if (arguments.is_prepare) {
-    result = write_lock(arguments, checkers.verdicts);
+    if (const Result<> wrote = lock_of(arguments).write(checkers.verdicts, arguments.is_check); !wrote) {
+      result = say(wrote.error());
+    }
     if (arguments.out.empty()) return result;
   } else if (arguments.is_check && checkers.postgres != nullptr) {
     for (const std::string& text : checkers.postgres->unused()) {

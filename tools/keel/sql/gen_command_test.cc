@@ -180,7 +180,7 @@ TEST_F(GenSql, keeps_what_postgres_says_in_a_file_and_knows_when_it_is_old) {
   ASSERT_EQ(generate(prepare).code, 0) << "SQLite is not asked for it";
   EXPECT_EQ(generate(build).code, 0);
   EXPECT_EQ(generate("--migrations db/migrations --out out db/queries/users.sql").out,
-            "db/queries/users.sql:4:14: error: -- database: postgres is none of those that are checked\n"
+            "db/queries/users.sql:4:14: error: -- database: postgres is not among the databases that are checked\n"
             "  -- database: postgres\n               ^\n");
 
   folder_.write("db/queries.lock", "{}");

@@ -84,7 +84,7 @@ class Inference {
 
   Ctes add_ctes(Ctes ctes, const std::vector<Cte>& added, const Scope* outer) {
     for (const Cte& cte : added) {
-      // For a recursive view: begins with its first select, and repeats all selects until no further column becomes
+      // A recursive view begins with its first select, and repeats all selects until no further column becomes
       // nullable.
       Select anchor = *cte.select;
       if (anchor.cores.size() > 1) anchor.cores.resize(1);

@@ -41,7 +41,7 @@ std::optional<Mistake> find_missing_columns(const Schema& schema, const Statemen
   }
   std::string missing;
   std::string names;
-  std::size_t number = 0;  // The position among those that take values.
+  std::size_t number = 0;  // The position among the columns that the insert gives values.
   for (const Column& column : table->columns) {
     if (column.is_generated) continue;
     const std::size_t place = number++;

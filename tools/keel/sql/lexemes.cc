@@ -38,6 +38,13 @@ std::size_t skip_number(std::string_view text, std::size_t at) noexcept {
   return at;
 }
 
+// The character of a backslash and `c` in e'…'. Those with numbers, such as \x41, are not decoded.
+char unescaped(char c) noexcept {
+  constexpr std::string_view letters = "bfnrt";
+  const std::size_t at = letters.find(c);
+  return at == letters.npos ? c : "\b\f\n\r\t"[at];
+}
+
 constexpr std::string_view symbols[] = {"->>", "||", "->", "<=", ">=", "<>", "!=", "==", "<<", ">>", "::"};
 
 }  // namespace
@@ -53,9 +60,14 @@ std::string Lexeme::value() const {
     const bool is_ended = text.size() >= 2 * tag && text.ends_with(text.substr(0, tag));
     return std::string(text.substr(tag, text.size() - tag - (is_ended ? tag : 0)));
   }
-  const char end = text[0] == '[' ? ']' : text[0];
+  const bool has_escapes = text[0] == 'e' || text[0] == 'E';
+  const char end = has_escapes ? '\'' : text[0] == '[' ? ']' : text[0];
   std::string value;
-  for (std::size_t i = 1; i < text.size(); ++i) {
+  for (std::size_t i = has_escapes ? 2 : 1; i < text.size(); ++i) {
+    if (has_escapes && text[i] == '\\') {
+      if (++i < text.size()) value += unescaped(text[i]);
+      continue;
+    }
     if (text[i] == end) {
       if (end == ']' || i + 1 >= text.size() || text[i + 1] != end) break;
       ++i;
@@ -66,11 +78,7 @@ std::string Lexeme::value() const {
 }
 
 std::size_t skip_comment(std::string_view text, std::size_t at) noexcept {
-  const std::string_view begin = text.substr(at, 2);
-  if (begin == "--") return std::min(text.find('\n', at), text.size());
-  if (begin != "/*") return at;
-  const std::size_t end = text.find("*/", at + 2);
-  return end == text.npos ? text.size() : end + 2;
+  return at + db::comment_size(text.substr(at));
 }
 
 std::vector<Lexeme> lexemes_of(std::string_view text) {
@@ -87,8 +95,13 @@ std::vector<Lexeme> lexemes_of(std::string_view text) {
       continue;
     }
     const std::size_t begin = at;
+    const char before = at == 0 ? ' ' : text[at - 1];
+    // Of an array of PostgreSQL: tags[1], array[$1]. Elsewhere [name] is a name in quotes.
+    const bool is_of_array = c == '[' && (continues_word(before) || before == '"' || before == ']' || before == ')');
     Lexeme::Kind kind = Lexeme::Kind::Symbol;
-    if (c == '\'') {
+    if (is_of_array) {
+      ++at;
+    } else if (c == '\'') {
       kind = Lexeme::Kind::Text;
       at = skip_quoted(text, at, c);
     } else if ((c == 'x' || c == 'X') && at + 1 < text.size() && text[at + 1] == '\'') {
@@ -100,6 +113,9 @@ std::vector<Lexeme> lexemes_of(std::string_view text) {
     } else if (ascii::is_digit(c) || (c == '.' && at + 1 < text.size() && ascii::is_digit(text[at + 1]))) {
       kind = Lexeme::Kind::Number;
       at = skip_number(text, at + 1);
+    } else if (const std::size_t escaped = db::escaped_quoted_size(text.substr(at)); escaped != 0) {
+      kind = Lexeme::Kind::Text;
+      at += escaped;
     } else if (begins_word(c)) {
       kind = Lexeme::Kind::Word;
       while (at < text.size() && continues_word(text[at])) ++at;

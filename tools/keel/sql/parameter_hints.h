@@ -28,7 +28,7 @@ class ParameterHints {
   // The entry of a parameter, which is created if necessary.
   Described::Parameter& find(const Expression& expression);
 
-  // In the order in which they became known.
+  // They are in the order in which they became known.
   std::vector<Described::Parameter> take();
 
  private:

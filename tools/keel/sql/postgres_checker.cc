@@ -48,6 +48,9 @@ bool has_any(std::string_view text, std::initializer_list<std::string_view> word
   });
 }
 
+// The client rejects statements that begin with one of them.
+constexpr std::string_view control[] = {"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release"};
+
 bool is_reading(std::string_view text, const std::optional<StatementTree>& tree) {
   if (tree) return tree->kind == StatementTree::Kind::Select;
   const auto is_writing = [](const Lexeme& lexeme) {
@@ -92,13 +95,22 @@ class PostgresChecker final : public Checker {
   }
 
   std::optional<Mistake> check(const Statement& statement) override {
-    Described none;
-    return describe(statement.text, none);
+    const NumberedText text = numbered(statement.text);
+    Described described;
+    auto mistake = describe(text.text, described);
+    if (!mistake) return find_wrong_call(statement, described.columns.size());
+    if (mistake->offset) mistake->offset = text.offsets[*mistake->offset];
+    return mistake;
   }
 
   std::optional<Mistake> describe(std::string_view text, Described& to) override {
     if (const std::size_t nul = text.find('\0'); nul != text.npos) {
-      return Mistake{"the statement has a NUL byte, where PostgreSQL takes it to end", nul};
+      return Mistake{"the statement has a NUL byte, at which PostgreSQL stops reading", nul};
+    }
+    const Lexeme first = lexemes_of(text)[0];
+    if (std::ranges::any_of(control, [&](std::string_view word) { return first.is(word); })) {
+      return Mistake{"a statement cannot begin or end a transaction: begin() and savepoint() do, and what they return",
+                     first.offset};
     }
     const auto described = link_->describe(text);
     if (!described) return explain(text, described.error());
@@ -120,7 +132,7 @@ class PostgresChecker final : public Checker {
       parameter.other_type.clear();
       result.parameters.push_back(std::move(parameter));
     }
-    // In the order of their first use.
+    // They are in the order of their first use.
     std::vector<Described::Parameter> ordered;
     db::for_each_placeholder(text, [&](const db::Placeholder& placeholder) {
       const auto is_it = [&](const Described::Parameter& one) { return one.name == placeholder.name; };

@@ -150,7 +150,7 @@ TEST_F(PostgresChecker, beside_sqlite_gives_what_holds_on_both_or_says_where_the
   EXPECT_EQ(columns("select id, name, note from users", both), "id int64, name text, note text?");
   EXPECT_EQ(columns("select total from orders", both), "total int64") << "int32 there";
   EXPECT_EQ(columns("select created_at from orders", both),
-            "created_at text (created_at is text on SQLite and timestamp on PostgreSQL: say what it holds: -- type: "
+            "created_at text (created_at is text on SQLite and timestamp on PostgreSQL: write its type: -- type: "
             "orders.created_at timestamp)");
   EXPECT_EQ(columns("select sum(id) as ids from users", both),
             "ids int64? (ids is int64 on SQLite and decimal on PostgreSQL: cast it, as in cast(… as bigint))");

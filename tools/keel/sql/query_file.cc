@@ -138,6 +138,15 @@ class Reader {
       const std::size_t at = value.empty() ? offset : static_cast<std::size_t>(value.data() - text_.data());
       if (directive(key, value, at, offset)) return;
     }
+    if (content == "group" || content == "volatile") {
+      if (is_open_ && !is_ended_) {
+        query().marks += "\n-- " + std::string(content);
+      } else {
+        error(offset, "-- " + std::string(content) +
+                          " belongs to a statement: write it between the line -- name: … and the semicolon");
+      }
+      return;
+    }
     // The comment belongs to the function whose name follows, or has just been read.
     const bool follows = offset == comment_end_ || text_.substr(comment_end_, offset - comment_end_) == "\n";
     if (!follows) comment_.clear();
@@ -237,6 +246,12 @@ class Reader {
       }
       if (std::ranges::find(query().sorts, name) != query().sorts.end()) {
         error(at, "-- sort: has " + std::string(name) + " twice");
+        return;
+      }
+      for (const std::string& other : query().sorts) {
+        if (gen::pascal_of(other.substr(other.rfind('.') + 1)) != gen::pascal_of(last)) continue;
+        error(at, "-- sort: has two columns that a client would call " + std::string(last) +
+                      ": give one of them another name in the statement, with `as`, and sort by that");
         return;
       }
       query().sorts.emplace_back(name);

@@ -11,6 +11,7 @@
 //   -- param: limit int32
 //   -- sort: name, created_at
 //   -- database: postgres                        only there; another query says it for SQLite
+//   -- group                                     a mark for PostgreSQL, or -- volatile (db/postgres/database.h)
 //   select id, name, created_at from users where true
 //     /*? name */ and name = $name
 //   order by $sort, id limit $limit;
@@ -55,6 +56,7 @@ struct Query {
   std::string parameters;  // `-- params: NewUser`
   std::string database;    // `-- database: sqlite`: only for that database; "" is all.
   std::string comment;
+  std::string marks;  // `-- group` and `-- volatile`, each on a line of its own: they are appended to the statement.
   std::vector<Typed> parameter_types;
   std::vector<Typed> column_types;                     // `-- type: total int64`, and "total: int64".
   std::vector<std::pair<std::string, bool>> nullable;  // "total!" is false, "note?" true.

@@ -143,10 +143,11 @@ class QueryWriter {
     }
     return parameters;
   }
-  // Other names within the function cannot be used.
+  // Chooses a name that differs from the other names within the function.
   static std::string argument_name(const Field& field) {
     const std::string name = field.cpp_name();
-    return name == "db" || name == "sort" || name == "on_rows" || name == "in" ? name + '_' : name;
+    const bool is_taken = name == "db" || name == "sort" || name == "on_rows" || name == "in" || name == "number";
+    return is_taken ? name + '_' : name;
   }
   static std::string session_of(const Function& function) {
     const bool is_stream = function.query->kind == Query::Kind::Stream;
@@ -425,7 +426,7 @@ class QueryWriter {
                        ".h\"\n\n#include \"keel/db/matches.h\"\n\n" + open() + "namespace {\n\n";
     for (const Function& function : file.functions) {
       for (std::size_t i = 0; i < function.variants.size(); ++i) {
-        text += constant(constant_of(function, i), function.variants[i].text);
+        text += constant(constant_of(function, i), function.variants[i].text + function.query->marks);
       }
       if (!checks_row(function)) continue;
       text += constant(columns_name(function), column_list(function));

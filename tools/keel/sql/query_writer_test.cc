@@ -116,6 +116,29 @@ TEST_F(WrittenQueries, are_structs_functions_and_statements) {
             "}  // namespace shop::queries\n");
 }
 
+TEST_F(WrittenQueries, have_no_parameter_with_the_name_of_a_variable) {
+  const auto files = write("-- name: f :many\n-- sort: id\nselect id from users where id < $number order by $sort\n");
+  const std::string text = text_of(files, "users.cc");
+
+  EXPECT_NE(text.find("std::int64_t number_, "), std::string::npos) << text;
+  EXPECT_NE(text.find("(f_sql_0, number_)"), std::string::npos) << text;
+}
+
+// The client of PostgreSQL reads these comments (db/postgres/database.h). Others are left out.
+TEST_F(WrittenQueries, keep_the_marks_of_their_statements) {
+  const auto files = write(
+      "-- name: add :exec\ninsert into users (name, at) values ($name, '') -- group\n;\n"
+      "-- name: take :one\n-- volatile\nselect id from users limit 1 -- the first\n;\n");
+  const std::string text = text_of(files, "users.cc");
+
+  EXPECT_NE(text.find("constexpr char add_sql[] = \"insert into users (name, at) values ($1, '')\\n-- group\";\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("constexpr char take_sql[] = \"select id from users limit 1\\n-- volatile\";\n"),
+            std::string::npos)
+      << text;
+}
+
 TEST_F(WrittenQueries, compare_types_of_the_program_at_the_line_of_the_query) {
   const auto files = write(
       "-- include: \"api/types.h\"\n\n-- name: find_user :one api::User\nselect id, note from users where id = $id;\n"

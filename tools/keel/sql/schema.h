@@ -13,7 +13,7 @@ struct Column {
   std::string type;  // "int64", "real", "text", "blob", "bool", "timestamp", "date", "uuid"; "" is any.
   bool is_nullable = true;
   bool is_generated = false;
-  bool is_said = false;      // The author has stated the type, so that it is not that of the declaration.
+  bool is_said = false;      // The author has stated the type, which replaces that of the declaration.
   bool has_default = false;  // An insert may leave it out: it has a default, or is a row number or an identity.
 };
 

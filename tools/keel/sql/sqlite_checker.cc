@@ -43,16 +43,6 @@ std::optional<std::size_t> find_word(std::string_view text, std::string_view nam
   return std::nullopt;
 }
 
-// A type that is read from one column (db/row.h).
-bool is_plain(std::string_view type) {
-  if (const auto inner = behind(type, "optional<")) type = inner->substr(0, inner->size() - 1);
-  if (type.starts_with("std::")) type.remove_prefix(5);
-  static constexpr std::string_view plain[] = {"bool",    "int",     "long",    "short",    "unsigned",
-                                               "double",  "float",   "string",  "int8_t",   "int16_t",
-                                               "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t"};
-  return std::ranges::find(plain, type) != std::end(plain);
-}
-
 class SqliteChecker final : public Checker {
  public:
   SqliteChecker(std::unique_ptr<Connection> connection, int migrations, Schema schema)
@@ -69,20 +59,7 @@ class SqliteChecker final : public Checker {
     if (const std::optional<StatementTree> tree = parse_statement(statement.text)) {
       if (auto mistake = find_missing_columns(schema_, *tree, statement.text)) return mistake;
     }
-    const int columns = prepared->columns();
-    if (columns == 0 && statement.call != "execute") {
-      return Mistake{std::string(statement.call) +
-                         "() reads rows, and the statement returns none: use execute(), or add "
-                         "`returning …` to it",
-                     std::nullopt};
-    }
-    if (columns != 1 && statement.call != "execute" && is_plain(statement.read_as)) {
-      return Mistake{std::string(statement.call) + '<' + statement.read_as +
-                         "> reads one column, and the statement returns " + std::to_string(columns) +
-                         ": select one, or read a struct",
-                     std::nullopt};
-    }
-    return std::nullopt;
+    return find_wrong_call(statement, static_cast<std::size_t>(prepared->columns()));
   }
 
   std::optional<Mistake> describe(std::string_view text, Described& to) override {
@@ -133,7 +110,7 @@ class SqliteChecker final : public Checker {
 
  private:
   Mistake explain(std::string_view text, const Error& error) const {
-    // Not every error comes from SQLite; for others its last message is not valid.
+    // Some errors do not come from SQLite, and its last message is not valid for them.
     const std::string_view message = sqlite3_errmsg(connection_->handle());
     if (sqlite3_errcode(connection_->handle()) == SQLITE_OK || !error.message().contains(message)) {
       return {std::string(error.message()), std::nullopt};

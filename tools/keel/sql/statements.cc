@@ -8,9 +8,11 @@ namespace {
 
 using Kind = Token::Kind;
 
-constexpr std::string_view calls[] = {"query", "query_one", "query_optional", "query_many", "execute"};
+constexpr std::string_view calls[] = {"query",   "query_one", "query_optional", "query_many",
+                                      "execute", "stream",    "copy_out"};
+constexpr std::string_view mark_begin = "keel sql: ";
 
-// After these words a name is not a variable that is declared there.
+// Whether a name after this word is not a variable that is declared there.
 bool is_statement_word(std::string_view name) noexcept {
   static constexpr std::string_view words[] = {"return",   "co_return", "co_await", "co_yield", "throw",
                                                "new",      "delete",    "else",     "do",       "case",
@@ -151,13 +153,27 @@ std::optional<Sources::Text> Sources::evaluate(std::size_t source, const Token* 
   return text;
 }
 
-bool Sources::is_skipped(const File& file, std::size_t offset) const noexcept {
+// The word after "keel sql: " in the line of the byte, or in the line before if that is a comment; "": there is none.
+std::string_view Sources::mark_at(const File& file, std::size_t offset) noexcept {
   const std::string_view text = file.text;
-  const std::size_t end = std::min(text.find('\n', offset), text.size());
-  std::size_t begin = text.substr(0, offset).rfind('\n');
-  if (begin != text.npos && begin > 0) begin = text.substr(0, begin).rfind('\n');
-  begin = begin == text.npos ? 0 : begin;
-  return text.substr(begin, end - begin).contains("keel sql: skip");
+  const auto line_at = [&](std::size_t at) {
+    const std::size_t begin = text.substr(0, at).rfind('\n') + 1;
+    return text.substr(begin, std::min(text.find('\n', at), text.size()) - begin);
+  };
+  const auto mark_in = [](std::string_view line) -> std::string_view {
+    const std::size_t at = line.find(mark_begin);
+    if (at == line.npos) return {};
+    line.remove_prefix(at + mark_begin.size());
+    return line.substr(0, line.find_first_not_of("abcdefghijklmnopqrstuvwxyz"));
+  };
+  const std::string_view own = line_at(offset);
+  if (const std::string_view mark = mark_in(own); !mark.empty() || own.data() == text.data()) return mark;
+  std::string_view before = line_at(static_cast<std::size_t>(own.data() - text.data()) - 1);
+  before.remove_prefix(std::min(before.find_first_not_of(" \t"), before.size()));
+  const std::size_t end = before.starts_with("/*") ? before.find("*/") : before.npos;
+  const bool is_alone = end == before.npos || before.find_first_not_of(" \t\r", end + 2) == before.npos;
+  const bool is_comment = before.starts_with("//") || before.starts_with("/*");
+  return is_comment && is_alone ? mark_in(before) : std::string_view();
 }
 
 void Sources::find_in(std::size_t source, Found& found) const {
@@ -175,11 +191,24 @@ void Sources::find_in(std::size_t source, Found& found) const {
       at = behind;
     }
     if (at == end || !at->is("(")) continue;
-    const Token* const first = at + 1;
-    const Token* const last = end_of_argument(first, end);
-    if (first == last || first->is("[") || is_skipped(file, name->offset)) continue;
+    const bool is_copy = name->text == "copy_out";
+    if (read_as.empty() && (is_copy || name->text == "stream")) continue;
+    const Token* first = at + 1;
+    const Token* last = end_of_argument(first, end);
+    if (is_copy && last != end && last->is(",")) {  // Of three arguments the first is the transaction.
+      const Token* const after = end_of_argument(last + 1, end);
+      if (after != end && after->is(",")) {
+        first = last + 1;
+        last = after;
+      }
+    }
+    const std::string_view mark = mark_at(file, name->offset);
+    if (first == last || first->is("[") || mark == "skip") continue;
     if (std::optional<Text> text = evaluate(source, first, last)) {
-      found.statements.push_back({std::move(text->value), std::move(text->origin), name->text, std::move(read_as)});
+      found.statements.push_back({std::move(text->value), std::move(text->origin), name->text, std::move(read_as),
+                                  mark == "sqlite"                ? "sqlite"
+                                  : mark == "postgres" || is_copy ? "postgres"
+                                                                  : ""});
     } else {
       const Token& closing = last[-1];
       found.unknown.push_back({{source, first->offset},

@@ -1,11 +1,13 @@
 // Finds the SQL statements in C++ sources, and the place of each of their bytes.
 //
-// A statement is the first argument of a member call of db::Queries (db/session.h): query, query_one, query_optional,
-// query_many, execute. It is one or several string literals, macros of such, or a constant that is initialised with
-// them in any of the sources; if several constants have the same name, the one in the call's own source counts.
+// A statement is the first argument of a member call of db::Session and db::Transaction (db/session.h): query,
+// query_one, query_optional, query_many, execute, stream; and of copy_out of db::postgres::Database, after the
+// transaction if it has one. It is one or several string literals, macros of such, or a constant that is initialised
+// with them in any of the sources; if several constants have the same name, the one in the call's own source counts.
 //
-// Calls of these names without an object, or with a lambda or nothing as the first argument, are other functions. A
-// call is skipped if a comment on its line, or on the line before, says "keel sql: skip".
+// Calls of these names without an object, or with a lambda or nothing as the first argument, are other functions; so
+// are stream and copy_out without a type in angle brackets. A call is skipped if a comment on its line, or one that is
+// the line before, says "keel sql: skip"; "keel sql: sqlite" and "keel sql: postgres" say which database it is for.
 
 #pragma once
 
@@ -33,6 +35,7 @@ struct Statement {
   std::vector<Place> origin;  // The place of each byte, and of the closing quote.
   std::string_view call;      // "query_one".
   std::string read_as;        // The text between the call's angle brackets, without blanks.
+  std::string database = {};  // The only database that it is for, "sqlite" or "postgres"; "": all of the program.
 };
 
 // A call whose first argument cannot be determined.
@@ -81,7 +84,7 @@ class Sources {
   const Text* constant(std::size_t source, std::string_view name) const;
   std::optional<Text> evaluate(std::size_t source, const Token* first, const Token* last) const;
   void find_in(std::size_t source, Found& found) const;
-  bool is_skipped(const File& file, std::size_t offset) const noexcept;
+  static std::string_view mark_at(const File& file, std::size_t offset) noexcept;
 
   std::deque<File> files_;  // Tokens are views into their file, which must not move.
 };

@@ -52,6 +52,42 @@ TEST(Statements, are_the_first_arguments_of_typed_calls) {
   EXPECT_EQ(find.unknown(), Texts());
 }
 
+TEST(Statements, are_streamed_and_copied_too) {
+  const Find find(R"(
+    co_await db.stream<Order>("one", write); co_await tx->template stream<std::int64_t>("two", write, 1, 2);
+    co_await shop.copy_out<Order>("three", [](int a, int b) { f(a, b); });
+    co_await shop.copy_out<Order>(transaction, "four", write);
+    body.stream("five"); client.stream(Method::Get, "six"); body.stream<T>(); db.copy_out("seven", a, b);
+    db.stream<T>(text, write); db.copy_out<T>(transaction, text, write);
+  )");
+
+  EXPECT_EQ(find.texts(), (Texts{"one", "two", "three", "four"}));
+  EXPECT_EQ(find.found.statements[1].read_as, "std::int64_t");
+  EXPECT_EQ(find.unknown(), (Texts{"a.cc:6:18 text", "a.cc:6:60 text"}));
+  EXPECT_EQ(find.found.statements[1].database, "");
+  EXPECT_EQ(find.found.statements[2].database, "postgres");
+}
+
+TEST(Statements, are_for_the_database_that_a_comment_names) {
+  const Find find(R"(
+    s.execute("1");  // keel sql: sqlite
+    s.execute("2");
+    // keel sql: postgres, where it is faster
+    s.execute("3");
+    s.execute("4");  /* keel sql: postgres */
+    f();  // keel sql: postgres
+    s.execute("5");
+    /* keel sql: postgres
+     */
+    s.execute("6");)");
+
+  Texts databases;
+  for (const Statement& statement : find.found.statements) databases.push_back(statement.database);
+  EXPECT_EQ(find.texts(), (Texts{"1", "2", "3", "4", "5", "6"}));
+  EXPECT_EQ(databases, (Texts{"sqlite", "", "postgres", "postgres", "", ""}));
+  EXPECT_EQ(Find("s.execute(\"1\"); // keel sql: postgres").found.statements.at(0).database, "postgres");
+}
+
 TEST(Statements, are_put_together_of_adjacent_and_raw_literals) {
   const Find find(R"x(
     s.execute("insert into a "  // where
@@ -119,6 +155,7 @@ TEST(Statements, are_not_arguments_of_other_functions) {
     Task<Written> execute(SqlFor<1> sql); Task<Written> Queries::execute(const char* a = "b");
     x.executes("a"); x.query; x.query_one<"a">; a.query < b; "x.execute(\"a\")"; // s.execute("a")
     client.execute("ls");  // keel sql: skip
+    s.execute(text);
     // keel sql: skip, this is a shell
     shell.execute("ls",
                   "a");
@@ -126,7 +163,7 @@ TEST(Statements, are_not_arguments_of_other_functions) {
   )x");
 
   EXPECT_EQ(find.texts(), Texts());
-  EXPECT_EQ(find.unknown(), Texts{"a.cc:9:62 printf"});
+  EXPECT_EQ(find.unknown(), (Texts{"a.cc:6:15 text", "a.cc:10:62 printf"})) << "a comment after a call is for that one";
 }
 
 TEST(Statements, know_where_each_byte_stands) {

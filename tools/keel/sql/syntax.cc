@@ -11,7 +11,7 @@ namespace keel::sql {
 namespace {
 
 constexpr int tree_levels_max = 200;
-constexpr int operators_max = 1000;  // In one expression; SQLite's own limit.
+constexpr int operators_max = 1000;  // The number of operators in one expression; this is SQLite's own limit.
 
 class Parser {
  public:
@@ -425,7 +425,7 @@ class Parser {
     if (is_like && take("escape")) one.children.push_back(expression(strength + 1));
     return one;
   }
-  // For PostgreSQL, after `::`: "bigint", "timestamp(3) with time zone", "int[]".
+  // Reads the type after `::` of PostgreSQL: "bigint", "timestamp(3) with time zone", "int[]".
   std::string type_name() {
     std::string type = lower_of(table_name());
     const bool is_time = type == "timestamp" || type == "time";

@@ -4,7 +4,7 @@
 // Nothing here reports errors: the database has done so. For syntax that is not known here there is no tree, and then
 // the types are unknown.
 //
-// Lifetime: a tree owns what it holds.
+// Lifetime: a tree owns its nodes and texts.
 // Cost:     linear; at most 200 levels.
 
 #pragma once
@@ -48,7 +48,7 @@ struct Expression {
   std::string table;
   std::string name;
   std::vector<Expression> children;
-  std::vector<Expression> others;  // For Case; for Call: its filter and window.
+  std::vector<Expression> others;  // The branches of a Case, or the filter and window of a Call.
   std::shared_ptr<Select> select;
   bool is_star = false;    // count(*)
   bool has_else = false;   //
@@ -83,9 +83,9 @@ struct Cte {
 
 struct Core {
   std::vector<Item> items;
-  std::vector<std::vector<Expression>> values;  // For `values (…), (…)`.
+  std::vector<std::vector<Expression>> values;  // The rows of `values (…), (…)`.
   std::vector<Source> from;
-  std::vector<Expression> conditions;  // where, having, and what the group is by
+  std::vector<Expression> conditions;  // The expressions of where, having and group by.
   bool is_grouped = false;
   bool has_having = false;
 };
@@ -106,11 +106,11 @@ struct StatementTree {
   enum class Kind : std::uint8_t { Select, Insert, Update, Delete };
   Kind kind = Kind::Select;
   std::vector<Cte> ctes;
-  std::shared_ptr<Select> select;  // For Select, and for Insert the inserted rows.
+  std::shared_ptr<Select> select;  // The query of a Select, or the one that gives an Insert its rows.
   std::string table;
   std::string alias;
   std::vector<std::string> columns;     // For Insert.
-  std::vector<Assignment> assignments;  // For Update, and for `on conflict do update`.
+  std::vector<Assignment> assignments;  // The assignments of an Update, or of `on conflict do update`.
   std::vector<Source> from;             // For Update.
   std::vector<Expression> conditions;
   std::vector<Expression> limits;

@@ -108,7 +108,7 @@ class Scanner {
     add(Kind::Character, from);
   }
 
-  // Called at the opening quote. An unclosed literal ends with its line.
+  // It is called at the opening quote. An unclosed literal ends with its line.
   void text(std::size_t from) {
     Token made{Kind::Text, {}, from};
     ++at_;
@@ -153,7 +153,7 @@ class Scanner {
     made.origin.push_back(static_cast<std::uint32_t>(origin));
   }
 
-  // Called at a backslash that is followed by a byte.
+  // It is called at a backslash that is followed by a byte.
   void escape(Token& made) {
     const std::size_t from = at_;
     const char c = source_[at_ + 1];
@@ -173,7 +173,7 @@ class Scanner {
       append(made, c, from);  // A quote, a backslash, a question mark.
     }
   }
-  // At most `count` digits, or any number between braces.
+  // Reads at most `count` digits, or any number between braces.
   std::uint32_t digits(int base, std::size_t count) {
     const bool is_braced = peek() == '{';
     if (is_braced) {

@@ -1,7 +1,10 @@
 #include "sql/verdicts.h"
 
 #include <algorithm>
+#include <fstream>
 #include <utility>
+
+#include "gen/folder.h"
 
 #include "keel/data/json_parse.h"
 #include "keel/data/json_write.h"
@@ -104,8 +107,15 @@ VerdictChecker::VerdictChecker(Verdicts& verdicts, std::unique_ptr<Checker> serv
 int VerdictChecker::migrations() const noexcept { return static_cast<int>(verdicts_.migrations.size()); }
 
 std::optional<Mistake> VerdictChecker::check(const Statement& statement) {
-  Described none;
-  return describe(statement.text, none);
+  const NumberedText text = numbered(statement.text);
+  Described described;
+  auto mistake = describe(text.text, described);
+  if (!mistake) return find_wrong_call(statement, described.columns.size());
+  // Only files of queries have blocks.
+  const std::size_t block = mistake->text.find(", or write a block ");
+  if (block != std::string::npos) mistake->text.resize(block);
+  if (mistake->offset) mistake->offset = text.offsets[*mistake->offset];
+  return mistake;
 }
 
 std::optional<Mistake> VerdictChecker::describe(std::string_view text, Described& to) {
@@ -158,6 +168,34 @@ std::vector<std::string> VerdictChecker::unused() const {
     if (!is_used) found.push_back(text);
   }
   return found;
+}
+
+Result<Verdicts> VerdictFile::read() const {
+  const auto text = gen::read_file(path);
+  if (!text) {
+    return Error::text(Code::FailedPrecondition,
+                       path + " is missing; it would have what PostgreSQL says about " + subject + ": run " + command);
+  }
+  auto verdicts = Verdicts::read(*text);
+  if (!verdicts) {
+    return Error::text(Code::FailedPrecondition,
+                       path + " cannot be read (" + std::string(verdicts.error().message()) + "): run " + command);
+  }
+  KEEL_TRY_VOID(compare_migrations(*verdicts, migrations, path, command));
+  return verdicts;
+}
+
+Result<> VerdictFile::write(const Verdicts& verdicts, bool is_check) const {
+  const std::string text = verdicts.write();
+  if (gen::read_file(path) == text) return {};
+  if (is_check) {
+    return Error::text(Code::FailedPrecondition, path + " is not what PostgreSQL says now: run " + command);
+  }
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) return Error::text(Code::Unavailable, path + " cannot be written");
+  return {};
 }
 
 Result<std::map<std::string, std::string>> checksums_of(const std::string& folder) {

@@ -1,5 +1,5 @@
-// PostgreSQL's descriptions of the queries of a program, stored in a file next to them (db/queries.lock), so that a
-// build needs no server.
+// PostgreSQL's descriptions of the queries of a program, stored in a file next to them (db/queries.lock), or of the
+// statements in its C++ sources (db/statements.lock), so that a build needs no server.
 //
 // The file has the checksum of each migration, and for each statement its text, parameters and columns. A verdict is
 // valid only while the migrations and the statement are unchanged, to the byte. The file is JSON, sorted and indented:
@@ -45,8 +45,21 @@ struct Verdicts {
   std::string write() const;
 };
 
-// Answers from `verdicts`. With `server` it asks that, and stores the answers in `verdicts`; `verdicts` must outlive
-// it. `file` and `cure` are for mistakes: the file's name, and the command that rewrites it.
+// The file, and the words of messages about it.
+struct VerdictFile {
+  std::string path;
+  std::string migrations;  // The folder.
+  std::string subject;     // "the queries"
+  std::string command;     // The command that writes it.
+
+  // FailedPrecondition: it is missing, cannot be read, or is of other migrations.
+  Result<Verdicts> read() const;
+  // Writes it if it differs; FailedPrecondition: `is_check`, and it differs.
+  Result<> write(const Verdicts& verdicts, bool is_check) const;
+};
+
+// Gives the verdicts in `verdicts`. With `server` it asks the server instead, and stores the results in `verdicts`;
+// `verdicts` must outlive it. `file` and `cure` are for mistakes: the file's name, and the command that rewrites it.
 class VerdictChecker final : public Checker {
  public:
   VerdictChecker(Verdicts& verdicts, std::unique_ptr<Checker> server, std::string file, std::string cure);

@@ -49,7 +49,9 @@ select id from orders where state = 'open' and created_at < $before limit 200;
 -- name: change_state :exec
 update orders set state = $to where id = $id and state = $from;
 
+-- name: list_taken :many api::NewLine
+select sku, quantity from lines where order_id = $order_id;
+
 -- name: return_stock :exec
-update products set stock = stock + taken.quantity
-from (select sku, sum(quantity) as quantity from lines where order_id = $order_id group by sku) as taken
-where taken.sku = products.sku;
+-- params: api::NewLine
+update products set stock = stock + $quantity where sku = $sku;

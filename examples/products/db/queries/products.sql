@@ -8,7 +8,7 @@ select * from products where id > $after
   /*? category */ and category = $category
   /*? search */ and instr(lower(name), lower($search)) > 0
   /*? max_price_cents */ and price_cents <= $max_price_cents
-order by id limit $limit;
+order by id limit $limit + 1;
 
 -- name: create_product :one api::Product
 -- params: api::NewProduct

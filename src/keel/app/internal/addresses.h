@@ -30,7 +30,7 @@ class Addresses {
            std::uint32_t socket_mode = 0);
   // Returns the result of starting the listener `name`. An error names its section and a remedy.
   Result<> report(std::string_view name, Result<> started);
-  // After a report of an error: the errors of the listeners that had not started, a line each.
+  // After an error was reported: the errors of the other listeners that could not start, one line for each.
   const std::vector<std::string>& further() const noexcept { return further_; }
 
  private:

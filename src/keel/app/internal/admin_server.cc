@@ -62,7 +62,7 @@ Result<> AdminServer::add_module() {
          each([&](Part& part) {
            const auto inherited = succession_.find(part.name, part.address);
            part.is_kept = inherited.is_kept;
-           // Until our first health checks finish, the predecessor keeps answering health probes.
+           // Until our first health checks finish, the predecessor keeps responding to health probes.
            if (succession_.has_predecessor() && !inherited.sockets.empty()) return;
            if (result) result = start(part, inherited);
          });

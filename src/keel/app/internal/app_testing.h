@@ -57,7 +57,7 @@ inline http::Response stall(http::Request&) {
   return http::Response::text(http::Status::Ok, "at last");
 }
 
-// Returns everything that comes back until the server closes; `wire` has to ask it to.
+// Returns everything that the server sends until it closes the connection; `wire` has to ask for the close.
 inline std::string ask(const Address& to, const std::string& wire) {
   const int fd = ::socket(to.family(), SOCK_STREAM | SOCK_CLOEXEC, 0);
   std::string text;

@@ -48,7 +48,8 @@ TypeId& type_id() noexcept {
 
 enum class Lifetime : std::uint8_t { Value, Singleton, Lazy, Transient, Scoped, Given };
 
-// The start() and stop() of a service; null if it does not have one. Called with the memory it was made in.
+// The start() and stop() of a service; null if it does not have one. Both are called with the memory in which the
+// service was made.
 struct Phases {
   Result<> (*start)(void* at) = nullptr;
   void (*stop)(void* at) = nullptr;
@@ -87,7 +88,7 @@ struct ScopeState {
 
 // The object of `type`, which is made if necessary. `scope`: null outside scopes.
 Result<void*> resolve(Core& core, TypeId& type, ScopeState* scope);
-void give(ScopeState& scope, TypeId& type, void* object) noexcept;
-[[noreturn]] void refuse_get(const TypeId& type) noexcept;
+void give(ScopeState& scope, TypeId& type, void* object, std::source_location place);
+[[noreturn]] void refuse_get(const TypeId& type, std::source_location place);
 
 }  // namespace keel::app::internal

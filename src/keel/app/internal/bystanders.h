@@ -1,4 +1,4 @@
-// keel/app/internal/bystanders.h — the threads beside one that has crashed: they stop for good.
+// keel/app/internal/bystanders.h — stops all threads other than the one that has crashed.
 //
 // A thread of a process that is about to end must not continue: its responses would come from memory that may be
 // damaged, and its changes could make the report of the crash inconsistent.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <ranges>
 #include <utility>
 
 #include "keel/app/internal/options.h"
@@ -17,7 +19,7 @@ namespace {
 // time.
 constexpr std::chrono::seconds look_pause{5};
 constexpr int looks_of_a_retry = 12;
-// Before a certificate expires: certificates are usually renewed weeks before.
+// The remaining lifetime below which a certificate is reported: it should have been renewed weeks before.
 constexpr std::int64_t warning_seconds = 7 * 24 * 3600;
 
 const log::Logger& certificates_logger() {
@@ -25,11 +27,17 @@ const log::Logger& certificates_logger() {
   return log;
 }
 
+void warn_of_chain(std::string_view certificate, const std::string& problem) {
+  if (problem.empty()) return;
+  certificates_logger().warn("the chain of a certificate is not as clients expect it; it is sent as it is",
+                             log::field("certificate", certificate), log::field("why", problem));
+}
+
 std::int64_t calendar_seconds() noexcept { return Host::current().wall_ns() / 1'000'000'000; }
 std::string day_of(std::int64_t seconds) {
   return std::string(Timestamp::from_unix_seconds(seconds).text()).substr(0, std::string_view("2026-01-31").size());
 }
-// Indexed by Certificates::Listener; empty where no listener uses it.
+// The index is a Certificates::Listener; an element is empty if no listener uses it.
 using Contexts = std::array<std::optional<tls::ServerContext>, Certificates::listeners>;
 Result<Contexts> contexts_of(tls::ServerOptions options, const Settings& settings) {
   const MonitoringSettings& monitoring = settings.monitoring;
@@ -42,7 +50,7 @@ Result<Contexts> contexts_of(tls::ServerOptions options, const Settings& setting
   if (monitoring.probes.https) {
     KEEL_TRY(contexts[Certificates::Probes], tls::ServerContext::make(options));
   }
-  // For a listener that has its own CA certificates for clients.
+  // Makes a context for a listener that has its own CA certificates for clients.
   const auto make = [&](Certificates::Listener of, tls::ServerOptions own, const std::string& roots,
                         const std::string& revoked, const char* section) -> Result<> {
     if (!roots.empty()) {
@@ -60,7 +68,7 @@ Result<Contexts> contexts_of(tls::ServerOptions options, const Settings& setting
   }
   if (messages.tls) {
     options.protocols.clear();
-    options.answer_to_http.clear();
+    options.response_to_http.clear();
     KEEL_TRY_VOID(
         make(Certificates::Messages, options, messages.client_roots, messages.client_revoked, "network.messages"));
   }
@@ -68,6 +76,48 @@ Result<Contexts> contexts_of(tls::ServerOptions options, const Settings& setting
 }
 
 std::string name_of(const tls::CertificateFacts& facts) { return facts.file.empty() ? facts.names : facts.file; }
+
+std::string kind_of(const tls::Expiry& one) {
+  switch (one.kind) {
+    case tls::Expiry::Kind::Certificate:
+      return "certificate";
+    case tls::Expiry::Kind::Issuer:
+      return "issuer";
+    case tls::Expiry::Kind::Root:
+      return "root";
+    case tls::Expiry::Kind::RevocationList:
+      return "revocation_list";
+  }
+  return {};
+}
+
+// Whether the health tells of it. `all`: those that belong together.
+bool is_due(const tls::Expiry& one, const std::vector<tls::Expiry>& all, std::int64_t now) {
+  // Lists are renewed every few hours or days: in the last tenth of their time, the renewal is late.
+  if (one.kind == tls::Expiry::Kind::RevocationList) return now >= one.until - (one.until - one.from) / 10;
+  if (now < one.until - warning_seconds) return false;
+  if (one.kind != tls::Expiry::Kind::Root || now < one.until + warning_seconds) return true;
+  // An old root may stay in its file beside its successors.
+  return std::ranges::none_of(all, [&](const tls::Expiry& other) {
+    return other.kind == tls::Expiry::Kind::Root && other.file == one.file && now < other.until;
+  });
+}
+
+Result<> check_time_of(const std::vector<tls::Expiry>& all, std::int64_t now) {
+  for (const tls::Expiry& one : all) {
+    if (!is_due(one, all, now)) continue;
+    const bool is_list = one.kind == tls::Expiry::Kind::RevocationList;
+    const char* const what = is_list                                 ? "the revocation list of '"
+                             : one.kind == tls::Expiry::Kind::Root   ? "the root '"
+                             : one.kind == tls::Expiry::Kind::Issuer ? "the issuer '"
+                                                                     : "the certificate '";
+    std::string text = what + one.name + "' in " + one.file + (now < one.until ? " expires on " : " has expired, on ") +
+                       day_of(one.until);
+    if (is_list && now >= one.until) text += ": all certificates of this issuer are rejected";
+    return Error::text(Code::Unavailable, text);
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -78,8 +128,7 @@ Certificates::Certificates(const Registrar& registrar)
       bad_(registrar.metrics.counter("tls_certificate_loads_total", "Attempts to load certificates",
                                      {{"result", "failed"}})) {}
 
-std::vector<Certificates::Look> Certificates::look_at(const HttpsSettings& https) const {
-  std::vector<Look> looks;
+std::vector<std::string> Certificates::files_of(const HttpsSettings& https) const {
   std::vector<std::string> files = https.files();
   const MetricsSettings& admin = registrar_.settings.monitoring.metrics;
   const MessagesSettings& messages = registrar_.settings.network.messages;
@@ -87,11 +136,25 @@ std::vector<Certificates::Look> Certificates::look_at(const HttpsSettings& https
        {admin.client_roots, admin.client_revoked, messages.client_roots, messages.client_revoked}) {
     if (!file.empty()) files.push_back(file);
   }
+  return files;
+}
+
+std::vector<std::string> Certificates::files_of(const tls::ClientOptions& options) {
+  std::vector<std::string> files;
+  for (const std::string& file : {options.trust.file, options.trust.revoked_file, options.certificate.certificate_file,
+                                  options.certificate.key_file}) {
+    if (!file.empty()) files.push_back(file);
+  }
+  return files;
+}
+
+std::vector<Certificates::Look> Certificates::look_at(const std::vector<std::string>& files) {
+  std::vector<Look> looks;
   for (const std::string& file : files) {
     Look look{.file = file};
     struct stat status;
     if (::stat(file.c_str(), &status) == 0) {
-      // Also changed by chmod and chown, which may make the file readable.
+      // chmod and chown, which may make the file readable, change this time as well.
       look.changed_ns = status.st_ctim.tv_sec * 1'000'000'000 + status.st_ctim.tv_nsec;
       look.bytes = status.st_size;
       look.inode = status.st_ino;
@@ -107,7 +170,7 @@ Result<> Certificates::load(const HttpsSettings& https) {
 }
 
 Result<> Certificates::load_locked(const HttpsSettings& https) {
-  std::vector<Look> looks = look_at(https);
+  std::vector<Look> looks = look_at(files_of(https));
   tls::ServerOptions options = tls_options(https);
   // A client whose certificate is no longer accepted must not resume a session either.
   const auto knows_clients = [](const HttpsSettings& s) {
@@ -123,8 +186,16 @@ Result<> Certificates::load_locked(const HttpsSettings& https) {
   settings_ = https;
   ticket_keys_ = options.ticket_keys;
   facts_ = (*contexts)[Service]->certificates();
+  expiries_.clear();
+  for (const std::optional<tls::ServerContext>& context : *contexts) {
+    if (!context) continue;
+    for (const tls::Expiry& one : context->expiries()) {
+      if (std::ranges::find(expiries_, one) == expiries_.end()) expiries_.push_back(one);
+    }
+  }
   expose();
   for (const tls::CertificateFacts& facts : facts_) {
+    warn_of_chain(name_of(facts), facts.chain_problem);
     if (facts.ocsp_problem.empty()) continue;
     certificates_logger().error("the OCSP response could not be loaded; clients get none",
                                 log::field("certificate", name_of(facts)), log::field("why", facts.ocsp_problem));
@@ -139,13 +210,28 @@ Result<> Certificates::load_locked(const HttpsSettings& https) {
 }
 
 void Certificates::expose() {
-  expiries_.clear();
+  gauges_.clear();
+  std::map<std::pair<std::string, std::string>, std::int64_t> first;  // The key is the kind and the file.
+  const auto add = [&first](const std::vector<tls::Expiry>& expiries) {
+    for (const tls::Expiry& one : expiries) {
+      const auto [at, is_new] = first.try_emplace({kind_of(one), one.file}, one.until);
+      if (!is_new) at->second = std::min(at->second, one.until);
+    }
+  };
+  add(expiries_);
+  for (const Client& client : clients_) add(client.expiries);
+  for (const auto& [which, until] : first) {
+    gauges_.push_back(registrar_.metrics.gauge(
+        "tls_trust_expiry_timestamp_seconds",
+        "When the first issuer, root, revocation list or certificate of a client in a file expires",
+        {{"kind", which.first}, {"file", which.second}}, [until] { return static_cast<double>(until); }));
+  }
   for (const tls::CertificateFacts& facts : facts_) {
-    expiries_.push_back(registrar_.metrics.gauge(
+    gauges_.push_back(registrar_.metrics.gauge(
         "tls_certificate_expiry_timestamp_seconds", "When a certificate of the server expires",
         {{"certificate", name_of(facts)}}, [until = facts.valid_until] { return static_cast<double>(until); }));
     if (facts.ocsp_until == 0) continue;
-    expiries_.push_back(registrar_.metrics.gauge(
+    gauges_.push_back(registrar_.metrics.gauge(
         "tls_ocsp_response_expiry_timestamp_seconds",
         "When the OCSP response of a certificate expires; until then it is sent to clients",
         {{"certificate", name_of(facts)}}, [until = facts.ocsp_until] { return static_cast<double>(until); }));
@@ -174,9 +260,38 @@ void Certificates::adopt_tickets(std::string_view saved) {
   ticket_keys_->adopt(*keys);
 }
 
+Result<TransportLayers*> Certificates::add_client(std::string key, const tls::ClientOptions& options) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Look> looks = look_at(files_of(options));
+  KEEL_TRY(tls::ClientContext context, tls::ClientContext::make(options));
+  warn_of_chain(options.certificate.certificate_file, context.chain_problem());
+  Client& client = clients_.emplace_back(std::move(key), options, std::move(context));
+  client.before = client.looks = std::move(looks);
+  expose();
+  return &client.layers;
+}
+
 void Certificates::reload() {
   const std::lock_guard lock(mutex_);
   if (settings_) reload_locked();
+  for (Client& client : clients_) reload_client(client);
+}
+
+void Certificates::reload_client(Client& client) {
+  client.looks = look_at(files_of(client.options));
+  Result<tls::ClientContext> context = tls::ClientContext::make(client.options);
+  client.is_last_good = context.is_ok();
+  (context ? good_ : bad_).add();
+  if (!context) {
+    certificates_logger().error("certificates of a client could not be loaded; the previous ones are still in use",
+                                context.error(), log::field("key", client.key));
+    return;
+  }
+  warn_of_chain(client.options.certificate.certificate_file, context->chain_problem());
+  client.expiries = context->expiries();
+  client.layers.set_context(*std::move(context));
+  expose();
+  certificates_logger().info("certificates of a client loaded", log::field("key", client.key));
 }
 
 void Certificates::reload_locked() {
@@ -205,11 +320,27 @@ Result<> Certificates::check_time() {
                                                 " was valid until " + day_of(facts.ocsp_until) + ": clients get none");
     }
   }
+  KEEL_TRY_VOID(check_time_of(expiries_, now));
+  for (const Client& client : clients_) {
+    if (auto good = check_time_of(client.expiries, now); !good) {
+      return std::move(good).error().because(client.key);
+    }
+  }
   return {};
 }
 
 void Certificates::add_module() {
-  if (!settings_) return;
+  const NetworkSettings& network = registrar_.settings.network;
+  const auto has_files = [](const ClientSettings& client) {
+    return !client.roots.empty() || !client.revoked.empty() || !client.certificate.empty();
+  };
+  const auto is_of_pool = [](const MessagePoolSettings& pool) {
+    return !pool.roots.empty() || !pool.revoked.empty() || !pool.certificate.empty();
+  };
+  if (!settings_ && std::ranges::none_of(network.clients | std::views::values, has_files) &&
+      std::ranges::none_of(network.pools | std::views::values, is_of_pool)) {
+    return;
+  }
   registrar_.add({.name = "certificates",
                   .start = [this]() -> Result<> {
                     start();
@@ -220,7 +351,7 @@ void Certificates::add_module() {
 
 void Certificates::start() {
   check_ = registrar_.health.add({.name = "certificates", .degrades = true}, [this] { return check_time(); });
-  // In a simulation files do not change.
+  // Files do not change in a simulation.
   if (!registrar_.platform.is_simulated()) {
     thread_ = Host::system().start_thread("certificates", [this] { watch(); });
   }
@@ -241,11 +372,20 @@ void Certificates::watch() {
   std::unique_lock lock(mutex_);
   std::vector<Look> before;
   for (int looks = 1; !wake_.wait_for(lock, look_pause, [this] { return is_stopping_; }); ++looks) {
-    std::vector<Look> now = look_at(registrar_.now().network.https);
-    // Something that was wrong may be right by now, such as a certificate that was not valid yet.
-    const bool is_due = now != looks_ || (!is_last_good_ && looks % looks_of_a_retry == 0);
-    if (is_due && now == before) reload_locked();
-    before = std::move(now);
+    // A problem may have disappeared, such as a certificate that was not valid yet.
+    const bool retries = looks % looks_of_a_retry == 0;
+    if (settings_) {
+      std::vector<Look> now = look_at(files_of(registrar_.now().network.https));
+      const bool must_load = now != looks_ || (!is_last_good_ && retries);
+      if (must_load && now == before) reload_locked();
+      before = std::move(now);
+    }
+    for (Client& client : clients_) {
+      std::vector<Look> now = look_at(files_of(client.options));
+      const bool must_load = now != client.looks || (!client.is_last_good && retries);
+      if (must_load && now == client.before) reload_client(client);
+      client.before = std::move(now);
+    }
   }
 }
 

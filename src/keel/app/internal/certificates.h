@@ -1,21 +1,30 @@
-// keel/app/internal/certificates.h — the certificates of an App's listeners that have TLS: the module "certificates".
+// keel/app/internal/certificates.h — the certificates of an App's listeners and clients that have TLS: the module
+// "certificates".
 //
 // All of these listeners have the certificates that network.https names. Each listener has its own rules for client
 // certificates, and its own keys for tickets, because a session of one must not be valid for another.
 //
 // Files that change are loaded again, as they are on a reload of the configuration: new files are checked first, and
-// connections that begin afterwards use them. An invalid file is logged, and the previous certificates stay in use. How
-// long they are valid is a metric, and a check of the health that degrades from a week before they expire. The same
-// holds for their OCSP responses, except that an invalid one is left out, and one degrades the health when it expires.
+// connections that begin afterwards use them. An invalid file is logged, and the previous certificates stay in use; an
+// invalid OCSP response is left out.
 //
-// Threads: made and destroyed on the main thread; load() and reload() on any, one at a time; a separate thread checks
-//          the files, and the layers are used by the workers.
+// The end of each certificate, OCSP response, issuer, root and revocation list is a metric. The health degrades
+//
+//   for a certificate       from a week before it expires
+//   for an OCSP response    when it expires
+//   for a revocation list   when nine tenths of its time have passed
+//   for one of several      from a week before it expires until a week afterwards
+//   roots of a file
+//
+// Threads: made and destroyed on the main thread; load(), add_client() and reload() on any, one at a time; a separate
+//          thread checks the files, and the layers are used by the workers.
 
 #pragma once
 
 #include <array>
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,7 +51,11 @@ class Certificates {
   // Loads the files that `https` names; https must be enabled. No effect if they are already loaded. After an error,
   // which is one of tls::ServerContext::make(), nothing has changed.
   Result<> load(const HttpsSettings& https);
-  // Loads the files again and logs the result; no effect before load().
+  // Loads the files that `options` names for the client whose section of the configuration is `key`:
+  // network.clients.NAME or network.pools.NAME. The layers live as long as this. Errors are those of
+  // tls::ClientContext::make().
+  Result<TransportLayers*> add_client(std::string key, const tls::ClientOptions& options);
+  // Loads the files again and logs the result; no effect on listeners before load().
   void reload();
   // Call it after load(); the listeners for operators and for messages have one only if their settings ask for TLS.
   TransportLayers& layers(Listener of) noexcept { return *layers_[of]; }
@@ -52,7 +65,7 @@ class Certificates {
   // Takes over the keys of a predecessor, whose sessions can then be resumed, unless clients have certificates. Call it
   // before the service listens.
   void adopt_tickets(std::string_view saved);
-  // Adds the module that checks the files; call it after load().
+  // Adds the module that checks the files, if the configuration names any; call it after load().
   void add_module();
 
  private:
@@ -64,7 +77,22 @@ class Certificates {
     std::uint64_t inode = 0;
     bool operator==(const Look&) const = default;
   };
-  std::vector<Look> look_at(const HttpsSettings& https) const;
+  // A client with files of its own.
+  struct Client {
+    Client(std::string section, const tls::ClientOptions& from, tls::ClientContext context)
+        : key(std::move(section)), options(from), expiries(context.expiries()), layers(std::move(context)) {}
+    std::string key;
+    tls::ClientOptions options;
+    std::vector<tls::Expiry> expiries;
+    tls::Layers layers;
+    std::vector<Look> looks;   // The state of the files at the last attempt to load.
+    std::vector<Look> before;  // The state at the last check.
+    bool is_last_good = true;
+  };
+  static std::vector<Look> look_at(const std::vector<std::string>& files);
+  static std::vector<std::string> files_of(const tls::ClientOptions& options);
+  std::vector<std::string> files_of(const HttpsSettings& https) const;
+  void reload_client(Client& client);
   bool shares_tickets() const;
   Result<> load_locked(const HttpsSettings& https);
   void reload_locked();
@@ -80,7 +108,9 @@ class Certificates {
   std::array<std::optional<tls::Layers>, listeners> layers_;  // Indexed by Listener.
   std::optional<tls::TicketKeys> ticket_keys_;
   std::vector<tls::CertificateFacts> facts_;
-  std::vector<metrics::GaugeFunction> expiries_;
+  std::vector<tls::Expiry> expiries_;  // Of the listeners.
+  std::list<Client> clients_;
+  std::vector<metrics::GaugeFunction> gauges_;
   std::optional<HttpsSettings> settings_;  // The settings that the certificates were loaded with.
   std::vector<Look> looks_;                // The state of the files at the last attempt to load.
   bool is_last_good_ = true;               // The result of that attempt.

@@ -17,8 +17,8 @@ class Checkup {
   Checkup(const Registrar& registrar, Workers& workers, const Storage& storage)
       : registrar_(registrar), workers_(workers), storage_(storage) {}
 
-  // Starts the checks and waits for the first results, so that a service that reports ready is ready. Without
-  // monitoring.enabled there are none.
+  // Starts the checks and waits for the first results, so that a service that reports ready is ready. There are none if
+  // monitoring.enabled is false.
   void start();
   // The configuration has changed: the check of the disks now uses the folders and the limit of the new settings.
   void update();

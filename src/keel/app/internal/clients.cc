@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/http/client/client_pool.h"
 #include "keel/http/client/proxy.h"
 #include "keel/http/client/url.h"
@@ -29,7 +29,7 @@ const Clients::Entry* Clients::find(std::string_view name) const noexcept {
 }
 
 // The configuration overrides the application; anything that it leaves out stays as the application has set it.
-Result<std::unique_ptr<tls::Layers>> Clients::configure(http::ClientOptions& options) const {
+Result<TransportLayers*> Clients::configure(http::ClientOptions& options) {
   const auto& clients = registrar_.settings.network.clients;
   const auto found = clients.find(options.name);
   if (found == clients.end()) return nullptr;
@@ -50,11 +50,10 @@ Result<std::unique_ptr<tls::Layers>> Clients::configure(http::ClientOptions& opt
   take("proxy", options.proxy, from.proxy.reveal());
   take("no_proxy", options.no_proxy, from.no_proxy);
   take("decompress", options.decompresses, from.decompresses);
-  if (from.roots.empty() && from.certificate.empty()) return nullptr;
-  const tls::ClientOptions tls_options = {.trust = {.file = from.roots},
+  if (from.roots.empty() && from.revoked.empty() && from.certificate.empty()) return nullptr;
+  const tls::ClientOptions tls_options = {.trust = {.file = from.roots, .revoked_file = from.revoked},
                                           .certificate = {.certificate_file = from.certificate, .key_file = from.key}};
-  KEEL_TRY(tls::ClientContext context, tls::ClientContext::make(tls_options));
-  return std::make_unique<tls::Layers>(std::move(context));
+  return certificates_.add_client(key_of(options.name), tls_options);
 }
 
 Result<Endpoint> Clients::SystemTrust::put_over(Endpoint plain, std::string_view host, std::string_view received) {
@@ -69,10 +68,9 @@ Result<Endpoint> Clients::SystemTrust::put_over(Endpoint plain, std::string_view
 }
 
 Result<std::string> Clients::add(http::ClientOptions options) {
-  Result<std::unique_ptr<tls::Layers>> configured = configure(options);
-  if (!configured) return std::move(configured).error().because(key_of(options.name));
-  std::unique_ptr<tls::Layers> https = *std::move(configured);
-  if (https != nullptr) options.pool.https = https.get();
+  Result<TransportLayers*> https = configure(options);
+  if (!https) return std::move(https).error().because(key_of(options.name));
+  if (*https != nullptr) options.pool.https = *https;
   if (options.pool.https == nullptr) options.pool.https = &system_trust_;
   if (options.needs_base_url && options.base_url.empty()) {
     return Error::text(Code::InvalidArgument, key_of(options.name) +
@@ -89,8 +87,8 @@ Result<std::string> Clients::add(http::ClientOptions options) {
   if (options.metrics == nullptr && registrar_.settings.monitoring.enabled) options.metrics = &registrar_.metrics;
   std::string module = "client " + options.name;
   const std::lock_guard lock(mutex_);
-  KEEL_CHECK(find(options.name) == nullptr, "App::client() can be called only once for each name");
-  Entry& entry = entries_.emplace_back(Entry{std::move(options), std::move(https), nullptr});
+  KEEL_EXPECT(find(options.name) == nullptr, "App::client() can be called only once for each name");
+  Entry& entry = entries_.emplace_back(Entry{std::move(options), nullptr});
   registrar_.add({.name = module,
                   .needs = {"workers", "resolver"},
                   .start = [this, &entry]() -> Result<> {
@@ -105,7 +103,7 @@ Result<std::string> Clients::add(http::ClientOptions options) {
 http::SharedClient& Clients::get(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const Entry* const entry = find(name);
-  KEEL_CHECK(entry != nullptr && entry->client != nullptr, "an HTTP client can be used only while its module runs");
+  KEEL_EXPECT(entry != nullptr && entry->client != nullptr, "an HTTP client can be used only while its module runs");
   return *entry->client;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "keel/app/internal/certificates.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/resolvers.h"
 #include "keel/app/internal/workers.h"
@@ -21,14 +22,14 @@ namespace keel::app::internal {
 
 class Clients {
  public:
-  Clients(const Registrar& registrar, Workers& workers, Resolvers& resolvers)
-      : registrar_(registrar), workers_(workers), resolvers_(resolvers) {}
+  Clients(const Registrar& registrar, Workers& workers, Resolvers& resolvers, Certificates& certificates)
+      : registrar_(registrar), workers_(workers), resolvers_(resolvers), certificates_(certificates) {}
   Clients(const Clients&) = delete;
   Clients& operator=(const Clients&) = delete;
 
   // The module that makes the client. A name that is used already is a bug. InvalidArgument: its base_url or its proxy
   // is invalid.
-  // Also the errors of tls::ClientContext::make().
+  // The other errors are those of tls::ClientContext::make().
   Result<std::string> add(http::ClientOptions options);
   // A client whose module runs.
   http::SharedClient& get(std::string_view name) const;
@@ -45,18 +46,18 @@ class Clients {
   };
   struct Entry {
     http::ClientOptions options;
-    std::unique_ptr<tls::Layers> https;  // TLS with the files that its settings name.
     std::unique_ptr<http::SharedClient> client;
   };
   const Entry* find(std::string_view name) const noexcept;
-  // Returns the layers for its settings, or null.
-  Result<std::unique_ptr<tls::Layers>> configure(http::ClientOptions& options) const;
+  // Returns the layers for the files that its settings name, or null.
+  Result<TransportLayers*> configure(http::ClientOptions& options);
   void start(Entry& entry);
   void stop(Entry& entry);
 
   const Registrar& registrar_;
   Workers& workers_;
   Resolvers& resolvers_;
+  Certificates& certificates_;
   SystemTrust system_trust_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;

@@ -63,7 +63,7 @@ void describe_needs(Binding& binding, Types<N...>) {
 
 template <class I, class T, class... N, std::size_t... At>
 auto constructor(Types<N...>, std::index_sequence<At...>) {
-  static_assert(std::is_constructible_v<T, N&...>, "the service is constructed from references to what it needs");
+  static_assert(std::is_constructible_v<T, N&...>, "the service is constructed from references to its dependencies");
   return [](void* at, [[maybe_unused]] void* const* needs) -> Result<void*> {
     return as_provided<I>(::new (at) T(*static_cast<N*>(needs[At])...));
   };

@@ -1,4 +1,4 @@
-// keel/app/internal/database_options.h — the settings of the database beside the options that they become.
+// keel/app/internal/database_options.h — pairs each setting of the database with the option that it sets.
 
 #pragma once
 

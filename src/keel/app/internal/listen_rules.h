@@ -1,4 +1,4 @@
-// What a section's address, port and socket_mode mean.
+// Checks and reads the address, port and socket_mode of a section.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// keel/app/internal/message_options.h — the settings of messages beside the options that they become.
+// keel/app/internal/message_options.h — pairs each setting of messages with the option that it sets.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace keel::app::internal {
 
-// Calls `f(key, setting, option)` for each setting that is an option as it stands. Settings and options are const or
-// not.
+// Calls `f(key, setting, option)` for each setting that is an option without conversion. Settings and options are const
+// or not.
 template <class Settings, class Options, class F>
 void each_peer_option(Settings& settings, Options& options, F f) {
   f("max_frame", settings.frame_bytes_max, options.frame_bytes_max);
@@ -53,8 +53,13 @@ void each_message_pool_option(Settings& settings, Options& options, F f) {
   f("eject_first_sec", settings.eject_first, options.eject_first);
   f("eject_max_sec", settings.eject_max, options.eject_max);
   f("max_attempts", settings.attempts_max, options.retry.attempts_max);
+  f("backoff_first_sec", settings.backoff_first, options.retry.backoff_first);
+  f("backoff_max_sec", settings.backoff_max, options.retry.backoff_max);
+  f("budget_ratio", settings.budget_ratio, options.retry.budget_ratio);
+  f("max_budget", settings.budget_max, options.retry.budget_max);
   f("breaker_failure_ratio", settings.breaker_failure_ratio, options.breaker.failure_ratio);
   f("breaker_min_calls", settings.breaker_calls_min, options.breaker.calls_min);
+  f("breaker_window_sec", settings.breaker_window, options.breaker.window);
   f("breaker_open_sec", settings.breaker_open_time, options.breaker.open_time);
 }
 

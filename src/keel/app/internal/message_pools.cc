@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "keel/app/internal/message_options.h"
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/data/json.h"
 #include "keel/observe/log.h"
 #include "keel/task/start.h"
@@ -42,7 +42,7 @@ const MessagePools::Entry* MessagePools::find(std::string_view name) const noexc
 }
 
 // A key that is set in the configuration overrides the application's option.
-Result<> MessagePools::configure(Entry& entry) const {
+Result<> MessagePools::configure(Entry& entry) {
   const auto& pools = registrar_.settings.network.pools;
   if (const auto found = pools.find(entry.name); found != pools.end()) {
     const MessagePoolSettings& from = found->second;
@@ -53,10 +53,9 @@ Result<> MessagePools::configure(Entry& entry) const {
     each_message_pool_option(from, entry.options, take);
     each_peer_option(from.peer, entry.options.peer, take);
     if (from.tls) {
-      const tls::ClientOptions of_tls = {.trust = {.file = from.roots},
+      const tls::ClientOptions of_tls = {.trust = {.file = from.roots, .revoked_file = from.revoked},
                                          .certificate = {.certificate_file = from.certificate, .key_file = from.key}};
-      KEEL_TRY(tls::ClientContext context, tls::ClientContext::make(of_tls));
-      entry.options.layers = &entry.layers.emplace(std::move(context));
+      KEEL_TRY(entry.options.layers, certificates_.add_client(pool_key_of(entry.name), of_tls));
     }
   }
   const std::vector<std::string>& endpoints = entry.options.endpoints;
@@ -71,8 +70,8 @@ Result<> MessagePools::configure(Entry& entry) const {
 
 Result<std::string> MessagePools::add(std::string_view name, messages::PoolOptions&& options) {
   const std::lock_guard lock(mutex_);
-  KEEL_CHECK(find(name) == nullptr, "App::message_pool() can be called only once for each name");
-  KEEL_CHECK(name != "messages", "the metrics of the server have the name \"messages\": give the pool another name");
+  KEEL_EXPECT(find(name) == nullptr, "App::message_pool() can be called only once for each name");
+  KEEL_EXPECT(name != "messages", "the metrics of the server have the name \"messages\": give the pool another name");
   Entry& entry = entries_.emplace_back();
   entry.name = name;
   entry.options = std::move(options);
@@ -99,7 +98,7 @@ Result<std::string> MessagePools::add(std::string_view name, messages::PoolOptio
 messages::SharedPool& MessagePools::get(std::string_view name) const {
   const std::lock_guard lock(mutex_);
   const Entry* const entry = find(name);
-  KEEL_CHECK(entry != nullptr && entry->pool != nullptr, "a pool can be used only while its module runs");
+  KEEL_EXPECT(entry != nullptr && entry->pool != nullptr, "a pool can be used only while its module runs");
   return *entry->pool;
 }
 
@@ -143,7 +142,7 @@ void MessagePools::expose(Entry& entry, const messages::Pool& pool, std::vector<
       "messages_pool_ejected", "Addresses of a pool that are left out because they have failed", labels,
       [p] { return static_cast<double>(p->stats().ejected); }, here));
   gauges.push_back(registry.gauge(
-      "messages_pool_outstanding", "Requests of a pool that were not answered yet", labels,
+      "messages_pool_outstanding", "Requests of a pool that are waiting for their replies", labels,
       [p] { return static_cast<double>(p->stats().outstanding); }, here));
   gauges.push_back(registry.counter(
       "messages_pool_retries_total", "Requests of a pool that were sent again", labels,

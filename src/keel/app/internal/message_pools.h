@@ -15,20 +15,20 @@
 #include <vector>
 
 #include "keel/app/health.h"
+#include "keel/app/internal/certificates.h"
 #include "keel/app/internal/registrar.h"
 #include "keel/app/internal/resolvers.h"
 #include "keel/app/internal/workers.h"
 #include "keel/net/messages/metrics.h"
 #include "keel/net/messages/shared_pool.h"
-#include "keel/net/tls/layer.h"
 #include "keel/telemetry/admin_pages.h"
 
 namespace keel::app::internal {
 
 class MessagePools {
  public:
-  MessagePools(const Registrar& registrar, Workers& workers, Resolvers& resolvers)
-      : registrar_(registrar), workers_(workers), resolvers_(resolvers) {}
+  MessagePools(const Registrar& registrar, Workers& workers, Resolvers& resolvers, Certificates& certificates)
+      : registrar_(registrar), workers_(workers), resolvers_(resolvers), certificates_(certificates) {}
   MessagePools(const MessagePools&) = delete;
   MessagePools& operator=(const MessagePools&) = delete;
 
@@ -46,14 +46,13 @@ class MessagePools {
   struct Entry {
     std::string name;
     messages::PoolOptions options;
-    std::optional<tls::Layers> layers;  // With the certificates that its settings name.
     std::optional<messages::MessageMetrics> metrics;
     std::unique_ptr<messages::SharedPool> pool;
     std::vector<std::vector<metrics::GaugeFunction>> gauges;  // By worker.
     Health::Check check;
   };
   const Entry* find(std::string_view name) const noexcept;
-  Result<> configure(Entry& entry) const;
+  Result<> configure(Entry& entry);
   void start(Entry& entry);
   void expose(Entry& entry, const messages::Pool& pool, std::vector<metrics::GaugeFunction>& gauges) const;
   void stop(Entry& entry);
@@ -63,6 +62,7 @@ class MessagePools {
   const Registrar& registrar_;
   Workers& workers_;
   Resolvers& resolvers_;
+  Certificates& certificates_;
   mutable std::mutex mutex_;
   std::list<Entry> entries_;
 };

@@ -48,7 +48,7 @@ struct WorkerRow {
 struct Messages::OnWorker {
   OnWorker(Messages& owner, io::Loop& on) : of(owner), loop(on) {}
 
-  // Until stopping is set; then drains.
+  // Serves until stopping() is set, and then drains.
   static Task<> run(OnWorker& worker);
   static Task<> accept(OnWorker& worker, Listener& listener);
   void begin() {
@@ -238,8 +238,11 @@ Result<> Messages::start() {
   {
     const std::lock_guard lock(mutex_);
     on_workers_ = std::move(started);
-    // The first listener of port 0 has decided the port for all.
-    if (!on_workers_.empty()) address_ = on_workers_.front()->address;
+  }
+  // The first listener of port 0 has decided the port for all.
+  if (!on_workers_.empty()) {
+    const std::lock_guard lock(address_mutex_);
+    address_ = on_workers_.front()->address;
   }
   if (!result) {
     stop();
@@ -263,7 +266,7 @@ Result<> Messages::begin(io::Loop& loop, const std::vector<int>& inherited,
     return {};
   };
   if (!inherited.empty()) {
-    // With fewer sockets than workers, sockets are shared; with more, workers have several.
+    // If there are fewer sockets than workers, workers share them; if there are more, a worker has several.
     const int sockets = static_cast<int>(inherited.size());
     worker->is_first = loop.index() < sockets;
     listen.shared = sockets < workers;
@@ -367,7 +370,7 @@ void Messages::share(std::vector<Succession::Shared>& servers) {
 // --- For people.
 
 Address Messages::address() const {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(address_mutex_);
   return address_;
 }
 
@@ -406,7 +409,7 @@ WorkerRow row_of(int worker, messages::Server& server, std::size_t sessions, Ins
 void Messages::write_json(Buffer& out) {
   json::Writer json(out);
   const std::lock_guard lock(mutex_);
-  json.begin_object().key("address").string(address_.to_string());
+  json.begin_object().key("address").string(address().to_string());
   json.key("tls").boolean(registrar_.settings.network.messages.tls).key("workers").begin_array();
   each([&](OnWorker& worker) {
     const WorkerRow row = row_of(worker.loop.index(), *worker.server, worker.sessions ? worker.sessions->sessions() : 0,
@@ -426,7 +429,7 @@ void Messages::write_json(Buffer& out) {
 
 void Messages::write_text(Buffer& out) {
   const std::lock_guard lock(mutex_);
-  out.append(fmt::format("messages at {}\n", address_.to_string()));
+  out.append(fmt::format("messages at {}\n", address().to_string()));
   each([&](OnWorker& worker) {
     const WorkerRow row = row_of(worker.loop.index(), *worker.server, worker.sessions ? worker.sessions->sessions() : 0,
                                  worker.loop.now());

@@ -45,7 +45,7 @@ class Messages {
   Result<sessions::Registry*> serve(const sessions::Handlers& handlers, sessions::ServerOptions&& options);
 
   bool is_served() const noexcept { return is_served_; }
-  // Where it listens, while the module runs; before that, where it will.
+  // The address at which it listens, while the module runs; before that, the configured one.
   Address address() const;
   // "127.0.0.1:7000", "127.0.0.1:7000 (TLS)", "unix:/run/devices.sock"
   std::string place() const;
@@ -107,8 +107,10 @@ class Messages {
   Limits limits_at_start_, limits_;
   bool is_served_ = false;
   bool is_kept_ = false;
-  mutable std::mutex mutex_;                           // Guards the members below.
+  // Handlers ask for the address, so this lock is never held while a worker is waited for.
+  mutable std::mutex address_mutex_;
   Address address_;                                    // Set by serve().
+  mutable std::mutex mutex_;                           // Guards on_workers_, also while f of each() runs.
   std::vector<std::unique_ptr<OnWorker>> on_workers_;  // One for each worker, while the module runs.
   std::atomic<bool> has_failed_ = false;               // A worker accepts no connections any more.
   Health::Check check_;

@@ -1,4 +1,5 @@
-// What a class or a callable needs, as types: read from the parameters of its constructor or of its call operator.
+// The dependencies of a class or a callable, as types: read from the parameters of its constructor or of its call
+// operator.
 
 #pragma once
 
@@ -92,8 +93,8 @@ struct Parameters;
 template <class R, class... A>
 struct Parameters<R(A...)> {
   static_assert((... && (std::is_lvalue_reference_v<A> && std::is_class_v<std::remove_reference_t<A>>)),
-                "what a service needs is a reference to a class: Clock& or const Settings&");
-  static_assert(sizeof...(A) <= needs_max, "a service needs at most 16 others");
+                "each dependency of a service is a reference to a class: Clock& or const Settings&");
+  static_assert(sizeof...(A) <= needs_max, "a service can depend on at most 16 others");
   using type = Types<std::remove_reference_t<A>...>;
 };
 template <class R, class... A>

@@ -56,11 +56,11 @@ Result<> with_remedy(Result<> listening, const Address& address, std::string_vie
 Error with_remedy(Error error) {
   switch (error.errno_value()) {
     case EMFILE:
-      return std::move(error).because("the process has as many files open as it may, " +
+      return std::move(error).because("the process has reached its limit of open files, " +
                                       std::to_string(static_cast<std::uint64_t>(telemetry::process_descriptors_max())) +
                                       " (RLIMIT_NOFILE): raise LimitNOFILE of its unit, or ulimit -n");
     case ENFILE:
-      return std::move(error).because("the machine has as many files open as it may: raise fs.file-max by sysctl");
+      return std::move(error).because("the machine has reached its limit of open files: raise fs.file-max by sysctl");
     default:
       return error;
   }
@@ -163,7 +163,7 @@ tls::ServerOptions tls_options(const HttpsSettings& from) {
   options.tickets = from.tickets;
   options.handshake_timeout = from.handshake_timeout;
   constexpr std::string_view text = "This port speaks HTTPS: ask with https:// in place of http://\n";
-  options.answer_to_http =
+  options.response_to_http =
       "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: " +
       std::to_string(text.size()) + "\r\n\r\n" + std::string(text);
   return options;

@@ -28,7 +28,8 @@ http::ServerOptions server_options(const Settings& settings, const Address& addr
 // The options for TLS; `https` must be enabled.
 tls::ServerOptions tls_options(const HttpsSettings& https);
 
-// The key by which a user can change `address`: "network.http.port" for the keys "network.http.".
+// The key with which a user can change `address`. For `keys` that begin with "network.http.", it is
+// "network.http.port".
 std::string key_of_place(const Address& address, std::string_view keys);
 // Adds what to do about an address that is taken, not allowed or not of this machine to the error of listening there.
 // `keys` begins the keys of that address, such as "network.http." before port.

@@ -81,14 +81,15 @@ TEST(Options, say_what_to_do_when_descriptors_have_run_out) {
   const auto said = [](int number) {
     return with_remedy(Error::from_errno("open", number).because("the certificate 'a.pem'")).describe();
   };
-  EXPECT_TRUE(said(EMFILE).starts_with("the process has as many files open as it may, ")) << said(EMFILE);
+  EXPECT_TRUE(said(EMFILE).starts_with("the process has reached its limit of open files, ")) << said(EMFILE);
   EXPECT_TRUE(
       said(EMFILE).ends_with(" (RLIMIT_NOFILE): raise LimitNOFILE of its unit, or ulimit -n: the certificate 'a.pem': "
                              "open: Too many open files"))
       << said(EMFILE);
-  EXPECT_EQ(said(ENFILE),
-            "the machine has as many files open as it may: raise fs.file-max by sysctl: the certificate 'a.pem': open: "
-            "Too many open files in system");
+  EXPECT_EQ(
+      said(ENFILE),
+      "the machine has reached its limit of open files: raise fs.file-max by sysctl: the certificate 'a.pem': open: "
+      "Too many open files in system");
   EXPECT_EQ(said(ENOENT), "the certificate 'a.pem': open: No such file or directory");
 }
 

@@ -24,9 +24,9 @@ struct Platform {
   Function<void(std::string_view)> log = {};
   // Creates the event loops of a simulation; then no part of the App starts a thread. Empty: the workers are threads.
   Function<std::unique_ptr<io::Runtime>()> loops = {};
-  // In a simulation: runs blocking work of the database and the pools.
+  // Runs blocking work of the database and the pools in a simulation; else null.
   Executor* executor = nullptr;
-  // In a simulation: the VFS of SQLite on the simulated disk.
+  // The VFS of SQLite on the simulated disk; only in a simulation.
   const char* vfs = nullptr;
   // Resolves host names to addresses. Empty: the system's.
   Function<Result<std::vector<Address>>(const std::string& host)> look_up = {};

@@ -127,7 +127,8 @@ void Service::check_limits(std::uint64_t message_connections) {
   const http::Limits& limits = registrar_.settings.network.http.server.limits;
   const std::uint64_t listeners = (plain_.server != nullptr ? 1 : 0) + (secure_.server != nullptr ? 1 : 0);
   const std::uint64_t workers = static_cast<std::uint64_t>(workers_.runtime().workers());
-  // A worker's engine, listener and database connection; files, admin and what the application opens.
+  // The descriptors of each worker (engine, listener, database connection), and those of files, the admin listener and
+  // the application.
   const std::uint64_t others = 128 + 16 * workers;
   const std::uint64_t needed = listeners * limits.connections_max + message_connections + others;
   if (descriptors_max_ < needed) {

@@ -27,7 +27,7 @@ class StartReport {
   // The start is complete, with "health" as its last phase, which began at `checking`: all phases are logged, exposed
   // as app_start_seconds, and printed if common.start_report is set.
   void complete(Instant checking);
-  // From the beginning until complete().
+  // The time from the construction until complete().
   Duration took() const noexcept { return Instant::from_ns(ready_ns_) - began_; }
   // /admin/start.
   void add_pages(telemetry::AdminPages& pages);

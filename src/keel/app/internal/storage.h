@@ -23,11 +23,12 @@ class Storage {
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
-  // Once the module "connections" has started.
+  // Call it once the module "connections" has started.
   db::Database& database() noexcept { return *database_; }
   // The absolute path of the database's file; empty when it was not opened.
   std::string path() const;
-  // Where the data is, for people: that path, or a server as "app@db1:5432/shop". Empty when it was not opened.
+  // The place of the data, for people: the path, or a server as "app@db1:5432/shop". Empty when the database was not
+  // opened.
   std::string where() const;
 
  private:

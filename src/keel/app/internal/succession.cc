@@ -77,7 +77,7 @@ void Succession::publish(std::span<const Shared> servers) {
     }
   }
   if (ready) ready = handover_->publish(std::move(ours), [this] { return certificates_.save_tickets(); });
-  // The predecessor is gone; this process can serve without ever being relieved itself.
+  // The predecessor has exited. This process can serve, but no successor can take over from it.
   if (!ready)
     succession_logger().error("no successor can take over: the hand-over socket is not available", ready.error());
 }

@@ -45,14 +45,14 @@ class Succession {
   void add_module();
   bool has_module() const noexcept { return !registrar_.settings.network.handover.path.empty(); }
 
-  // For the server `name`, configured to listen at `address`. A service manager chooses the address; the sockets of a
-  // predecessor are used as far as both configurations agree.
+  // Returns the sockets for the server `name`, which is configured to listen at `address`. A service manager chooses
+  // the address; the sockets of a predecessor are used as far as both configurations agree.
   Inherited find(std::string_view name, const Address& address) const;
   bool has_predecessor() const noexcept { return predecessor_.has_value(); }
   // Whether a stopping server closes its listening sockets, or leaves them to others.
   http::Listening after_stop(bool is_kept) const noexcept;
 
-  // Called when everything serves: the predecessor ends.
+  // Call it when all parts serve: the predecessor then ends.
   void relieve();
   // From now on a successor may connect, and gets the sockets of `servers`.
   void publish(std::span<const Shared> servers);

@@ -28,7 +28,8 @@ class Supervision {
 
   bool is_main_thread() const noexcept { return ::pthread_equal(::pthread_self(), main_thread_) != 0; }
 
-  // From here on the supervisor that the environment names is notified of each step. Call it after logs have started.
+  // Connects to the supervisor that the environment names, and notifies it of each step from now on. Call it after logs
+  // have started.
   void connect();
   Notify& supervisor() noexcept { return notify_; }
   // Logs when a notification could not be sent; nothing depends on it.
@@ -37,18 +38,18 @@ class Supervision {
   void watch(io::Runtime& runtime) { watchdog_ = std::make_unique<Watchdog>(notify_, runtime); }
   void beat();
 
-  // During the start: whether a signal that ends the process has arrived; the next one then ends it immediately. wait()
-  // returns a reload that is requested in the meantime later.
+  // Call it during the start. Returns whether a signal that ends the process has arrived; the next one then ends it
+  // immediately. A reload that is requested in the meantime is returned by wait() later.
   bool is_stop_asked();
   std::optional<Signal> stop_asked() const noexcept { return stop_asked_; }
   // The next signal; feeds the watchdog while it waits.
   Signal wait();
-  // As SignalWaiter::request_stop(); may be called on any thread.
+  // Does what SignalWaiter::request_stop() does; may be called on any thread.
   void request_stop() noexcept {
     if (signals_) signals_->request_stop();
   }
-  // The stop begins: the next SIGTERM or SIGINT ends the process immediately. With `forget`, signals that have already
-  // arrived are dropped.
+  // The stop begins: the next SIGTERM or SIGINT ends the process immediately. If `forget` is true, signals that have
+  // already arrived are dropped.
   void begin_stop(bool forget);
 
  private:

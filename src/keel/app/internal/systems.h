@@ -54,11 +54,11 @@ struct App::Systems {
   internal::Storage storage;
   Pools pools;
   internal::Resolvers resolvers;
+  internal::Certificates certificates;
   internal::Clients clients;
   internal::MessagePools message_pools;
   internal::Background background;
   internal::Checkup checkup;
-  internal::Certificates certificates;
   internal::Succession succession;
   internal::Addresses addresses;
   internal::Messages messages;

@@ -23,7 +23,7 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  // Once the module "workers" has started.
+  // Call it once the module "workers" has started.
   io::Runtime& runtime() noexcept { return *runtime_; }
   // Logs the position of every worker, and its live tasks.
   void report();

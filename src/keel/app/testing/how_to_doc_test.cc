@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "keel/data/json.h"
 #include "keel/http.h"
 #include "keel/http/client/event_reader.h"
+#include "keel/http/server/stage.h"
 #include "keel/task/completion.h"
 #include "keel/task/group.h"
 #include "keel/task/timing.h"
@@ -69,7 +71,8 @@ class Accounts {
       : database_(app.database()),
         digests_(app.pool("digests")),
         took_(app.metrics().histogram("summary_seconds", "Time of a summary", metrics::latency_seconds)) {
-    router_.post("/accounts", *this, &Accounts::open).get("/accounts.ndjson", *this, &Accounts::dump);
+    router_.post("/accounts", *this, &Accounts::open);
+    router_.get("/accounts.ndjson", *this, &Accounts::dump);
     router_.get("/accounts.csv", *this, &Accounts::dump_some).get("/events", *this, &Accounts::events);
     router_.get("/summary", *this, &Accounts::summary).get("/digests/{id}", *this, &Accounts::digest);
     router_.get("/broken", *this, &Accounts::broken);
@@ -89,7 +92,7 @@ class Accounts {
   http::Response dump(http::Request& request);
   http::Response dump_some(http::Request& request);
   Task<> write_all(http::BodyWriter& out);
-  Task<> write_some(http::BodyWriter& out, std::string query) { co_await out.write("of " + query + "\n"); }
+  Task<> write_some(http::BodyWriter& out, std::string query);
   http::Response events(http::Request& request);
   Task<> follow(http::EventWriter& events);
   http::Response added(http::Request& request);
@@ -111,8 +114,13 @@ class Accounts {
     co_await sleep_for(100_ms);
     co_return 940;
   }
+  void check_currency(std::string_view currency) {
+    const StageTimer timing(http::stage::validate);
+    if (currency.size() != 3) throw std::invalid_argument("a currency has three letters");
+  }
   Task<http::Response> summary(http::Request&) {
     const auto timing = took_.time();
+    check_currency("SEK");
     const auto [count, rate] = co_await all(count_accounts(), rate_of("SEK"));
     co_return http::Response::text(http::Status::Ok, std::to_string(count) + " accounts, " + std::to_string(rate));
   }
@@ -167,6 +175,8 @@ Task<> Accounts::follow_added(http::EventWriter& events, std::int64_t after) {
     if (added.empty()) co_await sleep_for(1_s);
   }
 }
+
+Task<> Accounts::write_some(http::BodyWriter& out, std::string query) { co_await out.write("of " + query + "\n"); }
 
 http::Response Accounts::dump_some(http::Request& request) {
   return http::Response::stream(http::Status::Ok, "text/csv", *this, &Accounts::write_some,

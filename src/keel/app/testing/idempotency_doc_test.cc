@@ -12,12 +12,10 @@
 
 #include "keel/app/idempotency.h"
 #include "keel/app/testing/test_app.h"
-#include "keel/contract/answer.h"
+#include "keel/contract/response.h"
 #include "keel/data/decimal.h"
 #include "keel/data/timestamp.h"
-#include "keel/db/postgres/database.h"
 #include "keel/db/postgres/testing/real_server.h"
-#include "keel/db/testing/own_loop.h"
 #include "keel/http.h"
 
 #define PAYMENTS_MIGRATIONS KEEL_SOURCE_DIR "/src/keel/app/testing/payments_migrations"
@@ -85,14 +83,14 @@ TEST(IdempotencyDoc, takes_a_payment_once) {
 }
 
 // What a generated response looks like.
-class Answer : public contract::Answer {
+class Answer : public contract::Response {
  public:
   static Answer created(std::string_view text) {
     return Answer(http::Response::text(http::Status::Created, text, "text/csv").header("Location", "/payments/1"));
   }
 
  private:
-  using contract::Answer::Answer;
+  using contract::Response::Response;
 };
 
 // Its paths say what goes wrong.
@@ -193,25 +191,10 @@ class OnEachDatabase : public ::testing::TestWithParam<const char*> {
                         "database.hold_max_sec=60"};
     if (is_postgres()) {
       options.real_time = true;
-      options.settings.push_back("database.url=" + make_database());
+      static RealServer server;
+      options.settings.push_back("database.url=" + server.make_database());
     }
     return options;
-  }
-
- private:
-  static std::string make_database() {
-    static RealServer server;
-    static int made = 0;
-    const std::string name = "bank" + std::to_string(++made);
-    db::postgres::DatabaseOptions options;
-    options.url = server.url();
-    options.uses_environment = false;
-    db::testing::OwnLoop loop;
-    auto database = db::postgres::Database::make(std::move(options)).value();
-    EXPECT_TRUE(loop.run(database->run_script("create database " + name)));
-    database->detach(loop.loop);
-    while (!database->is_detached()) loop.turn();
-    return "postgres:///" + name + "?host=" + server.folder() + "&port=" + std::to_string(server.port()) + "&user=keel";
   }
 };
 

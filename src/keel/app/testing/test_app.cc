@@ -23,7 +23,7 @@ namespace {
 constexpr std::string_view service_address = "10.0.0.1";
 constexpr int workers_of_a_test = 2;
 constexpr Duration task_time_max = 24_h;
-constexpr int starts_max = 4;  // After this many faulty starts, one is made without disk faults.
+constexpr int starts_max = 4;  // After this many starts with faults, one start is made without faults of the disk.
 
 bool one_lives = false;
 
@@ -132,7 +132,7 @@ struct AppUnderTest::State {
   std::vector<io::Loop*> workers;
   Host* host_before = nullptr;
 
-  // On the real system:
+  // These two are used on the real system:
   std::unique_ptr<db::testing::Folder> folder;
   std::unique_ptr<io::Loop> own_loop;
   std::unique_ptr<ThreadPool> lookups;

@@ -40,7 +40,7 @@
 //            mistake in the test throws std::logic_error, and a service that cannot start throws std::runtime_error;
 //            the message says what to do. GoogleTest shows it and continues with the next test.
 // Ownership: routers of peers outlive it; it outlives its clients and calls.
-// Threads:   the thread that constructed it. One TestApp at a time in a process.
+// Threads:   the thread that constructed it. A process can have only one TestApp at a time.
 // Limits:    in the simulation the health check of disk space does not run, and the functions of other checks run on
 //            worker 0, where they must not wait. Only clients of the App (App::client) find peers by name.
 // Cost:      for tests: some milliseconds to start, some 100 microseconds for a call.
@@ -70,16 +70,18 @@
 namespace keel::app {
 
 struct TestAppOptions {
-  // As on the command line: "network.http.max_body=64KiB". The addresses and the database's path are set by the test;
-  // there are two workers unless network.workers is set. The environment is ignored.
+  // Settings, written as on the command line: "network.http.max_body=64KiB". The addresses and the database's path are
+  // set by the test; there are two workers unless network.workers is set. The environment is ignored.
   std::vector<std::string> settings = {};
-  std::string file = {};            // A configuration file for keys that `settings` does not set; empty: none.
-  bool real_time = false;           // On the system instead of in a simulation; the fields below then have no effect.
+  std::string file = {};  // A configuration file for keys that `settings` does not set; empty: none.
+  // Run on the system instead of in a simulation. Of the fields below, only those that say so then have an effect.
+  bool real_time = false;
   sim::SimOptions simulation = {};  // Seed, delays and faults of network and scheduling (io/testing/options.h).
   sim::DiskFaults disk = {};        // Faults of the disk, with the same seed (io/testing/disk.h).
   Duration pool_delay_max = {};     // The maximum additional delay of a job of a pool or of the database.
-  Duration timeout = 1_h;           // Time limit of a call; longer than that of a handler. Also in real time.
-  std::size_t body_bytes_max = 64 << 20;  // Largest body of a response. Also in real time.
+  // Time limit of a call; choose it longer than that of a handler. It applies in real time as well.
+  Duration timeout = 1_h;
+  std::size_t body_bytes_max = 64 << 20;  // Largest body of a response. It applies in real time as well.
 
   // Faults of all kinds that depend only on `seed`; in some seeds a kind is off.
   static TestAppOptions faulty(std::uint64_t seed);
@@ -153,7 +155,7 @@ class TestApp final : private internal::CompositionOf<Service, S>, public AppUnd
  public:
   explicit TestApp(TestAppOptions options = {}) : AppUnderTest(*this, std::move(options)) {}
 
-  // Valid until the next restart() or crash().
+  // The reference is valid until the next restart() or crash().
   Service& service() {
     app();
     return internal::CompositionOf<Service, S>::service();

@@ -29,9 +29,9 @@ constexpr int steps_max = 10'000;
 
 // The knowledge of a thread, which a released write passes on.
 struct Knowledge {
-  // For each atomic the newest known write; older ones are never seen again.
+  // For each atomic, the newest write that the thread knows; it never sees older ones again.
   std::array<std::uint16_t, atomics_max> newest{};
-  // For each thread, the last of its steps that happened before.
+  // For each thread, its last step that happened before the present step of this one.
   std::array<std::uint16_t, threads_max + 1> clock{};
 
   void join(const Knowledge& other) noexcept {
@@ -74,7 +74,7 @@ struct Decision {
   std::size_t choices = 0;  // 0: not known yet.
 };
 
-// For each thread its last step with an effect; 0 is none.
+// For each thread, its last step that had an effect; 0: none.
 using Steps = std::array<std::uint16_t, threads_max + 1>;
 
 // The last accesses to some plain data.
@@ -340,7 +340,7 @@ class Checker {
     return false;
   }
 
-  // Chooses the thread that continues: the maker when all threads have ended.
+  // Chooses the thread that continues; when all threads have ended, it is `maker`, the thread that has started them.
   int decide() {
     if (alive_ == 0) {
       for (const int atomic : sleeps_on_) {
@@ -377,7 +377,7 @@ class Checker {
     return decision.choice;
   }
 
-  // Called before an operation: other threads may go first.
+  // Call it before an operation, so that other threads can run first.
   void pause(Operation operation) {
     if (who_ != maker) {
       next_[index(who_)] = operation;
@@ -403,8 +403,7 @@ class Checker {
     arrive(before.fake_stack);
   }
 
-  // Runs on the stack that was switched to. The first fiber learns the bounds of the maker's stack from where it comes
-  // from.
+  // Runs on the stack that was switched to. The first fiber gets the bounds of the stack of the thread that resumed it.
   void arrive([[maybe_unused]] void* fake_stack) {
 #if KEEL_ADDRESS_SANITIZER
     const void* stack = nullptr;

@@ -12,17 +12,17 @@
 //   EXPECT_EQ(verdict.failure, "");
 //
 // Schedules: the threads are fibers; before each atomic operation the checker decides which thread continues, and
-// explores all decisions, depth first. Of schedules that differ only in the order of independent operations (on
+// explores all decisions, depth first. Among schedules that differ only in the order of independent operations (on
 // different atomics, or only loads), only one is run: sleep sets, P. Godefroid, "Partial-Order Methods for the
 // Verification of Concurrent Systems" (1996).
 //
-// Memory: the writes to an atomic have one order, the order in which they ran. A load returns the newest write, or, up
-//         to `stale_loads` times in each thread, an older one that C++ permits: one whose successor the thread does not
-//         know. A thread knows the writes that it has read or made. When it acquires a released value, also through
-//         read-modify-writes, it learns everything that the other thread knew ([intro.races], [atomics.order]). A
-//         read-modify-write uses the newest write. Plain data is in Watched: two accesses, at least one of which
-//         writes, are a failure unless happens-before orders them. The destruction of an atomic must also be ordered
-//         after its uses, and its use after destruction is a failure.
+// Memory: the writes to an atomic have one order, the order in which they ran. A load returns the newest write. Up to
+//         `stale_loads` times in each thread, a load returns an older write that C++ permits: one whose successor the
+//         thread has not seen. A thread knows the writes that it has read or made. When it acquires a released value,
+//         also through read-modify-writes, it learns everything that the other thread knew ([intro.races],
+//         [atomics.order]). A read-modify-write uses the newest write. Plain data is in Watched: two accesses, at least
+//         one of which writes, are a failure unless happens-before orders them. The destruction of an atomic must also
+//         be ordered after its uses, and its use after destruction is a failure.
 //
 // So every reported failure is one that C++ permits, but not all permitted ones are explored: no write is inserted
 // between older ones, no load returns a later write, and compare_exchange_weak does not fail spuriously.

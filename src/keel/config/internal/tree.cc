@@ -202,7 +202,7 @@ class LastQuoted : public YAML::EventHandler {
   void OnMapEnd() override {}
 };
 
-// Whether the text ends within quotes. Other mistakes are ignored here.
+// Whether the text ends within quotes. It ignores other mistakes.
 bool ends_in_quotes(const std::string& text, LastQuoted& last) {
   try {
     std::istringstream in(text);
@@ -314,10 +314,10 @@ ParseProblem explain(std::string_view text, int line, const std::string& message
     const std::string_view candidate = lines[above];
     const bool has_colon = candidate.ends_with(':') || candidate.find(": ") != std::string_view::npos;
     if (!candidate.empty() && !has_colon && indentation_of(candidate) == indentation_of(lines[here])) {
-      return {static_cast<int>(above) + 1, {}, "is not valid YAML: a key without ':' and a blank behind it"};
+      return {static_cast<int>(above) + 1, {}, "is not valid YAML: a key without ':' and a blank after it"};
     }
   }
-  if (is_cut_short) return {line, {}, "is not valid YAML: the indentation is that of no key above it"};
+  if (is_cut_short) return {line, {}, "is not valid YAML: the indentation matches no key above it"};
   return {line, {}, "is not valid YAML: " + message};
 }
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "keel/base/ascii.h"
 #include "keel/base/bug.h"
 
 namespace keel::config {
@@ -115,7 +116,7 @@ std::string variable(std::string_view prefix, std::string_view path) {
   std::string name(prefix);
   for (const char c : path) {
     if (c == '.') name += "__";
-    else name += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    else name += ascii::to_upper(c);
   }
   return name;
 }

@@ -33,7 +33,7 @@ std::string variable(std::string_view prefix, std::string_view path);
 
 // Text from outside for one line of an error: control characters are escaped, and the text is truncated after 60 bytes.
 std::string shown(std::string_view text);
-// What a value of `f` looks like: "an integer from 1 to 9".
+// Describes the values that `f` accepts: "an integer from 1 to 9".
 std::string expectation(const Field& f);
 // A decimal integer without a leading zero, because other notations read that as octal.
 std::optional<std::int64_t> integer_in(std::string_view text);

@@ -7,12 +7,12 @@
 namespace keel::contract::internal {
 
 struct PageFile {
-  std::string_view name;  // With a hash of the content: "page.0123456789abcdef.js".
+  std::string_view name;  // The name contains a hash of the content: "page.0123456789abcdef.js".
   std::string_view text;
   std::string_view gzip;
 };
 
-// With {{script}}, {{style}} and {{document}} in place of the addresses.
+// The page; {{script}}, {{style}} and {{document}} stand in the places of the addresses.
 std::string_view page_html() noexcept;
 const PageFile& page_script() noexcept;
 const PageFile& page_style() noexcept;

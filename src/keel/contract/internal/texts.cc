@@ -37,13 +37,15 @@ bool is_bare(std::string_view text) noexcept {
 }
 
 bool is_list(Form form) noexcept {
-  return form == Form::TextList || form == Form::BareList || form == Form::EitherList || form == Form::FileList;
+  return form == Form::TextList || form == Form::BareList || form == Form::EitherList || form == Form::FileList ||
+         form == Form::JsonList;
 }
 Form element_of(Form form) noexcept {
   return form == Form::TextList     ? Form::Text
          : form == Form::BareList   ? Form::Bare
          : form == Form::EitherList ? Form::Either
          : form == Form::FileList   ? Form::File
+         : form == Form::JsonList   ? Form::Json
                                     : form;
 }
 

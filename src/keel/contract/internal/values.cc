@@ -21,7 +21,7 @@ std::uint64_t magnitude(const Number& number) noexcept {
 
 int sign_of(bool is_less, bool is_equal) noexcept { return is_less ? -1 : is_equal ? 0 : 1; }
 
-// Neither is rounded: a double with a fraction is below 2^53.
+// Neither operand is rounded, because a double with a fraction is below 2^53.
 int compare_real(double real, const Number& whole) noexcept {
   if (real >= 0x1p64) return 1;
   if (real < -0x1p63) return -1;
@@ -94,7 +94,8 @@ int compare(const Number& a, const Number& b) noexcept {
   if (is_real) return compare_real(a.real, b);
   if (b.kind == Number::Kind::Real) return -compare_real(b.real, a);
   if (is_negative(a) != is_negative(b)) return is_negative(a) ? -1 : 1;
-  return sign_of(a.whole < b.whole, a.whole == b.whole);  // Also correct for two negative numbers in two's complement.
+  // This is also correct for two negative numbers in two's complement.
+  return sign_of(a.whole < b.whole, a.whole == b.whole);
 }
 
 bool is_integer(const Number& number) noexcept {
@@ -169,7 +170,7 @@ std::uint64_t hash(const json::Value& value, std::size_t& work) noexcept {
       return all;
     }
     case json::Kind::Object: {
-      std::uint64_t all = 6;  // Does not depend on the order.
+      std::uint64_t all = 6;  // The sum does not depend on the order of the members.
       for (const auto& [key, member] : value.members()) {
         work += key.size() / 64;
         all += siphash({.low = 7, .high = hash(member, work)}, key);

@@ -25,7 +25,7 @@ void append(std::string& text, const Number& number) {
   text.append(digits, end);
 }
 
-// Within a list or an object a text is quoted.
+// A text is quoted if it is within a list or an object.
 void append(std::string& text, const Constant& value, bool is_inner) {
   switch (value.kind) {
     case json::Kind::Boolean:

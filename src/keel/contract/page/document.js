@@ -116,6 +116,24 @@ function typesOf(schema) {
 
 const isNull = (schema) => isObject(schema) && own(schema, 'type') === 'null';
 
+function allowsText(reference, budget = {left: 500}) {
+  if (--budget.left < 0) return true;
+  const schema = flattened(reference);
+  const types = typesOf(schema);
+  if (types.length > 0) return types.includes('string');
+  const values = own(schema, 'const') !== undefined ? [own(schema, 'const')] : listOf(own(schema, 'enum'));
+  if (values.length > 0) return values.some((value) => typeof value === 'string');
+  if (['properties', 'additionalProperties', 'patternProperties', 'items', 'prefixItems'].some((key) => own(schema, key) !== undefined)) return false;
+  const alternatives = [...listOf(own(schema, 'oneOf')), ...listOf(own(schema, 'anyOf'))];
+  return alternatives.length === 0 || alternatives.some((one) => allowsText(one, budget));
+}
+
+// Services read and write JSON where any type is declared, and the schema allows no text.
+function isJsonContent(type, media) {
+  if (/[/+]json/.test(type)) return true;
+  return /^(\*|application)\/\*/.test(type) && own(media, 'schema') !== undefined && !allowsText(media.schema);
+}
+
 // "array of Pet or null": what a value is, in a few words.
 function typeLabel(reference, depth = 0) {
   if (reference === true || (isObject(reference) && Object.keys(reference).length === 0)) return 'any';

@@ -4,6 +4,9 @@ const unreserved = (text) => encodeURIComponent(text).replace(/[!'()*]/g, (c) =>
 // Without '#' and what is no character of a query.
 const reserved = (text) => encodeURI(text).replace(/#/g, '%23').replace(/%5B/g, '[').replace(/%5D/g, ']');
 
+// The pairs of an object; one for each element of a list in it.
+const pairsOf = (value) => Object.entries(value).flatMap(([key, one]) => (Array.isArray(one) ? one : [one]).map((part) => [key, part]));
+
 const valueText = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 
 function styleOf(parameter) {
@@ -19,14 +22,19 @@ function serialized(parameter, value) {
   const isNamed = parameter.in === 'query' || parameter.in === 'cookie';
   if (own(parameter, 'content') !== undefined) return (isNamed ? name + '=' : '') + encode(valueText(value));
   const {style, explode} = styleOf(parameter);
-  const pairs = isObject(value) ? Object.entries(value).map(([key, one]) => [encode(key), encode(valueText(one))]) : null;
-  const list = Array.isArray(value) ? value.map((one) => encode(valueText(one))) : null;
+  // In a header there are no escapes: a part with a comma, and what could be read as a quoted-string, is quoted (RFC 9110 §5.6.4).
+  const part = (one) => {
+    const text = encode(valueText(one));
+    return parameter.in === 'header' && /^$|^[\s"<]|\s$|,|="/.test(text) ? '"' + text.replace(/["\\]/g, '\\$&') + '"' : text;
+  };
+  const pairs = isObject(value) ? pairsOf(value).map(([key, one]) => [encode(key), part(one)]) : null;
+  const list = Array.isArray(value) ? value.map(part) : null;
   const flat = (separator) => (list ?? pairs.flat()).join(separator);
   const single = pairs === null && list === null;
   const text = single ? encode(valueText(value)) : '';
   switch (style) {
     case 'deepObject':
-      if (pairs) return Object.entries(value).map(([key, one]) => name + '[' + encode(key) + ']=' + encode(valueText(one))).join('&');
+      if (pairs) return pairs.map(([key, one]) => name + '[' + key + ']=' + one).join('&');
       break;
     case 'spaceDelimited':
       if (!single) return name + '=' + flat('%20');
@@ -84,16 +92,17 @@ function serverUrl(entry) {
   return (first ? serverOf(first) : servers[serverIndex]).url() ?? '';
 }
 
-// Those of the document; where none of them is this service, the folder of the document is one as well.
+// Those of the document; where none of them is this service, the folder of the document is one as well, with the path
+// below which the service has its operations.
 function readServers(documentUrl) {
   documentBase = documentUrl;
   const here = new URL('.', documentUrl);
+  const address = here.href.replace(/\/+$/, '') + (document.documentElement.dataset.base ?? '');
   servers = listOf(own(api, 'servers')).filter(isServer).map(serverOf);
   const isHere = (server) => server.url() !== null && new URL(server.url()).origin === here.origin;
   if (!servers.some(isHere)) {
     servers.unshift({
-      label: 'This service', description: here.href.replace(/\/$/, ''), variables: new Map(),
-      url: () => here.href.replace(/\/+$/, ''),
+      label: 'This service', description: address, variables: new Map(), url: () => address,
     });
   }
   serverIndex = Math.max(0, servers.findIndex(isHere));

@@ -76,7 +76,7 @@ function schemaRow(name, reference, {isRequired = false, isName = true} = {}) {
   return row;
 }
 
-// Rows, the first hundred at once.
+// Shows the first hundred rows, and more when the reader asks for them.
 function rowList(rows) {
   const list = h('ul', {class: 'rows'});
   let shown = 0;

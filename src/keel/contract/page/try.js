@@ -125,8 +125,10 @@ function bodyEditor(type, media, isRequired) {
     });
     return {
       element: h('div', {class: 'fields'}, fields.map((one) => one.element)),
+      // Files come last: a service that reads them as they arrive needs the fields before.
       read: () => ({type, fields: readAll(fields).flatMap(([one, value]) =>
-        (Array.isArray(value) ? value : [value]).map((single) => [one.name, single instanceof File ? single : valueText(single)]))}),
+        (Array.isArray(value) ? value : [value]).map((single) => [one.name, single instanceof File ? single : valueText(single)]))
+        .sort(([, a], [, b]) => Number(a instanceof File) - Number(b instanceof File))}),
     };
   }
   if (own(media, 'schema') !== undefined ? isFile(schema, type) : /octet-stream|^(image|audio|video)\//.test(type)) {
@@ -136,7 +138,8 @@ function bodyEditor(type, media, isRequired) {
     });
     return {element: made.element, read: () => (made.read() ? {type, file: made.read()} : null)};
   }
-  const isJson = /[/+]json/.test(type);
+  const isJson = isJsonContent(type, media);
+  const sent = isJson && type.includes('*') ? 'application/json' : type;
   const examples = examplesOf(media, true);
   const textOfExample = (example) => (example === undefined ? '' : isJson || typeof example.value !== 'string' ? JSON.stringify(example.value, null, 2) : example.value);
   const initial = isJson ? textOfExample(examples[0]) : examples[0]?.isMade && typeof examples[0].value !== 'string' ? '' : textOfExample(examples[0]);
@@ -164,7 +167,7 @@ function bodyEditor(type, media, isRequired) {
     },
   });
   append(made.element.querySelector('.field-head'), [choice, verdict]);
-  return {element: made.element, read: () => (made.input.value === '' && !isRequired ? null : {type, text: made.input.value})};
+  return {element: made.element, read: () => (made.input.value === '' && !isRequired ? null : {type: sent, text: made.input.value})};
 }
 
 // [[field, value]] of those that have one. Throws when one is missing or wrong, which then has the focus.

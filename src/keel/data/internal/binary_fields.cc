@@ -83,7 +83,8 @@ template <class Format>
   return at;
 }
 
-// Reads a value inline, without a call, if it has a common form. At least take_room bytes must be readable.
+// Reads a value inline, without a call, if it has a common form. At least take_room bytes after the position must be
+// readable.
 template <Form form, class Format>
 [[gnu::always_inline]] inline const char* take_far_text(const char* at, const char* end, void* to) {
   const std::size_t size = static_cast<std::uint8_t>(*at) - Format::text_byte;
@@ -200,7 +201,8 @@ struct Access<Format>::Judge {
   }
 };
 
-// Like begin_object() and begin_array(): returns the level of the container that was entered; null when there is none.
+// Does what begin_object() and begin_array() do: returns the level of the container that was entered; null when there
+// is none.
 template <class Format>
 [[gnu::always_inline]] inline auto Access<Format>::begin(In& in, bool is_object) -> Level* {
   const char* const at = in.at_;
@@ -395,7 +397,7 @@ void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* f
   const Level* const level = begin(in, false);
   if (level == nullptr) return;
   const std::uint64_t left = level->left;
-  // Common values without the Reader. A break is none of them.
+  // Reads common values without the Reader. A break is none of them.
   const std::size_t most = left < table.count ? left : table.count;
   std::size_t count = 0;
   auto* element = static_cast<std::byte*>(first);

@@ -1,6 +1,6 @@
 // How a type is read from and written as CBOR and MessagePack, based on its Fields. As for JSON (json_fields.h explains
-// each type): what is the same for all structs is compiled once (binary_fields.cc) and works from a table for each
-// struct.
+// each type), the code that is the same for all structs is compiled once (binary_fields.cc) and works from a table for
+// each struct.
 
 #pragma once
 
@@ -122,7 +122,7 @@ struct Keys {
     }
     return made;
   }();
-  // In the order of writing, followed by an entry without a key.
+  // The members in the order in which they are written, followed by an entry without a key.
   static constexpr std::array<Step, count + 1> steps = [] {
     std::array<Step, count + 1> made{};
     const auto forms = forms_of<Format>(keel::internal::FieldTypes<T>());
@@ -236,7 +236,7 @@ class Access {
   static bool read_whole(std::string_view bytes, Arena& arena, ReaderOptions options, ReadField<Format> read,
                          void* value, Violations& wrong);
 
-  // For code that reads and writes without a table, such as that of Record.
+  // These functions are for code that reads and writes without a table, such as that of Record.
   static const char*& position(In& in) noexcept { return in.at_; }
   static const char* end(const In& in) noexcept { return in.end_; }
   static int& depth(In& in) noexcept { return in.depth_; }
@@ -270,9 +270,9 @@ class Access {
   static std::size_t take_other_key(In& in, const ReadTable<Format>& table, std::string_view tag, bool& is_tagged,
                                     Violations& wrong);
   static bool find_place(In& in, const char* where);
-  // What is known of an object while it is read; its members, as a bit for each field.
+  // The state of an object while it is read; its members are a bit for each field.
   struct Progress {
-    std::size_t passed;      // How many members came in the order of the table's steps, from the first on.
+    std::size_t passed;      // The number of members at the beginning that came in the order of the table's steps.
     std::size_t violations;  // How many there were before it.
     std::uint64_t wrong;     // Members with a violation.
   };

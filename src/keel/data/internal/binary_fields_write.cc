@@ -26,7 +26,7 @@ constexpr std::size_t value_room = 9;
     to[size - 1] = from[size - 1];
   }
 }
-// More bytes can be read after it, because there is space to write.
+// More bytes than the key has may be copied, because the buffer has room for them.
 [[gnu::always_inline]] inline char* put_key(char* to, const Step& step) noexcept {
   char first[key_slack];
   std::memcpy(first, step.key, sizeof first);
@@ -68,7 +68,7 @@ template <class Format>
   return *static_cast<const std::string*>(field);
 }
 
-// Writes a text, for whose head and bytes there is space. False when it is too long for that.
+// Writes a text, for whose head and bytes there is space. Returns false when the value is too long for that.
 template <class Format>
 [[gnu::always_inline]] inline bool put_any_text(char*& at, std::string_view text) noexcept {
   if (text.size() < Format::text_heads) [[likely]] {

@@ -89,7 +89,8 @@ struct Cbor {
     return head.number == internal::unknown_count ? take_long(at, end, head) : at + 1 + (1 << (low - 24));
   }
 
-  // The end of a number, true, false or null; null when it is none of these. Nine bytes must be readable.
+  // Returns the end of the value at `at`, if that is a number, true, false or nil; otherwise a null pointer. Nine bytes
+  // must be readable.
   [[gnu::always_inline]] static const char* pass_number(const char* at, unsigned first) noexcept {
     if (first < 0x40) {
       const unsigned low = first & 31;
@@ -141,8 +142,8 @@ struct Cbor {
   static constexpr char true_byte = '\xF5';
   static constexpr char null_byte = '\xF6';
   static constexpr char double_byte = '\xFB';
-  // For each kind: the first byte of an empty value, and the number of lengths or counts, from 0 up, whose head is a
-  // single byte.
+  // For each kind of value: the first byte of an empty one, and the number of lengths or counts, from 0 up, whose head
+  // is a single byte.
   static constexpr unsigned text_byte = 0x60;
   static constexpr unsigned text_heads = 24;
   static constexpr unsigned array_byte = 0x80;
@@ -376,7 +377,7 @@ struct MessagePack {
   }
   static const char* take_long(std::uint8_t first, const char* at, const char* end, internal::Head& head) noexcept {
     using internal::Token;
-    // From 0xC0: how many bytes of a number follow; 0xFF for a byte that is never used.
+    // For each first byte from 0xC0: the number of bytes that follow; 0xFF for a byte that is never used.
     static constexpr std::uint8_t sizes[32] = {0, 0xFF, 0, 0, 1, 2, 4, 1, 2, 4, 4, 8, 1, 2, 4, 8,
                                                1, 2,    4, 8, 0, 0, 0, 0, 0, 1, 2, 4, 2, 4, 2, 4};
     const std::uint8_t size = sizes[first - 0xC0];

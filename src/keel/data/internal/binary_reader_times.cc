@@ -21,7 +21,7 @@ constexpr std::uint64_t tag_uuid = 37;
 
 }  // namespace
 
-// In seconds, after its tag; `begin` is the position of the tag.
+// Reads a time in seconds, after its tag; `begin` is the position of the tag.
 template <class Format>
 Timestamp Reader<Format>::seconds(const char* begin) {
   const Kind kind = peek();

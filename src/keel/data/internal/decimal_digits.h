@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "keel/base/ascii.h"
+
 namespace keel::internal {
 
 struct DecimalMath;
@@ -42,8 +44,8 @@ constexpr DecimalDigits refused_decimal(const char* problem, std::size_t at) noe
 
 // The grammar of numbers in JSON (RFC 8259 §6). Zeros at the end of a fraction are dropped only where they do not fit.
 constexpr DecimalDigits read_decimal(std::string_view text) noexcept {
-  constexpr std::int64_t far = 1'000'000'000;  // Beyond any exponent of a number that fits.
-  const auto is_digit = [&](std::size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  constexpr std::int64_t far = 1'000'000'000;  // An exponent beyond that of every number that fits.
+  const auto is_digit = [&](std::size_t i) { return i < text.size() && ascii::is_digit(text[i]); };
   DecimalDigits read;
   std::size_t i = 0;
   if (i < text.size() && text[i] == '-') {
@@ -51,10 +53,10 @@ constexpr DecimalDigits read_decimal(std::string_view text) noexcept {
     ++i;
   }
   if (!is_digit(i)) return refused_decimal("a digit is missing", i);
-  if (text[i] == '0' && is_digit(i + 1)) return refused_decimal("a needless zero is in front", i);
+  if (text[i] == '0' && is_digit(i + 1)) return refused_decimal("there is a needless leading zero", i);
 
   int digits = 0;             // Of the coefficient.
-  std::int64_t zeros = 0;     // After the digits of the coefficient, and not part of it.
+  std::int64_t zeros = 0;     // The number of zeros after the digits of the coefficient, which are not part of it.
   std::int64_t fraction = 0;  // How many digits stand after the point.
   bool is_behind_point = false;
   for (;; ++i) {

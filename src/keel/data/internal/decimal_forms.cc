@@ -57,7 +57,7 @@ bool take_integer(binary::Reader<Format>& in, bool& is_negative, Wide& magnitude
     fits = !in.failed() && Format::take(bytes.data(), bytes.data() + bytes.size(), head) != nullptr;
     magnitude = head.number;
   }
-  if (is_negative) ++magnitude;  // Its value is -1 minus what is written.
+  if (is_negative) ++magnitude;  // Its value is -1 minus the number that is written.
   return fits;
 }
 
@@ -86,7 +86,8 @@ void take(binary::Reader<Format>& in, Decimal& value) {
 
 }  // namespace
 
-// RFC 8949 §3.4.4: an array of the exponent and the number. What is wrong is reported for the whole, not for a part.
+// RFC 8949 §3.4.4: an array of the exponent and the number. A mistake is reported for the whole number, not for a part
+// of it.
 template <class Format>
 void binary::internal::read_decimal_fraction(Reader<Format>& in, Decimal& value) {
   if (!in.begin_array()) return;

@@ -31,7 +31,7 @@ struct DecimalMath {
     Wide coarse = b.coefficient();
     int scale = a.scale();
     int shift = scale - b.scale();
-    // Beyond this bound not even a difference fits, unless both end with a zero.
+    // Beyond this bound the difference does not fit either, unless both numbers end with a zero.
     while (shift > 0 && coarse > 2 * decimal_limit / decimal_powers[static_cast<std::size_t>(shift)]) {
       if (fine % 10 != 0) return false;
       fine /= 10;
@@ -128,7 +128,7 @@ struct DecimalMath {
     const Wide power = decimal_powers[static_cast<std::size_t>(a.scale() - b.scale())];
     const Wide fine = a.coefficient();
     const Wide coarse = b.coefficient();
-    if (coarse > decimal_limit / power) return -1;  // Then it is larger than any other coefficient of this scale.
+    if (coarse > decimal_limit / power) return -1;  // It is then larger than any other coefficient of this scale.
     return fine < coarse * power ? -1 : fine > coarse * power ? 1 : 0;
   }
 

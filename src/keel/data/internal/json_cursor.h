@@ -1,5 +1,5 @@
 // Keeps a Reader's position in registers: reads objects and lists where the text has the common form, which is nearly
-// always. Anything else it leaves to the Reader, starting at the byte where that begins, so that only the Reader
+// always. It leaves anything else to the Reader, starting at the byte where that begins, so that only the Reader
 // judges: call give_back(), let the Reader work, then call go_on().
 
 #pragma once
@@ -209,7 +209,8 @@ class Cursor {
   Reader& in_;
   const char* at_;
   const char* const end_;
-  const char* key_ = nullptr;       // The key of the member read last, unless the Reader has found it.
+  // The key of the last member that this cursor has read; null if the Reader has read it.
+  const char* key_ = nullptr;
   std::uint64_t* level_ = nullptr;  // The level of this container.
   bool is_first_ = true;
   bool has_left_ = false;

@@ -29,7 +29,7 @@ Violation violation_of(const Reader& in, std::string_view words, std::string_vie
 // is empty.
 void add_violation(Reader& in, std::string_view field, std::string_view words, std::string_view keyword,
                    Violations& wrong, const Check::Element& element = {}) {
-  in.fail("", "");  // At its end; the path ends in a '/'.
+  in.fail("", "");  // The reader fails at the end of the text; the path then ends in a '/'.
   Violation one = violation_of(in, words, keyword);
   keel::internal::append_name(one.pointer, field);
   if (field.empty()) one.pointer.pop_back();
@@ -270,7 +270,7 @@ bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadF
   return wrong.empty();
 }
 
-// Not via a double, which would round twice.
+// The number is not read as a double first, because that would round twice.
 void read_float(Reader& in, float& value) {
   const std::string_view text = in.number_text();
   if (in.failed()) return;

@@ -185,8 +185,8 @@ consteval Form form_of() {
 }
 
 struct ReadTable {
-  const std::string_view* keys;   // With quotes and colon.
-  const std::string_view* names;  // Without quotes and colon.
+  const std::string_view* keys;   // Each key with its quotes and its colon.
+  const std::string_view* names;  // Each name without quotes.
   const std::uint8_t* slots;
   const ReadField* read;
   void (*rules)(const void* object, Check& check);  // May be null.
@@ -220,16 +220,17 @@ void read_array(Reader& in, const ArrayTable& table, void* first, Violations& wr
 
 struct VariantTable {
   std::string_view key;                  // The key of the tag, with quotes and colon.
-  std::string_view name;                 // Without quotes and colon.
+  std::string_view name;                 // Each name without quotes.
   const std::string_view* alternatives;  // The values of the tag.
   const ReadField* read;                 // Reads an alternative into the variant.
   std::size_t count;
 };
 void read_variant(Reader& in, const VariantTable& table, void* variant, Violations& wrong);
 
-// How many bytes `text` decodes to in base64 (an upper bound if it is malformed), and those bytes, as far as `size`
-// allows.
+// The number of bytes that `text` decodes to in base64; an upper bound if it is malformed.
 std::size_t decoded_size(std::string_view text) noexcept;
+// Decodes `text` from base64 to `to`, and returns the number of bytes. For text that is malformed, or has more than
+// `size` bytes, it adds a violation and returns 0.
 std::size_t decode_bytes(Reader& in, std::string_view text, std::byte* to, std::size_t size, Violations& wrong);
 void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wrong);
 // Turns the Reader's problem into a violation. True when reading can continue, within the `depth` outermost containers.
@@ -318,7 +319,8 @@ consteval bool is_tag_a_field() {
 template <class... T>
 consteval void require_tags() {
   static_assert((has_tag<T>() && ...),
-                "each alternative of a std::variant says by what it is known in JSON: write into each struct static "
+                "each alternative of a std::variant needs a tag, the member that identifies it in JSON: write into "
+                "each struct static "
                 "constexpr keel::Tag tag = {\"type\", \"card\"};");
   if constexpr ((has_tag<T>() && ...)) {
     static_assert(are_tags_of_one_name<T...>(), "the tags of the alternatives of a std::variant have the same name");

@@ -25,7 +25,7 @@ constexpr void quote_names(const std::string_view* names, std::size_t count, Cas
     ends[i] = static_cast<std::uint16_t>(to - begin);
   }
 }
-// Up to eight bytes as one number, the first byte lowest.
+// Returns up to eight bytes as one number, the first byte lowest.
 constexpr std::uint64_t name_bytes(const char* at, std::size_t size) noexcept {
   std::uint64_t bytes = 0;
   for (std::size_t i = size; i-- > 0;) bytes = bytes << 8 | static_cast<unsigned char>(at[i]);
@@ -40,7 +40,7 @@ constexpr std::size_t name_slot(std::string_view name, int bits) noexcept {
   if (size <= 8) return name_slot(name_bytes(name.data(), size), 0, bits);
   return name_slot(name_bytes(name.data(), 8), name_bytes(name.data() + size - 8, 8), bits);
 }
-// The field of that name; the count when there is none. For tables with names, slots, slot_bits and count.
+// The field of that name; the count when there is none. `Table` is a table with names, slots, slot_bits and count.
 template <class Table>
 std::size_t find_field(const Table& table, std::string_view name) noexcept {
   const std::size_t mask = (std::size_t{1} << table.slot_bits) - 1;

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "keel/base/ascii.h"
 #include "keel/data/internal/json_text.h"
 #include "keel/data/utf8.h"
 
@@ -27,8 +28,8 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   return at;
 }
 
-// Whether the text begins with `key` and continues after it; false when `key` is empty. Not by memcmp, which is a call,
-// while most keys are short.
+// Whether the text begins with `key` and continues after it; false when `key` is empty. memcmp would be a call, and
+// most keys are short.
 [[gnu::always_inline]] inline bool begins_with(const char* at, const char* end, std::string_view key) noexcept {
   const std::size_t size = key.size();
   if (size - 1 >= static_cast<std::size_t>(end - at)) return false;
@@ -170,7 +171,7 @@ inline constexpr auto powers_of_ten = [] {
       if (more < 8) return count;
     }
   }
-  for (; count < most && at != end && *at >= '0' && *at <= '9'; ++at, ++count) {
+  for (; count < most && at != end && ascii::is_digit(*at); ++at, ++count) {
     value = value * 10 + static_cast<std::uint64_t>(*at - '0');
   }
   return count;
@@ -229,8 +230,8 @@ inline double quotient(std::uint64_t digits, unsigned decimals) noexcept {
   return static_cast<double>(low) * std::bit_cast<double>(exponent << 52);
 }
 
-// A number that is finite as a double, of up to 19 digits without an exponent; from_chars reads all others. With few
-// digits it is the quotient of two exact doubles, and therefore rounded correctly (W. Clinger, "How to Read Floating
+// A number that is finite as a double, of up to 19 digits without an exponent; from_chars reads all others. A number of
+// few digits is the quotient of two exact doubles, and therefore rounded correctly (W. Clinger, "How to Read Floating
 // Point Numbers Accurately", 1990).
 [[gnu::always_inline]] inline bool take_double(const char*& at, const char* end, double& value) noexcept {
   static constexpr double powers[] = {1,    1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8, 1e9,

@@ -14,7 +14,7 @@ class KeyOrder {
  public:
   static constexpr std::size_t members_max = 64;
 
-  // For a table of at most members_max members. The observed order of a table's keys is kept per thread.
+  // `table` must have at most members_max members. The observed order of a table's keys is kept per thread.
   KeyOrder(const void* table, std::size_t count) noexcept
       : known_(known + (reinterpret_cast<std::uintptr_t>(table) * 0x9E3779B97F4A7C15 >> (64 - room_bits))),
         count_(count) {

@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "keel/base/ascii.h"
+
 namespace keel::internal {
 
 // Converts to every member that a T can have; not to a base class.
@@ -34,7 +36,7 @@ consteval std::size_t count_members() {
 template <class T>
 inline constexpr std::size_t member_count = count_members<T>();
 
-// In parentheses each initialiser is for exactly one member: an array or a base class is noticed.
+// In parentheses each initialiser initialises exactly one member, so that an array or a base class is noticed.
 template <class T, std::size_t... I>
 consteval bool is_one_for_each(std::index_sequence<I...>) {
   return requires { T(((void)I, Anything<T>{})...); };
@@ -231,8 +233,7 @@ template <const void* member>
 consteval std::string_view member_name() {
   constexpr std::string_view text = __PRETTY_FUNCTION__;
   constexpr auto is_part = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' ||
-           static_cast<unsigned char>(c) >= 0x80;
+    return ascii::is_alphanumeric(c) || c == '_' || c == '$' || static_cast<unsigned char>(c) >= 0x80;
   };
 #ifdef __clang__
   std::size_t end = text.size() - 1;

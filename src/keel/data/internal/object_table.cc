@@ -23,7 +23,17 @@ bool are_all_different(std::vector<T> list) {
   return std::adjacent_find(list.begin(), list.end()) == list.end();
 }
 
-constexpr Presence how = 3;  // The bits except `required`.
+constexpr Presence how = 3;  // The bits for how a member holds its value.
+constexpr Presence directed = of::read_only | of::write_only;
+
+// Whether a required member may be absent from this text.
+bool is_excused(const Reader& in, Presence presence) noexcept {
+  return (presence & (in.is_response() ? of::write_only : of::read_only)) != 0;
+}
+bool is_omitted(const Writer& out, Presence presence) noexcept {
+  return ((presence & of::read_only) != 0 && out.omit() == Writer::Omit::ReadOnly) ||
+         ((presence & of::write_only) != 0 && out.omit() == Writer::Omit::WriteOnly);
+}
 
 Form form_of(Held held) noexcept {
   static constexpr auto forms = [] {
@@ -244,15 +254,19 @@ void write_all(Pen& pen, Writer& out, const ObjectMember* members, std::size_t c
   for (const ObjectMember* member = members; member != members + count; ++member) {
     const void* value = static_cast<const std::byte*>(object) + member->offset;
     if (member->held == Held::Other) {
+      if (is_omitted(out, member->presence)) continue;
       pen.give_back_member();
       member->write(out, member->key, value);
       pen.go_on_at_member();
       continue;
     }
-    if ((member->presence & how) != of::present) {
-      const Found found = value_in(member->held, member->presence, value);
-      if (found.is_absent) continue;
-      value = found.value;
+    if ((member->presence & (how | directed)) != of::present) {
+      if (is_omitted(out, member->presence)) continue;
+      if ((member->presence & how) != of::present) {
+        const Found found = value_in(member->held, member->presence, value);
+        if (found.is_absent) continue;
+        value = found.value;
+      }
     }
     pen.key(member->key);
     if (value != nullptr && pen.value(form_of(member->held), value)) continue;
@@ -328,7 +342,8 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
   if (in.failed()) return;
   std::uint64_t missing = names.required & ~seen;
   for (; missing != 0 && !in.failed(); missing &= missing - 1) {
-    refuse_left(in, names.names[std::countr_zero(missing)], {"is required", "required"}, wrong);
+    const int i = std::countr_zero(missing);
+    if (!is_excused(in, table.members[i].presence)) refuse_left(in, names.names[i], {"is required", "required"}, wrong);
   }
 }
 
@@ -359,7 +374,8 @@ void read_object(Reader& in, const WideTable& table, void* object, Violations& w
     if (in.failed() && !collect(in, depth, wrong)) return;
   }
   for (std::size_t i = 0; i < table.count && !in.failed(); ++i) {
-    if ((table.members[i].presence & of::required) != 0 && (seen[i / 64] >> i % 64 & 1) == 0)
+    const Presence presence = table.members[i].presence;
+    if ((presence & of::required) != 0 && (seen[i / 64] >> i % 64 & 1) == 0 && !is_excused(in, presence))
       refuse_left(in, table.names[i], {"is required", "required"}, wrong);
   }
 }

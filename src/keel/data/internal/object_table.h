@@ -29,7 +29,7 @@ using WriteMember = void (*)(Writer& out, std::string_view key, const void* memb
 // The type of a member, or of the value in an optional one. Types of members that are read and written by shared code,
 // which is compiled once.
 enum class Held : std::uint8_t {
-  Other,  // Read and written by its ReadField and WriteMember.
+  Other,  // The member is read and written by its ReadField and WriteMember.
   Boolean,
   Int32,
   Uint32,
@@ -48,7 +48,7 @@ enum class Held : std::uint8_t {
 };
 using Presence = std::uint8_t;
 
-// The words that a generated source uses.
+// The names that generated code uses for Held and Presence.
 namespace of {
 
 inline constexpr Held other = Held::Other;
@@ -73,9 +73,14 @@ inline constexpr Presence present = 0;   // A T.
 inline constexpr Presence optional = 1;  // A std::optional<T>, which is left out while it is empty.
 inline constexpr Presence nullable = 2;  // A std::optional<T>, which is null while it is empty.
 inline constexpr Presence patch = 3;     // A Patch<T>.
-inline constexpr Presence required = 4;  // Combined with one of these.
+// Combined with one of these. A member that is both required and read-only is required of responses alone, and one that
+// is required and write-only of requests alone.
+inline constexpr Presence required = 4;
+inline constexpr Presence read_only = 8;    // The member is not written into requests.
+inline constexpr Presence write_only = 16;  // The member is not written into responses.
 
-// From `least` to `most`: the value of an integer or a number, the characters of a string, the elements of a list.
+// The bounds, from `least` to `most`, of the value of an integer or a number, of the characters of a string, or of the
+// elements of a list.
 struct Limits {
   std::int64_t least;
   std::int64_t most;
@@ -109,11 +114,11 @@ struct Others {
 
 // A member of an object, as written in a generated source.
 struct ObjectMember {
-  std::string_view key;  // In the form of the Writer: "\"id\":".
+  std::string_view key;  // The key in the form in which the Writer writes it: "\"id\":".
   std::size_t offset;
   Held held;
   Presence presence = of::present;
-  of::Rule rule = nullptr;  // Set unless the type of the member is Other.
+  of::Rule rule = nullptr;  // It is set unless the type of the member is Other.
   ReadField read = nullptr;
   WriteMember write = nullptr;
   std::string_view name = {};  // The name without escapes, if the key has any.
@@ -214,8 +219,8 @@ void read_nullable(Reader& in, std::optional<T>& value, Violations& wrong) {
 }
 template <class T, Read<T> read>
 void read_member(Reader& in, void* member, Violations& wrong);
-// Not inlined, because most of it moves the elements to a larger block. The first block has room for a few small
-// elements.
+// This is not inlined, because most of it moves the elements to a larger block. The first block has room for a few
+// small elements.
 template <class T>
 [[gnu::noinline]] void* add_element(void* list) {
   constexpr std::size_t first_room = sizeof(T) <= 96 ? 4 : 1;
@@ -406,7 +411,7 @@ inline void judge_container(Reader& in, Complaint why, Violations& wrong) {
 }
 // Counted in characters.
 bool has_length(std::string_view text, std::size_t least, std::size_t most) noexcept;
-// For a text without the right length: "maxLength" when it is too long, else "minLength".
+// Returns the violated keyword for a text without the right length: "maxLength" when it is too long, else "minLength".
 [[gnu::cold]] const char* length_keyword(std::string_view text, std::size_t most) noexcept;
 // Computed in decimal: 0.3 is a multiple of 0.1.
 bool is_multiple(double number, double of) noexcept;
@@ -430,7 +435,7 @@ bool are_different(const std::vector<E>& list) noexcept {
 
 // Determines the alternative that the next object is. It returns the index in `values` of the value of its member
 // `name`; or, without `name`, the index in `names` of the first name that the object has as a member. The object stays
-// unread. -1: it is none of the alternatives, which has been reported.
+// unread. -1: it matches no alternative, and a violation was added.
 int choose_by_value(Reader& in, std::string_view name, std::span<const std::string_view> values, const char* expected,
                     Violations& wrong);
 // If `otherwise` is not -1, it is returned when the object has none of the names.

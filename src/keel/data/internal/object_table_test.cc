@@ -227,6 +227,64 @@ TEST(ObjectTable, reads_and_writes_values_of_an_enum_by_their_names) {
   EXPECT_EQ(sizes_in(text_of(absent)), absent);
 }
 
+struct Account {
+  std::int64_t id = 0;
+  std::string name;
+  std::optional<std::string> key;
+  std::vector<std::int64_t> log;
+};
+constexpr Members<4> members_of_account({
+    {"\"id\":", offsetof(Account, id), of::int64, of::required | of::read_only},
+    {"\"name\":", offsetof(Account, name), of::string, of::required},
+    {"\"key\":", offsetof(Account, key), of::string, of::optional | of::required | of::write_only},
+    {"\"log\":", offsetof(Account, log), of::other, of::required | of::read_only, nullptr,
+     read_member<std::vector<std::int64_t>, read_list<std::int64_t, read_value<std::int64_t>>>,
+     write_member<std::vector<std::int64_t>, write_list<std::int64_t, write_value<std::int64_t>>>},
+});
+constexpr ObjectTable table_of_account = members_of_account.table(true);
+constexpr WideMembers<2> members_of_wide_account({
+    {"\"id\":", offsetof(Account, id), of::int64, of::required | of::read_only},
+    {"\"key\":", offsetof(Account, key), of::string, of::optional | of::required | of::write_only},
+});
+constexpr WideTable wide_table_of_account = members_of_wide_account.wide_table(true);
+
+TEST(ObjectTable, reads_and_writes_members_that_only_requests_or_only_responses_have) {
+  const auto missing = [](std::string_view text, bool is_response, ReadField read) {
+    Account account;
+    Arena arena;
+    Violations wrong;
+    read_text(text, arena, {.is_response = is_response}, read, &account, wrong);
+    std::string all;
+    for (const Violation& one : wrong) all += one.pointer + ' ' + one.message + ' ';
+    return all;
+  };
+  const ReadField read = [](json::Reader& in, void* to, Violations& wrong) {
+    read_object(in, table_of_account, to, wrong);
+  };
+  EXPECT_EQ(missing(R"({"name":"a","key":"k"})", false, read), "");
+  EXPECT_EQ(missing(R"({"id":1,"name":"a","log":[]})", true, read), "");
+  EXPECT_EQ(missing(R"({"id":1,"name":"a","key":"k","log":[]})", false, read), "") << "more than is required";
+  EXPECT_EQ(missing("{}", false, read), "/name is required /key is required ");
+  EXPECT_EQ(missing("{}", true, read), "/id is required /name is required /log is required ");
+  const ReadField read_wide = [](json::Reader& in, void* to, Violations& wrong) {
+    read_object(in, wide_table_of_account, to, wrong);
+  };
+  EXPECT_EQ(missing("{}", false, read_wide), "/key is required ");
+  EXPECT_EQ(missing("{}", true, read_wide), "/id is required ");
+
+  const Account account = {.id = 1, .name = "a", .key = "k", .log = {2}};
+  const auto written = [&](json::Writer::Omit omit) {
+    Buffer text;
+    json::Writer out(text, omit);
+    write_object(out, table_of_account, &account);
+    write_object(out, wide_table_of_account, &account);
+    return std::string(text.view());
+  };
+  EXPECT_EQ(written(json::Writer::Omit::Nothing), R"({"id":1,"name":"a","key":"k","log":[2]},{"id":1,"key":"k"})");
+  EXPECT_EQ(written(json::Writer::Omit::ReadOnly), R"({"name":"a","key":"k"},{"key":"k"})");
+  EXPECT_EQ(written(json::Writer::Omit::WriteOnly), R"({"id":1,"name":"a","log":[2]},{"id":1})");
+}
+
 TEST(ObjectTable, tells_which_names_an_enum_has) {
   std::string wrong;
 

@@ -301,7 +301,7 @@ struct Record::Forms::BinaryBuilder {
         return untagged(at, to);
     }
   }
-  // Reads the value after a tag without a meaning. In a loop, because there may be more tags than nesting levels.
+  // Reads the value after a tag without a meaning. It is a loop, because there may be more tags than nesting levels.
   bool untagged(const char*& at, Value& to) {
     for (;;) {
       Head head;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "keel/base/ascii.h"
 #include "keel/base/buffer.h"
 #include "keel/data/base64.h"
 #include "keel/data/internal/record_forms.h"
@@ -94,8 +95,7 @@ struct Record::Forms::TextSink {
     separate();
     bool is_word = !name.empty();
     for (const char c : name) {
-      is_word = is_word && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                            c == '-' || static_cast<unsigned char>(c) >= 0x80);
+      is_word = is_word && (ascii::is_alphanumeric(c) || c == '_' || c == '-' || static_cast<unsigned char>(c) >= 0x80);
     }
     if (is_word) {
       out += name;

@@ -137,7 +137,7 @@ struct Record::Storage {
     std::memcpy(value.bytes_ + 4, &size, sizeof size);
     std::memcpy(value.bytes_ + 8, &copied, sizeof copied);
   }
-  // For a text after which the bytes up to `end` may be read as well, which is faster.
+  // Sets a text after which the bytes up to `end` may be read as well, which makes copying it faster.
   static void set_text(Value& value, Kind kind, const char* at, std::size_t size, const char* end, Arena* arena) {
     if (size > Value::short_max || static_cast<std::size_t>(end - at) < Value::short_max) [[unlikely]] {
       return set_text(value, kind, {at, size}, arena);

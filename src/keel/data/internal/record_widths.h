@@ -59,7 +59,7 @@ struct Record::Widths {
     });
   }
 
-  // Nothing when it is null.
+  // Returns nothing when it is null.
   template <class T>
   static void keep(const T& from, const Value* to) {
     if constexpr (is_number<T>()) {
@@ -90,7 +90,7 @@ struct Record::Widths {
   }
   template <class Variant, class... T>
   static void keep_alternative(const Variant& from, const Value* to, keel::internal::TypeList<T...>) {
-    using std::get;  // Not that of Record.
+    using std::get;  // Record has a get() as well, which is not meant here.
     std::size_t i = 0;
     ((i++ == from.index() ? keep(get<T>(from), to) : void()), ...);
   }

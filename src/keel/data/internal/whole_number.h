@@ -1,4 +1,4 @@
-// Recognises a JSON number that is whole, however it is written. Tested by json_numbers_test.cc.
+// Recognises a JSON number that is an integer, in whichever form it is written. Tested by json_numbers_test.cc.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace keel::json::internal {
 
-// The keyword of JSON Schema that a number below the range, or else above it, breaks, as json_schema.h describes the
-// type: int32 and int64 are formats.
+// Returns the keyword of JSON Schema that is violated by a number below the range (is_below) or above it. It is the
+// keyword by which json_schema.h describes the type: int32 and int64 are formats.
 constexpr const char* range_keyword(const IntegerRange& range, bool is_below) noexcept {
   if (range.least <= -0x8000'0000LL || (!is_below && range.most == ~std::uint64_t{0})) return "format";
   return is_below ? "minimum" : "maximum";
@@ -29,7 +29,7 @@ inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
   if (*at == '-') *to++ = *at++;
   long before = 0;  // Significant digits before the point; negative: zeros that follow it.
   long digits = 0;
-  long significant = 0;  // Up to the last digit that is not 0.
+  long significant = 0;  // The number of digits up to the last one that is not 0.
   bool is_behind = false;
   char* const first = to;
   for (; at != end && *at != 'e' && *at != 'E'; ++at) {
@@ -38,7 +38,8 @@ inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
       continue;
     }
     if (!is_behind) ++before;
-    if (digits == 0 && *at == '0') {  // A leading zero only moves the point.
+    // A leading zero is no digit of the number; after the point it only moves the point.
+    if (digits == 0 && *at == '0') {
       --before;
       continue;
     }

@@ -347,6 +347,23 @@ Task<> stream_all(Session& session) {
   const auto written = co_await attempt(session.stream<Account>("delete from accounts returning *", on_rows));
   co_await expect(!written && written.error().code() == Code::InvalidArgument, "no writes");
 }
+
+Task<> control(Session& session) {
+  const auto begun = co_await attempt(session.execute("begin"));
+  co_await expect(!begun && begun.error().code() == Code::Internal, "no statement begins a transaction");
+  co_await add(session, "ada", 100);
+  Transaction transaction = co_await session.begin();
+  co_await transaction.execute("update accounts set cents = 7");
+  const auto ended = co_await attempt(transaction.execute("commit"));
+  co_await expect(!ended && ended.error().code() == Code::Internal, "and none ends it");
+  const auto point = co_await attempt(transaction.execute("savepoint a"));
+  co_await expect(!point && point.error().code() == Code::Internal, "or sets a savepoint");
+  transaction.roll_back();
+  const std::int64_t after = co_await sum(session);
+  co_await expect(after == 100, "it was rolled back as a whole");
+}
+TEST_P(Both, take_no_statement_that_controls_transactions) { expect_success(control(*database_)); }
+
 TEST_P(Both, have_the_same_metrics_of_their_connections) {
   metrics::Registry registry;
   const auto exposed = database_->expose(registry);
@@ -358,7 +375,8 @@ TEST_P(Both, have_the_same_metrics_of_their_connections) {
   registry.read(reading, keep);
 
   for (const char* name : {"db_connections", "db_connections_in_use", "db_waiting", "db_waits_total",
-                           "db_wait_seconds_total", "db_wait_timeouts_total", "db_transactions_expired_total"}) {
+                           "db_wait_seconds_total", "db_wait_timeouts_total", "db_connections_max",
+                           "db_wait_max_seconds", "db_connection_age_seconds", "db_transactions_expired_total"}) {
     EXPECT_TRUE(names.contains(name)) << name;
   }
 }

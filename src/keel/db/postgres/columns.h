@@ -36,17 +36,17 @@ class Columns {
 
   // No columns: a statement without rows.
   Columns() = default;
-  // Makes the columns of a described statement: each in the format that types.h has for it, whatever the description
-  // says.
+  // Makes the columns of a described statement. The format of a column is the one that types.h names for its type; the
+  // format in `description` is ignored.
   static Result<Columns> of(const RowDescription& description);
-  // Makes the columns of a result in the formats of its description. Used with the simple protocol, where all values
-  // are text.
+  // Makes the columns of a result in the formats of its description. It is used with the simple protocol, in which all
+  // values are text.
   static Result<Columns> as_sent(const RowDescription& description);
 
   int count() const noexcept { return static_cast<int>(types_.size()); }
   Oid type(int column) const noexcept { return types_[static_cast<std::size_t>(column)]; }
   std::string_view name(int column) const noexcept;
-  // For Encoder::bind(): one for each column.
+  // The formats of the columns, for Encoder::bind(), one for each.
   std::span<const Format> formats() const noexcept { return formats_; }
 
   // Adds the row that the body of a DataRow is.
@@ -67,7 +67,7 @@ class Columns {
   std::vector<Oid> types_;
   std::vector<Way> ways_;
   std::vector<Format> formats_;
-  std::string names_;  // Each ended by a zero byte.
+  std::string names_;  // The names, each ended by a zero byte.
   Buffer scratch_;
 };
 

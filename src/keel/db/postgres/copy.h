@@ -9,7 +9,7 @@
 //            reads it, so that memory is bounded.
 // Errors:    of write(): the server's error if the server has ended the COPY; it names the line of the row, from 1
 //            ("COPY lines, line 3, column quantity"). InvalidArgument, which names the line as well: a text contains a
-//            zero byte. After an error nothing is copied, whatever the body does.
+//            zero byte. After an error no row is stored, whatever the body does then.
 // Threads:   the loop of the COPY; one write at a time.
 // Lifetime:  valid while the body of copy_in() runs.
 // Cost:      no heap in steady state.

@@ -49,7 +49,7 @@ Result<> CopyReader::take_part(std::string_view part, Columns& columns, Rows& ro
   switch (phase_) {
     case Phase::Header: {
       const auto flags = wire::load<std::uint32_t>(part.data() + signature.size());
-      if ((flags & critical_flags) != 0) return wire::broken("a COPY has flags that are not known");
+      if ((flags & critical_flags) != 0) return wire::broken("a COPY has unknown flags");
       extension_ = wire::load<std::uint32_t>(part.data() + signature.size() + 4);
       if (extension_ > tuple_bytes_max_) return wire::broken("the header of a COPY is larger than a row may be");
       phase_ = extension_ == 0 ? Phase::Tuples : Phase::Extension;

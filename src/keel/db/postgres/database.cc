@@ -319,7 +319,24 @@ Task<> Database::check_reads() {
   co_await query("select 1", ignore);
 }
 
-Task<> Database::check_writes() { co_return; }
+Task<> Database::check_writes() {
+  if (!state_->settings.cannot_write.load(std::memory_order_relaxed)) co_return;
+  Pool* const pool = co_await state_->pool();
+  Call call(*pool, Call::Kind::Script);
+  call.script =
+      "create temporary table keel_check_writes (number integer) on commit drop;"
+      "insert into keel_check_writes values (1)";
+  call.is_check = true;
+  const Result<> written = co_await attempt(call);
+  if (!written && written.error().code() == Code::PermissionDenied) {
+    state_->settings.cannot_write = false;
+    co_await fail(Code::ResourceExhausted,
+                  "a write failed since the last check because the server cannot write; whether it still cannot is "
+                  "unknown, because the user may not create temporary tables");
+  }
+  if (!written) co_await written.error().clone();
+  state_->settings.cannot_write = false;
+}
 
 PoolStats Database::pool() const {
   const DatabaseStats now = stats();
@@ -328,7 +345,10 @@ PoolStats Database::pool() const {
           .waiting = now.waiting,
           .waits = now.waits,
           .wait_time = now.wait_time,
-          .timeouts = now.timeouts};
+          .timeouts = now.timeouts,
+          .connections_max = now.connections_max,
+          .wait_max = options().wait_max,
+          .age = now.age};
 }
 
 void Database::watch(Function<void()> on_change) {
@@ -347,7 +367,9 @@ const std::string& Database::where() const noexcept { return state_->where; }
 DatabaseStats Database::stats() const {
   DatabaseStats stats;
   std::int64_t wait_ns = 0;
+  std::uint64_t oldest_ns = 0;
   std::lock_guard lock(state_->mutex);
+  stats.connections_max = state_->pools.size() * static_cast<std::uint64_t>(options().connections);
   for (const State::Owned& owned : state_->pools) {
     const internal::PoolCounters& counters = std::as_const(*owned.pool).counters();
     stats.connections += counters.size.get();
@@ -370,6 +392,13 @@ DatabaseStats Database::stats() const {
     stats.prepared += counters.prepared.get();
     stats.transactions += counters.transactions.get();
     stats.expired += counters.expired.get();
+    stats.disk_errors += counters.disk_errors.get();
+    stats.checks_failed += counters.checks_failed.get();
+    const std::uint64_t since_ns = counters.oldest_ns.get();
+    if (since_ns != 0 && (oldest_ns == 0 || since_ns < oldest_ns)) oldest_ns = since_ns;
+  }
+  if (oldest_ns != 0) {
+    stats.age = Host::current().now() - Instant() - Duration::nanoseconds(static_cast<std::int64_t>(oldest_ns));
   }
   stats.wait_time = Duration::nanoseconds(wait_ns);
   return stats;

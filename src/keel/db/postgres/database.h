@@ -34,7 +34,7 @@
 //            ResourceExhausted: no connection was free for `wait_max`, or `waiting_max` calls wait. Unavailable: no
 //            server can be reached now (the message says which, and why), or the connection was lost during a write:
 //            then it is unknown whether the write took effect, and the message says so. FailedPrecondition: the calling
-//            task does not run on a loop.
+//            task does not run on a loop. Internal: the statement begins or ends a transaction, or sets a savepoint.
 // Repeats:   a statement is sent again only if it had no effect: the server skipped it after one that failed, or no
 //            longer has it prepared (26000). A read whose response was lost with its connection is sent again once.
 // Cancel:    a waiting statement is removed from the queue. A statement that was sent is cancelled at the server, whose
@@ -69,18 +69,19 @@ class Executor;
 
 namespace keel::db::postgres {
 
-// Where the server is, and the bounds of connections, waiting and time.
+// The place of the server, and the bounds of connections, waiting and time.
 struct DatabaseOptions {
   // Where the server is and as which user to log in: a URI or key=value pairs (options.h).
   std::string url = {};
   // Whether PG… variables of the environment and the file of passwords give what the URL leaves out.
   bool uses_environment = true;
   std::string migrations = {};  // A folder of NNNN_name.sql, applied by open(); empty: none (db/migrations.h).
-  // Connections of each loop, 1 to 256. More run more statements at the same time, and cost the server a process each.
+  // Connections of each loop, 1 to 256. With more of them, more statements run at the same time; the server has a
+  // process for each.
   int connections = 2;
   Duration wait_max = 5_s;                    // How long a call waits for a connection that is free.
   std::size_t waiting_max = 4096;             // Calls that may wait, on each loop.
-  std::size_t group_max = 256;                // Statements with one Sync; 1: each has its own. At most 500.
+  std::size_t group_max = 256;                // Statements that share one Sync, 1 to 500; 1: none do.
   std::size_t statements_max = 256;           // Prepared statements of each connection, 1 or more.
   std::size_t rows_bytes_max = 64u << 20;     // A larger result is an error.
   std::size_t message_bytes_max = 64u << 20;  // A larger row ends the connection.
@@ -101,8 +102,8 @@ struct DatabaseOptions {
   // Whether a pooler in front of the server gives each transaction another session (pgbouncer in transaction mode).
   // Statements are then sent unnamed, and parsed each time.
   bool pooler = false;
-  // After a failed attempt, the next one is made after a random time between these two, and after at most three times
-  // the previous wait.
+  // After a failed attempt to connect, the wait before the next one is random: at least reconnect_min, and at most
+  // reconnect_max and three times the previous wait.
   Duration reconnect_min = 20_ms;
   Duration reconnect_max = 500_ms;
   // Runs look-ups of host names and other blocking calls; null: a thread of the database's own. A simulation passes its
@@ -123,17 +124,22 @@ struct DatabaseStats {
   std::uint64_t refused = 0;      // Calls rejected: waiting_max waited, or no server was reachable.
   std::uint64_t connects = 0;     // Sessions begun.
   std::uint64_t connect_failures = 0;
-  std::uint64_t lost = 0;          // Sessions that ended while they were in use.
-  std::uint64_t retired = 0;       // Sessions closed because of max_age.
-  std::uint64_t reads = 0;         // Reads completed.
-  std::uint64_t writes = 0;        // Writes completed.
-  std::uint64_t groups = 0;        // Syncs sent for these reads and writes.
-  std::uint64_t repeated = 0;      // Statements that were sent again.
-  std::uint64_t failures = 0;      // Statements that the server rejected.
-  std::uint64_t cancels = 0;       // Cancel requests sent.
-  std::uint64_t prepared = 0;      // Statements prepared.
-  std::uint64_t transactions = 0;  // Transactions begun.
-  std::uint64_t expired = 0;       // Transactions rolled back after hold_max.
+  std::uint64_t lost = 0;      // Sessions that ended while they were in use.
+  std::uint64_t retired = 0;   // Sessions closed because of max_age.
+  std::uint64_t reads = 0;     // Reads completed.
+  std::uint64_t writes = 0;    // Writes completed.
+  std::uint64_t groups = 0;    // Syncs sent for these reads and writes.
+  std::uint64_t repeated = 0;  // Statements that were sent again.
+  std::uint64_t failures = 0;  // Statements that the server rejected, except those of check_writes().
+  // The number of those that were rejected because the server's disk was full or failed.
+  std::uint64_t disk_errors = 0;
+  std::uint64_t checks_failed = 0;    // Calls of check_writes() that the server rejected.
+  std::uint64_t cancels = 0;          // Statements cancelled at the server.
+  std::uint64_t prepared = 0;         // Statements prepared.
+  std::uint64_t transactions = 0;     // Transactions begun.
+  std::uint64_t expired = 0;          // Transactions rolled back after hold_max.
+  std::uint64_t connections_max = 0;  // The sum of `connections` over all attached loops.
+  Duration age;                       // The age of the oldest open connection.
 };
 
 class Database final : public db::Database {
@@ -151,7 +157,7 @@ class Database final : public db::Database {
   // Call on the loop's thread. Fails the waiting calls and ends the loop's connections; run the loop until
   // is_detached().
   void detach(io::Loop& loop) noexcept override;
-  // Detaches all loops. On a thread without a loop it waits until that is done, for 10 s at most.
+  // Detaches all loops. On a thread without a loop it waits until the loops are detached, for at most 10 s.
   void close() noexcept override;
   // Whether no loop has a connection left.
   bool is_detached() const override;
@@ -167,9 +173,9 @@ class Database final : public db::Database {
   Task<Notifications> listen(std::string channel);
 
   // Writes rows of T into the columns of `table` ("lines", "sales.lines") that the fields of T name, by COPY: all rows,
-  // or none. Awaits `body`, Task<>(CopyRows<T>&) (copy.h), and then the server; returns the number of rows. An error of
-  // the body abandons the COPY. It is a transaction of its own, to which hold_max and statement_timeout do not apply,
-  // or a part of the given one.
+  // or none. Calls `body`, a Task<>(CopyRows<T>&) that writes the rows (copy.h), and completes with their number when
+  // the server has stored them. An error of the body abandons the COPY. It is a transaction of its own, to which
+  // hold_max and statement_timeout do not apply, or a part of the given one.
   template <class T, class F>
     requires std::is_invocable_v<F&, CopyRows<T>&>
   Task<std::size_t> copy_in(std::string_view table, F&& body) {
@@ -192,7 +198,9 @@ class Database final : public db::Database {
   }
 
   Task<> check_reads() override;
-  // Always succeeds: each write reports itself whether the server accepts writes.
+  // If a statement has failed because the server's disk is full or failed, or because the server is read-only: inserts
+  // a row into a temporary table, and returns the error of that. The user needs the privilege TEMPORARY; without it the
+  // check fails once after such a statement. Sends nothing otherwise.
   Task<> check_writes() override;
 
   PoolStats pool() const override;

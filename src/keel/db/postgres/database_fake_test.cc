@@ -17,6 +17,7 @@ namespace keel::db::postgres::database_fake_test {
 namespace {
 
 using testing::Counted;
+using testing::FakeError;
 using testing::FakeListener;
 using testing::FakeOptions;
 using testing::Fault;
@@ -169,6 +170,157 @@ TEST_P(FakeDatabaseTest, rejects_a_copy_that_is_not_binary) {
   ASSERT_FALSE(count);
   EXPECT_EQ(count.error().code(), Code::Unavailable);
   EXPECT_NE(count.error().describe().find("binary format"), std::string::npos) << count.error().describe();
+}
+
+// A transaction whose `begin` the server rejects: nothing of it may run on its own, with a commit of its own.
+class FakeBeginTest : public FakeDatabaseTest {
+ protected:
+  // On one connection, which knows the statements, so that they are sent together with the `begin`.
+  void open_one(bool is_pooler = false) {
+    DatabaseOptions options;
+    options.connections = 1;
+    options.pooler = is_pooler;
+    FakeOptions fake;
+    fake.is_pooler = is_pooler;
+    open(std::move(fake), std::move(options));
+    ASSERT_TRUE(run(insert_twice(*database_, 0)));
+    table_.rows.clear();
+  }
+  static FakeError hot_standby() { return {"25001", "cannot use serializable mode in a hot standby"}; }
+};
+INSTANTIATE_TEST_SUITE_P(, FakeBeginTest, io::testing::every_engine(), io::testing::name_of_engine);
+
+TEST_P(FakeBeginTest, a_statement_does_not_run_without_its_transaction) {
+  for (const bool is_pooler : {false, true}) {
+    open_one(is_pooler);
+    table_.begin_error = hot_standby();
+
+    const auto done = run(insert_twice(*database_, 1));
+
+    ASSERT_FALSE(done);
+    EXPECT_NE(done.error().describe().find("hot standby"), std::string::npos) << done.error().describe();
+    EXPECT_TRUE(table_.rows.empty()) << "pooler: " << is_pooler;
+    EXPECT_TRUE(run(insert_twice(*database_, 2))) << "the connection is as before";
+    EXPECT_EQ(table_.rows, (std::map<std::string, int>{{"2", 1}, {"1000002", 1}}));
+    close();
+    end_server();
+  }
+}
+
+Task<> insert_second(Session& session, bool& failed) {
+  Transaction transaction = co_await session.begin();
+  Savepoint point = co_await transaction.savepoint();
+  const auto first = co_await attempt(transaction.execute("insert into t values ($1)", 1));
+  failed = !first;
+  co_await transaction.execute("insert into t values ($1)", 2);
+  co_await point.release();
+  co_await transaction.commit();
+}
+
+TEST_P(FakeBeginTest, the_next_statement_begins_the_transaction_again) {
+  open_one();
+  table_.begin_error = hot_standby();
+  bool failed = false;
+
+  const auto done = run(insert_second(*database_, failed));
+
+  ASSERT_TRUE(done) << done.error().describe();
+  EXPECT_TRUE(failed);
+  EXPECT_EQ(table_.rows, (std::map<std::string, int>{{"2", 1}}));
+}
+
+Task<> insert_none(Session& session) {
+  Transaction transaction = co_await session.begin();
+  static_cast<void>(co_await attempt(transaction.execute("insert into t values ($1)", 1)));
+  co_await transaction.commit();
+}
+
+TEST_P(FakeBeginTest, a_commit_commits_what_is_there) {
+  open_one();
+  table_.begin_error = hot_standby();
+
+  EXPECT_TRUE(run(insert_none(*database_)));
+  EXPECT_TRUE(table_.rows.empty());
+  EXPECT_TRUE(run(insert_twice(*database_, 2)));
+  EXPECT_EQ(table_.rows.size(), 2u);
+}
+
+// A CancelRequest for the statement before it that arrived late.
+TEST_P(FakeBeginTest, a_cancel_that_was_meant_for_another_statement_is_overcome) {
+  for (const bool knows_statement : {true, false}) {
+    if (knows_statement) {
+      open_one();
+    } else {
+      DatabaseOptions options;
+      options.connections = 1;
+      open({}, std::move(options));
+      ASSERT_EQ(run(read_back(*database_, 5)).value_or(0), 5) << "connected";
+    }
+    table_.begin_error = FakeError{"57014", "canceling statement due to user request"};
+
+    const auto done = run(insert_twice(*database_, 1));
+
+    EXPECT_TRUE(done) << done.error().describe();
+    EXPECT_EQ(table_.rows, (std::map<std::string, int>{{"1", 1}, {"1000001", 1}}));
+    table_.rows.clear();
+    close();
+    end_server();
+  }
+}
+
+Task<> copy_both(Database& database) {
+  Transaction transaction = co_await database.begin();
+  auto rows = [](CopyRows<Counted>& to) -> Task<> { co_await to.write(Counted{7}); };
+  co_await database.copy_in<Counted>(transaction, "t", rows);
+  co_await transaction.commit();
+}
+
+TEST_P(FakeBeginTest, a_copy_does_not_run_without_its_transaction) {
+  open_one();
+  table_.begin_error = hot_standby();
+
+  const auto done = run(copy_both(*database_));
+
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().describe().find("hot standby"), std::string::npos) << done.error().describe();
+  EXPECT_TRUE(table_.rows.empty());
+  EXPECT_TRUE(run(copy_both(*database_)));
+  EXPECT_EQ(table_.rows, (std::map<std::string, int>{{"7", 1}}));
+}
+
+TEST_P(FakeBeginTest, a_stream_does_not_run_without_its_transaction) {
+  open_one();
+  for (int i = 0; i < 2; ++i) {
+    InOrder rows;
+    if (i == 1) table_.begin_error = hot_standby();
+    const auto count = run(database_->stream<Counted>("select many", rows));
+    EXPECT_EQ(count.is_ok(), i == 0);
+    EXPECT_EQ(rows.next, i == 0 ? 5000 : 0);
+  }
+}
+
+Task<> cancel_in_it(Session& session, Result<>& used) {
+  Transaction transaction = co_await session.begin();
+  auto ignore = [](const Row&) {};
+  const auto found = co_await attempt(with_timeout(20_ms, transaction.query("select held", ignore)));
+  if (!found) used = found.error().clone();
+  co_await transaction.execute("insert into t values ($1)", 1);
+  co_await transaction.commit();
+}
+
+TEST_P(FakeDatabaseTest, cancels_again_what_a_server_had_not_read_when_it_was_cancelled) {
+  open({.cancels_ignored = 2});
+  for (int i = 0; i < 2; ++i) {  // The second one is prepared.
+    Result<> used;
+    const auto done = run(cancel_in_it(*database_, used));
+
+    ASSERT_TRUE(done) << done.error().describe();
+    ASSERT_FALSE(used);
+    EXPECT_EQ(used.error().code(), Code::DeadlineExceeded) << used.error().describe();
+  }
+  EXPECT_EQ(database_->stats().lost, 0u);
+  EXPECT_EQ(database_->stats().cancels, 2u) << "statements";
+  EXPECT_EQ(table_.rows, (std::map<std::string, int>{{"1", 2}}));
 }
 
 TEST_P(FakeDatabaseTest, makes_a_connection_again_when_it_is_old) {

@@ -44,6 +44,10 @@ TEST_P(PostgresMetrics, count_what_was_read_and_written_and_what_failed) {
   EXPECT_EQ(values.at("db_waiting"), 0);
   EXPECT_EQ(values.at("db_connections_in_use"), 0);
   EXPECT_GE(values.at("db_connects_total"), 1);  // Another may be on its way.
+  EXPECT_EQ(values.at("db_connections_max"), 2);
+  EXPECT_EQ(values.at("db_wait_max_seconds"), 5);
+  EXPECT_GT(values.at("db_connection_age_seconds"), 0);
+  EXPECT_LT(values.at("db_connection_age_seconds"), 60);
   EXPECT_EQ(values.at("db_connect_failures_total") + values.at("db_wait_timeouts_total"), 0);
 }
 

@@ -387,6 +387,94 @@ TEST_P(DatabaseTest, tells_whoever_watches_of_an_outage_and_of_its_end) {
   EXPECT_TRUE(run(database_->check_reads()));
 }
 
+TEST_P(DatabaseTest, check_writes_fails_from_a_rejected_write_until_the_server_can_write_again) {
+  testing::RealServer server;
+  DatabaseOptions options;
+  options.url = server.url();
+  open(std::move(options));
+  int changes = 0;
+  database_->watch([&] { ++changes; });
+  script("create table words (word text)");
+  const auto insert = [&] { return run(database_->execute("insert into words values ('x')")); };
+  const std::uint64_t writes = database_->stats().writes;
+  EXPECT_TRUE(run(database_->check_writes()));
+  EXPECT_EQ(database_->stats().writes, writes) << "while all is well the check sends nothing";
+
+  script("alter system set default_transaction_read_only = on");
+  script("select pg_reload_conf()");
+  Result<Written> refused = Written();
+  EXPECT_TRUE(until([&] { return !(refused = insert()); }));
+  EXPECT_EQ(refused.error().code(), Code::FailedPrecondition);
+  EXPECT_EQ(changes, 1);
+  const DatabaseStats before = database_->stats();
+  const auto still = run(database_->check_writes());
+  ASSERT_FALSE(still);
+  EXPECT_NE(still.error().describe().find("read-only"), std::string::npos) << still.error().describe();
+  EXPECT_FALSE(run(database_->check_writes()));
+  EXPECT_EQ(database_->stats().checks_failed, before.checks_failed + 2);
+  EXPECT_EQ(database_->stats().failures, before.failures);
+  EXPECT_TRUE(run(database_->check_reads()));
+
+  script("alter system reset default_transaction_read_only");
+  script("select pg_reload_conf()");
+  EXPECT_TRUE(until([&] { return run(database_->check_writes()).has_value(); })) << "without anybody's write";
+  EXPECT_TRUE(insert());
+  EXPECT_EQ(database_->stats().disk_errors, 0u);
+  EXPECT_EQ(changes, 1);
+}
+
+TEST_P(DatabaseTest, counts_disk_errors_and_checks_writes_after_one) {
+  DatabaseOptions options;
+  options.connections = 1;  // "set session authorization" applies to it.
+  open(std::move(options));
+  const auto fail_with = [&](const std::string& state) {
+    return run(
+        database_->run_script("do $$ begin raise exception 'no space left' using errcode = '" + state + "'; end $$"));
+  };
+  EXPECT_EQ(fail_with("53100").error().code(), Code::ResourceExhausted);
+  EXPECT_EQ(fail_with("58030").error().code(), Code::Unavailable);
+  EXPECT_FALSE(fail_with("53200"));
+  EXPECT_EQ(database_->stats().disk_errors, 2u);
+  EXPECT_TRUE(run(database_->check_writes())) << "the disk has room";
+
+  // A user who may not create temporary tables learns of such a failure once.
+  script("drop role if exists guest; create role guest; revoke temporary on database postgres from public");
+  script("set session authorization guest");
+  EXPECT_FALSE(fail_with("53100"));
+  const auto unknown = run(database_->check_writes());
+  ASSERT_FALSE(unknown);
+  EXPECT_NE(unknown.error().describe().find("may not create temporary tables"), std::string::npos)
+      << unknown.error().describe();
+  EXPECT_TRUE(run(database_->check_writes()));
+  script("set session authorization default");
+  script("grant temporary on database postgres to public; drop role guest");
+}
+
+TEST_P(DatabaseTest, counts_a_check_that_meets_the_full_disk_apart) {
+  testing::RealServer server;
+  DatabaseOptions options;
+  options.url = server.url();
+  open(std::move(options));
+  script(
+      "create function full_disk() returns event_trigger language plpgsql as "
+      "$$ begin raise exception 'no space left' using errcode = '53100'; end $$");
+  script(
+      "create event trigger full_disk on ddl_command_start when tag in ('CREATE TABLE') "
+      "execute function full_disk()");
+  EXPECT_FALSE(run(database_->run_script("create table words (word text)")));
+  EXPECT_EQ(database_->stats().disk_errors, 1u);
+  EXPECT_EQ(database_->stats().failures, 1u);
+
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(run(database_->check_writes()).error().code(), Code::ResourceExhausted);
+
+  EXPECT_EQ(database_->stats().disk_errors, 1u);
+  EXPECT_EQ(database_->stats().failures, 1u);
+  EXPECT_EQ(database_->stats().checks_failed, 3u);
+  script("drop event trigger full_disk");
+  EXPECT_TRUE(run(database_->check_writes()));
+  EXPECT_EQ(database_->stats().checks_failed, 3u);
+}
+
 struct Load {
   bool is_over = false;
   std::set<std::int64_t> acknowledged;

@@ -49,7 +49,7 @@ class Encoder {
       : out_(out), message_bytes_max_(message_bytes_max < server_bytes_max ? message_bytes_max : server_bytes_max) {}
 
   // Each of the two is sent before any other message. The server responds to an SSLRequest with one byte
-  // (Reader::encryption_answer), and to a CancelRequest, which has a connection of its own, only by closing that
+  // (Reader::encryption_response), and to a CancelRequest, which has a connection of its own, only by closing that
   // connection.
   void ssl_request();
   void cancel_request(std::uint32_t process, std::uint32_t secret);

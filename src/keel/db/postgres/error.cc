@@ -1,5 +1,7 @@
 #include "keel/db/postgres/error.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <new>
 
 namespace keel::db::postgres {
@@ -46,7 +48,8 @@ ServerError::ServerError(const ErrorResponse& response)
 
 Error error_of(const ErrorResponse& response) {
   Code code = code_of(response.sqlstate);
-  // Both have the same SQLSTATE. If the server's messages are in another language, the code is Cancelled.
+  // A timeout and a cancellation have the same SQLSTATE. If the server's messages are in another language, the code is
+  // Cancelled.
   if (code == Code::Cancelled && response.message.find("timeout") != std::string_view::npos) {
     code = Code::DeadlineExceeded;
   }
@@ -73,20 +76,25 @@ const ServerError* server_error(const Error& error) noexcept {
   return dynamic_cast<const ServerError*>(error.details());
 }
 
-bool is_retryable(const Error& error) noexcept {
-  const ServerError* server = server_error(error);
-  return server != nullptr && (server->sqlstate == "40001" || server->sqlstate == "40P01");
+namespace {
+
+bool has_state(const Error& error, std::initializer_list<std::string_view> states) noexcept {
+  const ServerError* const server = server_error(error);
+  return server != nullptr && std::ranges::find(states, server->sqlstate) != states.end();
 }
 
-bool is_unknown_statement(const Error& error) noexcept {
-  const ServerError* server = server_error(error);
-  return server != nullptr && server->sqlstate == "26000";
-}
+}  // namespace
+
+bool is_retryable(const Error& error) noexcept { return has_state(error, {"40001", "40P01"}); }
+
+bool is_unknown_statement(const Error& error) noexcept { return has_state(error, {"26000"}); }
 
 bool is_stale_statement(const Error& error) noexcept {
-  const ServerError* server = server_error(error);
-  return server != nullptr && server->sqlstate == "0A000" &&
-         error.message().find("cached plan") != std::string_view::npos;
+  return has_state(error, {"0A000"}) && error.message().find("cached plan") != std::string_view::npos;
 }
+
+bool is_disk_error(const Error& error) noexcept { return has_state(error, {"53100", "58030"}); }
+
+bool is_read_only_error(const Error& error) noexcept { return has_state(error, {"25006"}); }
 
 }  // namespace keel::db::postgres

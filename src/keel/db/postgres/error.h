@@ -69,5 +69,9 @@ bool is_unknown_statement(const Error& error) noexcept;
 // Whether the statement has to be prepared again, because a table that it reads was changed (0A000 "cached plan must
 // not change result type").
 bool is_stale_statement(const Error& error) noexcept;
+// Whether the server's disk is full (53100) or failed (58030).
+bool is_disk_error(const Error& error) noexcept;
+// Whether the statement writes, and the server or the transaction is read-only (25006).
+bool is_read_only_error(const Error& error) noexcept;
 
 }  // namespace keel::db::postgres

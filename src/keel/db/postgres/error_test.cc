@@ -113,6 +113,11 @@ TEST(PostgresError, says_what_may_be_done_again) {
   EXPECT_FALSE(is_unknown_statement(of("42601")));
   EXPECT_TRUE(is_stale_statement(of("0A000", "cached plan must not change result type")));
   EXPECT_FALSE(is_stale_statement(of("0A000", "not supported")));
+  EXPECT_TRUE(is_disk_error(of("53100", "could not extend file")));
+  EXPECT_TRUE(is_disk_error(of("58030", "could not read block")));
+  EXPECT_FALSE(is_disk_error(of("53300", "too many connections")));
+  EXPECT_TRUE(is_read_only_error(of("25006", "cannot execute INSERT in a read-only transaction")));
+  EXPECT_FALSE(is_read_only_error(of("25002", "")));
   EXPECT_EQ(server_error(Error(Code::Internal, "x")), nullptr);
 }
 

@@ -155,13 +155,13 @@ Result<> Login::authenticate(const Authentication& request, Buffer& out) {
             "'scram-sha-256', and the password again; or require_auth=md5 where the connection is trusted");
       }
       if (!options_.password || options_.password->empty()) {
-        return login_denied("the database server asks for a password, and there is none");
+        return login_denied("the database server asks for a password, and none is configured");
       }
       if (is_md5) {
         const std::string md5 = md5_password(*options_.password, options_.user, request.data);
         if (md5.empty()) {
           return Error(Code::Unsupported,
-                       "the database server asks for the password as md5, which OpenSSL does not have")
+                       "the database server asks for the password as md5, which this OpenSSL does not support")
               .from_environment();
         }
         KEEL_TRY_VOID(Encoder(out).password(md5));

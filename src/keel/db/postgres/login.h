@@ -62,7 +62,8 @@ class Login {
   // True: the session is ready. Appends the responses to authentication requests.
   Result<bool> receive(const Message& message, Buffer& out);
 
-  // Valid once the session is ready. Zeros: the server sent no key (some poolers), and statements cannot be cancelled.
+  // It is valid once the session is ready. Zeros: the server sent no key (some poolers), and statements cannot be
+  // cancelled.
   const BackendKeyData& key() const noexcept { return key_; }
 
  private:

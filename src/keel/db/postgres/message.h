@@ -89,7 +89,7 @@ class DataRow {
   int columns() const noexcept { return columns_; }
   // The next column. Protocol: it is malformed, or no column is left.
   Result<Cell> next();
-  // After the last column: nothing may follow it.
+  // Call it after the last column: nothing may follow it.
   Result<> end() const;
 
   // The error of next() and end() for a row whose counts and lengths do not match its bytes.
@@ -121,7 +121,7 @@ struct CommandComplete {
   static Result<CommandComplete> read(std::string_view body);
 
   std::string_view tag;  // "INSERT 0 1", "SELECT 5", "CREATE TABLE".
-  // The rows that the statement inserted, updated, deleted, merged or copied; 0 for any other, SELECT too.
+  // The rows that the statement inserted, updated, deleted, merged or copied; 0 for others, such as SELECT.
   std::int64_t changes = 0;
 };
 
@@ -141,7 +141,7 @@ struct ErrorResponse {
   std::string_view column = {};
   std::string_view data_type = {};
   std::string_view constraint = {};
-  std::int32_t position = 0;  // In characters of the statement, from 1; 0: unknown.
+  std::int32_t position = 0;  // The place in the statement, in characters from 1; 0: unknown.
 
   // The server closes the connection after it.
   bool is_fatal() const noexcept { return severity == "FATAL" || severity == "PANIC"; }

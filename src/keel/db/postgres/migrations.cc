@@ -84,6 +84,12 @@ class Target final : public MigrationTarget {
   }
 
   Result<bool> run_step(const Migration& migration, int& line) override {
+    // The lock is one of the session: behind a pooler the transaction that waits for it would be in another one.
+    if (database_.options().pooler) {
+      return Error::text(Code::FailedPrecondition,
+                         "a file without a transaction cannot be applied through a pooler: apply it to the server "
+                         "itself, with keel migrate up --database and the server's URL");
+    }
     KEEL_TRY_VOID(wait_for_lock([this] { return try_lock(); }));
     Result<bool> done = [&]() -> Result<bool> {
       KEEL_TRY_VOID(begin());
@@ -207,15 +213,17 @@ class Target final : public MigrationTarget {
                   "`if exists`");
     }
     if (!facts.index.empty()) {
-      bool is_invalid = false;
-      auto found = [&](const Row&) { is_invalid = true; };
-      const std::string index(facts.index);
-      KEEL_TRY_VOID(
-          loop_.run(database_.query("select 1 from pg_index i join pg_class c on c.oid = i.indexrelid where "
-                                    "c.relname = lower($1) and not i.indisvalid and "
-                                    "pg_table_is_visible(c.oid)",
-                                    found, index)));
-      if (is_invalid) KEEL_TRY_VOID(loop_.run(database_.run_script("drop index concurrently if exists " + index)));
+      // An index is in the schema of its table. The server reads both names, so that quotes, case and length count.
+      std::string invalid;
+      auto found = [&](const Row& row) { invalid = row.text(0); };
+      KEEL_TRY_VOID(loop_.run(database_.query(
+          "select format('%I.%I', n.nspname, c.relname) from pg_index i join pg_class c on c.oid = i.indexrelid join "
+          "pg_namespace n on n.oid = c.relnamespace where c.relname = (parse_ident($1))[1]::name and not i.indisvalid "
+          "and c.relnamespace = (select t.relnamespace from pg_class t where t.oid = to_regclass($2))",
+          found, facts.index, facts.table)));
+      if (!invalid.empty()) {
+        KEEL_TRY_VOID(loop_.run(database_.run_script("drop index concurrently if exists " + invalid)));
+      }
     }
     return in_script(loop_.run(database_.run_script(std::string(statement))), statement, line, line);
   }

@@ -8,10 +8,11 @@
 // that begins with `-- keel: no transaction`; each other statement of such a file runs in a transaction of its own. The
 // table keel_migration_steps records how many statements have run. If the process is killed, the statement that was
 // running is run again. The file must therefore create an index `if not exists` and drop it `if exists`, or it is
-// rejected; an index that was left invalid is dropped first.
+// rejected; an index that was left invalid is dropped first. Such a file needs a session of its own: with the option
+// `pooler` it is rejected with FailedPrecondition, and nothing of it has run.
 //
 // Other processes wait for the lock outside a transaction, because create index concurrently waits for all open
-// transactions. After `lock_max` they fail with Unavailable.
+// transactions. They fail with Unavailable after `lock_max`.
 //
 // The option `migrations` is the folder; hold_max and statement_timeout do not apply. Connects once.
 //

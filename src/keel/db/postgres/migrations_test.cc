@@ -158,6 +158,57 @@ TEST_F(PostgresMigrations, make_an_index_anew_that_was_left_invalid) {
   EXPECT_NE(run("insert into a values (3), (3)"), "done") << "the index is there, and valid";
 }
 
+// `if not exists` would pass an invalid index with any name, in any schema.
+TEST_F(PostgresMigrations, make_an_index_anew_whose_name_is_quoted_or_in_another_schema) {
+  folder_.write(
+      "0001_a.sql",
+      "create schema \"My Shop\"; create table \"My Shop\".a (id int); insert into \"My Shop\".a values (1), (1);");
+  folder_.write("0002_b.sql",
+                "-- keel: no transaction\n"
+                "create unique index concurrently if not exists \"By Name\" on \"My Shop\".a (id);\n");
+  const auto failed = apply();
+  ASSERT_FALSE(failed);
+  EXPECT_TRUE(failed.error().message().starts_with("migrations: 0002_b.sql:2: ")) << failed.error().describe();
+  EXPECT_EQ(run("delete from \"My Shop\".a"), "done");
+
+  const auto resumed = apply();
+
+  ASSERT_TRUE(resumed) << resumed.error().describe();
+  EXPECT_EQ(resumed->version, 2);
+  EXPECT_NE(run("insert into \"My Shop\".a values (3), (3)"), "done") << "the index is there, and valid";
+}
+
+TEST_F(PostgresMigrations, take_functions_in_standard_sql) {
+  const std::string body = " returns int language sql begin atomic select case 1 when 1 then 2 end; end;\n";
+  folder_.write("0001_a.sql", "create function first()" + body + "create table a (n int default first());\n");
+  folder_.write("0002_b.sql", "-- keel: no transaction\ncreate or replace function second()" + body + "vacuum a;\n");
+
+  const auto applied = apply();
+
+  ASSERT_TRUE(applied) << applied.error().describe();
+  EXPECT_EQ(applied->version, 2);
+  EXPECT_EQ(run("insert into a values (first() / (second() - 1))"), "done");
+}
+
+TEST_F(PostgresMigrations, refuse_behind_a_pooler_what_needs_a_session_of_its_own) {
+  folder_.write("0001_a.sql", "create table a (id int);");
+  folder_.write("0002_b.sql", "-- keel: no transaction\ncreate index concurrently if not exists by_id on a (id);\n");
+  DatabaseOptions options = at_server();
+  options.migrations = folder_.path();
+  options.pooler = true;
+
+  const auto refused = migrate(std::move(options));
+
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Code::FailedPrecondition);
+  EXPECT_EQ(refused.error().message(),
+            "migrations: 0002_b.sql: a file without a transaction cannot be applied through a pooler: apply it to the "
+            "server itself, with keel migrate up --database and the server's URL");
+  const auto direct = apply();
+  ASSERT_TRUE(direct) << direct.error().describe();
+  EXPECT_EQ(direct->applied, 1) << "the first file was applied";
+}
+
 TEST_F(PostgresMigrations, wait_for_another_program_no_longer_than_is_said) {
   folder_.write("0001_a.sql", "create table a (id int);");
   DatabaseOptions options = at_server();

@@ -18,7 +18,7 @@
 //            byte), Unavailable (the server cannot be reached), Unsupported (a pooler). Of next(): Cancelled and
 //            DeadlineExceeded, and nothing is lost then: call it again; Unavailable (the database is closed).
 // Ownership: owns its connection, which does not belong to the pool.
-// Threads:   the loop where listen() was awaited. One call at a time.
+// Threads:   the loop where listen() was awaited. Only one call may be in progress at a time.
 // Lifetime:  ends before its database, and before its loop.
 // Cost:      a session of the server. Notifications that next() does not take wait in the socket and then at the
 //            server, which cannot clean up its queue until they are taken: keep calling next().

@@ -16,7 +16,7 @@
 namespace keel::db::postgres {
 namespace {
 
-// In the order of the table of options.h.
+// The keys, in the order of the table in options.h.
 enum class Key : std::uint8_t {
   Host,
   HostAddress,
@@ -86,7 +86,7 @@ Result<> set(Values& values, std::string_view name, std::string value) {
     }
     known.append(known.empty() ? "" : ", ").append(key_names[i].name);
   }
-  // After a password, the key may be the rest of a password with a blank or an &: it is not shown.
+  // A key after a password may be the rest of a password with a blank or an &, so it is not shown.
   const bool is_plain = !value_of(values, Key::Password) &&
                         std::ranges::all_of(name, [](char c) { return ascii::is_alphanumeric(c) || c == '_'; });
   return wrong("unknown key" + (is_plain && name.size() < 40 ? " " + std::string(name) : std::string()) +
@@ -256,13 +256,13 @@ Result<std::vector<ServerAddress>> read_servers(Values& values) {
     if (given_hosts.empty()) {
       hosts = addresses;
     } else if (addresses.size() != hosts.size()) {
-      return wrong_value(Key::HostAddress, *given_addresses, "one address for each host");
+      return wrong_value(Key::HostAddress, *given_addresses, "as many addresses as there are hosts");
     }
   }
   const std::string given_ports = value_of(values, Key::Port).value_or("");
   const std::vector<std::string> ports = split(given_ports);
   if (ports.size() != 1 && ports.size() != hosts.size()) {
-    return wrong_value(Key::Port, given_ports, "one port, or one for each host");
+    return wrong_value(Key::Port, given_ports, "one port, or as many ports as there are hosts");
   }
   std::vector<ServerAddress> servers;
   for (std::size_t i = 0; i < hosts.size(); ++i) {

@@ -30,7 +30,7 @@
 // |                      |                      | and "md5" in the list allow those                              |
 //
 // Errors:    InvalidArgument; no message contains the password. An unknown key (the message lists the known ones); a
-//            value that its key does not allow (the message says what it allows); a key that is given twice;
+//            value that its key does not allow (the message lists the allowed ones); a key that is given twice;
 //            sslmode=allow, which tries without TLS first and is not offered; sslrootcert=system with a weaker sslmode;
 //            a number of ports that is neither one nor the number of hosts; no user.
 // Threads:   a value.
@@ -54,7 +54,7 @@ namespace keel::db::postgres {
 // Whether and how the connection is encrypted (libpq's sslmode).
 enum class SslMode : std::uint8_t {
   Disable,  // No TLS.
-  // TLS if the server offers it; its certificate is not checked. Does not protect against eavesdropping.
+  // TLS if the server offers it; its certificate is not checked. This does not protect against eavesdropping.
   Prefer,
   // TLS. The certificate is checked only if sslrootcert names a file, and then as by VerifyCa, as libpq does.
   Require,
@@ -62,8 +62,8 @@ enum class SslMode : std::uint8_t {
   VerifyFull,  // The certificate must have the host's name as well: the mode for networks that others use.
 };
 
-// Which of several servers is wanted (libpq's target_session_attrs). Except for Any, each server is asked after the
-// login; when it is of another kind, the next server is tried.
+// The kind of server that is wanted among several (libpq's target_session_attrs). Except for Any, each server is asked
+// after the login; when it is of another kind, the next server is tried.
 enum class TargetSession : std::uint8_t { Any, ReadWrite, ReadOnly, Primary, Standby, PreferStandby };
 
 // Host and port of a server.
@@ -80,7 +80,7 @@ struct ServerAddress {
 
 // The parameters of a connection.
 struct ConnectOptions {
-  std::vector<ServerAddress> servers;  // At least one; tried in order.
+  std::vector<ServerAddress> servers;  // The servers, at least one; they are tried in this order.
   std::string user;
   std::string database;  // The user's name if none was given.
   std::optional<std::string> password;
@@ -102,9 +102,9 @@ struct ConnectOptions {
   static Result<ConnectOptions> parse(std::string_view text);
   static Result<ConnectOptions> parse(std::string_view text, Environment environment);
 
-  // The password for one of the servers: the given one, else the one in `passwords`, the text of a password file, of
-  // the first line host:port:database:user:password that matches. In the file, * matches everything, and \ escapes ':'
-  // and '\'.
+  // The password for one of the servers: `password`, if it is set. Otherwise it is taken from `passwords`, the text of
+  // a password file, whose lines are host:port:database:user:password: the first line that matches the server decides.
+  // In the file, * matches everything, and \ escapes ':' and '\'. Empty: no password is known.
   std::optional<std::string> password_for(const ServerAddress& server, std::string_view passwords = {}) const;
   // The text of password_file; empty if it does not exist or is not a regular file. FailedPrecondition: users other
   // than its owner may read it (its mode has to be 0600, as libpq requires). Blocks; for the start of a program.

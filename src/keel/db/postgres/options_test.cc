@@ -116,8 +116,9 @@ TEST(ConnectOptions, says_what_is_wrong_without_the_password) {
   EXPECT_NE(error("host=db1").find("no user"), std::string::npos);
   EXPECT_NE(error("user=a port=0").find("port=0"), std::string::npos);
   EXPECT_NE(error("user=a port=65536").find("from 1 to 65535"), std::string::npos);
-  EXPECT_NE(error("user=a host=a,b,c port=1,2").find("one for each host"), std::string::npos);
-  EXPECT_NE(error("user=a host=a,b hostaddr=1.2.3.4").find("one address for each host"), std::string::npos);
+  EXPECT_NE(error("user=a host=a,b,c port=1,2").find("one port, or as many ports as there are hosts"),
+            std::string::npos);
+  EXPECT_NE(error("user=a host=a,b hostaddr=1.2.3.4").find("as many addresses as there are hosts"), std::string::npos);
   EXPECT_NE(error("user=a user=b").find("user is given twice"), std::string::npos);
   EXPECT_NE(error("postgres://a@b?user=c").find("user is given twice"), std::string::npos);
   EXPECT_NE(error("user=a connect_timeout=soon").find("seconds"), std::string::npos);

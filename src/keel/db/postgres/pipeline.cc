@@ -30,12 +30,12 @@ void Pipeline::skip_to_sync() noexcept {
   is_skipping_ = steps_.empty();
 }
 
-Answer Pipeline::go_on(Phase phase) noexcept {
+StepMessage Pipeline::go_on(Phase phase) noexcept {
   phase_ = phase;
-  return answer(false);
+  return for_first_step(false);
 }
 
-Result<Answer> Pipeline::no_answer(MessageType type) {
+Result<StepMessage> Pipeline::unexpected(MessageType type) {
   is_broken_ = true;
   std::string text("the server sent ");
   text.append(to_string(type));
@@ -48,30 +48,30 @@ Result<Answer> Pipeline::no_answer(MessageType type) {
   return wire::broken(text);
 }
 
-Result<Answer> Pipeline::receive(MessageType type) {
+Result<StepMessage> Pipeline::receive(MessageType type) {
   if (is_broken_) [[unlikely]]
     return wire::broken("the server has broken the protocol before");
   switch (type) {
     case MessageType::NoticeResponse:
     case MessageType::NotificationResponse:
     case MessageType::ParameterStatus:
-      return Answer();
+      return StepMessage();
     case MessageType::ErrorResponse: {
-      if (steps_.empty()) return Answer();
+      if (steps_.empty()) return StepMessage();
       const Step step = steps_.front();
       if (step == Step::Sync || step == Step::Query) return go_on(Phase::Failed);
-      const Answer failed = answer(true);
+      const StepMessage failed = for_first_step(true);
       skip_to_sync();
       return failed;
     }
     default:
       break;
   }
-  if (steps_.empty()) return no_answer(type);
-  const auto only = [&](MessageType expected) -> Result<Answer> {
+  if (steps_.empty()) return unexpected(type);
+  const auto only = [&](MessageType expected) -> Result<StepMessage> {
     if (type == expected) [[likely]]
-      return answer(true);
-    return no_answer(type);
+      return for_first_step(true);
+    return unexpected(type);
   };
   switch (steps_.front()) {
     case Step::Parse:
@@ -84,31 +84,31 @@ Result<Answer> Pipeline::receive(MessageType type) {
       return only(MessageType::ReadyForQuery);
     case Step::DescribeStatement:
       if (phase_ == Phase::Begin) {
-        if (type != MessageType::ParameterDescription) return no_answer(type);
+        if (type != MessageType::ParameterDescription) return unexpected(type);
         return go_on(Phase::Parameters);
       }
       [[fallthrough]];
     case Step::DescribePortal:
-      if (type == MessageType::RowDescription || type == MessageType::NoData) return answer(true);
-      return no_answer(type);
+      if (type == MessageType::RowDescription || type == MessageType::NoData) return for_first_step(true);
+      return unexpected(type);
     case Step::Execute:
       return receive_rows(type);
     case Step::Query:
       return receive_query(type);
   }
-  return no_answer(type);
+  return unexpected(type);
 }
 
-Result<Answer> Pipeline::receive_rows(MessageType type) {
+Result<StepMessage> Pipeline::receive_rows(MessageType type) {
   switch (phase_) {
     case Phase::Begin:
       if (type == MessageType::CopyInResponse) return go_on(Phase::CopyIn);
       if (type == MessageType::CopyOutResponse) return go_on(Phase::CopyOut);
-      if (type == MessageType::EmptyQueryResponse) return answer(true);
+      if (type == MessageType::EmptyQueryResponse) return for_first_step(true);
       [[fallthrough]];
     case Phase::Rows:
       if (type == MessageType::DataRow) return go_on(Phase::Rows);
-      if (type == MessageType::CommandComplete || type == MessageType::PortalSuspended) return answer(true);
+      if (type == MessageType::CommandComplete || type == MessageType::PortalSuspended) return for_first_step(true);
       break;
     case Phase::CopyOut:
       if (type == MessageType::CopyData) return go_on(Phase::CopyOut);
@@ -116,15 +116,15 @@ Result<Answer> Pipeline::receive_rows(MessageType type) {
       break;
     case Phase::CopyIn:
     case Phase::CopyOutDone:
-      if (type == MessageType::CommandComplete) return answer(true);
+      if (type == MessageType::CommandComplete) return for_first_step(true);
       break;
     default:
       break;
   }
-  return no_answer(type);
+  return unexpected(type);
 }
 
-Result<Answer> Pipeline::receive_query(MessageType type) {
+Result<StepMessage> Pipeline::receive_query(MessageType type) {
   switch (phase_) {
     case Phase::Begin:
     case Phase::Between:
@@ -132,7 +132,7 @@ Result<Answer> Pipeline::receive_query(MessageType type) {
       if (type == MessageType::CommandComplete || type == MessageType::EmptyQueryResponse) return go_on(Phase::Between);
       if (type == MessageType::CopyInResponse) return go_on(Phase::CopyIn);
       if (type == MessageType::CopyOutResponse) return go_on(Phase::CopyOut);
-      if (type == MessageType::ReadyForQuery && phase_ == Phase::Between) return answer(true);
+      if (type == MessageType::ReadyForQuery && phase_ == Phase::Between) return for_first_step(true);
       break;
     case Phase::Rows:
       if (type == MessageType::DataRow) return go_on(Phase::Rows);
@@ -147,12 +147,12 @@ Result<Answer> Pipeline::receive_query(MessageType type) {
       if (type == MessageType::CommandComplete) return go_on(Phase::Between);
       break;
     case Phase::Failed:
-      if (type == MessageType::ReadyForQuery) return answer(true);
+      if (type == MessageType::ReadyForQuery) return for_first_step(true);
       break;
     default:
       break;
   }
-  return no_answer(type);
+  return unexpected(type);
 }
 
 }  // namespace keel::db::postgres

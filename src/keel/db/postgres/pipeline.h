@@ -4,9 +4,9 @@
 //   KEEL_TRY_VOID(encoder.execute(""));  KEEL_TRY_VOID(pipeline.add(Step::Execute));
 //   encoder.sync();                      KEEL_TRY_VOID(pipeline.add(Step::Sync));
 //   …
-//   KEEL_TRY(const Answer answer, pipeline.receive(message.type));
-//   if (answer.is_asynchronous()) …                    // a notice, a notification, a changed setting
-//   operations[answer.number]. …                       // the number of the Step, in the order of add(), from 0
+//   KEEL_TRY(const StepMessage received, pipeline.receive(message.type));
+//   if (received.is_asynchronous()) …                    // a notice, a notification, a changed setting
+//   operations[received.number]. …                       // the number of the Step, in the order of add(), from 0
 //
 // The server responds to steps in their order. After an ErrorResponse the server skips everything up to the next Sync.
 // The pipeline does the same, so the next response belongs to the Sync. A Query contains its own Sync: its error and
@@ -40,8 +40,8 @@ enum class Step : std::uint8_t { Parse, Bind, DescribeStatement, DescribePortal,
 // The name of a step, for messages.
 std::string_view to_string(Step step) noexcept;
 
-// The step that a message of the server belongs to.
-struct Answer {
+// A message of the server: the step that it belongs to.
+struct StepMessage {
   static constexpr std::uint64_t no_step = ~std::uint64_t{0};
 
   std::uint64_t number = no_step;  // The number of the step, from 0 for the first of this pipeline.
@@ -61,7 +61,7 @@ class Pipeline {
   // Call it before or after the bytes are sent, but before their response is received.
   Result<> add(Step step);
   // Call it for each message after the ReadyForQuery that ended the login.
-  Result<Answer> receive(MessageType type);
+  Result<StepMessage> receive(MessageType type);
 
   // A fast path of receive() for frequent messages. True: this one responds to the Bind or Execute that is first in the
   // queue. False: call receive().
@@ -79,7 +79,7 @@ class Pipeline {
     if (is_row) {
       phase_ = Phase::Rows;
     } else {
-      answer(true);
+      for_first_step(true);
     }
     return true;
   }
@@ -94,19 +94,19 @@ class Pipeline {
 
  private:
   enum class Phase : std::uint8_t { Begin, Parameters, Rows, CopyIn, CopyOut, CopyOutDone, Between, Failed };
-  Answer answer(bool is_last) noexcept {
-    const Answer answer{first_, steps_.front(), is_last};
+  StepMessage for_first_step(bool is_last) noexcept {
+    const StepMessage message{first_, steps_.front(), is_last};
     if (is_last) {
       steps_.pop_front();
       ++first_;
       phase_ = Phase::Begin;
     }
-    return answer;
+    return message;
   }
-  Result<Answer> no_answer(MessageType type);
-  Result<Answer> receive_rows(MessageType type);
-  Result<Answer> receive_query(MessageType type);
-  Answer go_on(Phase phase) noexcept;
+  Result<StepMessage> unexpected(MessageType type);
+  Result<StepMessage> receive_rows(MessageType type);
+  Result<StepMessage> receive_query(MessageType type);
+  StepMessage go_on(Phase phase) noexcept;
   void skip_to_sync() noexcept;
 
   CircularBuffer<Step> steps_;

@@ -151,7 +151,7 @@ TEST(PostgresPage, tests_without_a_server) {
   ASSERT_TRUE(client.encoder().bind("", "", one, types, {}).is_ok());
   ASSERT_TRUE(client.encoder().execute("").is_ok());
   client.encoder().sync();
-  EXPECT_EQ(client.answers(), "1 2 D C Z");
+  EXPECT_EQ(client.responses(), "1 2 D C Z");
 }
 
 class PostgresDoc : public db::postgres::testing::RealDatabaseTest {};

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t head_size = 5;
 
-// The largest message of this type, regardless of the caller's limit. 0: there is no such type.
+// The largest message of this type, regardless of the caller's limit. 0: no message has this type.
 std::size_t bytes_max_of(MessageType type) noexcept {
   switch (type) {
     case MessageType::CopyData:
@@ -174,19 +174,19 @@ Result<std::optional<Message>> Reader::next(std::string_view& bytes) {
       Message{static_cast<MessageType>(partial_.data()[0]), partial_.view().substr(head_size)});
 }
 
-Result<bool> Reader::encryption_answer(std::string_view& bytes) {
+Result<bool> Reader::encryption_response(std::string_view& bytes) {
   KEEL_EXPECT(!bytes.empty(), "the response to an SSLRequest can be read only after it has arrived");
-  const char answer = bytes[0];
-  if (answer != 'S' && answer != 'N') {
+  const char first = bytes[0];
+  if (first != 'S' && first != 'N') {
     return wire::broken(
         "the server responded to the request for TLS with neither 'S' nor 'N': it is not a PostgreSQL server, or has "
         "failed");
   }
   bytes.remove_prefix(1);
-  if (answer == 'S' && !bytes.empty()) {
+  if (first == 'S' && !bytes.empty()) {
     return wire::broken("bytes arrived before the TLS handshake: an attacker in between may have inserted them");
   }
-  return answer == 'S';
+  return first == 'S';
 }
 
 }  // namespace keel::db::postgres

@@ -11,7 +11,7 @@
 // Result:    the next message. Its body points into `bytes` if it arrived whole, else into the reader's own memory.
 // Errors:    Protocol, from_environment(): a type that no server sends; a length that is less than its own four bytes,
 //            above message_bytes_max, or above the limit of the message's type (short_bytes_max for those that carry
-//            neither data nor text). After an error every call returns it again.
+//            neither data nor text). After an error every call returns the same error again.
 // Lifetime:  a body is valid until the next call, and not longer than `bytes`.
 // Threads:   one.
 // Memory:    at most one message that arrived in pieces. It grows with the received bytes, never by a length that was
@@ -64,7 +64,7 @@ std::string_view to_string(MessageType type) noexcept;
 // A message of the server: its type and its body.
 struct Message {
   MessageType type;
-  std::string_view body;  // Without type and length.
+  std::string_view body;  // The body of the message, without type and length.
 };
 
 class Reader {
@@ -116,7 +116,7 @@ class Reader {
   // The response to an SSLRequest: true if the server continues with TLS. Protocol: the byte is neither 'S' nor 'N'; or
   // bytes follow an 'S', which an attacker has inserted before the TLS handshake (CVE-2021-23222). `bytes` is not
   // empty.
-  static Result<bool> encryption_answer(std::string_view& bytes);
+  static Result<bool> encryption_response(std::string_view& bytes);
 
  private:
   Result<std::size_t> size_of(const char* head);

@@ -174,18 +174,18 @@ TEST(PostgresReader, needs_no_heap_in_steady_state) {
 
 TEST(PostgresReader, reads_the_answer_to_a_request_for_tls) {
   std::string_view yes = "S";
-  EXPECT_TRUE(Reader::encryption_answer(yes).value());
+  EXPECT_TRUE(Reader::encryption_response(yes).value());
   EXPECT_TRUE(yes.empty());
   std::string_view no = "N";
-  EXPECT_FALSE(Reader::encryption_answer(no).value());
+  EXPECT_FALSE(Reader::encryption_response(no).value());
   std::string_view error = "E\0\0";
-  EXPECT_EQ(Reader::encryption_answer(error).error().code(), Code::Protocol);
+  EXPECT_EQ(Reader::encryption_response(error).error().code(), Code::Protocol);
 }
 
 // CVE-2021-23222
 TEST(PostgresReader, rejects_bytes_that_somebody_put_in_front_of_the_tls) {
   std::string_view bytes = "SZ\0\0\0\x05I"sv;
-  EXPECT_EQ(Reader::encryption_answer(bytes).error().code(), Code::Protocol);
+  EXPECT_EQ(Reader::encryption_response(bytes).error().code(), Code::Protocol);
 }
 
 }  // namespace

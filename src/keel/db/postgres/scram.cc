@@ -112,7 +112,8 @@ Result<Scram> Scram::begin(const Authentication& offered, const ScramOptions& op
                  "the database server offers neither SCRAM-SHA-256 nor SCRAM-SHA-256-PLUS that can be used here")
         .from_environment();
   }
-  if (options.password.empty()) return unauthenticated("the database server asks for a password, and there is none");
+  if (options.password.empty())
+    return unauthenticated("the database server asks for a password, and none is configured");
   KEEL_TRY(scram.password_, normalised_password(options.password));
   scram.iterations_max_ = options.iterations_max;
   scram.nonce_ = text_of(options.nonce);
@@ -183,7 +184,8 @@ Result<> Scram::finish(std::string_view server_final) {
     return Error::text(Code::Unauthenticated, "the database server rejects the SCRAM proof: " + std::string(value))
         .from_environment();
   }
-  if (!take_attribute(rest, 'v', value)) return wire::broken("the end of SCRAM of the database server is malformed");
+  if (!take_attribute(rest, 'v', value))
+    return wire::broken("the final SCRAM message of the database server is malformed");
   const Result<std::string> signature = base64::decode(value, base64::Form::Standard);
   if (!signature || !constant_time_equal(std::as_bytes(std::span(*signature)), server_signature_)) {
     return unauthenticated(

@@ -45,7 +45,7 @@ namespace keel::db::postgres {
 // User, password and channel binding of a login by SCRAM-SHA-256.
 struct ScramOptions {
   std::string_view password = {};
-  // Only part of the messages: PostgreSQL ignores it and uses the user of the startup message.
+  // It stands only in the messages: PostgreSQL ignores it and uses the user of the startup message.
   std::string_view user = {};
   // The data of tls-server-end-point (RFC 5929): the hash of the server's certificate. Empty: the connection has no
   // channel binding.
@@ -54,7 +54,7 @@ struct ScramOptions {
   bool is_binding_required = false;
   // Never use PLUS.
   bool is_binding_disabled = false;
-  // At least nonce_bytes_min from Host::secret().
+  // `nonce` has at least nonce_bytes_min bytes from Host::secret().
   std::span<const std::byte> nonce = {};
   // Bounds the CPU time that a server can make the client spend: 250,000 take about 0.1 s.
   std::uint32_t iterations_max = 250'000;

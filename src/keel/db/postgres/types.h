@@ -1,8 +1,8 @@
 // keel/db/postgres/types.h — values of PostgreSQL's types as SQL values (value.h), and back.
 //
 // A column of the types below is read in PostgreSQL's binary format. Every other column, such as an enum or a
-// composite, is read as the text that the server writes. In the simple protocol all columns are such texts, except that
-// booleans, integers, reals and bytea become what the table says.
+// composite, is read as the text that the server writes. In the simple protocol all columns are such texts, except
+// booleans, integers, reals and bytea, which become the types of the table.
 //
 // | type                              | is read as                                                               |
 // |-----------------------------------|--------------------------------------------------------------------------|
@@ -64,7 +64,7 @@ Result<Value> decode(Oid type, Format format, std::string_view bytes, Buffer& sc
 Result<Format> encode(const Value& value, Oid type, int number, Buffer& out);
 
 // Appends the binary form of a text in the table's form, as a server reads a literal. InvalidArgument: the text does
-// not have this form. `type` is in the table. Used by a server such as testing/fake_server.h.
+// not have this form. `type` is in the table. It is used by a server such as testing/fake_server.h.
 Result<> encode_text(Oid type, std::string_view text, Buffer& out);
 
 }  // namespace keel::db::postgres

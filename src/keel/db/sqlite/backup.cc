@@ -16,7 +16,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-constexpr int busy_wait_ms = 10;  // The page is being written; the next step tries again.
+constexpr int busy_wait_ms = 10;  // A writer has the page locked; the next step tries again.
 
 Result<> sync_folder_of(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
@@ -88,7 +88,7 @@ Result<bool> Backup::step() {
   if (code == SQLITE_DONE) {
     done = finish();
   } else {
-    // The message is set by the call that ends it.
+    // The call that ends the copy sets the message.
     sqlite3_backup_finish(std::exchange(backup_, nullptr));
     done = error_of(copy_, code);
   }
@@ -118,7 +118,8 @@ void Backup::close() noexcept {
   if (copy_ != nullptr) sqlite3_close_v2(std::exchange(copy_, nullptr));
   source_.reset();
   if (!std::exchange(is_made_, false) || options_.vfs != nullptr) return;
-  for (const char* const suffix : {"", "-wal", "-shm"}) ::unlink((part_ + suffix).c_str());  // The files of a check.
+  // The files that checking a copy may leave.
+  for (const char* const suffix : {"", "-wal", "-shm"}) ::unlink((part_ + suffix).c_str());
 }
 
 }  // namespace keel::db::sqlite

@@ -9,9 +9,9 @@
 // copy, or the file that was there before. It has mode 0600. Database::backup() (db/database.h) runs the steps on the
 // database's pool.
 //
-// Errors:   those of sqlite/connection.h: NotFound: there is no source. InvalidArgument: the target is the source.
-//           ResourceExhausted: no room. Unavailable: it cannot be read or written. The part is removed.
-// Threads:  one at a time; each step may be another one.
+// Errors:   those of sqlite/connection.h: NotFound: the source does not exist. InvalidArgument: the target is the
+//           source. ResourceExhausted: no room. Unavailable: it cannot be read or written. The part is removed.
+// Threads:  one at a time; each step may run on another thread.
 // Cost:     a step reads and writes `pages` pages, the last one syncs as well. Blocks.
 
 #pragma once
@@ -33,8 +33,9 @@ class Connection;
 struct BackupOptions {
   std::string source;
   std::string target;
-  int pages = 256;  // In each step: 1 MiB with pages of the usual size.
-  // The name of a registered VFS, in tests: then the target is written directly under its own name.
+  int pages = 256;  // The pages that each step copies: 1 MiB, if a page has the usual 4 KiB.
+  // Used by tests: the name of a registered VFS. The target is then written under its final name, not as `target`.part
+  // first.
   const char* vfs = nullptr;
 };
 
@@ -50,7 +51,7 @@ class Backup {
   using Check = Result<> (*)(const std::string& part);
   void check_with(Check check) noexcept { check_ = check; }
 
-  // True: the copy is complete. Must not be called again after that, or after an error.
+  // True: the copy is complete. It must not be called again after that, or after an error.
   Result<bool> step();
 
   // The number of pages of the snapshot, which is known after the first step, and the number of pages copied so far.

@@ -17,7 +17,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-constexpr int links_max = 40;  // The kernel's own limit.
+constexpr int links_max = 40;  // The limit of the kernel.
 
 Code code_of(int extended) noexcept {
   switch (extended) {
@@ -72,8 +72,8 @@ bool is_space(char c) noexcept { return c == ' ' || (c >= '\t' && c <= '\r'); }
 // SQLite treats it as white space everywhere.
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-// For statements that would change what Database relies on (its transactions, settings and files): what to use instead.
-// Null for all others.
+// Returns what to use instead of a statement that would change the transactions, settings or files on which Database
+// relies. Null for all others.
 const char* instead_of_control(std::string_view text) noexcept {
   static constexpr const char* transaction =
       "a transaction begins with begin() of the database, and ends with its own "
@@ -306,7 +306,7 @@ void Connection::start_steps(Statement& statement) noexcept {
 }
 
 int Connection::on_steps(void* at) noexcept {
-  // Other statements, such as the end of a snapshot, reach the limit by the sum of all their runs.
+  // The sum of all their runs reaches the limit for other statements, such as the end of a snapshot.
   auto& connection = *static_cast<Connection*>(at);
   connection.step_limit_met_ = connection.counts_steps_;
   return connection.counts_steps_ ? 1 : 0;

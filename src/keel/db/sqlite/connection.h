@@ -37,7 +37,7 @@ enum class Access : std::uint8_t {
 enum class Synchronous : std::uint8_t {
   Off,     // A crash of the machine may corrupt the file: for tests and imports.
   Normal,  // A crash of the machine may lose the last commits.
-  Full,    // After a commit its changes are on the disk.
+  Full,    // The changes of a transaction are on the disk after its commit.
 };
 
 // File, access and limits of a connection.
@@ -50,15 +50,15 @@ struct ConnectionOptions {
   Duration busy_timeout = 5_s;  // How long to wait for another process's lock.
   int cache_kib = 4096;         // Pages kept per connection: more memory, fewer reads.
   int statements_max = 128;     // Prepared statements kept.
-  // A commit that leaves at least so many pages in the WAL moves them to the file (wal_watch.h). 0: no commit does.
+  // A commit that leaves at least this many pages in the WAL moves them to the file (wal_watch.h). 0: no commit does.
   int checkpoint_pages = 1000;
   const char* vfs = nullptr;  // The name of a registered VFS: for tests.
 };
 
 class Connection {
  public:
-  // A writing connection first rewrites and syncs what it finds in the WAL, before anything is committed after it;
-  // busy_timeout is how long it waits for other writers meanwhile.
+  // A writing connection first rewrites and syncs the frames that it finds in the WAL, so that commits follow durable
+  // data; meanwhile it waits for other writers for at most busy_timeout.
   static Result<std::unique_ptr<Connection>> open(const ConnectionOptions& options);
   ~Connection();
   Connection(const Connection&) = delete;
@@ -78,7 +78,7 @@ class Connection {
     return with_arguments(
         sql, [&](std::span<const Value> values) { return run_values(sql, values, nullptr); }, arguments...);
   }
-  // Runs it and then calls `on_row` with each row. Returns their number.
+  // Runs the statement and then calls `on_row` with each row. Returns their number.
   template <class... A>
   Result<std::size_t> query(SqlOf<A...> sql, FunctionRef<void(const Row&)> on_row, const A&... arguments) {
     Rows rows;
@@ -89,12 +89,12 @@ class Connection {
   }
   Result<> run_values(Sql sql, std::span<const Value> values, Rows* rows);
 
-  // Runs trusted text of any number of statements without placeholders. After an error `line` (if given) is the line,
+  // Runs trusted text of any number of statements without placeholders. After an error, `line` (if given) is the line,
   // from 1, of the failing statement or of the mistake in it. Control::Refused: with the restriction of prepare().
   enum class Control : std::uint8_t { Allowed, Refused };
   Result<> run_script(std::string_view text, int* line = nullptr, Control control = Control::Allowed);
 
-  // For the last statement that wrote.
+  // The number of rows that the last writing statement has changed.
   std::int64_t changes() const noexcept;
   std::int64_t total_changes() const noexcept;
   std::int64_t last_insert_id() const noexcept;
@@ -137,7 +137,7 @@ class Connection {
   bool step_limit_met_ = false;
 };
 
-// Where the first statement of `text` begins: after white space, comments and empty statements.
+// Returns the position at which the first statement of `text` begins: after white space, comments and empty statements.
 std::size_t skip_blank(std::string_view text) noexcept;
 
 // The Error for `code`, which a function has just returned for `handle`. `handle` may be null.

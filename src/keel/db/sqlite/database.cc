@@ -22,7 +22,7 @@
 namespace keel::db::sqlite {
 namespace {
 
-// The error for the caller of `sql`, or without a text for another operation.
+// Returns the error for the caller of `sql`; if `sql` has no text, the operation is not a statement.
 Error failure_of(const Sql& sql, Error&& error) noexcept {
   if (error.code() != Code::Cancelled && error.code() != Code::ResourceExhausted) {
     error = std::move(error).from_environment();
@@ -135,13 +135,14 @@ class DatabaseCall final : public Leaf {
   Sql sql{""};
   std::span<const db::Value> values;
   FunctionRef<Result<>(Connection&)>* body = nullptr;
-  Stream* stream = nullptr;                 // For Fetch: the rows have been read.
+  Stream* stream = nullptr;                 // For Fetch: the stream whose rows have been read.
   FunctionRef<Result<>()>* step = nullptr;  // For Fetch: a step that needs no connection.
   Rows rows;
   Written written() const noexcept { return write_.written; }
   std::uint64_t transaction() const noexcept { return write_.transaction; }
   std::uint64_t savepoint() const noexcept { return write_.savepoint; }
   void begun_at(std::source_location place) noexcept { write_.place = place; }
+  void is_check() noexcept { write_.is_check = true; }
 
  private:
   struct Arrived : ::keel::Job {
@@ -255,7 +256,8 @@ class DatabaseCall final : public Leaf {
     Result<> result = [&]() -> Result<> {
       try {
         if (kind_ == Kind::BeginRead) {
-          KEEL_TRY(write_.transaction, state_.read_transactions.begin(connection));
+          KEEL_TRY(write_.transaction, state_.read_transactions.begin(connection, write_.place));
+          state_.watch_held();
           return {};
         }
         return stream != nullptr ? fetch_on(*connection) : run_on(*connection);
@@ -320,10 +322,12 @@ class DatabaseCall final : public Leaf {
 
   Database::State& state_;
   const Kind kind_;
-  Reader* reader_ = nullptr;  // The owner of the memory of `rows`: a loop's reader, because this ends where it began.
+  // The reader that owns the memory of `rows`: the one of the loop, because this operation ends on the loop where it
+  // began.
+  Reader* reader_ = nullptr;
   Executor* home_ = nullptr;
   StageClock* stages_ = nullptr;  // Null unless the request is measured, like asked_ and begun_.
-  Instant asked_;                 // Since when it has waited for another thread.
+  Instant asked_;                 // The time at which it began to wait for another thread.
   Instant begun_;                 // The time at which the pool began to read.
   Arrived arrived_;
   Read read_;
@@ -339,7 +343,7 @@ class DatabaseCall final : public Leaf {
 Database::Database(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Database::~Database() {
   {
-    // Without their snapshots the WAL can be emptied.
+    // The WAL can be emptied once their snapshots are gone.
     std::lock_guard lock(state_->mutex);
     state_->readers.clear();
   }
@@ -489,7 +493,11 @@ Task<> Database::try_write() {
     // SQLite writes the page even if the number is unchanged.
     return connection.run_script("pragma user_version = " + std::to_string(version));
   };
-  co_await transact(touch);
+  FunctionRef<Result<>(Connection&)> body = touch;
+  DatabaseCall call(*state_, DatabaseCall::Kind::Body);
+  call.body = &body;
+  call.is_check();
+  co_await call;
 }
 
 Task<Transaction> Database::begin_transaction(TransactionOptions options, std::source_location place) {

@@ -10,8 +10,8 @@
 //     co_return written.last_insert_id;                   // on disk
 //   }
 //
-// Reads run on the loop that asks, on a connection of its own; reads of one event-loop iteration share a snapshot, and
-// every read sees all acknowledged writes (reader.h). A read that takes more than `loop_steps_max` steps is
+// Reads run on the loop that requests them, on its own connection; reads of one event-loop iteration share a snapshot,
+// and every read sees all acknowledged writes (reader.h). A read that takes more than `loop_steps_max` steps is
 // interrupted, returns nothing, and runs again on the `database` pool. Writes go to one thread that commits them in
 // groups (writer.h); a write that has completed is on disk. SQLite itself is asked whether a statement reads or writes:
 // `query…` accepts `insert … returning` too. An interactive transaction has the writer for itself until it is over, at
@@ -32,8 +32,8 @@
 //            disk: outcome unknown).
 // Lifetime:  outlives its tasks. Loops that have read have stopped when it is destroyed.
 // Threads:   any thread; tasks on executors.
-// Cancel:    a write that waits is taken back and did not happen; one that has begun is completed first. A read on the
-//            pool is interrupted.
+// Cancel:    a write that still waits is removed from the queue and does not take place; one that has begun is
+//            completed first. A read on the pool is interrupted.
 // Cost:      a read on the loop: no heap; the first one of an iteration pays for the snapshot as well. A write: its
 //            share of one fsync. sqlite_bench has the figures.
 
@@ -72,6 +72,13 @@ struct DatabaseOptions {
   // larger value saves the allocations of large results, and costs that much memory for each loop.
   std::size_t buffer_bytes = 64 * 1024;
   WriterOptions writer = {};
+  // A read-only transaction that is open for longer is logged at level warn, with the call that began it. Zero: none
+  // is.
+#ifdef NDEBUG
+  Duration held_warning = {};
+#else
+  Duration held_warning = 1_s;
+#endif
   const char* vfs = nullptr;  // See ConnectionOptions.
   // Runs the writer and the long reads instead of threads, whatever `pool_size` is: used by a simulation (writer.h).
   // Then the database must be idle when it is closed. InvalidArgument: the executor has no clock, such as
@@ -81,16 +88,18 @@ struct DatabaseOptions {
 
 // The counters of a database.
 struct DatabaseStats {
-  std::uint64_t loop_reads = 0;         // Reads completed on the loop that asked.
-  std::uint64_t budget_exceeded = 0;    // Reads begun there and interrupted.
+  std::uint64_t loop_reads = 0;         // Reads completed on the loop that requested them.
+  std::uint64_t budget_exceeded = 0;    // Reads that began on a loop and were interrupted.
   std::uint64_t known_long = 0;         // Reads sent to the pool immediately.
   std::uint64_t pool_reads = 0;         // Reads completed on the pool.
   std::uint64_t snapshots = 0;          // Snapshots begun by loops.
-  std::uint64_t snapshots_renewed = 0;  // How many of these because of a commit within the iteration.
+  std::uint64_t snapshots_renewed = 0;  // The number of these that began because of a commit within the iteration.
   std::size_t pool_queued = 0;          // Reads that wait for the pool now.
   std::uint64_t pool_refused = 0;       // Reads rejected because too many waited for it.
   int readers = 0;                      // Connections of loops and threads.
   std::uint64_t backups = 0;            // Copies completed.
+  std::size_t read_transactions = 0;    // Read-only transactions that are open.
+  Duration read_transaction_age;        // The time for which the oldest of these has been open.
   WriterStats writer;
 };
 

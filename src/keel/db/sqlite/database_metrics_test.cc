@@ -49,9 +49,14 @@ TEST(DatabaseMetrics, count_what_was_read_and_written) {
 
   auto values = values_of(registry);
 
-  EXPECT_EQ(exposed.size(), 24u);
+  EXPECT_EQ(exposed.size(), 30u);
   EXPECT_EQ(values.at("db_connections"), 2);  // The loop's, and the writer's.
   EXPECT_EQ(values.at("db_waiting"), 0);
+  EXPECT_EQ(values.at("db_connections_max"), 0);
+  EXPECT_EQ(values.at("db_wait_max_seconds"), 5);
+  EXPECT_GT(values.at("db_connection_age_seconds"), 0);
+  EXPECT_EQ(values.at("db_read_transactions"), 0);
+  EXPECT_EQ(values.at("db_read_transaction_age_seconds"), 0);
   EXPECT_EQ(values.at("db_writes_total"), 1);
   EXPECT_EQ(values.at("db_write_groups_total"), 1);
   EXPECT_GE(values.at("db_wal_pages"), 2);

@@ -18,6 +18,23 @@ bool Database::State::post_read(Job& job) noexcept {
   return true;
 }
 
+void Database::State::watch_held() noexcept {
+  if (options.held_warning <= Duration()) return;
+  const Duration next = read_transactions.warn_of_held(options.held_warning);
+  if (next <= Duration() || pool == nullptr) return;
+  std::lock_guard lock(mutex);
+  if (!is_held_watched) is_held_watched = pool->offer_after(held_job, next);
+}
+
+void Database::State::watch_again() noexcept {
+  if (Executor::discards()) return;
+  {
+    std::lock_guard lock(mutex);
+    is_held_watched = false;
+  }
+  watch_held();
+}
+
 Result<Reader*> Database::State::reader_of(io::Loop* loop) {
   if (closed.load(std::memory_order_acquire)) return fail(Code::Unavailable, "the database is closed");
   const void* owner = loop != nullptr ? static_cast<const void*>(loop) : &internal::recent;
@@ -51,11 +68,15 @@ PoolStats Database::pool() const {
   pool.waits = state_->pool_waits + now.writer.waits;
   pool.wait_time = state_->pool_wait_time + now.writer.wait_time;
   pool.timeouts = now.writer.late;
+  pool.wait_max = state_->options.busy_timeout;
+  pool.age = Host::current().now() - state_->opened;
   return pool;
 }
 
 DatabaseStats Database::stats() const {
   DatabaseStats stats;
+  stats.read_transactions = state_->read_transactions.count();
+  stats.read_transaction_age = state_->read_transactions.age();
   {
     std::lock_guard lock(state_->mutex);
     stats.pool_reads = state_->pool_reads;

@@ -247,6 +247,28 @@ TEST_F(Durability, try_write_tells_whether_the_disk_takes_writes) {
   EXPECT_FALSE(database->stats().writer.disk_fails) << "without any other write";
 }
 
+TEST_F(Durability, a_check_of_writes_is_no_disk_error_of_its_own) {
+  open(Synchronous::Full);
+  vfs.fill_disk(true);
+  write(1, 1);
+  const WriterStats before = database->stats().writer;
+  EXPECT_EQ(before.disk_errors, 1u);
+  EXPECT_EQ(before.failed, 1u);
+  EXPECT_EQ(before.checks_failed, 0u);
+
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(code_of(loop.run(database->check_writes())), Code::Unavailable);
+
+  EXPECT_EQ(database->stats().writer.disk_errors, 1u);
+  EXPECT_EQ(database->stats().writer.failed, 1u);
+  EXPECT_EQ(database->stats().writer.checks_failed, 3u);
+  EXPECT_TRUE(database->stats().writer.disk_fails);
+  write(1, 1);
+  EXPECT_EQ(database->stats().writer.disk_errors, 2u) << "another write meets it";
+  vfs.fill_disk(false);
+  EXPECT_TRUE(loop.run(database->check_writes()));
+  EXPECT_EQ(database->stats().writer.checks_failed, 3u);
+}
+
 TEST_F(Durability, the_log_says_once_that_the_disk_fails_and_once_that_it_works_again) {
   if (!log::is_recorded) GTEST_SKIP() << "compiled out";
   log::Reader reader(false);

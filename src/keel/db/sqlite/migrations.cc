@@ -104,13 +104,13 @@ class Target final : public MigrationTarget {
     Result<> sound;
     auto violated = [&](const Row& row) {
       sound = Error::text(Code::InvalidArgument,
-                          fmt::format("leaves rows in {} that refer to none in {}", row.text(0), row.text(1)));
+                          fmt::format("leaves rows in {} that refer to no row of {}", row.text(0), row.text(1)));
     };
     KEEL_TRY_VOID(connection_.query("select \"table\", parent from pragma_foreign_key_check", violated));
     return sound;
   }
 
-  // Within a transaction, which is ended first only for `vacuum`.
+  // Runs the statement within a transaction; only for `vacuum` the transaction is ended first.
   Result<bool> step(const Migration& migration, int& line) {
     KEEL_TRY(const std::int64_t applied, applied_at(migration));
     if (applied != 0) return false;
@@ -143,7 +143,7 @@ class Target final : public MigrationTarget {
     return true;
   }
 
-  // One statement of a file.
+  // A statement of a file.
   struct Part {
     std::string text;
     int line = 1;

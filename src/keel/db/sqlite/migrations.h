@@ -2,7 +2,7 @@
 //
 // Foreign keys are not enforced while a file runs, but all of them are checked before it is committed: so a file may
 // rebuild a table that others refer to. Rows that refer to missing rows are InvalidArgument, "0002_x.sql: leaves rows
-// in b that refer to none in a".
+// in b that refer to no row of a".
 //
 // Processes that start at the same time wait for the write lock, at most for the connection's busy_timeout; then it is
 // Unavailable.

@@ -174,7 +174,7 @@ TEST_F(Migrations, rows_that_refer_to_nothing_are_refused) {
        "create table a (id integer primary key); create table b (a integer references a);\n"
        "insert into b values (7);");
 
-  EXPECT_EQ(error(), "migrations: 0001_a.sql: leaves rows in b that refer to none in a");
+  EXPECT_EQ(error(), "migrations: 0001_a.sql: leaves rows in b that refer to no row of a");
 }
 
 TEST_F(Migrations, a_table_that_others_refer_to_can_be_rebuilt) {

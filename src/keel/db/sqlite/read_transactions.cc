@@ -1,7 +1,12 @@
 #include "keel/db/sqlite/read_transactions.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "keel/base/host.h"
+#include "keel/observe/log.h"
 
 namespace keel::db::sqlite {
 namespace {
@@ -12,7 +17,7 @@ void end_on(Connection& connection) noexcept {
 
 }  // namespace
 
-Result<std::uint64_t> ReadTransactions::begin(std::unique_ptr<Connection>& connection) {
+Result<std::uint64_t> ReadTransactions::begin(std::unique_ptr<Connection>& connection, std::source_location place) {
   if (count() >= transactions_max) {
     return fail(Code::ResourceExhausted, "the limit of open read-only transactions is reached");
   }
@@ -23,7 +28,10 @@ Result<std::uint64_t> ReadTransactions::begin(std::unique_ptr<Connection>& conne
   }
   std::lock_guard lock(mutex_);
   const std::uint64_t number = bit | ++begun_;
-  open_[number].connection = std::move(connection);
+  Open& open = open_[number];
+  open.connection = std::move(connection);
+  open.place = place;
+  open.begun = Host::current().now();
   return number;
 }
 
@@ -96,6 +104,25 @@ bool ReadTransactions::release(std::uint64_t transaction, std::uint64_t savepoin
 std::size_t ReadTransactions::count() const noexcept {
   std::lock_guard lock(mutex_);
   return open_.size();
+}
+
+Duration ReadTransactions::age() const noexcept {
+  std::lock_guard lock(mutex_);
+  if (open_.empty()) return {};
+  return Host::current().now() - open_.begin()->second.begun;  // Their numbers increase.
+}
+
+Duration ReadTransactions::warn_of_held(Duration limit) noexcept {
+  const Instant now = Host::current().now();
+  std::lock_guard lock(mutex_);
+  for (auto& [number, open] : open_) {
+    if (open.is_logged || open.has_ended) continue;
+    if (now - open.begun < limit) return open.begun + limit - now;
+    open.is_logged = true;
+    log::Logger("db").warn("a transaction is open for longer than held_warning: commit it earlier, or destroy it",
+                           log::field("begun_at", fmt::format("{}:{}", open.place.file_name(), open.place.line())));
+  }
+  return {};
 }
 
 void ReadTransactions::clear() noexcept {

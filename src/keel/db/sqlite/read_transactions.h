@@ -4,6 +4,8 @@
 // A statement takes the connection, runs on the pool, and gives it back. Savepoints have nothing to undo: they are only
 // counted.
 //
+// One that is open for long is logged with the call that began it, each once: it keeps the WAL from being emptied.
+//
 // Errors:   Conflict: the transaction, or its savepoint, is over. ResourceExhausted: transactions_max are open.
 // Threads:  any.
 
@@ -13,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <source_location>
 #include <vector>
 
 #include "keel/db/sqlite/connection.h"
@@ -23,11 +26,11 @@ class ReadTransactions {
  public:
   static constexpr std::size_t transactions_max = 64;
 
-  // Recognised by its number: the writer's numbers are small.
+  // Such a transaction is recognised by its number, because the writer's numbers are small.
   static bool has(std::uint64_t transaction) noexcept { return (transaction & bit) != 0; }
 
-  // Begins one on `connection`, which the caller keeps if this fails. Its snapshot is that of the moment.
-  Result<std::uint64_t> begin(std::unique_ptr<Connection>& connection);
+  // Begins one on `connection`, which the caller keeps if this fails. Its snapshot is taken now.
+  Result<std::uint64_t> begin(std::unique_ptr<Connection>& connection, std::source_location place);
   // Takes the connection for one statement; then call give_back().
   Result<std::unique_ptr<Connection>> take(std::uint64_t transaction);
   // Returns the connection to the caller if the transaction was ended in the meantime.
@@ -39,6 +42,10 @@ class ReadTransactions {
   // False: it is already over.
   bool release(std::uint64_t transaction, std::uint64_t savepoint) noexcept;
   std::size_t count() const noexcept;
+  // The time for which the oldest one has been open; zero: none is.
+  Duration age() const noexcept;
+  // Logs those that have been open for `limit`. Returns when the next one will have been; zero: there is none.
+  Duration warn_of_held(Duration limit) noexcept;
   // Ends all transactions.
   void clear() noexcept;
 
@@ -48,6 +55,9 @@ class ReadTransactions {
     bool has_ended = false;
     std::vector<std::uint64_t> savepoints = {};
     std::uint64_t next_savepoint = 1;
+    std::source_location place = {};  // The call that began it.
+    Instant begun = {};
+    bool is_logged = false;
   };
   static constexpr std::uint64_t bit = std::uint64_t{1} << 63;
   Open* find(std::uint64_t transaction) noexcept;

@@ -47,7 +47,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
   Result<> result = entry->statement.run(values, rows, rows_bytes_max_);
   connection_->stop_steps();
   if (result) [[likely]] {
-    // A read within a row of this one may remove the statement from the cache.
+    // The names are read now, because another read, made while these rows are in use, may evict the statement.
     entry->statement.name_columns(rows);
     reads.add();
     return Outcome::Done;
@@ -64,7 +64,7 @@ Result<Reader::Outcome> Reader::read(Sql sql, std::span<const Value> values, Row
 
 Result<> Reader::begin_snapshot() {
   if (loop_ == nullptr) return {};
-  // Read before the snapshot begins, so the snapshot contains every write acknowledged until now.
+  // This is read before the snapshot begins, so that the snapshot contains every write acknowledged until now.
   const std::uint64_t committed = writer_.committed();
   if (open_) {
     if (seen_ == committed) [[likely]]

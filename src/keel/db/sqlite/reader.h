@@ -2,8 +2,8 @@
 // iteration share.
 //
 // The snapshot begins with the first read of an iteration and ends before the loop collects events again (Loop::defer).
-// It is renewed as soon as the writer has committed, so that every read sees all acknowledged writes. On a
-// thread without a loop each read has its own.
+// It is renewed as soon as the writer has committed, so that every read sees all acknowledged writes. On a thread
+// without a loop each read has its own snapshot.
 //
 // A read that takes more than `steps_max` steps of SQLite's virtual machine is interrupted and returns nothing; after
 // two interruptions a statement is not tried again. `steps_max` 0: no read is tried. A read with more than
@@ -34,7 +34,7 @@ class Reader {
  public:
   enum class Outcome : std::uint8_t {
     Done,        // The rows are complete.
-    OverBudget,  // Too long for a loop: no rows.
+    OverBudget,  // The statement took more steps than a loop may spend; there are no rows.
     Writes,      // The statement writes, and was not run.
   };
 
@@ -49,11 +49,11 @@ class Reader {
   void give_rows(Rows&& rows) noexcept;
 
   SingleWriterCounter reads;            // Reads completed here.
-  SingleWriterCounter budget_exceeded;  // Interrupted, or too many bytes.
+  SingleWriterCounter budget_exceeded;  // Reads that were interrupted, or had too many bytes.
   // The read was not tried here, because this statement took too long twice before.
   SingleWriterCounter known_long;
   SingleWriterCounter snapshots;          // Snapshots begun.
-  SingleWriterCounter snapshots_renewed;  // How many of these because of a commit within an iteration.
+  SingleWriterCounter snapshots_renewed;  // The number of these that began because of a commit within an iteration.
 
  private:
   struct EndOfTurn : Job {

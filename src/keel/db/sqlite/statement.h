@@ -47,8 +47,8 @@ class Statement {
   Result<> run(std::span<const Value> values, Rows& rows, std::size_t rows_bytes_max = rows_bytes_max_default);
   // Runs the statement and returns its rows in parts: call begin(), then fetch() until it returns false. `values` and
   // their bytes must not change until then. fetch() appends rows until they have `bytes`, but at least one row; false:
-  // there are no more. After false or an error the statement is ready for the next run. Between two calls it holds a
-  // snapshot.
+  // there are no more. After false or an error the statement is ready for the next run. The statement holds a snapshot
+  // between two calls.
   Result<> begin(std::span<const Value> values) { return bind(values); }
   Result<bool> fetch(Rows& rows, std::size_t bytes);
   // Sets the column names of `rows`, if it has any rows.
@@ -74,7 +74,7 @@ class Statement {
   int parameters_ = 0;
   bool is_readonly_ = false;
   Buffer names_;   // The names of the columns, each ended by a zero byte.
-  int named_ = 0;  // The number of the preparation that they are from.
+  int named_ = 0;  // The number of the preparation from which the names are.
 };
 
 }  // namespace keel::db::sqlite

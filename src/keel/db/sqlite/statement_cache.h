@@ -2,7 +2,7 @@
 // first.
 //
 // A statement is found by the address of constant text (Sql) with one load and compare, else by the text. A statement
-// is prepared at its first use. Bounded: `statements_max` at a time.
+// is prepared at its first use. Bounded: At most `statements_max` are kept.
 //
 // Errors:   as Connection::prepare().
 // Lifetime: must be destroyed before its Connection; the Entry is valid until the next find().
@@ -32,8 +32,8 @@ class StatementCache {
     Statement statement;
     std::string text;
     std::uint64_t hash = 0;
-    int budget_exceeded = 0;       // Used by the reader: how often the statement exceeded its budget.
-    bool needs_savepoint = false;  // Used by the writer: the statement does not undo itself when it fails.
+    int budget_exceeded = 0;       // The reader counts how often the statement exceeded its budget.
+    bool needs_savepoint = false;  // The writer sets it: the statement does not undo itself when it fails.
   };
 
   StatementCache(Connection& connection, int statements_max);

@@ -10,6 +10,9 @@
 #include "keel/db/sqlite/database.h"
 #include "keel/db/testing/folder.h"
 #include "keel/db/testing/own_loop.h"
+#include "keel/observe/log.h"
+#include "keel/observe/log_record.h"
+#include "keel/observe/log_ring.h"
 #include "keel/task/group.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
@@ -72,6 +75,35 @@ TEST_F(SqliteTransaction, that_only_reads_holds_no_writer_and_their_number_is_bo
   run(report(*database, 64));
 
   EXPECT_EQ(database->pool().in_use, 0u);
+}
+
+Task<> leave_open(Database& database) {
+  Transaction first = co_await database.begin({.read_only = true});
+  EXPECT_EQ(database.stats().read_transactions, 1u);
+  co_await sleep_for(50_ms);
+  EXPECT_GE(database.stats().read_transaction_age, 50_ms);
+  Transaction second = co_await database.begin({.read_only = true});
+  co_await sleep_for(500_ms);
+  EXPECT_EQ(database.stats().read_transactions, 2u);
+}
+
+TEST_F(SqliteTransaction, that_only_reads_and_is_open_for_long_is_logged_with_the_call_that_began_it) {
+  if (!log::is_recorded) GTEST_SKIP() << "compiled out";
+  database = Database::open({.path = folder / "app.db", .held_warning = 40_ms}).value();
+  log::Reader reader(false);
+  reader.drain([](const log::Record&) {});
+
+  run(leave_open(*database));
+
+  std::vector<std::string> places;
+  reader.drain([&](const log::Record& record) {
+    if (record.component() != "db" || record.level() != Level::Warn) return;
+    record.for_each([&](const log::FieldView& field) { places.emplace_back(field.text); });
+  });
+  ASSERT_EQ(places.size(), 2u) << "each once";
+  EXPECT_NE(places[0].find("transaction_test.cc:"), std::string::npos) << places[0];
+  EXPECT_NE(places[0], places[1]);
+  EXPECT_EQ(database->stats().read_transactions, 0u);
 }
 
 Task<> cancel_in_it(Database& database) {

@@ -20,16 +20,17 @@ namespace keel::db::sqlite {
 
 class WalWatch {
  public:
-  // For a connection that outlives it. 0 pages: commits never move the WAL.
+  // The connection must outlive this object. If `checkpoint_pages` is 0, commits never move the WAL.
   WalWatch(sqlite3* handle, int checkpoint_pages) noexcept;
   WalWatch(const WalWatch&) = delete;
   WalWatch& operator=(const WalWatch&) = delete;
 
   static constexpr int long_factor = 16;
 
-  // For a connection whose commits somebody waits for: a commit returns before the checkpoint that it makes due.
+  // Call it for a connection whose commits are awaited: a commit then returns before the checkpoint that it makes due.
   void defer() noexcept { is_deferred_ = true; }
-  // On the connection's thread, outside of a transaction. An error of the checkpoint does not make commits fail.
+  // Call it on the connection's thread, outside of a transaction. An error of the checkpoint does not make commits
+  // fail.
   void checkpoint_if_due() noexcept;
 
   // The number of pages in the WAL after the last commit of this connection.

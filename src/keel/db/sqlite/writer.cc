@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <exception>
 #include <iterator>
 #include <string>
 
@@ -25,7 +24,6 @@ constexpr const char* held_too_long = "the transaction held the writer for too l
 constexpr const char* waits_for_itself =
     "this write would wait for the transaction that its own task holds: "
     "run it on the transaction instead of the database, or after commit()";
-constexpr const char* outcome_unknown = "the disk failed while this was being committed: its outcome is unknown";
 
 // Numbers of all writers, so that the holder of one writer is not mistaken for the holder of another.
 std::atomic<std::uint64_t> transactions_begun{0};
@@ -156,7 +154,7 @@ void Writer::wake() noexcept {
   executor_->post(job_);
 }
 
-// On an executor: does one step, and posts the next if there is more to do.
+// Does one step on an executor, and posts the next if there is more to do.
 void Writer::run_job() noexcept {
   Lock lock(mutex_);
   if (has_work()) step(lock);
@@ -201,7 +199,7 @@ void Writer::work() noexcept {
 void Writer::step(Lock& lock) noexcept {
   if (holds_) return step_held(lock);
   if (timer_.is_running()) Host::current().stop_timer(timer_);
-  // The lock first: until it is obtained, writes are in the queue and can be withdrawn.
+  // The lock is obtained first: until then, writes are in the queue and can be withdrawn.
   lock.unlock();
   Result<> begun = begin_.run();
   const bool is_locked = !begun && (sqlite3_errcode(connection_->handle()) & 0xff) == SQLITE_BUSY;
@@ -216,7 +214,7 @@ void Writer::step(Lock& lock) noexcept {
   const bool alone = take_group(group);
   lock.unlock();
   if (!begun) {
-    if (disk_failed) count_disk_error();
+    if (disk_failed) count_disk_error(are_checks(group));
     fail_all(group, begun.error());
   } else if (group.empty()) {
     roll_back();
@@ -275,106 +273,11 @@ void Writer::wait_for_lock(Lock& lock, const Error& error) noexcept {
   lock.lock();
 }
 
-Result<> Writer::run(Write& write) noexcept {
-  try {
-    switch (write.kind) {
-      case Write::Kind::Body:
-        return (*write.body)(*connection_);
-      case Write::Kind::Savepoint:
-        return run_savepoint(write);
-      case Write::Kind::Release:
-        return run_release(write);
-      default:
-        return run_statement(write);
-    }
-  } catch (...) {
-    return Error::from_exception();
-  }
-}
-
-Result<> Writer::run_statement(Write& write) {
-  KEEL_TRY(StatementCache::Entry * entry, connection_->statements().find(*write.sql));
-  Statement& statement = entry->statement;
-  const std::int64_t before = connection_->total_changes();
-  connection_->forget_last_insert_id();
-  if (write.rows != nullptr) {
-    write.rows->clear();
-    KEEL_TRY_VOID(statement.run(write.values, *write.rows));
-    statement.name_columns(*write.rows);
-  } else {
-    KEEL_TRY_VOID(statement.run(write.values));
-  }
-  write.written = {connection_->total_changes() != before ? connection_->changes() : 0, connection_->last_insert_id()};
-  return {};
-}
-
-Writer::Outcome Writer::outcome_of_error() noexcept {
-  const int code = sqlite3_errcode(connection_->handle()) & 0xff;
-  if (code == SQLITE_IOERR || code == SQLITE_FULL || code == SQLITE_READONLY) {
-    disk_error_ = sqlite3_errmsg(connection_->handle());
-    return Outcome::DiskFailed;
-  }
-  return connection_->is_autocommit() ? Outcome::Lost : Outcome::Fine;
-}
-
-// A single statement undoes itself when it fails, and needs no savepoint, which would copy each page it touches. A
-// write that violates a deferred foreign key, or fails half-way because of `or fail`, makes its group run again once;
-// from then on its statement runs in a group of its own.
-Writer::Outcome Writer::run_in_group(Write& write) noexcept {
-  if (write.kind != Write::Kind::Statement) return run_in_savepoint(write);
-  auto entry = connection_->statements().find(*write.sql);
-  if (!entry) {
-    write.result = std::move(entry).error();
-    return Outcome::Fine;
-  }
-  if ((*entry)->needs_savepoint) return run_in_savepoint(write);
-  const std::int64_t before = connection_->total_changes();
-  write.result = run(write);
-  if (!write.result) {
-    if (const Outcome outcome = outcome_of_error(); outcome != Outcome::Fine) return outcome;
-    if (connection_->total_changes() == before && !connection_->has_deferred_violations()) return Outcome::Fine;
-  } else if (!connection_->has_deferred_violations()) {
-    return Outcome::Fine;
-  } else {
-    write.result = fail(Code::Conflict, "FOREIGN KEY constraint failed");
-  }
-  (*entry)->needs_savepoint = true;
-  return Outcome::Lost;
-}
-
-Writer::Outcome Writer::run_in_savepoint(Write& write) noexcept {
-  write.result = savepoint_.run();
-  if (!write.result) return outcome_of_error() == Outcome::DiskFailed ? Outcome::DiskFailed : Outcome::Lost;
-  write.result = run(write);
-  if (!write.result) {
-    const Outcome outcome = outcome_of_error();
-    if (outcome != Outcome::Fine) return outcome;
-  } else if (connection_->is_autocommit()) {
-    // A body has ignored an error that ended the transaction.
-    write.result = fail(Code::Conflict, "an error of a statement ended the transaction");
-    return Outcome::Lost;
-  } else if (connection_->has_deferred_violations()) {
-    write.result = fail(Code::Conflict, "FOREIGN KEY constraint failed");
-  }
-  if (!write.result && !roll_back_to_.run()) return Outcome::Lost;
-  Result<> released = release_.run();
-  if (released) return Outcome::Fine;
-  const bool disk = outcome_of_error() == Outcome::DiskFailed;
-  write.result = std::move(released);
-  return disk ? Outcome::DiskFailed : Outcome::Lost;
-}
-
-Writer::Outcome Writer::commit() noexcept {
-  commit_error_ = commit_.run();
-  if (commit_error_) return Outcome::Fine;
-  return outcome_of_error() == Outcome::DiskFailed ? Outcome::DiskFailed : Outcome::Lost;
-}
-
-void Writer::count_disk_error() noexcept {
+void Writer::count_disk_error(bool of_checks) noexcept {
   bool begins = false;
   {
     std::lock_guard lock(mutex_);
-    ++stats_.disk_errors;
+    if (!of_checks) ++stats_.disk_errors;
     begins = !std::exchange(stats_.disk_fails, true);
   }
   if (begins) {
@@ -396,81 +299,6 @@ void Writer::disk_has_changed() noexcept {
     if (on_change_) on_change = &on_change_;
   }
   if (on_change != nullptr) (*on_change)();
-}
-
-void Writer::roll_back() noexcept {
-  // After an error SQLite may already have done it.
-  if (!connection_->is_autocommit()) (void)roll_back_.run().is_ok();
-}
-
-// Waits for the lock here: a repeated write has begun and is in no queue.
-Result<> Writer::begin_again(const Write& write) noexcept {
-  connection_->set_busy_timeout(write.locked_until - Host::current().now());
-  Result<> begun = begin_.run();
-  connection_->set_busy_timeout(Duration());
-  return begun;
-}
-
-void Writer::commit_group(Writes& group) noexcept {
-  std::uint64_t count = 0;
-  Write* culprit = nullptr;
-  Outcome outcome = Outcome::Fine;
-  group.for_each([&](Write& write) {
-    if (outcome != Outcome::Fine) return;
-    outcome = run_in_group(write);
-    if (outcome == Outcome::Lost) culprit = &write;
-    if (write.result) ++count;
-  });
-  if (outcome == Outcome::Fine) outcome = commit();
-  if (outcome == Outcome::Fine) {
-    acknowledge(group, count);
-    return;
-  }
-  roll_back();
-  {
-    std::lock_guard lock(mutex_);
-    ++stats_.groups_lost;
-  }
-  if (outcome == Outcome::DiskFailed) {
-    count_disk_error();
-    fail_all(group, Error(Code::Unavailable, outcome_unknown));
-    return;
-  }
-  if (culprit != nullptr) {
-    group.remove(*culprit);
-    Writes failed;
-    failed.push_back(*culprit);
-    acknowledge(failed, 0);
-  }
-  commit_alone(group);
-}
-
-void Writer::commit_alone(Writes& group) noexcept {
-  while (Write* write = group.pop_front()) {
-    Writes one;
-    one.push_back(*write);
-    if (Result<> begun = begin_again(*write); !begun) {
-      fail_all(one, begun.error());
-      continue;
-    }
-    Outcome outcome = run_in_savepoint(*write);
-    if (outcome == Outcome::Fine && write->result) {
-      outcome = commit();
-      if (outcome == Outcome::Lost) write->result = std::move(commit_error_);
-    }
-    if (outcome == Outcome::Fine && write->result) {
-      acknowledge(one, 1);
-      continue;
-    }
-    roll_back();
-    if (outcome == Outcome::DiskFailed) {
-      count_disk_error();
-      one.splice_back(group);
-      fail_all(one, Error(Code::Unavailable, outcome_unknown));
-      return;
-    }
-    acknowledge(one, 0);
-  }
 }
 
 void Writer::begin_hold(Write& begin) noexcept {
@@ -557,38 +385,6 @@ bool Writer::serve_held(Write& write, std::uint64_t undo_to) noexcept {
   return !lost;
 }
 
-void Writer::commit_held(Write& write) noexcept {
-  {
-    // Statements from now on come too late; the Transaction may be destroyed before the lock is next taken.
-    std::lock_guard lock(mutex_);
-    held_ = 0;
-  }
-  Outcome outcome = Outcome::Fine;
-  if (connection_->has_deferred_violations()) {
-    write.result = fail(Code::Conflict, "FOREIGN KEY constraint failed");
-  } else {
-    outcome = commit();
-    write.result = std::move(commit_error_);
-  }
-  if (outcome == Outcome::DiskFailed) write.result = fail(Code::Unavailable, outcome_unknown);
-  if (write.result) {
-    committed_.fetch_add(1, std::memory_order_acq_rel);
-    bool recovers = false;
-    {
-      std::lock_guard lock(mutex_);
-      ++stats_.transactions;
-      ++stats_.groups;
-      note_wal();
-      recovers = std::exchange(stats_.disk_fails, false);
-    }
-    if (recovers) disk_has_changed();
-  } else {
-    roll_back();
-    if (outcome == Outcome::DiskFailed) count_disk_error();
-  }
-  finish(write);
-}
-
 void Writer::note_wal() noexcept {
   stats_.wal_pages = connection_->wal().pages();
   stats_.checkpoints = connection_->wal().checkpoints();
@@ -622,28 +418,29 @@ void Writer::finish_all(Writes& group) noexcept {
     Executor* const home = write->home;
     Job* const first = write->done;
     Job* last = first;
-    std::uint64_t failed = write->result ? 0 : 1;
+    std::uint64_t failed[2] = {};  // Checks: the second.
+    if (!write->result) ++failed[write->is_check];
     group.for_each([&](Write& other) {
       if (other.home != home) return;
-      if (!other.result) ++failed;
+      if (!other.result) ++failed[other.is_check];
       group.remove(other);
       last->next = other.done;
       last = other.done;
     });
-    if (failed != 0) {
-      std::lock_guard lock(mutex_);
-      stats_.failed += failed;
-    }
+    if (failed[0] + failed[1] != 0) count_failed(failed[0], failed[1]);
     home->post_all(*first, *last);  // Destroyed after this.
   }
 }
 
 void Writer::finish(Write& write) noexcept {
-  if (!write.result) {
-    std::lock_guard lock(mutex_);
-    ++stats_.failed;
-  }
+  if (!write.result) count_failed(write.is_check ? 0 : 1, write.is_check ? 1 : 0);
   write.home->post(*write.done);  // Destroyed after this.
+}
+
+void Writer::count_failed(std::uint64_t writes, std::uint64_t checks) noexcept {
+  std::lock_guard lock(mutex_);
+  stats_.failed += writes;
+  stats_.checks_failed += checks;
 }
 
 }  // namespace keel::db::sqlite

@@ -48,21 +48,22 @@ struct Write : Link {
 
   Kind kind = Kind::Statement;
   State state = State::Idle;      // The writer accesses it under its lock.
-  std::optional<Sql> sql;         // For a statement.
-  std::span<const Value> values;  // For a statement: must live until done.
-  Rows* rows = nullptr;           // For a statement: receives the rows, if somebody wants them.
+  std::optional<Sql> sql;         // The SQL of a statement.
+  std::span<const Value> values;  // The arguments of a statement; they must live until `done` is posted.
+  Rows* rows = nullptr;           // Receives the rows of a statement; null: they are not needed.
   FunctionRef<Result<>(Connection&)>* body = nullptr;
   // The number of the interactive transaction to which the write belongs, or 0. Begin stores the new number here.
   std::uint64_t transaction = 0;
   std::uint64_t savepoint = 0;       // The number of a savepoint: Savepoint stores it here, Release reads it.
   const Context* context = nullptr;  // The context of the task that waits for it, if one does.
-  bool has_waited = false;           // Set by the writer: it had to wait because the writer was busy.
-  std::source_location place;        // For Begin: the place of the call.
-  // Set by the writer: the time at which it stops waiting for another process's lock.
+  bool has_waited = false;           // The writer sets this when the write had to wait because the writer was busy.
+  std::source_location place;        // The place of the call, only for Begin.
+  // The time, which the writer sets, at which it stops waiting for another process's lock.
   Instant locked_until;
   Executor* home = nullptr;
   Job* done = nullptr;  // The job posted to `home`.
   Written written;
+  bool is_check = false;  // Whether it only finds out whether the disk accepts writes.
   bool is_timed = false;  // Whether somebody wants to know when it
   Instant begun;          // was begun.
   Result<> result;
@@ -78,22 +79,23 @@ struct WriterOptions {
 
 // The counters of a writer.
 struct WriterStats {
-  std::uint64_t writes = 0;        // Writes acknowledged as committed.
-  std::uint64_t refused = 0;       // Writes rejected because the queue was full.
-  std::uint64_t failed = 0;        // Writes that ended with an error.
-  std::uint64_t groups = 0;        // Commits.
-  std::uint64_t group_max = 0;     // The most writes in one commit.
-  std::uint64_t groups_lost = 0;   // Groups that had to run again or failed as a whole.
-  std::uint64_t disk_errors = 0;   // I/O errors, full and read-only disks.
-  bool disk_fails = false;         // Whether the last attempted commit met one.
-  std::uint64_t transactions = 0;  // Interactive transactions that were committed.
-  std::uint64_t expired = 0;       // Interactive transactions that held the writer for too long.
-  std::size_t queued = 0;          // Writes that wait now.
-  std::uint64_t waits = 0;         // Writes that found the writer busy, or the lock held by another process.
-  Duration wait_time;              // The total time that they waited.
-  std::uint64_t late = 0;          // Writes that did not get the lock in time.
-  std::uint64_t wal_pages = 0;     // The number of pages in the WAL after the last commit.
-  std::uint64_t checkpoints = 0;   // Checkpoints that moved all of the WAL into the file.
+  std::uint64_t writes = 0;         // Writes acknowledged as committed.
+  std::uint64_t refused = 0;        // Writes rejected because the queue was full.
+  std::uint64_t failed = 0;         // Writes that ended with an error, except checks.
+  std::uint64_t groups = 0;         // Commits.
+  std::uint64_t group_max = 0;      // The most writes in one commit.
+  std::uint64_t groups_lost = 0;    // Groups that had to run again or failed as a whole.
+  std::uint64_t disk_errors = 0;    // I/O errors, full and read-only disks, except those of checks.
+  std::uint64_t checks_failed = 0;  // Checks whether the disk accepts writes that ended with an error.
+  bool disk_fails = false;          // Whether the last attempted commit had such an error.
+  std::uint64_t transactions = 0;   // Interactive transactions that were committed.
+  std::uint64_t expired = 0;        // Interactive transactions that held the writer for too long.
+  std::size_t queued = 0;           // Writes that wait now.
+  std::uint64_t waits = 0;          // Writes that found the writer busy, or the lock held by another process.
+  Duration wait_time;               // The total time that they waited.
+  std::uint64_t late = 0;           // Writes that did not get the lock in time.
+  std::uint64_t wal_pages = 0;      // The number of pages in the WAL after the last commit.
+  std::uint64_t checkpoints = 0;    // Checkpoints that moved all of the WAL into the file.
 };
 
 class Writer {
@@ -103,13 +105,13 @@ class Writer {
   ~Writer();  // stop()
 
   Result<> start();
-  // Commits the queued writes, then moves the WAL into the file and closes it. Idempotent. On an executor, which cannot
-  // be waited for, it must be idle before.
+  // Commits the queued writes, then moves the WAL into the file and closes it. Idempotent. If it runs on an executor,
+  // which cannot be waited for, it must be idle before.
   void stop() noexcept;
 
   // Queues `write`. False: it was refused and `result` says why; `done` is not posted.
   bool push(Write& write) noexcept;
-  // Takes back a write that has not begun. False: it has begun, or is done; `done` is posted as usual.
+  // Withdraws a write that has not begun. False: it has begun, or is done; `done` is posted as usual.
   bool withdraw(Write& write) noexcept;
   // Rolls back an interactive transaction. Does nothing when it has ended.
   void drop(std::uint64_t transaction) noexcept;
@@ -166,7 +168,10 @@ class Writer {
   Result<> run(Write& write) noexcept;
   Result<> run_statement(Write& write);
   Outcome outcome_of_error() noexcept;
-  void count_disk_error() noexcept;
+  static bool are_checks(Writes& writes) noexcept;
+  // `of_checks`: nothing but checks has met it.
+  void count_disk_error(bool of_checks) noexcept;
+  void count_failed(std::uint64_t writes, std::uint64_t checks) noexcept;
   void disk_has_changed() noexcept;
   void roll_back() noexcept;
   void note_wal() noexcept;
@@ -183,9 +188,9 @@ class Writer {
   const log::Logger log_;
   std::unique_ptr<Thread> thread_;
   Member<Job, Writer, &Writer::run_job> job_{*this};
-  Member<Timer, Writer, &Writer::on_timer> timer_{*this};  // Used on an executor; a thread waits instead.
+  Member<Timer, Writer, &Writer::on_timer> timer_{*this};  // The timer is used on an executor; a thread waits instead.
   Instant hold_until_;
-  std::source_location held_place_;  // The call that began the interactive transaction.
+  std::source_location held_place_;  // The place of the call that began the interactive transaction.
   Result<> commit_error_;
   std::string disk_error_;  // SQLite's message when the disk failed last.
 
@@ -198,7 +203,7 @@ class Writer {
   std::uint64_t held_ = 0;  // The transaction that holds the writer and may still be served; 0: none.
   bool holds_ = false;      // Whether one has begun and is not yet rolled back or committed.
   bool dropped_ = false;
-  std::uint64_t expired_ = 0;              // The last one that held it for too long.
+  std::uint64_t expired_ = 0;              // The transaction that held the writer for too long most recently.
   std::vector<std::uint64_t> savepoints_;  // Savepoints of the interactive transaction, the innermost last.
   std::uint64_t savepoints_begun_ = 0;
   std::uint64_t undo_to_ = 0;   // The outermost savepoint that was dropped since the last statement; 0: none.

@@ -1,4 +1,5 @@
-// The savepoints of an interactive transaction. In SQLite all have the same name, which stands for the innermost.
+// The savepoints of an interactive transaction. All have the same name in SQLite, where it stands for the innermost
+// one.
 
 #include <algorithm>
 
@@ -12,7 +13,7 @@ void Writer::drop(std::uint64_t transaction, std::uint64_t savepoint) noexcept {
   undo_to_ = undo_to_ == 0 ? savepoint : std::min(undo_to_, savepoint);
 }
 
-// How many savepoints are open, from this one to the innermost; 0: it is over.
+// The number of open savepoints, from this one to the innermost; 0: this one has ended.
 std::size_t Writer::savepoints_from(std::uint64_t savepoint) const noexcept {
   const auto found = std::find(savepoints_.begin(), savepoints_.end(), savepoint);
   return static_cast<std::size_t>(savepoints_.end() - found);

@@ -219,7 +219,7 @@ struct SimVfs::State final : internal::Vfs {
     return SQLITE_OK;
   }
 
-  // For calls that concern no open file.
+  // The methods are for calls that concern no open file.
   static sqlite3_vfs methods();
   static sim::Disk& disk_of(sqlite3_vfs* vfs) noexcept { return static_cast<State&>(of(vfs)).world.disk; }
   static int remove(sqlite3_vfs* vfs, const char* path, int syncs_folder);
@@ -237,7 +237,7 @@ int SimVfs::State::remove(sqlite3_vfs* vfs, const char* path, int syncs_folder) 
 }
 
 int SimVfs::State::access(sqlite3_vfs* vfs, const char* path, int what, int* out) {
-  // As on Unix, an empty file counts as missing.
+  // An empty file counts as missing, as on Unix.
   const std::int64_t size = disk_of(vfs).find(path);
   *out = size > 0 || (size == 0 && what != SQLITE_ACCESS_EXISTS) ? 1 : 0;
   return size >= 0 || size == -ENOENT ? SQLITE_OK : SQLITE_IOERR_ACCESS;

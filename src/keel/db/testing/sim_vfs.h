@@ -12,7 +12,8 @@
 // SQLite's own random generator, one per process, is restarted with `seed`.
 //
 // Threads:  one.
-// Lifetime: outlives the connections that use it; the disk outlives this. Only one at a time, because of the generator.
+// Lifetime: outlives the connections that use it; the disk outlives this. Only one may exist at a time, because of the
+//           generator.
 // Cost:     for tests.
 
 #pragma once

@@ -9,16 +9,16 @@
 
 namespace keel::events::internal {
 
-// Only a test of every order of the operations passes another argument.
+// A test passes another `Atomics`, with which it runs the operations in every order.
 template <class Atomics = StandardAtomics>
 class BasicCountdown {
  public:
-  // Called by code that keeps the wait from ending until this has returned.
+  // Code calls it to keep the wait from ending before that code has returned.
   void begin() noexcept { left_.fetch_add(1, std::memory_order_relaxed); }
   // True: it was the last one, and the caller must tell the waiting thread, which sees everything done before each end.
   bool end() noexcept { return left_.fetch_sub(1, std::memory_order_acq_rel) == (awaited_bit | 1); }
 
-  // False: none of them is running, so that no notification will come.
+  // False: nothing is running, so no notification will arrive.
   bool wait() noexcept { return left_.fetch_or(awaited_bit, std::memory_order_acq_rel) != 0; }
   // False: the last one has ended, and tells the waiting thread.
   bool stop_waiting() noexcept { return left_.fetch_and(~awaited_bit, std::memory_order_acq_rel) != awaited_bit; }

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/result.h"
 #include "keel/events/internal/event_type.h"
 #include "keel/events/internal/subscriber.h"
@@ -59,8 +59,8 @@ class Handling final : public Subscriber {
         parts_(std::in_place, std::move(filter), std::move(handler)) {
     static_assert(alignof(F) <= alignof(std::max_align_t) && alignof(P) <= alignof(std::max_align_t),
                   "a handler must not need more alignment than the heap provides");
-    KEEL_CHECK(!has_task || options.executor == nullptr,
-               "a handler that returns a Task runs in the publisher's task: to run elsewhere, it awaits resume_on()");
+    KEEL_EXPECT(!has_task || options.executor == nullptr,
+                "a handler that returns a Task runs in the publisher's task: to run elsewhere, it awaits resume_on()");
   }
 
   Outcome handle([[maybe_unused]] const void* event) noexcept override {

@@ -65,7 +65,7 @@ unsigned Kept::keep_and_call(Subscriber& subscriber, const void* event, Awaited*
   std::unique_lock lock(self.mutex_);
   try {
     self.keep(event);
-  } catch (...) {  // Copying failed: the present subscribers get the event nevertheless.
+  } catch (...) {  // Copying has failed; the current subscribers still get the event.
     self.failed(Error::from_exception());
   }
   return self.inner_.publish_kept(event, awaited, lock);

@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/per_thread.h"
 #include "keel/events/internal/readers.h"
 #include "keel/events/internal/subscriber.h"
@@ -28,9 +28,9 @@ Mailbox::Mailbox(Subscriber& owner, const EventType& type, const SubscribeOption
       when_full_(options.when_full),
       alignment_(std::max(type.alignment, alignof(Place))),
       event_at_(rounded_up(sizeof(Place), type.alignment)) {
-  KEEL_CHECK(type.copy != nullptr, "an event that an executor delivers must be copyable");
-  KEEL_CHECK(queue_max_ > 0, "the queue of a subscription with an executor needs room for at least one event");
-  // One place more than the maximum of waiting events: for the event whose handler runs.
+  KEEL_EXPECT(type.copy != nullptr, "an event that an executor delivers must be copyable");
+  KEEL_EXPECT(queue_max_ > 0, "the queue of a subscription with an executor needs room for at least one event");
+  // There is one place more than the maximum number of waiting events, for the event whose handler runs.
   const std::size_t bytes = rounded_up(event_at_ + type.bytes, alignment_);
   memory_ = static_cast<std::byte*>(::operator new((queue_max_ + 1) * bytes, std::align_val_t(alignment_)));
   for (std::size_t i = queue_max_ + 1; i > 0; --i) free_ = ::new (memory_ + (i - 1) * bytes) Place{free_, nullptr};

@@ -30,10 +30,10 @@ struct alignas(64) Frame {
 
   std::atomic<const Snapshot*> snapshot = nullptr;
   std::atomic<const Subscriber*> calling = nullptr;
-  std::atomic<Frame*> inner = nullptr;  // Made when a handler first publishes, then kept.
+  std::atomic<Frame*> inner = nullptr;  // It is made when a handler first publishes, and then kept.
 };
 
-// What happened to the events of one topic on one thread.
+// The counts of the events of one topic on one thread.
 struct Counts {
   SingleWriterCounter published, delivered, failed, dropped;
 };
@@ -67,7 +67,7 @@ class Reader {
   Reader* next_ = nullptr;
 };
 
-// The calling thread's Reader. Must not be inlined into coroutines, which may change threads.
+// The calling thread's Reader. The access must not be inlined into coroutines, which may change threads.
 constinit inline thread_local Reader* current_reader = nullptr;
 Reader& make_current_reader();
 inline Reader& this_reader() {
@@ -77,7 +77,7 @@ inline Reader& this_reader() {
   return *reader;
 }
 
-// The steps of a publisher with a free frame, in this order. `has_barrier` is the value of its reader.
+// The steps of a publisher with a free frame, in this order. `has_barrier` must be equal to Reader::has_barrier.
 template <bool has_barrier>
 struct Publishing {
   // The returned list is not freed before end().

@@ -3,7 +3,7 @@
 #include <new>
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/base/pool.h"
 
 namespace keel::events::internal {
@@ -19,8 +19,7 @@ void Receipt::release() noexcept {
 }
 
 void Receipt::expect() noexcept {
-  KEEL_CHECK(home_ != nullptr && home_->is_serial(),
-             "a task that waits for handlers on executors runs on an event loop");
+  waits_for_others_ = true;
   owners_.fetch_add(1, std::memory_order_relaxed);
   undecided_.begin();
 }
@@ -40,7 +39,12 @@ void Receipt::arrived(Job& job) noexcept {
   receipt.release();
 }
 
-bool Receipt::Arrival::start() noexcept {
+bool Receipt::Arrival::start() {
+  const Executor* const home = receipt_.home_;
+  KEEL_EXPECT_AT(!receipt_.waits_for_others_ || (home != nullptr && home->is_serial()),
+                 "publish_and_wait() can wait for handlers on executors only on a serial executor, such as a loop: "
+                 "resume_on() it first, or call publish()",
+                 place());
   receipt_.waiting_ = this;
   return !receipt_.undecided_.wait();
 }

@@ -23,12 +23,12 @@ class Receipt final : private Job {
  public:
   class Arrival;
 
-  // Made by the publisher. It waits on the executor that is current at that time.
+  // The publisher makes it. It waits on the executor that is current at that time.
   static Receipt& make();
   // Releases the publisher's share.
   void release() noexcept;
 
-  // For an outcome that does not wait for an executor.
+  // Adds an outcome that does not wait for an executor.
   void note(Outcome outcome) noexcept { counts_[static_cast<int>(outcome)].fetch_add(1, std::memory_order_relaxed); }
   // Announces a delivery that is decided later, on any thread. That thread does not touch the receipt after its
   // decision.
@@ -43,6 +43,7 @@ class Receipt final : private Job {
   Receipt() noexcept;
   static void arrived(Job& job) noexcept;
 
+  bool waits_for_others_ = false;  // Whether a delivery was ever expected; used only by the publisher.
   Executor* const home_;
   std::atomic<std::uint32_t> owners_ = 1;
   Countdown undecided_;  // Counts the expected deliveries.
@@ -55,7 +56,7 @@ class Receipt::Arrival : public Leaf {
  public:
   using Value = void;
   explicit Arrival(Receipt& receipt) noexcept : Leaf(&cancel), receipt_(receipt) {}
-  bool start() noexcept;
+  bool start();
   Result<> take() noexcept;
 
  private:

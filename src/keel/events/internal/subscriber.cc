@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/events/internal/mailbox.h"
 #include "keel/events/internal/readers.h"
 #include "keel/events/internal/topic_core.h"
@@ -48,9 +48,10 @@ void Subscriber::unpin() noexcept {
   }
 }
 
-bool TasksEnded::start() noexcept {
+bool TasksEnded::start() {
   home_ = Executor::current();
-  KEEL_CHECK(home_ != nullptr && home_->is_serial(), "finish() of a subscription must be awaited on a loop");
+  KEEL_EXPECT_AT(home_ != nullptr && home_->is_serial(), "finish() of a subscription must be awaited on a loop",
+                 place());
   subscriber_.awaits_tasks_ = this;
   return !subscriber_.tasks_.wait();
 }

@@ -31,7 +31,7 @@ class Subscriber {
   // How an event is passed to it. 1 when the handler has handled it within this call. `awaited`: the call comes from
   // publish_and_wait(), which waits for all handlers; null: from publish().
   using Call = unsigned (*)(Subscriber& subscriber, const void* event, Awaited* awaited) noexcept;
-  // For a handler that returns a Task; null for others.
+  // Set for a handler that returns a Task, else null.
   using Run = Task<> (*)(Subscriber& subscriber, const void* event);
   // Replaces the call of a handler whose subscription has ended.
   static unsigned pass_over(Subscriber&, const void*, Awaited*) noexcept { return 0; }
@@ -62,7 +62,7 @@ class Subscriber {
   // For the executor.
   void enqueue(const void* event, Awaited* awaited) const noexcept;
 
-  // Called when a Task of the handler begins, and when it has ended.
+  // The first is called when a Task of the handler begins, and the second when it has ended.
   void pin() noexcept { tasks_.begin(); }
   void unpin() noexcept;
   bool has_tasks() const noexcept { return !tasks_.is_zero(); }
@@ -91,7 +91,7 @@ class TasksEnded : public Leaf {
   using Value = void;
   explicit TasksEnded(Subscriber& subscriber) noexcept
       : Leaf(nullptr, WhenStopped::Begins), subscriber_(subscriber), last_(*this) {}
-  bool start() noexcept;
+  bool start();
   Result<> take() noexcept { return {}; }
 
  private:
@@ -118,7 +118,7 @@ class Awaited {
   }
 
   Receipt& receipt() const noexcept { return receipt_; }
-  // For a handler that returns a Task, which is to be run.
+  // Adds a handler that returns a Task, which publish_and_wait() has to run.
   void add(Subscriber& subscriber) {
     tasks_.push_back(&subscriber);
     subscriber.pin();

@@ -60,7 +60,8 @@ TopicCore::~TopicCore() {
 template <bool has_barrier>
 inline unsigned TopicCore::call_each(Frame& frame, const Snapshot& list, const void* event, Awaited* awaited) noexcept {
   unsigned delivered = 0;
-  // Four call sites: when handlers of several types take turns, each site mostly calls the same handler as before.
+  // There are four call sites, so that each of them mostly calls the same handler as before when handlers of several
+  // types take turns.
 #pragma GCC unroll 4
   for (Subscriber* const* at = list.begin(); *at != nullptr; ++at) {
     Subscriber& subscriber = **at;

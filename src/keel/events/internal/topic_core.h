@@ -58,11 +58,11 @@ class TopicCore {
   TopicCore& listened() noexcept;
   // add(), after passing on the last `replay` kept events. `subscriber` belongs to listened().
   Subscription subscribe(Subscriber& subscriber, std::size_t replay);
-  // For Kept: takes the list of subscribers while `lock` is held, releases it, and then calls them. Returns the number
-  // of handlers that succeeded; does not change the counts.
+  // Used by Kept: takes the list of subscribers while `lock` is held, releases it, and then calls them. Returns the
+  // number of handlers that succeeded; does not change the counts.
   unsigned publish_kept(const void* event, Awaited* awaited, std::unique_lock<std::recursive_mutex>& lock) noexcept;
   void replay(Subscriber& subscriber, const void* event) noexcept;
-  // Takes it out of the list: a publish() that begins after this does not call it. Idempotent.
+  // Removes the subscriber from the list: a publish() that begins after this does not call it. Idempotent.
   void unlist(Subscriber& subscriber) noexcept;
   // Waits for calls that are running on other threads; returns false immediately when this is called from inside such a
   // call.

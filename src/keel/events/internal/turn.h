@@ -10,12 +10,12 @@
 
 namespace keel::events::internal {
 
-// Only a test of every order of the operations passes another argument.
+// Another argument is passed only by a test of every order of the operations.
 template <class Atomics = StandardAtomics>
 class BasicTurn {
  public:
-  // True: the caller has the turn; it works, and calls give_back() until that returns true. False: the thread with the
-  // turn works once more, and then sees what the caller did before asking.
+  // True: the caller has the turn; it works, and calls give_back() until that returns true. False: another thread has
+  // the turn. It runs once more, and then sees everything that the caller did before this call.
   bool ask() noexcept { return asked_.fetch_add(1, std::memory_order_acq_rel) == 0; }
   // False: another thread has asked meanwhile, and the caller keeps the turn.
   bool give_back() noexcept {

@@ -15,13 +15,13 @@
 
 namespace keel::internal {
 
-// Only a test of every order of the operations passes other arguments.
+// Other arguments are passed only by a test of every order of the operations.
 template <class Atomics = StandardAtomics, std::size_t size = 64>
 class BasicJobBatch {
  public:
   static constexpr std::size_t size_max = size;
 
-  // For the owner, when nothing is left: put() the jobs, then publish().
+  // The owner calls these when no job is left: put() for each job, then publish().
   void put(std::size_t i, Job& job) noexcept { jobs_[i].store(&job, std::memory_order_relaxed); }
   void publish(std::size_t count) noexcept {
     const std::uint64_t fill = (claim_.load(std::memory_order_relaxed) >> 32) + 1;
@@ -38,7 +38,7 @@ class BasicJobBatch {
     if (i + 2 < count) __builtin_prefetch(jobs_[i + 2].load(std::memory_order_relaxed), 1);
     return jobs_[i].load(std::memory_order_relaxed);
   }
-  // For another thread; null when none is left.
+  // Takes a job on another thread than the owner's; null when none is left.
   Job* steal() noexcept {
     std::uint64_t claim = claim_.load(std::memory_order_acquire);
     while (next_of(claim) < count_of(claim)) {
@@ -60,7 +60,8 @@ class BasicJobBatch {
 
   template <class T>
   using Atomic = typename Atomics::template Atomic<T>;
-  // From high to low: the number of the fill (32 bits), the count of jobs (16), and the index of the next job (16).
+  // The bits from high to low: the number of the fill (32 bits), the count of jobs (16), and the index of the next job
+  // (16).
   Atomic<std::uint64_t> claim_{0};
   std::array<Atomic<Job*>, size_max> jobs_{};
 };

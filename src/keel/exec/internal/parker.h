@@ -27,7 +27,7 @@ struct Futexes {
   };
 };
 
-// Only a test of every order of the operations passes another argument.
+// Another argument is passed only by a test of every order of the operations.
 template <class Atomics = Futexes>
 class BasicParker {
  public:
@@ -46,12 +46,12 @@ class BasicParker {
 
  private:
   static constexpr std::uint32_t neither = 0, parked = 1, woken = 2;
-  typename Atomics::template Atomic<std::uint32_t> state_{neither};  // `parked`: or about to park.
+  typename Atomics::template Atomic<std::uint32_t> state_{neither};  // `parked`: the thread has parked, or is about to.
 };
 
 using Parker = BasicParker<>;
 
-// For a loop that waits for another processor.
+// Call it in a loop that waits for another processor.
 inline void spin_pause() noexcept {
 #if defined(__x86_64__)
   __builtin_ia32_pause();

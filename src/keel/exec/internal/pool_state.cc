@@ -10,7 +10,7 @@ namespace {
 constexpr Duration spin_least = 1_us;
 constexpr Duration spin_most = 50_us;  // The total time of falling asleep, waking up and getting back to a processor.
 constexpr unsigned looks_per_clock = 4;
-constexpr unsigned gather_looks = 4;  // Together less than a microsecond.
+constexpr unsigned gather_looks = 4;  // All pauses together take less than a microsecond.
 constexpr unsigned gather_pauses = 4;
 constexpr std::size_t gathered = 16;
 constexpr int lock_tries = 100;
@@ -169,8 +169,8 @@ void ThreadPool::State::spin(Worker& me) const noexcept {
   } while (Host::system().now() < until);
 }
 
-// Spinning is kept up if work came soon after it: otherwise a thread that sleeps once too early makes the threads that
-// wait for it late as well, and then sleeps every time.
+// A thread continues to spin before it sleeps if work arrived soon after an earlier sleep. Otherwise a thread that once
+// sleeps too early delays the threads that wait for it, and then sleeps every time.
 void ThreadPool::State::park(Worker& me) const noexcept {
   const Instant began = Host::system().now();
   me.parker.park();

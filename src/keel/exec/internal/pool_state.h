@@ -50,18 +50,18 @@ struct alignas(64) ThreadPool::Worker {
   std::size_t taken = 0;          // Jobs taken last time.
   Duration spin_for;              // How long a thread polls for work before it sleeps.
   unsigned turns = 0;             // The number of times that the thread has taken jobs.
-  const Job* followed = nullptr;  // The measured job of its batch.
+  const Job* followed = nullptr;  // The job of its batch whose time is measured.
   Instant followed_at;
   unsigned follow_every = 0;  // The result of measuring; 0: nothing new.
 };
 
-// Posted to the executor that a pool has instead of threads: one for each job of the pool.
+// A job for the executor that a pool may use instead of threads; one for each job of the pool.
 struct ThreadPool::Errand : Job, Link {
   Errand(ThreadPool& p, Job* d) noexcept : Job(&run), pool(&p), due(d) {}
   static void run(Job& job) noexcept;
 
   ThreadPool* pool;  // Null: stopped.
-  Job* due;          // The job that is now due. Null: the next one that waits.
+  Job* due;          // The job that is now due. Null: the next waiting job.
 };
 
 struct ThreadPool::State {
@@ -116,7 +116,7 @@ struct ThreadPool::State {
   std::condition_variable room;  // Notified when there may be room in the queue.
   int blocked = 0;               // Callers of offer() that wait for room.
 
-  const Job* followed = nullptr;  // The measured job among the waiting ones.
+  const Job* followed = nullptr;  // The waiting job whose time is measured.
   Instant followed_at;
   unsigned follow_every = 1;
   unsigned follow_in = 0;

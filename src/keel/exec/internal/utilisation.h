@@ -28,7 +28,7 @@ class Utilisation {
 
   Utilisation(const UtilisationBounds& bounds, Instant now) noexcept : bounds_(bounds), at_(now) {}
 
-  // Records that there are now so many threads, of which so many sleep.
+  // Records the current number of threads, and how many of them sleep.
   void note(Instant now, int threads, int asleep) noexcept {
     pass(now);
     threads_ = threads;

@@ -76,13 +76,13 @@ Result<Url> target_of(const Url& from, std::string_view location, const ClientPo
 enum class Verdict : std::uint8_t { Good, Bad, None };
 
 // The outcome of a result for a circuit breaker. An error that is not the server's says nothing about the server.
-Verdict judge(const Result<ClientStream>& answer, const CircuitBreakerOptions& options) {
-  if (answer) return number(answer->status()) >= 500 ? Verdict::Bad : Verdict::Good;
-  return options.fails(answer.error()) ? Verdict::Bad : Verdict::None;
+Verdict judge(const Result<ClientStream>& response, const CircuitBreakerOptions& options) {
+  if (response) return number(response->status()) >= 500 ? Verdict::Bad : Verdict::Good;
+  return options.fails(response.error()) ? Verdict::Bad : Verdict::None;
 }
 
-bool may_change_by_itself(const Result<ClientStream>& answer, const RetryOptions& options) {
-  return answer ? is_worth_a_retry(answer->status()) : options.when(answer.error());
+bool may_change_by_itself(const Result<ClientStream>& response, const RetryOptions& options) {
+  return response ? is_worth_a_retry(response->status()) : options.when(response.error());
 }
 
 // A call that was stopped, or that exceeded a limit of this client, says nothing about the other server or the request.
@@ -151,7 +151,7 @@ enum class Client::Trouble : std::uint8_t {
 // The record of a call that has ended.
 struct Client::Call {
   Method method;
-  std::string url;  // The URL as it may be logged: without query and user.
+  std::string url;  // The URL for logs, without query and user.
   int attempts = 0;
   bool is_writers_error = false;  // The function that writes the body has failed, which belongs to the caller.
 };
@@ -167,7 +167,7 @@ std::optional<std::string_view> ClientResponse::header(std::string_view name) co
 Result<> ClientResponse::read_json(ReadJson read, void* value) const {
   if (const int status = number(status_); status / 100 != 2) {
     const std::string_view phrase = reason(status_);
-    std::string text = "answered " + std::to_string(status);
+    std::string text = "returned " + std::to_string(status);
     if (!phrase.empty()) text += ' ' + std::string(phrase);
     return Error::text(Code::Upstream, text).because(loggable_url(url_)).from_environment();
   }
@@ -257,26 +257,26 @@ Task<ClientStream> Client::follow(ClientRequest& request, bool whole, Call& call
   Url url = co_await Url::parse(request.url_);
   co_await pool_.speaks(url);
   for (int followed = 0;; ++followed) {
-    ClientStream answer = co_await repeat(request, url, whole, call);
-    const std::optional<std::string_view> location = answer.header("Location");
-    if (!is_followed(request, url, answer)) co_return std::move(answer);
+    ClientStream response = co_await repeat(request, url, whole, call);
+    const std::optional<std::string_view> location = response.header("Location");
+    if (!is_followed(request, url, response)) co_return std::move(response);
     if (followed == options_.redirects_max) {
       co_return Error::text(Code::Upstream, "more than " + std::to_string(options_.redirects_max) + " redirects");
     }
     Result<Url> next = target_of(url, *location, pool_);
     if (!next) co_return std::move(next).error().as(Code::Upstream).because("following a redirect");
-    co_await answer.exchange_.discard(discard_bytes_max, options_.read_timeout);
-    redirect(request, answer.status(), next->origin() != url.origin());
+    co_await response.exchange_.discard(discard_bytes_max, options_.read_timeout);
+    redirect(request, response.status(), next->origin() != url.origin());
     url = *std::move(next);
     ++stats_.redirects;
   }
 }
 
-bool Client::is_followed(const ClientRequest& request, const Url& url, const ClientStream& answer) const {
-  if (options_.redirects_max == 0 || !is_redirect(answer.status())) return false;
-  const std::optional<std::string_view> location = answer.header("Location");
+bool Client::is_followed(const ClientRequest& request, const Url& url, const ClientStream& response) const {
+  if (options_.redirects_max == 0 || !is_redirect(response.status())) return false;
+  const std::optional<std::string_view> location = response.header("Location");
   if (!location) return false;
-  if (becomes_get(request.method_, answer.status())) return true;
+  if (becomes_get(request.method_, response.status())) return true;
   if (request.writer_) return false;  // A streamed body cannot be sent again.
   if (request.body_.empty()) return true;
   const Result<Url> next = target_of(url, *location, pool_);
@@ -314,7 +314,7 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
       co_return Error::text(Code::Unavailable, "the circuit of " + origin.name() + " is open: too many calls failed");
     }
     Trouble trouble = Trouble::Any;
-    Result<ClientStream> answer = co_await attempt(once(request, url, origin, kind, whole, trouble));
+    Result<ClientStream> response = co_await attempt(once(request, url, origin, kind, whole, trouble));
     if (trouble == Trouble::Stale && may_repeat && kind == ClientPool::Kind::Any) {
       kind = ClientPool::Kind::Fresh;
       ++stats_.stale;
@@ -324,29 +324,29 @@ Task<ClientStream> Client::repeat(const ClientRequest& request, const Url& url, 
     call.is_writers_error = trouble == Trouble::Writer;
     // The circuit breaker does not count our own limits (no free connection, the size of a body), a failure of the
     // body's writer, and an idle connection that the server has closed, as it may.
-    const Verdict verdict = trouble == Trouble::Any ? judge(answer, options_.breaker) : Verdict::None;
+    const Verdict verdict = trouble == Trouble::Any ? judge(response, options_.breaker) : Verdict::None;
     if (verdict == Verdict::Good) admitted->succeeded(now());
     if (verdict == Verdict::Bad) admitted->failed(now());
-    if (!may_repeat || !may_change_by_itself(answer, options_.retry)) co_return std::move(answer);
+    if (!may_repeat || !may_change_by_itself(response, options_.retry)) co_return std::move(response);
 
-    const std::optional<std::string_view> asked = answer ? answer->header("Retry-After") : std::nullopt;
+    const std::optional<std::string_view> asked = response ? response->header("Retry-After") : std::nullopt;
     std::optional<Duration> pause;
     if (asked) pause = parse_retry_after(*asked, Host::current().wall_ns() / 1'000'000'000);
-    if (pause && *pause > options_.retry_after_max) co_return std::move(answer);
+    if (pause && *pause > options_.retry_after_max) co_return std::move(response);
     const std::optional<Duration> wait = attempts.next_wait(pause.value_or(Duration()));
-    if (!wait) co_return std::move(answer);
+    if (!wait) co_return std::move(response);
     // This call's own failure has opened the circuit: a retry would be rejected, and the caller would not get the
     // response.
-    if (origin.breaker().state(now()) == CircuitBreaker::State::Open) co_return std::move(answer);
+    if (origin.breaker().state(now()) == CircuitBreaker::State::Open) co_return std::move(response);
     if (!attempts.spend()) {
       ++stats_.unaffordable;
       if (metrics_ != nullptr) metrics_->unaffordable.add();
-      co_return std::move(answer);
+      co_return std::move(response);
     }
     ++stats_.retries;
     if (metrics_ != nullptr) metrics_->retries.add();
     admitted.reset();
-    if (answer && !whole) co_await answer->exchange_.discard(discard_bytes_max, options_.read_timeout);
+    if (response && !whole) co_await response->exchange_.discard(discard_bytes_max, options_.read_timeout);
     co_await sleep_for(*wait);
   }
 }

@@ -57,7 +57,7 @@
 //            text. Otherwise the error is Upstream, from the environment: the message has the URL and the status, or
 //            every violation of the body.
 //
-// Errors:    InvalidArgument: the request, or the proxy of the options. Unsupported: https without
+// Errors:    InvalidArgument: the request, or the proxy in the options, is invalid. Unsupported: https without
 //            ClientPoolOptions::https, ws and wss. Unavailable: no connection, a broken one, a proxy that does not
 //            reach the server, or the circuit is open. DeadlineExceeded: a timeout, the message says which. Upstream:
 //            no such host, an https server whose certificate is not valid for the host, a proxy that rejects the
@@ -103,7 +103,7 @@
 namespace keel::http {
 
 struct ClientOptions {
-  std::string name = "client";  // In logs, and as the label `client` of metrics.
+  std::string name = "client";  // The name of the client in logs, and its label `client` in metrics.
   std::string base_url = {};    // The prefix of URLs that begin with '/'; "http://payments.internal/v2".
   // For App::client(): a service without base_url, here and in its configuration, does not start. Without this, only
   // the first call of a path such as "/charges" fails.
@@ -115,8 +115,9 @@ struct ClientOptions {
   std::vector<std::string> no_proxy = {};
   // Asks for br, zstd and gzip, as far as they are built in, and decodes such responses.
   bool decompresses = true;
-  Duration timeout = 30_s;               // Time limit of a call, with redirects, retries and, for send(), the body.
-  Duration first_byte_timeout = 10_s;    // From the connection to the head of the response: longer for large uploads.
+  Duration timeout = 30_s;  // Time limit of a call, with redirects, retries and, for send(), the body.
+  // The time from the connection to the head of the response; set a longer one for large uploads.
+  Duration first_byte_timeout = 10_s;
   Duration read_timeout = 10_s;          // Time limit between two pieces of a body.
   std::size_t body_bytes_max = 8 << 20;  // Largest body that send() returns, decoded.
   // A call that is redirected more often fails; 0: redirects are not followed, and the 3xx is the response.
@@ -199,7 +200,7 @@ class ClientStream {
   // ends too early, Upstream when the body is malformed or cannot be decoded, DeadlineExceeded after read_timeout;
   // after an error there are no more pieces.
   Task<Chunk> read();
-  // As trailer() of a ClientResponse, after read() has returned the empty chunk.
+  // Does what trailer() of a ClientResponse does, once read() has returned the empty chunk.
   std::optional<std::string_view> trailer(std::string_view name) const noexcept {
     return exchange_.trailers().find(name);
   }
@@ -212,7 +213,7 @@ class ClientStream {
 
   ClientExchange exchange_;
   Duration read_timeout_;
-  ClientResponse response_;  // Has its body only for send().
+  ClientResponse response_;  // It has its body only for send().
 };
 
 class Client : public ClientCalls<Client, ClientResponse> {
@@ -259,7 +260,7 @@ class Client : public ClientCalls<Client, ClientResponse> {
   static Task<> read_whole(ClientStream& stream, std::size_t bytes_max, Trouble& trouble);
   static Task<ClientResponse> respond(Client& client, ClientRequest request);
   void note(const Call& call, const Result<ClientStream>& result, Duration took);
-  bool is_followed(const ClientRequest& request, const Url& url, const ClientStream& answer) const;
+  bool is_followed(const ClientRequest& request, const Url& url, const ClientStream& response) const;
   static void redirect(ClientRequest& request, Status status, bool to_another);
 
   const ClientOptions options_;

@@ -98,36 +98,36 @@ Task<> ClientExchange::ask(const ClientRequest& request, const Url& url, Asking 
     co_await fail(Code::InvalidArgument,
                   "a request through a proxy cannot set Proxy-Authorization: ClientOptions::proxy has the credentials");
   }
-  was_used_ = lease_->answers != 0;
+  was_used_ = lease_->responses != 0;
   lease_->reader.begin(request.method() == Method::Head);
   const Instant deadline = (co_await this_task()).deadline;
   const Buffer head = format_head(request, url, asking.sends_deadline, deadline);
   const Instant limit = Host::current().now() + asking.first_byte_timeout;
   Sending sending;
-  Result<> answered;
+  Result<> received;
   if (request.has_body_) {
     Scope beside;
     beside.spawn(send(request, head.view(), sending), OnError::Ignore);
-    answered = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
+    received = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
     beside.stop();
     const Result<> joined = co_await attempt(beside.join());
   } else {
     sending.result = co_await attempt(lease_->stream.write(head.view()));
     sending.is_done = true;
     // A server that closes may have sent the reason.
-    answered = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
+    received = co_await attempt(with_timeout(asking.first_byte_timeout, read_head()));
   }
   is_sent_ = sending.is_done && sending.result.has_value();
-  if (answered) {
+  if (received) {
     co_await begin_decoding(request);
     co_return;
   }
   is_writers_error_ = sending.is_writers_error;
   if (is_writers_error_) co_await std::move(sending.result);
-  if (answered.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
+  if (received.error().code() == Code::DeadlineExceeded && Host::current().now() >= limit) {
     co_await fail(Code::DeadlineExceeded, "no response arrived within first_byte_timeout");
   }
-  co_await std::move(answered);
+  co_await std::move(received);
 }
 
 Task<> ClientExchange::send(const ClientRequest& request, std::string_view head, Sending& sending) {
@@ -149,7 +149,8 @@ Task<> ClientExchange::send_streamed(const ClientRequest& request, std::string_v
   if (wrote && body.is_cut_) {
     wrote = fail(Code::Unavailable, "a part of the body was not sent");
   } else if (wrote && request.length_ && body.written() != *request.length_) {
-    wrote = fail(Code::InvalidArgument, "fewer bytes of the body were written than its length announced");
+    wrote = Error(Code::InvalidArgument, "fewer bytes of the body were written than its length announced")
+                .from_environment();
   }
   if (!wrote) {
     const bool is_stopped = (co_await this_task()).stop.stop_requested();
@@ -222,7 +223,7 @@ Task<Chunk> ClientExchange::read_decoded(Duration limit) {
   co_return Chunk();
 }
 
-// Nothing more can be read from it.
+// No more of the response can be read.
 Error ClientExchange::undecodable(Error error) {
   lease_.close();
   is_complete_ = false;

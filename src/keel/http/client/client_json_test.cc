@@ -83,10 +83,10 @@ TEST_P(ClientsOfJson, fail_when_the_body_is_another_and_say_what_is_wrong_with_i
 TEST_P(ClientsOfJson, fail_when_the_status_is_not_2xx_and_say_which) {
   client({.retry = {.attempts_max = 1}});
   const std::string body = R"({"currency":"EUR","rate":1})";
-  EXPECT_EQ(failure({RawServer::answer("404 Not Found", body)}), "answered 404 Not Found");
-  EXPECT_EQ(failure({RawServer::answer("503 Service Unavailable", body)}), "answered 503 Service Unavailable");
-  EXPECT_EQ(failure({RawServer::answer("304 Not Modified")}), "answered 304 Not Modified");
-  EXPECT_EQ(failure({RawServer::answer("499 Whatever", body)}), "answered 499");
+  EXPECT_EQ(failure({RawServer::answer("404 Not Found", body)}), "returned 404 Not Found");
+  EXPECT_EQ(failure({RawServer::answer("503 Service Unavailable", body)}), "returned 503 Service Unavailable");
+  EXPECT_EQ(failure({RawServer::answer("304 Not Modified")}), "returned 304 Not Modified");
+  EXPECT_EQ(failure({RawServer::answer("499 Whatever", body)}), "returned 499");
 }
 
 Task<std::string> rate_or_none(Client& client, std::string url) {

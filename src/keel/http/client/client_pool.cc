@@ -120,7 +120,7 @@ Task<Stream> ClientPool::connect(const Url& url, const Proxy* proxy) {
   Result<> established = co_await attempt(stream.establish());
   if (established) co_return std::move(stream);
   Error error = std::move(established).error().because("TLS with '" + host + '\'');
-  // Neither code may reach the caller's own client.
+  // Neither code must reach the caller's own client.
   const bool is_servers = error.code() == Code::Unauthenticated || error.code() == Code::Protocol;
   if (is_servers) co_return std::move(error).as(Code::Upstream);
   co_return std::move(error);
@@ -194,9 +194,9 @@ std::unique_ptr<ClientPool::Connection> ClientPool::take_idle(Origin& origin) no
 
 void ClientPool::keep(Origin& origin, std::unique_ptr<Connection> connection) noexcept {
   const Instant now = Host::current().now();
-  ++connection->answers;
+  ++connection->responses;
   connection->idle_since = now;
-  // A call that waits for a place among all connections goes before the next call to this server.
+  // A call that waits because connections_max is reached is served before the next call to this server.
   if (now - connection->opened >= options_.age_max || options_.idle_timeout <= Duration() || places_.waiting() != 0) {
     --open_;
     return;

@@ -78,14 +78,14 @@ class ClientPool {
     Chunk rest;  // Received bytes that the reader has not read yet.
     Instant opened;
     Instant idle_since;
-    std::uint64_t answers = 0;  // Number of complete responses that it has delivered.
-    Bulkhead::Place place;      // Its place among connections_max.
+    std::uint64_t responses = 0;  // Number of complete responses that it has delivered.
+    Bulkhead::Place place;        // Its place among connections_max.
     // The proxy of the connection. The proxy forwards requests with http, and opens a tunnel for https. Null: no proxy.
     const Proxy* proxy = nullptr;
     bool is_forwarded = false;
   };
 
-  // A server, as this client knows it.
+  // The connections to one server, and the state of its circuit breaker.
   class Origin {
    public:
     Origin(std::string name, const ClientPoolOptions& pool, const RetryOptions& retry,
@@ -172,9 +172,9 @@ class ClientPool {
   Result<Origin*> origin(const Url& url);
 
   enum class Kind : std::uint8_t { Any, Fresh };
-  // With Fresh, because an idle connection was found to be dead, closes all idle connections to that origin and makes
-  // a new one. The caller holds an Origin::Use; the arguments live until the end. `has_place` becomes true when the
-  // wait for a free place is over; an error before that does not count against the server.
+  // With Fresh, which is for an idle connection that was found to be dead, it closes all idle connections to that
+  // origin and makes a new one. The caller holds an Origin::Use; the arguments live until the end. `has_place` becomes
+  // true when the wait for a free place is over; an error before that does not count against the server.
   Task<Lease> lend(Origin& origin, const Url& url, Kind kind, bool& has_place);
 
   void close_idle() noexcept;

@@ -28,7 +28,8 @@ Task<> ClientBodyWriter::write(std::string_view bytes) {
   if (is_cut_) co_await fail(Code::Unavailable, "an earlier part of the body was not sent");
   written_ += bytes.size();
   if (length_ && written_ > *length_) {
-    co_await fail(Code::InvalidArgument, "more bytes of the body are written than its length announced");
+    co_await Error(Code::InvalidArgument, "more bytes of the body are written than its length announced")
+        .from_environment();  // A mistake of this program: it is not told to a client of its own.
   }
   is_cut_ = true;
   Result<> wrote;

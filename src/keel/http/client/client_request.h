@@ -2,7 +2,7 @@
 //
 //   ClientRequest request(Method::Post, "http://orders.internal/orders");
 //   request.json(order).header("Authorization", token).idempotency_key(order.id).timeout(2_s);
-//   ClientResponse answer = co_await client.send(std::move(request));
+//   ClientResponse response = co_await client.send(std::move(request));
 //
 // A body is given whole, or by a function that writes it while it is sent, with backpressure:
 //
@@ -82,8 +82,8 @@ class ClientRequest {
  public:
   using Writer = Function<Task<>(ClientBodyWriter&)>;
 
-  // `url` is absolute: http://host[:port]/path?query, or /path?query below ClientOptions::base_url. Any method but
-  // Other, CONNECT and TRACE.
+  // `url` is absolute: http://host[:port]/path?query, or /path?query below ClientOptions::base_url. `method` may be any
+  // but Other, CONNECT and TRACE.
   ClientRequest(Method method, std::string_view url) : url_(url), method_(method) {}
 
   // Adds a field.

@@ -26,7 +26,7 @@ Result<> EventReader::check_head() const {
   std::string_view type = response_.header("Content-Type").value_or("");
   type = type.substr(0, type.find_first_of("; "));
   if (response_.status() == Status::Ok && equals_ignore_case(type, "text/event-stream")) return {};
-  const std::string text = "answered " + std::to_string(number(response_.status())) + " with '" + std::string(type) +
+  const std::string text = "returned " + std::to_string(number(response_.status())) + " with '" + std::string(type) +
                            "' instead of 200 with 'text/event-stream'";
   return Error::text(Code::Upstream, text).because(loggable_url(response_.url())).from_environment();
 }

@@ -101,11 +101,11 @@ TEST_P(EventReading, does_not_depend_on_how_the_bytes_arrive) {
 TEST_P(EventReading, ends_with_an_error_that_says_what_came_instead) {
   const std::string type = "Content-Type: text/event-stream\r\n";
   EXPECT_EQ(failure(RawServer::answer("503 Service Unavailable", "", type)),
-            raw().url("/events") + ": answered 503 with 'text/event-stream' instead of 200 with 'text/event-stream'");
+            raw().url("/events") + ": returned 503 with 'text/event-stream' instead of 200 with 'text/event-stream'");
   EXPECT_EQ(failure(RawServer::answer("204 No Content")),
-            raw().url("/events") + ": answered 204 with '' instead of 200 with 'text/event-stream'");
+            raw().url("/events") + ": returned 204 with '' instead of 200 with 'text/event-stream'");
   EXPECT_EQ(failure(RawServer::ok("data: a\n\n", "Content-Type: text/html\r\n")),
-            raw().url("/events") + ": answered 200 with 'text/html' instead of 200 with 'text/event-stream'");
+            raw().url("/events") + ": returned 200 with 'text/html' instead of 200 with 'text/event-stream'");
   EXPECT_EQ(failure(RawServer::ok("data: a\n\ndata: 123456789012345678901\n\n", type)),
             raw().url("/events") + ": a server-sent event is longer than 20 bytes");
 }

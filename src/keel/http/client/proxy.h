@@ -69,7 +69,7 @@ class ProxyRules {
   // `proxy` is a URL, "environment" or empty.
   static Result<ProxyRules> make(std::string_view proxy, std::span<const std::string> no_proxy);
 
-  // Lives as long as the rules. Null: `target` is called directly.
+  // The pointer is valid as long as the rules. Null: `target` is called directly.
   const Proxy* of(const Url& target) const noexcept;
   const std::optional<Proxy>& http() const noexcept { return http_; }
   const std::optional<Proxy>& https() const noexcept { return https_; }

@@ -27,7 +27,8 @@ Task<> ask_for_tunnel(Stream& plain, const Proxy& proxy, std::string_view place)
   request.append(proxy.authorization()).append("\r\n");
   co_await plain.write(request);
   ResponseReader reader;
-  reader.begin(true);  // A response to CONNECT has no body, whatever its fields say, or one that is not read.
+  // A successful response to CONNECT has no body, whatever its fields say; the body of another response is not read.
+  reader.begin(true);
   while (true) {
     Chunk rest = co_await plain.receive();
     if (rest.empty()) co_await fail(Code::Unavailable, "it closed the connection before it responded");

@@ -3,14 +3,14 @@
 //   Stream plain = co_await Stream::connect(resolver, proxy.host(), proxy.port());
 //   Stream tunnel = co_await open_tunnel(std::move(plain), proxy, url);      // to url.host() and url.port()
 //
-// Of the request, the proxy sees only the host, the port and its own Proxy-Authorization.
+// The proxy sees only the host, the port and its own Proxy-Authorization of the request.
 //
 // Result:   success means that bytes written to the stream from now on reach the server. No byte of the tunnel has
 //           arrived yet, so that TLS may begin.
-// Errors:   the message names the proxy and its response. Upstream: another status than 2xx and 5xx, as 407 and 403; a
-//           response that is not HTTP, or has a head above 64 KiB, or is followed by further bytes. Unavailable: 5xx,
-//           for the proxy does not reach the server, or the connection ended before the response. The body of such a
-//           response is not read: it is not the server's.
+// Errors:   the message names the proxy and its response. Upstream: another status than 2xx and 5xx, such as 407 and
+//           403; a response that is not HTTP, has a head above 64 KiB, or is followed by further bytes. Unavailable: a
+//           5xx, because the proxy does not reach the server; or the connection ended before the response. The body of
+//           such a response is not read: it is not the server's.
 // Lifetime: `proxy` and `target` live until then.
 // Cancel:   the connection is closed.
 

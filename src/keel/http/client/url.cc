@@ -65,7 +65,7 @@ Result<std::uint16_t> read_port(std::string_view digits) {
 // Characters that no target contains (RFC 3986 §3.3, §3.4), besides blanks, control characters and bytes from 0x80.
 constexpr std::string_view not_in_targets = "\"<>\\^`{|}";
 
-// Only what http/message/parser.h would accept.
+// It accepts only what http/message/parser.h would accept.
 Result<> check_target(std::string_view target) {
   if (target.find_first_of(not_in_targets) != std::string_view::npos) {
     return fail(Code::InvalidArgument, "the path and query of a URL have none of \"<>\\^`{|}: escape them");
@@ -180,7 +180,7 @@ Result<Url> Url::resolve(std::string_view reference) const {
   if (begins_with_authority || begins_with_scheme(reference)) {
     KEEL_TRY(const Url absolute,
              parse((begins_with_authority ? std::string(scheme_name()) + ':' : "") + std::string(reference)));
-    // Its target is no reference: one that begins with two slashes would name another server.
+    // The target cannot be used as a reference: if it begins with two slashes, it would name another server.
     std::string whole(absolute.origin());
     whole += remove_dot_segments(absolute.path());
     whole += absolute.target().substr(absolute.path().size());

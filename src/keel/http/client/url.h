@@ -47,7 +47,7 @@ class Url {
   std::string_view origin() const noexcept { return text().substr(0, target_at_); }
   // Host and port as in the field Host.
   std::string_view authority() const noexcept { return origin().substr(authority_at_); }
-  // In lower case; an IPv6 address without its brackets.
+  // The host in lower case; an IPv6 address is without its brackets.
   std::string_view host() const noexcept { return text().substr(host_at_, host_size_); }
   // The default is 80, or 443 for a secure URL.
   std::uint16_t port() const noexcept { return port_; }

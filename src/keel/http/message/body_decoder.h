@@ -26,7 +26,7 @@ namespace keel::http {
 
 class BodyDecoder {
  public:
-  // For a message without a body: nothing follows.
+  // Makes a decoder for a message without a body: nothing follows.
   BodyDecoder() = default;
   BodyDecoder(BodyKind kind, std::uint64_t content_length, std::uint64_t bytes_max) noexcept
       : left_(kind == BodyKind::Length ? content_length : 0),

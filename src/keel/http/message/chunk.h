@@ -114,8 +114,8 @@ inline constexpr std::string_view last_chunk_size = "0\r\n";
 // Ends a body that has no trailers.
 inline constexpr std::string_view last_chunk = "0\r\n\r\n";
 
-// Writes size and CRLF to `out` (room for chunk_head_bytes_max) and returns the end. Then come `size` bytes of data
-// and chunk_end. A size of 0 would end the body: it is a bug and aborts.
+// Writes size and CRLF to `out` (room for chunk_head_bytes_max) and returns the end. The caller writes `size` bytes of
+// data and chunk_end after it. A size of 0 would end the body: it is a bug and aborts.
 char* format_chunk_head(std::uint64_t size, char* out) noexcept;
 
 }  // namespace keel::http

@@ -78,7 +78,7 @@ class KeptWindows {
   }
 
  private:
-  // Room for a window of 512 KiB and the data around it.
+  // The room for a window of 512 KiB and the data around it.
   static constexpr std::size_t kept_bytes_max = 512 * 1024 + 4096;
   struct alignas(16) Head {
     std::size_t size;

@@ -18,11 +18,12 @@
 // much the coded bytes decode to.
 //
 // Errors:  InvalidArgument: the bytes are not of that coding, or end within it, or others follow; zstd that asks for a
-//          window above 8 MiB (RFC 9659). ResourceExhausted: no memory. Then the content ends there.
+//          window above 8 MiB (RFC 9659). ResourceExhausted: no memory. The content ends there after each of these
+//          errors.
 // Threads: one at a time.
-// Cost:    a copy of what is decoded into the room. Memory for a content: 40 KB for gzip, up to 9 MB for zstd and 25 MB
-//          for br, depending on the window that its encoder has chosen. Up to about 1 MB of it is kept for the next
-//          content, so that contents that need no more use no heap memory.
+// Cost:    the decoded bytes are written once, into the given room. Memory for a content: 40 KB for gzip, up to 9 MB
+//          for zstd and 25 MB for br, depending on the window that its encoder has chosen. Up to about 1 MB of it is
+//          kept for the next content, so that contents that need no more use no heap memory.
 
 #pragma once
 
@@ -47,8 +48,8 @@ class ContentDecoder {
   static std::span<const std::string_view> codings() noexcept;
   // The supported codings as a value of Accept-Encoding: "br, zstd, gzip".
   static std::string_view accepted() noexcept;
-  // The element of codings() that `name`, from Content-Encoding, stands for; case does not matter, and x-gzip is gzip.
-  // Empty: it names none of them.
+  // The element of codings() that `name`, from Content-Encoding, names; case does not matter, and x-gzip is gzip.
+  // Empty: the field names no coding that this build can decode.
   static std::string_view coding_of(std::string_view name) noexcept;
 
   // Begins a new content, in one of codings(); an unfinished one is dropped.
@@ -88,7 +89,7 @@ class ContentDecoders {
  private:
   void take_back(ContentDecoder* decoder) noexcept;
   std::size_t lent_ = 0;
-  std::vector<std::unique_ptr<ContentDecoder>> idle_;  // Only a few, because each keeps its memory.
+  std::vector<std::unique_ptr<ContentDecoder>> idle_;  // Only a few are kept, because each keeps its memory.
 };
 
 }  // namespace keel::http

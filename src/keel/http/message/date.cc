@@ -75,7 +75,7 @@ struct Reader {
   }
 };
 
-// For the year 2026, "94" is 1994 and "30" is 2030: RFC 9110 §5.6.7.
+// In the year 2026, "94" is 1994 and "30" is 2030: RFC 9110 §5.6.7.
 int full_year(int two_digits, std::int64_t now_seconds) noexcept {
   const int now = date_of((now_seconds < 0             ? 0
                            : now_seconds > last_second ? last_second

@@ -56,7 +56,7 @@ class EventParser {
 
   std::size_t event_bytes_max_;
   Buffer line_;
-  Buffer data_;  // Each line with its "\n".
+  Buffer data_;  // The data, each line with its "\n".
   Buffer type_;
   Buffer id_;
   std::optional<Duration> retry_;

@@ -46,7 +46,7 @@ bool equals_ignore_case(std::string_view a, std::string_view b) noexcept;
 // Removes blanks (SP, HTAB) from both ends.
 std::string_view trim_blanks(std::string_view text) noexcept;
 
-// Removes the first element from a comma-separated list, without the blanks around it; false when the list is used up.
+// Removes the first element from a comma-separated list, without the blanks around it; false when the list is empty.
 // Empty elements are returned too (RFC 9110 §5.6.1 lets a recipient skip them); quoted strings are not recognized.
 //   for (std::string_view rest = value, element; next_element(rest, element);) …
 // `rest` becomes a null view at the end.

@@ -23,7 +23,7 @@ bool next_part(std::string_view& rest, char separator, std::string_view& part) n
   return true;
 }
 
-// Up to three digits after the point, in thousandths.
+// Reads up to three digits after the point, in thousandths.
 std::optional<int> fraction(std::string_view digits) noexcept {
   if (digits.size() > 3) return std::nullopt;
   int value = 0;
@@ -36,7 +36,8 @@ std::optional<int> fraction(std::string_view digits) noexcept {
   return value;
 }
 
-// In thousandths; nullopt when it is not a qvalue. ".2" is accepted as well: Java has sent that for years.
+// The result is in thousandths; nullopt when it is not a qvalue. ".2" is accepted as well: Java has sent that for
+// years.
 std::optional<int> quality(std::string_view text) noexcept {
   if (text.size() > 1 && text[0] == '.') return fraction(text.substr(1));
   if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) return std::nullopt;
@@ -98,7 +99,7 @@ std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<
     int specific = -1;
     int weight = 0;
     Element element;
-    // By "*" alone Java means "*/*".
+    // Java sends "*" alone and means "*/*".
     const auto is_name = [](std::string_view text) { return text == "*" || is_media_range(text); };
     for (std::string_view rest = accept; next_weighted(rest, element, is_name);) {
       any = true;

@@ -29,8 +29,7 @@ std::optional<std::size_t> choose_media_type(std::string_view accept, std::span<
 std::optional<std::size_t> choose_coding(std::string_view accept_encoding,
                                          std::span<const std::string_view> offered) noexcept;
 
-// Whether the value of Content-Type matches `range`: "text/plain", "text/*" or "*/*". Without regard to case and
-// parameters.
+// Whether the value of Content-Type matches `range`: "text/plain", "text/*" or "*/*". It ignores case and parameters.
 bool is_of_media_range(std::string_view content_type, std::string_view range) noexcept;
 
 // "type/subtype", where both are tokens, and the subtype may be '*'.

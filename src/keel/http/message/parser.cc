@@ -375,7 +375,7 @@ class HeadReader {
     return "byte that is not allowed in a field name";
   }
 
-  // Indexes the fields that have a Known, and reads those that determine the framing.
+  // Indexes the fields whose names are in Known, and reads those that determine the framing.
   [[gnu::always_inline]] inline bool notice(const char* name, std::size_t name_size, const char* value,
                                             const char* value_end, std::uint32_t index) noexcept {
     const auto is = [&](const auto& word) { return scan::same_word(name, word); };
@@ -490,7 +490,7 @@ class HeadReader {
     if (stop - p >= 9 && *p == ':') {
       const std::uint64_t word = scan::load64(p + 1);
       const auto digits = static_cast<unsigned>(__builtin_ctzll(not_digits(word) | 1ull << 63)) / 8;
-      // Up to five digits compare like their texts.
+      // Numbers of up to five digits compare like their texts.
       if (digits - 1 > 4 || (digits == 5 && __builtin_bswap64(word) >> 24 > 0x3635353335)) return nullptr;  // "65535"
       p += 1 + digits;
     }

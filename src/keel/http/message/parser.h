@@ -45,7 +45,7 @@ struct HeadLimits {
   std::uint32_t fields_max = 100;                   // above: 431; at most RequestHead::fields_capacity
 };
 
-// What the parser found.
+// The kind of what the parser has found.
 enum class HeadState : std::uint8_t { Complete, Incomplete, Refused };
 
 // The result of a call of the parser: what it found, and the status and reason of a rejection.
@@ -98,7 +98,7 @@ class RequestHead {
  public:
   static constexpr unsigned fields_capacity = 128;
 
-  // Leaves nearly everything unset for speed, because a head is made for each request. Read it after Complete only.
+  // Leaves nearly everything unset for speed, because a head is made for each request. Read a head only after Complete.
   RequestHead() noexcept {
     facts_.resume_at = 0;
     facts_.present = 0;
@@ -127,7 +127,7 @@ class RequestHead {
   bool has_query() const noexcept { return facts_.has_query; }
   // Host and port as sent, from the target or else from Host: "example.com:8080". Empty for HTTP/1.0 without Host.
   std::string_view authority() const noexcept { return view(facts_.authority); }
-  // Without the port; an IPv6 address keeps its brackets.
+  // The host without the port; an IPv6 address keeps its brackets.
   std::string_view host() const noexcept { return view(facts_.host); }
   // 1 for HTTP/1.1 and higher minor versions (RFC 9110 §2.5), 0 for HTTP/1.0.
   int version_minor() const noexcept { return facts_.version_minor; }
@@ -176,7 +176,7 @@ class RequestHead {
     Part query;
     Part authority;
     Part host;
-    std::uint32_t resume_at;  // start of the first line not yet read, 0 when the request line is that line
+    std::uint32_t resume_at;  // The offset of the first line that is not read yet; 0: the request line.
     std::uint32_t present;    // bit per Known
     std::uint32_t field_count;
     Method method;

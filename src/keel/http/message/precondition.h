@@ -33,9 +33,9 @@ enum class Precondition : std::uint8_t {
   Failed,       // 412.
 };
 
-// In the order of RFC 9110 §13.2.2: If-Match, else If-Unmodified-Since; If-None-Match, else If-Modified-Since (which is
-// for GET and HEAD). If-Match compares strongly: a weak tag never matches. Invalid dates are ignored, and invalid tags
-// match nothing. `now_seconds` is used as in parse_date().
+// The fields are evaluated in the order of RFC 9110 §13.2.2: If-Match, else If-Unmodified-Since; If-None-Match, else
+// If-Modified-Since (which is for GET and HEAD). If-Match compares strongly: a weak tag never matches. Invalid dates
+// are ignored, and invalid tags match nothing. `now_seconds` is used as in parse_date().
 Precondition evaluate(const RequestHead& head, const Validators& validators, std::int64_t now_seconds) noexcept;
 
 // Whether the Range of a request applies: true without If-Range, or if it names the present state exactly: by a strong

@@ -14,8 +14,8 @@ constexpr RangeRequest ignored{RangeRequest::Kind::Ignored};
 // The position after the last byte must be representable as well.
 constexpr std::uint64_t position_max = UINT64_MAX - 1;
 
-// Digits only. RFC 9110 §14.1.2 has no largest position: one that does not fit is treated as the largest that does,
-// which is also after every end.
+// Digits only. RFC 9110 §14.1.2 has no largest position: a position that does not fit into 64 bits is treated as the
+// largest one, which is after the end of every file as well.
 std::optional<std::uint64_t> number_of(std::string_view text) noexcept {
   if (text.empty()) return std::nullopt;
   std::uint64_t number = 0;

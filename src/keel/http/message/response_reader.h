@@ -71,8 +71,8 @@ struct ResponseHead {
 //   for (std::string_view rest = head; next_field(rest, field);) …
 bool next_field(std::string_view& rest, Field& field) noexcept;
 
-// A copy of the last head: responses of a server to equal requests have the same head while its date shows the same
-// second. All connections of a thread share one.
+// A copy of the last head. A server's responses to equal requests have the same head until its date changes, after at
+// most a second. All connections of a thread share one.
 class HeadCache {
  public:
   // The number of bytes of the known head at the front of `received`, or 0.
@@ -131,7 +131,7 @@ class ResponseReader {
   At at_ = At::Done;
   bool is_head_ = false;
   bool has_begun_ = false;
-  // Used while the head is read.
+  // It is used while the head is read.
   bool is_minor_zero_ = false;
   bool has_length_ = false;
   bool has_coding_ = false;

@@ -76,7 +76,7 @@ enum class Status : std::uint16_t {
   NetworkAuthenticationRequired = 511,
 };
 
-// "Not Found"; empty for a code that is not registered. Static storage.
+// The reason phrase, such as "Not Found"; empty for a code that is not registered. Static storage.
 std::string_view reason(Status status) noexcept;
 // The status line of a response: "HTTP/1.1 404 Not Found\r\n". Static storage. A code outside 100 to 599 is a bug and
 // aborts.

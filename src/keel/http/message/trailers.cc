@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "keel/base/bug.h"
 #include "keel/http/message/chunk.h"
 #include "keel/http/message/fields.h"
 #include "keel/http/message/response_reader.h"
@@ -79,14 +80,14 @@ void Trailers::drop_forbidden() noexcept {
   lines_.resize(kept);
 }
 
-Result<> Trailers::add(std::string_view name, std::string_view value) {
+Result<> Trailers::add(std::string_view name, std::string_view value, std::source_location place) {
   if (!is_token(name) || !is_field_value(value) || !may_be_trailer(name)) {
-    return fail(Code::InvalidArgument,
-                "a trailer has a name that is allowed after a body, and a value that can be sent");
+    return Error::from_bug(
+        Bug("a trailer needs a name that is allowed after a body, and a value without control characters", place));
   }
   const std::size_t size = name.size() + 2 + value.size() + 2;
   if (added_ == ChunkDecoder::trailers_max || size > ChunkDecoder::trailer_bytes_max - lines_.size()) {
-    return fail(Code::OutOfRange, "there are at most 32 trailers, of 8 KiB together");
+    return Error::from_bug(Bug("a message has at most 32 trailers, of 8 KiB together", place));
   }
   ++added_;
   for (const std::string_view part : {name, std::string_view(": "), value, std::string_view("\r\n")}) {

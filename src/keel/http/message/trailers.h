@@ -18,6 +18,7 @@
 #pragma once
 
 #include <optional>
+#include <source_location>
 #include <string_view>
 
 #include "keel/base/buffer.h"
@@ -38,11 +39,12 @@ class Trailers {
       drop_forbidden();
   }
 
-  // Adds a trailer to send. InvalidArgument: a name that is not a token or may not be a trailer, a value with a control
-  // character. OutOfRange: more than 32 trailers, or more than 8 KiB, which recipients need not accept.
-  Result<> add(std::string_view name, std::string_view value);
+  // Adds a trailer to send. A bug (base/bug.h), and nothing added: a name that is not a token or may not be a trailer,
+  // a value with a control character, more than 32 trailers or more than 8 KiB, which recipients need not accept.
+  Result<> add(std::string_view name, std::string_view value,
+               std::source_location place = std::source_location::current());
 
-  // All trailers, each as "Name: value\r\n".
+  // Returns all trailers, each as "Name: value\r\n".
   std::string_view lines() const noexcept { return lines_.view(); }
   // The value of the first field of that name (any case), or nullopt.
   std::optional<std::string_view> find(std::string_view name) const noexcept { return find(lines(), name); }

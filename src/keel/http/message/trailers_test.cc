@@ -49,7 +49,7 @@ TEST(Trailers, are_written_as_they_are_read) {
   EXPECT_EQ(trailers.lines(), "X-Sum: 12\r\nContent-Digest: \r\n");
   for (const auto& [name, value] : {std::pair("Content-Length", "1"), std::pair("", "x"), std::pair("a b", "x"),
                                     std::pair("X", "a\r\nSet-Cookie: evil=1")}) {
-    EXPECT_EQ(trailers.add(name, value).error().code(), Code::InvalidArgument) << name;
+    EXPECT_TRUE(trailers.add(name, value).error().is_bug()) << name;
   }
   EXPECT_EQ(trailers.lines(), "X-Sum: 12\r\nContent-Digest: \r\n");
 }
@@ -57,11 +57,11 @@ TEST(Trailers, are_written_as_they_are_read) {
 TEST(Trailers, are_no_more_than_everybody_takes) {
   Trailers many;
   for (int i = 0; i < 32; ++i) ASSERT_TRUE(many.add("X", "y"));
-  EXPECT_EQ(many.add("X", "y").error().code(), Code::OutOfRange);
+  EXPECT_TRUE(many.add("X", "y").error().is_bug());
   Trailers large;
-  EXPECT_EQ(large.add("X", std::string(8 * 1024 - 4, 'x')).error().code(), Code::OutOfRange);
+  EXPECT_TRUE(large.add("X", std::string(8 * 1024 - 4, 'x')).error().is_bug());
   EXPECT_TRUE(large.add("X", std::string(8 * 1024 - 5, 'x')));
-  EXPECT_EQ(large.add("X", "").error().code(), Code::OutOfRange);
+  EXPECT_TRUE(large.add("X", "").error().is_bug());
   for (const Trailers* trailers : {&many, &large}) {
     ChunkDecoder decoder;
     EXPECT_EQ(decoder.feed("0\r\n" + std::string(trailers->lines()) + "\r\n").state, ChunkState::Done);

@@ -147,7 +147,7 @@ struct VerifierCall<BasicScheme, V> {
   using Result = std::invoke_result_t<V&, std::string_view, std::string_view>;
 };
 
-// The error of a verifier, changed to one that the client has not caused.
+// Marks an error of a verifier as one that the client has not caused.
 Error failure_of(Error&& error) noexcept;
 
 }  // namespace internal
@@ -155,9 +155,9 @@ Error failure_of(Error&& error) noexcept;
 // The middleware; bearer(), basic() and api_key() make one.
 template <class Scheme, class V>
 class Authentication {
-  using Answer = typename internal::VerifierCall<Scheme, V>::Result;
-  using Identity = typename internal::Verified<Answer>::Identity;
-  static constexpr bool is_at_once = internal::Verified<Answer>::is_at_once;
+  using Verdict = typename internal::VerifierCall<Scheme, V>::Result;
+  using Identity = typename internal::Verified<Verdict>::Identity;
+  static constexpr bool is_at_once = internal::Verified<Verdict>::is_at_once;
 
  public:
   using KeptAround = void;  // The router may own it (http/server/middleware.h).
@@ -186,7 +186,7 @@ class Authentication {
     Credentials credentials;
     if (auto refused = scheme_.read(request, credentials)) co_return *std::move(refused);
     Result<std::optional<Identity>> identity = std::optional<Identity>();
-    if constexpr (std::is_same_v<Answer, Task<std::optional<Identity>>>) {
+    if constexpr (std::is_same_v<Verdict, Task<std::optional<Identity>>>) {
       identity = co_await attempt(call(credentials));
     } else {
       identity = call(credentials);
@@ -201,7 +201,7 @@ class Authentication {
   }
 
  private:
-  Answer call(const Credentials& credentials) {
+  Verdict call(const Credentials& credentials) {
     if constexpr (std::is_same_v<Scheme, BasicScheme>) {
       return verifier_(credentials.user, credentials.secret);
     } else {

@@ -118,7 +118,7 @@ Compression::Compression(CompressionOptions options) : state_(new State(std::mov
     KEEL_CHECK(coding == "gzip" || coding == "br" || coding == "zstd", "a content coding is gzip, br or zstd");
     if (std::find(there.begin(), there.end(), coding) != there.end()) state_->codings.emplace_back(coding);
   }
-  // Checked here, not at the first body: a wrong level is a mistake that should fail the start.
+  // The levels are checked here, not at the first body, because a wrong level should fail the start.
   static_cast<void>(ContentCoder(given.levels));
 }
 
@@ -128,7 +128,7 @@ Compression::~Compression() = default;
 void Compression::after(Request& request, Response& response) const {
   if (response.status() == Status::NotModified) return confirm(request, response);
   if (response.status() == Status::PartialContent) {
-    // Set also here, because the whole response would have it (RFC 9110 §15.3.7); its size is not known here.
+    // A 206 has the same Vary as the 200 for this target would have (RFC 9110 §15.3.7), whose size is not known here.
     if (state_->is_of_our_types(response)) response.vary("Accept-Encoding");
     return;
   }

@@ -18,8 +18,8 @@
 // a status without content; and those with Cache-Control: no-transform. An Accept-Encoding that excludes identity does
 // not cause a 406. Request bodies are not decompressed.
 //
-// The compressed size reveals a secret beside text that an attacker chooses (BREACH): do not use this for routes that
-// send both over TLS.
+// If a response contains a secret and text that an attacker chooses, its compressed size reveals the secret (BREACH):
+// do not use this for routes that send both over TLS.
 //
 // Threads: one object for all workers; each has its own coder (content_coder.h), made when it first compresses.
 // Cost:    that of the coder, in proportion to the content. The worker serves no other request until a piece is
@@ -40,7 +40,7 @@
 
 namespace keel::http {
 
-// Which bodies are compressed, how strongly, and from which size.
+// Selects which bodies are compressed, how strongly, and from which size.
 struct CompressionOptions {
   std::size_t bytes_min = 1024;         // Below this size the additional fields cost what compression saves.
   std::size_t bytes_max = 1024 * 1024;  // Above this size compression would keep the worker busy for too long.
@@ -60,8 +60,8 @@ struct CompressionOptions {
                                     "application/javascript",
                                     "application/graphql",
                                     "image/svg+xml"};
-  // In the order of preference among codings that the client weighs equally. Empty: all codings of this build. A coding
-  // that this build does not have is ignored.
+  // The codings, in the order of preference when the client weighs them equally. Empty: all codings of this build. A
+  // coding that this build does not have is ignored.
   std::vector<std::string> codings = {};
   CoderLevels levels = {};
   // Number of streamed bodies that are compressed at the same time; further ones are sent uncompressed. A slow reader

@@ -42,9 +42,9 @@ class ContentCoder {
   // not be smaller, or there was no memory for the coder. `coding` is one of codings().
   bool encode(std::string_view coding, std::string_view content, Buffer& out);
 
-  // For a content in pieces: begin(), write() for each piece, end(). Each write() flushes: its output decodes to the
-  // whole piece. Many small pieces compress worse than few large ones. begin() drops an unfinished content. False:
-  // there is no memory for the coder, and the content ends here.
+  // To encode a content in pieces, call begin(), write() for each piece, and end(). Each write() flushes: its output
+  // decodes to the whole piece. Many small pieces compress worse than few large ones. begin() drops an unfinished
+  // content. False: there is no memory for the coder, and the content ends here.
   bool begin(std::string_view coding);
   bool write(std::string_view piece, Buffer& out);
   bool end(Buffer& out);
@@ -79,7 +79,7 @@ class ContentCoders {
   const std::size_t lent_max_;
   std::mutex mutex_;
   std::size_t lent_ = 0;
-  std::vector<std::unique_ptr<ContentCoder>> idle_;  // Only a few, because each keeps its memory.
+  std::vector<std::unique_ptr<ContentCoder>> idle_;  // Only a few are kept, because each keeps its memory.
 };
 
 }  // namespace keel::http

@@ -82,13 +82,13 @@ std::optional<Response> Cors::before(Request& request) const {
   if (!allows(*origin)) return refused("pages of this origin are not allowed to use this service");
   if (!lists(request.allow(), *method)) return refused("this path does not support the requested method");
   if (!allows_headers(request)) return refused("the request has a field that pages are not allowed to set");
-  Response answer(Status::NoContent);
-  allow(answer, *origin);
-  answer.header("Access-Control-Allow-Methods", request.allow());
-  if (!headers_.empty()) answer.header("Access-Control-Allow-Headers", headers_);
-  answer.header("Access-Control-Max-Age", max_age_);
-  answer.header("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");
-  return answer;
+  Response response(Status::NoContent);
+  allow(response, *origin);
+  response.header("Access-Control-Allow-Methods", request.allow());
+  if (!headers_.empty()) response.header("Access-Control-Allow-Headers", headers_);
+  response.header("Access-Control-Max-Age", max_age_);
+  response.header("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers");
+  return response;
 }
 
 void Cors::after(Request& request, Response& response) const {

@@ -20,7 +20,7 @@
 
 namespace keel::http {
 
-// Where the redirects lead.
+// The target of the redirects.
 struct HttpsRedirectOptions {
   std::uint16_t port = 443;
 };

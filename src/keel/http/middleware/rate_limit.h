@@ -39,7 +39,7 @@ namespace keel::http {
 // The number of requests, the period, and how clients are identified.
 struct RateLimitOptions {
   std::uint32_t requests = 100;           // At least 1.
-  Duration per = Duration::seconds(60);   // At least a second.
+  Duration per = Duration::seconds(60);   // The period must be at least a second.
   std::string header = {};                // The request field that names the client; empty: its address does.
   std::uint32_t clients_max = 16 * 1024;  // Number of clients that each worker remembers.
   std::string name = "default";           // Name of the policy, for routes with several limits: letters and digits.

@@ -18,9 +18,9 @@
 // Errors:    OutOfRange (413) when the body is larger than its route or server accepts; Protocol (400 and 431) when its
 //            framing is wrong; ResourceExhausted (503) where there is no memory for its trailers; DeadlineExceeded
 //            (408) when it comes too slowly (Limits::body_timeout for one read, body_rate_min); Unavailable when the
-//            peer has finished before the end of the body. The next read returns the same error. A handler that ends
-//            with an error afterwards is answered with that status, whatever its error is; one that makes a response of
-//            its own has it sent. The connection ends in each case, and where the peer has finished or is gone the
+//            peer has finished before the end of the body. The next read returns the same error. If the handler then
+//            ends with an error, the response has that status, whatever the error is; a response that the handler makes
+//            itself is sent. The connection ends in each case, and where the peer has finished or is gone the
 //            handler is stopped as well and nothing is sent. The part of a body that a handler has not read is
 //            discarded after its response. If that is more than 256 KiB, or the client still waits for 100 (Continue),
 //            the connection ends with the response.
@@ -55,7 +55,7 @@ class BodyReader;
 class [[nodiscard]] BodyRead : public Leaf {
  public:
   using Value = Chunk;
-  // For a body that has already arrived: yields `whole`, then the end.
+  // Makes a read of a body that has already arrived: yields `whole`, then the end.
   explicit BodyRead(Chunk whole) noexcept : chunk_(whole) {}
   explicit BodyRead(BodyReader& reader) noexcept : Leaf(&cancel), reader_(&reader) {}
   bool start();
@@ -73,7 +73,7 @@ class [[nodiscard]] BodyRead : public Leaf {
 class BodyReader {
  public:
   // Tells the connection that the reader waits for bytes, or has reached the end of the body: all bytes received so far
-  // were used. Called from inside the handler, which must not be woken during the call.
+  // were used. It is called from inside the handler, which must not be woken during the call.
   using Wanted = void (*)(BodyReader&) noexcept;
 
   BodyReader() = default;
@@ -100,7 +100,7 @@ class BodyReader {
   // Discards newly received bytes; returns how many of them belonged to the body.
   std::size_t discard(std::string_view received) noexcept;
 
-  // A task waits, and has no reason to continue yet.
+  // A task waits for a piece, and none has arrived.
   bool is_waited_for() const noexcept {
     return waiting_ != nullptr && next_.empty() && !is_over() && refusal_ == Status::Ok && !lost_;
   }

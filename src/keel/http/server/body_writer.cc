@@ -88,7 +88,7 @@ bool BodyWriter::Write::go_on() noexcept {
   if (writer_.transforms_ == nullptr) return writer_.exchange_->write(rest_);
   constexpr std::size_t transformed_at_once = 64 * 1024;
   while (true) {
-    // Includes what a cancelled write has left, because a transform cannot go back.
+    // Includes the rest of a cancelled write, because a transform cannot be undone.
     std::string_view changed = writer_.tail();
     const bool is_done = changed.empty() || writer_.exchange_->write(changed);
     writer_.changed_queued_ = writer_.changed_.size() - changed.size();
@@ -108,7 +108,9 @@ void BodyWriter::Write::cancel(Leaf& leaf) noexcept {
 }
 
 Result<> BodyWriter::Write::take() noexcept {
-  if (too_long_) return fail(Code::OutOfRange, "a body is not longer than its announced length");
+  if (too_long_) {
+    return Error::from_bug(Bug("write() is given more bytes than the length that was announced for the body", place()));
+  }
   if (writer_.failure_) return writer_.failure_->clone();
   if (cancelled_) return fail(Code::Cancelled, "writing the body was cancelled");
   if (!rest_.empty() || !writer_.tail().empty())

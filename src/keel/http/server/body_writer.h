@@ -16,11 +16,11 @@
 // Where middleware transforms the body on its way (body_transform.h), as compression.h does, the written bytes are
 // transformed in pieces of up to 64 KiB, as soon as there is room for them.
 //
-// Errors:    write: Unavailable when the connection has ended, OutOfRange when the body would be longer than the length
-//            that was announced, the error of a transform. If the task ends with an error or before that length, or a
-//            transform fails, while no byte has been sent, as when it fails before it first waits, the response is that
-//            of a handler with this error (problem.h). Later the connection is aborted, which is the only way to show
-//            the failure to the client.
+// Errors:    write: Unavailable when the connection has ended; a bug (base/bug.h) when the body would be longer than
+//            the announced length; the error of a transform. The body fails when the task ends with an error or before
+//            that length, and when a transform fails. If no byte has been sent by then, because the task has not waited
+//            yet, the response is that of a handler with this error (problem.h). Afterwards the connection is aborted:
+//            there is no other way to show the failure to the client.
 // Cancel:    the task is stopped when the peer disconnects, receives no bytes for Limits::send_timeout or fewer than
 //            Limits::send_rate_min, or has finished writing and was sent no bytes for Limits::idle_timeout, and when
 //            the server stops. It has no deadline of its own: Limits::request_timeout ends with the head of the
@@ -32,6 +32,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <source_location>
 #include <string_view>
 #include <utility>
 
@@ -66,9 +67,12 @@ class BodyWriter {
   [[nodiscard]] Event::Wait until_drain() noexcept;
   // A field after the body (trailers.h), sent when the task has ended. Use it for optional values that are known only
   // then, such as a checksum or a duration: it is dropped if the body is not chunked (a length was set, or HTTP/1.0),
-  // and intermediaries may drop it. A response announces it by header("Trailer", name). InvalidArgument, OutOfRange: as
-  // Trailers::add().
-  Result<> trailer(std::string_view name, std::string_view value) { return trailers_.add(name, value); }
+  // and intermediaries may drop it. A response announces it by header("Trailer", name). A bug, and nothing added, for
+  // what Trailers::add() does not accept.
+  Result<> trailer(std::string_view name, std::string_view value,
+                   std::source_location place = std::source_location::current()) {
+    return trailers_.add(name, value, place);
+  }
   // Bytes that have been queued so far, before they are transformed.
   std::uint64_t written() const noexcept { return transforms_ == nullptr ? queued_ : transformed_; }
 
@@ -132,7 +136,7 @@ class StreamedBody {
   }
 
   explicit operator bool() const noexcept { return made_ != nullptr; }
-  // Only if there is one. The callable does not move when this object moves.
+  // Call it only if there is one. The callable does not move when this object moves.
   Task<> write(BodyWriter& out) const;
   std::optional<std::uint64_t> length() const noexcept;
   void set_length(std::uint64_t bytes) noexcept;

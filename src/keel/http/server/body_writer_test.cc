@@ -144,9 +144,9 @@ Task<> write_a_sum(BodyWriter& out, bool fails) {
   co_await out.write("hello");
   co_await sleep_for(1_ms);
   EXPECT_TRUE(out.trailer("Server-Timing", "rows;dur=1"));
-  EXPECT_EQ(out.trailer("Content-Length", "5").error().code(), Code::InvalidArgument);
-  EXPECT_EQ(out.trailer("X", "a\r\nb").error().code(), Code::InvalidArgument);
-  EXPECT_EQ(out.trailer("X", std::string(9000, 'x')).error().code(), Code::OutOfRange);
+  EXPECT_TRUE(out.trailer("Content-Length", "5").error().is_bug());
+  EXPECT_TRUE(out.trailer("X", "a\r\nb").error().is_bug());
+  EXPECT_TRUE(out.trailer("X", std::string(9000, 'x')).error().is_bug());
   if (fails) co_await fail(Code::Unavailable, "the rest is not there");
 }
 
@@ -325,10 +325,11 @@ TEST_P(BodyWriting, becomes_an_error_when_its_task_fails_before_the_head_has_lef
 
 TEST_P(BodyWriting, refuses_to_write_more_than_was_announced) {
   start();
+  error_seen = Code::NotFound;
   const auto list = ask(get("/stream/10") + get("/n/2"));
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0].body, "1234567890");
-  EXPECT_EQ(error_seen, Code::OutOfRange);
+  EXPECT_EQ(error_seen, Code::Internal) << "a bug of the handler";
 }
 
 // The request that is asked behind it takes the place of what a handler that answers immediately was given.

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "keel/base/bug.h"
 #include "keel/http/message/fields.h"
 
 namespace keel::http {
 namespace {
 
-// Browsers' bounds (RFC 6265bis §5.6).
+// The limits of browsers (RFC 6265bis §5.6).
 constexpr std::size_t pair_bytes_max = 4096;
 constexpr std::size_t attribute_bytes_max = 1024;
 // Ten years: browsers limit longer times, and the number stays short.
@@ -33,32 +34,33 @@ bool is_domain(std::string_view text) noexcept {
   return is_attribute(text);
 }
 
-Result<> check(const SetCookie& cookie) noexcept {
-  if (!is_token(cookie.name)) return fail(Code::InvalidArgument, "cookie: the name is not a token");
+// Returns the message about the cookie's first mistake, or null.
+const char* mistake_of(const SetCookie& cookie) noexcept {
+  if (!is_token(cookie.name)) return "cookie: the name is not a token";
   if (!is_cookie_octets(cookie.value)) {
-    return fail(Code::InvalidArgument, "cookie: the value has a byte that is not allowed there; encode it");
+    return "cookie: the value has a byte that is not allowed there; encode it";
   }
   if (cookie.name.size() + cookie.value.size() > pair_bytes_max) {
-    return fail(Code::InvalidArgument, "cookie: name and value have more than 4,096 bytes, so browsers drop it");
+    return "cookie: name and value have more than 4,096 bytes, so browsers drop it";
   }
   if (!cookie.path.starts_with('/') || !is_attribute(cookie.path)) {
-    return fail(Code::InvalidArgument, "cookie: the path does not begin with '/', or cannot be sent");
+    return "cookie: the path does not begin with '/', or cannot be sent";
   }
-  if (!is_domain(cookie.domain)) return fail(Code::InvalidArgument, "cookie: the domain is not a host name");
+  if (!is_domain(cookie.domain)) return "cookie: the domain is not a host name";
   if (cookie.same_site == SameSite::None && !cookie.secure) {
-    return fail(Code::InvalidArgument, "cookie: SameSite=None needs Secure, without which browsers drop it");
+    return "cookie: SameSite=None needs Secure, without which browsers drop it";
   }
   // Browsers compare the prefixes without regard to case (RFC 6265bis §4.1.3).
   const auto has_prefix = [&](std::string_view prefix) {
     return equals_ignore_case(cookie.name.substr(0, prefix.size()), prefix);
   };
   if (has_prefix("__Secure-") && !cookie.secure) {
-    return fail(Code::InvalidArgument, "cookie: the prefix __Secure- needs Secure");
+    return "cookie: the prefix __Secure- needs Secure";
   }
   if (has_prefix("__Host-") && (!cookie.secure || cookie.path != "/" || !cookie.domain.empty())) {
-    return fail(Code::InvalidArgument, "cookie: the prefix __Host- needs Secure, the path '/' and no domain");
+    return "cookie: the prefix __Host- needs Secure, the path '/' and no domain";
   }
-  return {};
+  return nullptr;
 }
 
 }  // namespace
@@ -108,8 +110,8 @@ std::optional<std::string_view> find_cookie(const Request& request, std::string_
   return std::nullopt;
 }
 
-Result<> set_cookie(Response& response, const SetCookie& cookie) {
-  KEEL_TRY_VOID(check(cookie));
+Result<> set_cookie(Response& response, const SetCookie& cookie, std::source_location place) {
+  if (const char* const mistake = mistake_of(cookie)) return Error::from_bug(Bug(mistake, place));
   Buffer text;
   text.append(cookie.name);
   text.push_back('=');

@@ -5,8 +5,8 @@
 //
 // Reading follows RFC 6265 §5, by which browsers return cookies unchanged. Pairs are separated at every ';', also
 // inside quotes; quotes are part of the value; nothing is decoded. A pair without '=', or without a token before it, is
-// skipped. A name that comes twice has its first value (the more specific path, §5.4). Writing is strict: a cookie that
-// a browser would silently drop is an error here.
+// skipped. For a name that occurs twice, the first value counts (the more specific path, §5.4). Writing is strict: a
+// cookie that a browser would silently drop is an error here.
 //
 // Lifetime: names and values are views into the head of the request.
 // Cost:     O(bytes) of the Cookie fields, for each search; no allocation and no hash table to be flooded.
@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <source_location>
 #include <string_view>
 
 #include "keel/base/result.h"
@@ -55,7 +56,7 @@ std::optional<std::string_view> find_cookie(const Request& request, std::string_
 
 // When a browser sends the cookie with a request that another site has caused.
 enum class SameSite : std::uint8_t {
-  Lax,     // Only when the user follows a link.
+  Lax,     // The browser sends it to this host only when the user follows a link.
   Strict,  // Never.
   None,    // Always; requires `secure`.
 };
@@ -69,15 +70,18 @@ struct SetCookie {
   // Absent: until the browser is closed. Zero or less: browsers delete the cookie immediately.
   std::optional<Duration> max_age = {};
   std::string_view path = "/";
-  std::string_view domain = {};  // Empty: only this host. Otherwise also the subdomains of this domain.
+  // Empty: only this host. If it is set, the subdomains of this domain get the cookie as well.
+  std::string_view domain = {};
   SameSite same_site = SameSite::Lax;
   bool secure = true;     // Over HTTPS only.
   bool http_only = true;  // Not for scripts.
 };
 
-// Adds a Set-Cookie field to the response. Code::InvalidArgument, and nothing added, for a name, value, path or domain
-// that cannot be sent, name and value above 4,096 bytes together or another part above 1,024 (browsers drop those),
-// SameSite::None without `secure`, and a prefix whose requirements are not met.
-Result<> set_cookie(Response& response, const SetCookie& cookie);
+// Adds a Set-Cookie field to the response. A bug (500, base/bug.h), and nothing added, for a name, value, path or
+// domain that cannot be sent, name and value above 4,096 bytes together or another part above 1,024 (browsers drop
+// those), SameSite::None without `secure`, and a prefix whose requirements are not met. Encode text that comes from a
+// client.
+Result<> set_cookie(Response& response, const SetCookie& cookie,
+                    std::source_location place = std::source_location::current());
 
 }  // namespace keel::http

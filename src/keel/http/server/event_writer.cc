@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "keel/base/bug.h"
 #include "keel/task/scope.h"
 #include "keel/task/timing.h"
 
@@ -33,11 +34,10 @@ Task<> stop_with_drain(BodyWriter& out, Scope& tasks, bool& is_draining) {
 
 }  // namespace
 
-Task<> EventWriter::send(std::string_view data, std::string_view type, std::string_view id) {
-  if (has_line_break(type)) co_await fail(Code::InvalidArgument, "the type of an event is one line");
-  if (has_line_break(id) || id.contains('\0')) {
-    co_await fail(Code::InvalidArgument, "the id of an event is one line, without NUL");
-  }
+Task<> EventWriter::send(std::string_view data, std::string_view type, std::string_view id,
+                         std::source_location place) {
+  KEEL_EXPECT_AT(!has_line_break(type), "the type of an event has a line break", place);
+  KEEL_EXPECT_AT(!has_line_break(id) && !id.contains('\0'), "the id of an event has a line break or a NUL", place);
   const Mutex::Lock lock = co_await sending_.lock();
   text_.clear();
   if (!type.empty()) append_field(text_, "event", type);
@@ -53,8 +53,8 @@ Task<> EventWriter::send(std::string_view data, std::string_view type, std::stri
   co_await out_.write(text_.view());
 }
 
-Task<> EventWriter::retry(Duration wait) {
-  if (wait < Duration()) co_await fail(Code::InvalidArgument, "a client cannot wait for less than 0 ms");
+Task<> EventWriter::retry(Duration wait, std::source_location place) {
+  KEEL_EXPECT_AT(wait >= Duration(), "retry() of an event stream is given a time below zero", place);
   const Mutex::Lock lock = co_await sending_.lock();
   text_.clear();
   append_field(text_, "retry", std::to_string(wait.count_ms()));
@@ -76,7 +76,7 @@ Task<> EventWriter::write_body(BodyWriter& out, Callable& follow) {
   bool is_draining = false;
   Scope tasks;
   tasks.spawn(run(events, follow, tasks, result), OnError::Ignore);
-  if (tasks.running() != 0) {  // Otherwise nothing has waited, and an error can still become the response.
+  if (tasks.running() != 0) {  // If no task runs, nothing has waited, and an error can still become the response.
     tasks.spawn(events.keep_alive(), OnError::Ignore);
     tasks.spawn(stop_with_drain(out, tasks, is_draining), OnError::Ignore);
   }

@@ -14,9 +14,9 @@
 // function waits, a comment is sent every 15 seconds: proxies keep the connection, and a client that is gone is
 // noticed. When the function returns, the response ends, and a browser connects again.
 //
-// Errors:    send: InvalidArgument for a type or an id with a line break, and for an id with a NUL; nothing is sent
-//            then. Otherwise as BodyWriter::write(). The error of the function ends the response as that of a
-//            stream().
+// Errors:    send: a bug (base/bug.h) for a type or an id with a line break, and for an id with a NUL; nothing is sent
+//            then. retry: the same for a time below zero. Otherwise as BodyWriter::write(). An error of the function
+//            ends the response as it does for a stream().
 // Cancel:    as a BodyWriter (body_writer.h): the task is stopped when the client disconnects or receives no bytes, and
 //            when the server drains. After a cancelled send it is unknown how much of the event is queued.
 // Threads:   the worker. Several tasks may send; their calls are executed one after the other.
@@ -24,6 +24,7 @@
 
 #pragma once
 
+#include <source_location>
 #include <string_view>
 
 #include "keel/base/buffer.h"
@@ -45,10 +46,11 @@ class EventWriter {
   // Sends one event. `data` is any text, each line of which becomes a line of the event; clients see the type "message"
   // where `type` is empty; a client that connects again sends the last `id` that was not empty as Last-Event-ID. The
   // texts must be valid until then.
-  Task<> send(std::string_view data, std::string_view type = {}, std::string_view id = {});
+  Task<> send(std::string_view data, std::string_view type = {}, std::string_view id = {},
+              std::source_location place = std::source_location::current());
   // Asks the client to wait this long before it connects again, when this response has ended: whole milliseconds, 0 or
   // more.
-  Task<> retry(Duration wait);
+  Task<> retry(Duration wait, std::source_location place = std::source_location::current());
 
   // The body of Response::events(): runs `follow` to its end.
   static Task<> write_body(BodyWriter& out, Callable& follow);

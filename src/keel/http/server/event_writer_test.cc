@@ -30,11 +30,11 @@ Task<> send_some(EventWriter& events, std::string last_id) {
   co_await events.send("");
 }
 Task<> send_wrong(EventWriter& events) {
-  EXPECT_EQ((co_await attempt(events.send("a", "a\nb"))).error().code(), Code::InvalidArgument);
-  EXPECT_EQ((co_await attempt(events.send("a", "", "a\rb"))).error().code(), Code::InvalidArgument);
+  EXPECT_TRUE((co_await attempt(events.send("a", "a\nb"))).error().is_bug());
+  EXPECT_TRUE((co_await attempt(events.send("a", "", "a\rb"))).error().is_bug());
   const std::string_view nul("a\0b", 3);
-  EXPECT_EQ((co_await attempt(events.send("a", "", nul))).error().code(), Code::InvalidArgument);
-  EXPECT_EQ((co_await attempt(events.retry(Duration() - 1_ms))).error().code(), Code::InvalidArgument);
+  EXPECT_TRUE((co_await attempt(events.send("a", "", nul))).error().is_bug());
+  EXPECT_TRUE((co_await attempt(events.retry(Duration() - 1_ms))).error().is_bug());
   co_await events.send("right");
 }
 Task<> wait_long(EventWriter& events) {

@@ -33,7 +33,7 @@ std::optional<Address> node(std::string_view text) noexcept {
     const auto [end, error] = std::from_chars(port.data() + 1, port.data() + port.size(), number);
     if (error != std::errc() || end != port.data() + port.size()) number = 0;  // An obfuscated port: no harm.
   }
-  // Made without the text of an error, which would cost memory.
+  // The text is made without that of an error, which would cost memory.
   char buffer[INET6_ADDRSTRLEN + 1];
   if (host.empty() || host.size() >= sizeof buffer) return std::nullopt;
   std::memcpy(buffer, host.data(), host.size());
@@ -85,7 +85,7 @@ class FromTheRight {
  public:
   FromTheRight(const RequestHead& head, std::string_view name) noexcept
       : head_(head), name_(name), field_(head.field_count()) {}
-  // False when none is left. Quoted commas do not end an element.
+  // False when none is left. Quoted commas do not end an element, and escaped quotes do not end a quoted text.
   bool next(std::string_view& element) noexcept {
     while (!in_field_) {
       if (field_ == 0) return false;
@@ -98,7 +98,7 @@ class FromTheRight {
     std::size_t begin = rest_.size();
     while (begin != 0) {
       const char c = rest_[begin - 1];
-      if (c == '"') quoted = !quoted;
+      if (c == '"' && !is_escaped(begin - 1)) quoted = !quoted;
       if (c == ',' && !quoted) break;
       --begin;
     }
@@ -109,6 +109,13 @@ class FromTheRight {
   }
 
  private:
+  // Whether the character there has an odd number of backslashes before it (RFC 9110 §5.6.4).
+  bool is_escaped(std::size_t at) const noexcept {
+    std::size_t backslashes = 0;
+    while (backslashes < at && rest_[at - 1 - backslashes] == '\\') ++backslashes;
+    return backslashes % 2 != 0;
+  }
+
   const RequestHead& head_;
   const std::string_view name_;
   unsigned field_;
@@ -135,6 +142,7 @@ Element forwarded_element(std::string_view text) noexcept {
     std::size_t end = 0;
     for (bool quoted = false; end < text.size() && (quoted || text[end] != ';'); ++end) {
       if (text[end] == '"') quoted = !quoted;
+      if (text[end] == '\\' && quoted && end + 1 < text.size()) ++end;  // The next character is escaped.
     }
     const std::string_view pair = trim_blanks(text.substr(0, end));
     text.remove_prefix(end == text.size() ? end : end + 1);

@@ -38,7 +38,7 @@ namespace keel::http {
 
 class RepeatedFailures;
 
-// Which fields the trusted proxies write.
+// The field that the trusted proxies write.
 enum class ForwardedBy : std::uint8_t {
   XForwarded,  // X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host: nginx, HAProxy, Envoy, load balancers.
   Forwarded,   // Forwarded (RFC 7239).
@@ -74,12 +74,12 @@ struct Trust {
   }
 };
 
-// Where a request came from: the client's address, the scheme and the host.
+// The origin of a request: the client's address, the scheme and the host.
 struct Origin {
   Address client;              // Port 0 if none was given.
   std::string_view scheme;     // "http" or "https".
-  std::string_view host;       // Without a port; views into the head.
-  std::string_view authority;  // With the port, if one was given.
+  std::string_view host;       // Without the port. Host and authority are views into the head.
+  std::string_view authority;  // The host, with the port if one was given.
 };
 
 // The common facts about all requests of one listener, from which their origin is determined.

@@ -136,6 +136,29 @@ TEST_F(ForwardedFields, are_believed_about_scheme_and_host_from_whom_it_is_said)
   }
 }
 
+// A proxy copies the Host of the client into a quoted value, and escapes what it has to (RFC 7239 §4, RFC 9110 §5.6.4).
+TEST_F(ForwardedFields, have_quotes_that_are_escaped_and_end_no_value) {
+  const std::string of_proxy = "Forwarded: for=203.0.113.9;proto=https;host=";
+  for (const char* host :
+       {R"("a\",for=1.1.1.1;x=\"")", R"("a\",for=1.1.1.1;proto=http;host=\"")", R"("a\";for=1.1.1.1;x=\"")",
+        R"("\",for=1.1.1.1,\"")", R"("a\\\",for=1.1.1.1;x=\"")", R"("a\\\";for=1.1.1.1;x=\"")"}) {
+    EXPECT_EQ(standard("10.0.0.1", of_proxy + host + "\r\n"), "203.0.113.9 https own.example") << host;
+  }
+  // An escaped backslash does not escape the quote after it.
+  EXPECT_EQ(standard("10.0.0.1", R"(Forwarded: for=1.1.1.1;host="a\\",for=203.0.113.9)"
+                                 "\r\n"),
+            "203.0.113.9 http own.example");
+  EXPECT_EQ(standard("10.0.0.1", R"(Forwarded: for=1.1.1.1, host="a\\";for=203.0.113.9)"
+                                 "\r\n"),
+            "203.0.113.9 http own.example");
+  // What stands on the left has no effect, whatever it leaves open.
+  for (const char* left : {R"(")", R"(\)", R"(\")", R"(x="a\)", R"(x="a\")"}) {
+    EXPECT_EQ(standard("10.0.0.1", std::string("Forwarded: ") + left + ", for=203.0.113.9;host=\"b.example\"\r\n"),
+              "203.0.113.9 http b.example")
+        << left;
+  }
+}
+
 TEST_F(ForwardedFields, that_are_garbage_leave_the_peer) {
   for (const char* fields : {"X-Forwarded-For: \r\n", "X-Forwarded-For: ,,,\r\n", "X-Forwarded-For: unknown\r\n",
                              "X-Forwarded-For: 203.0.113.9, nonsense\r\n",

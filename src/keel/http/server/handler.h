@@ -32,11 +32,11 @@ struct Handler {
 namespace internal {
 
 template <class R>
-concept Answer = std::same_as<R, Response> || std::same_as<R, Result<Response>>;
+concept HandlerResult = std::same_as<R, Response> || std::same_as<R, Result<Response>>;
 template <class F>
-concept AnswersAtOnce = std::is_invocable_v<F&, Request&> && Answer<std::invoke_result_t<F&, Request&>>;
+concept RespondsSynchronously = std::is_invocable_v<F&, Request&> && HandlerResult<std::invoke_result_t<F&, Request&>>;
 template <class F>
-concept AnswersLater =
+concept RespondsLater =
     std::is_invocable_v<F&, Request&> && std::same_as<std::invoke_result_t<F&, Request&>, Task<Response>>;
 
 // Converts to the call's result, constructed in place: avoids a move.
@@ -46,7 +46,7 @@ struct Made {
   operator std::invoke_result_t<F&>() const { return call(); }
 };
 template <class F>
-Result<Response> answer_of(F call) {
+Result<Response> response_of(F call) {
   if constexpr (std::same_as<std::invoke_result_t<F&>, Response>) {
     return Result<Response>(std::in_place, Made<F>{call});
   } else {
@@ -57,14 +57,14 @@ Result<Response> answer_of(F call) {
 template <class M>
 concept MemberFunction = std::is_member_function_pointer_v<M>;
 template <class R>
-inline constexpr bool is_answer = Answer<R> || std::same_as<R, Task<Response>>;
+inline constexpr bool is_result_type = HandlerResult<R> || std::same_as<R, Task<Response>>;
 
 template <class F>
 Handler make_handler(F handler) {
-  static_assert(AnswersAtOnce<F> || AnswersLater<F>,
+  static_assert(RespondsSynchronously<F> || RespondsLater<F>,
                 "a handler takes http::Request& and returns Response, Result<Response> or Task<Response>");
   Handler made;
-  if constexpr (AnswersLater<F>) {
+  if constexpr (RespondsLater<F>) {
     constexpr bool is_function = std::is_convertible_v<F, Task<Response> (*)(Request&)>;
     constexpr bool is_function_of_const = std::is_convertible_v<F, Task<Response> (*)(const Request&)>;
     static_assert(is_function || is_function_of_const,
@@ -75,9 +75,9 @@ Handler make_handler(F handler) {
     } else if constexpr (is_function_of_const) {
       made.later = static_cast<Task<Response> (*)(const Request&)>(handler);
     }
-  } else if constexpr (AnswersAtOnce<F>) {
+  } else if constexpr (RespondsSynchronously<F>) {
     made.at_once = [handler = std::move(handler)](Request& request) mutable -> Result<Response> {
-      return answer_of([&] { return handler(request); });
+      return response_of([&] { return handler(request); });
     };
   }
   return made;
@@ -89,13 +89,13 @@ Handler make_handler(C&& object, M handler) {
   Handler made;
   if constexpr (std::is_invocable_v<M, C, Request&>) {
     using R = std::invoke_result_t<M, C, Request&>;
-    static_assert(is_answer<R>,
+    static_assert(is_result_type<R>,
                   "a handler takes http::Request& and returns Response, Result<Response> or Task<Response>");
     if constexpr (std::same_as<R, Task<Response>>) {
       made.later = [&object, handler](Request& request) { return (object.*handler)(request); };
-    } else if constexpr (Answer<R>) {
+    } else if constexpr (HandlerResult<R>) {
       made.at_once = [&object, handler](Request& request) -> Result<Response> {
-        return answer_of([&] { return (object.*handler)(request); });
+        return response_of([&] { return (object.*handler)(request); });
       };
     }
   } else {
@@ -109,7 +109,7 @@ Handler make_handler(C&& object, M handler) {
 }  // namespace internal
 }  // namespace keel::http
 
-// For the compiler's message.
+// This function exists for the compiler's message.
 template <class... A>
 struct std::coroutine_traits<keel::http::Response, A...> {
   static_assert(sizeof...(A) > 1000, "a handler that awaits returns Task<http::Response>");

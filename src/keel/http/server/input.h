@@ -24,8 +24,8 @@
 // Errors:   json and form on a route that streams its body, and in a middleware before the body has come, are a Bug
 //           (base/bug.h).
 // Lifetime: std::string_view fields and FormParts are valid as long as the request.
-// Cost:     of json nothing beside json::read(): no heap for a T of views. Of a query and a form an array in the
-//           request's arena.
+// Cost:     json costs what json::read() costs: no allocation on the heap if all texts of T are views. The fields of a
+//           query or a form are an array in the request's arena.
 
 #pragma once
 

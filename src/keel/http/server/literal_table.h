@@ -1,6 +1,6 @@
 // keel/http/server/literal_table.h — a perfect hash from texts to numbers: one probe and one comparison per look-up.
 //
-// For the router's literals: whole paths, patterns, hosts. Hash and displace: the keys of a bucket share a
+// It holds the router's literals: whole paths, patterns, hosts. Hash and displace: the keys of a bucket share a
 // displacement, which is chosen when they are added so that each key has its own slot. Therefore find() takes constant
 // time for any number of keys and any text.
 //
@@ -44,14 +44,15 @@ class LiteralTable {
   bool place(std::size_t bucket);
   void rebuild();
 
-  std::uint64_t sizes_ = 0;  // Bit by size of a key modulo 64: most texts of other sizes cost nothing.
+  // Bit n is set if some key has a size of n modulo 64: most texts of another size are excluded without a lookup.
+  std::uint64_t sizes_ = 0;
   std::uint64_t salt_ = 1;
   // One for each bucket; the number of buckets is a power of two, half the number of slots.
   std::vector<std::uint32_t> displacements_;
   std::size_t bucket_mask_;                          // The number of buckets less one.
   std::vector<Key> slots_;                           // Their number is a power of two; at most half are in use.
   std::size_t slot_mask_;                            // The number of slots less one.
-  std::vector<Key> keys_;                            // All keys in the order of adding.
+  std::vector<Key> keys_;                            // All keys, in the order in which they were added.
   std::vector<std::vector<std::uint32_t>> buckets_;  // The indices of the keys in each bucket.
   std::string text_;
 };

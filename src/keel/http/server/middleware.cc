@@ -10,14 +10,14 @@
 namespace keel::http {
 namespace {
 
-Task<Response> answer_at_once(Request& request, const Handler* handler) { co_return handler->at_once(request); }
+Task<Response> respond_synchronously(Request& request, const Handler* handler) { co_return handler->at_once(request); }
 
 }  // namespace
 
-Task<Response> Next::answer_with(Response response) { co_return std::move(response); }
+Task<Response> Next::respond_with(Response response) { co_return std::move(response); }
 
 // The handler's own time begins when the body is complete.
-Task<Response> Next::answer_with_body(Request& request, const Handler* handler) {
+Task<Response> Next::respond_with_body(Request& request, const Handler* handler) {
   const Duration timeout = request.collector_->handler_timeout();
   co_await request.whole_body();
   request.is_before_body_ = false;
@@ -28,23 +28,23 @@ Task<Response> Next::answer_with_body(Request& request, const Handler* handler) 
 Task<Response> Next::operator()(Request& request) const {
   request.is_before_body_ = at_ != end_;
   if (at_ == end_) {
-    if (request.collector_ != nullptr) return answer_with_body(request, handler_);
+    if (request.collector_ != nullptr) return respond_with_body(request, handler_);
     if (handler_->later) return handler_->later(request);
-    return answer_at_once(request, handler_);
+    return respond_synchronously(request, handler_);
   }
   const Middleware& link = **at_;
   const Next rest(at_ + 1, end_, *handler_);
   if (link.function_ != nullptr) return link.function_(request, rest);
   if (link.around_ != nullptr) return link.around_(link.object_, request, rest);
   if (link.after_ != nullptr) return Middleware::stand_around(&link, request, rest);
-  if (auto answer = link.before_(link.object_, request)) return answer_with(*std::move(answer));
+  if (auto early = link.before_(link.object_, request)) return respond_with(*std::move(early));
   return rest(request);
 }
 
 // A middleware of the first form inside one of the second.
 Task<Response> Middleware::stand_around(const Middleware* self, Request& request, Next next) {
   if (self->before_ != nullptr) {
-    if (auto answer = self->before_(self->object_, request)) co_return *std::move(answer);
+    if (auto early = self->before_(self->object_, request)) co_return *std::move(early);
   }
   Result<Response> result = co_await attempt(next(request));
   Response response = result ? *std::move(result) : problem(request, result.error());
@@ -55,15 +55,15 @@ Task<Response> Middleware::stand_around(const Middleware* self, Request& request
 
 std::optional<Response> Middleware::before(Request& request) {
   RouteMatch& match = request.match_;
-  std::optional<Response> answer;
+  std::optional<Response> early;
   request.is_before_body_ = true;
   for (; match.passed < match.link_count; ++match.passed) {
     const Middleware& link = *match.links[match.passed];
     if (link.before_ == nullptr) continue;
-    if ((answer = link.before_(link.object_, request))) break;
+    if ((early = link.before_(link.object_, request))) break;
   }
   request.is_before_body_ = false;
-  return answer;
+  return early;
 }
 
 void Middleware::after(Request& request, Response& response) {

@@ -72,10 +72,10 @@ class Next {
  private:
   friend class Exchange;
   friend class Router;
-  static Task<Response> answer_with_body(Request& request, const Handler* handler);
+  static Task<Response> respond_with_body(Request& request, const Handler* handler);
   Next(const Middleware* const* at, const Middleware* const* end, const Handler& handler) noexcept
       : at_(at), end_(end), handler_(&handler) {}
-  static Task<Response> answer_with(Response response);
+  static Task<Response> respond_with(Response response);
   const Middleware* const* at_;
   const Middleware* const* end_;
   const Handler* handler_;

@@ -153,8 +153,8 @@ MultipartStep MultipartReader::feed(std::string_view received) {
   }
 }
 
-// Searches for the delimiter. Only its first byte is a CR: so after a mismatch the search continues at that place, and
-// the bytes that had matched are content.
+// Searches for the delimiter. It has a CR only at its beginning, so the bytes that matched before a mismatch cannot
+// contain the beginning of another one: they are content, and the search continues after them.
 MultipartStep MultipartReader::search(std::string_view received) {
   MultipartStep step;
   const bool outside = at_ == At::Preamble;

@@ -12,12 +12,15 @@
 // To read a body that is in memory as a whole: use request.form<Upload>() (input.h) for a struct whose files are
 // FormParts, or loop over all parts with `for (const FormPart& part : *read_form(request))`.
 //
-// Rejected with 400: a line "--boundary" that continues with anything but a line end or "--"; a head of a part with CR
-// or LF alone, a folded line, another control byte, without Content-Disposition: form-data and its name, or with one of
-// its parameters twice; filename* without filename (RFC 7578 §4.2 forbids it; beside filename it is ignored); a
-// Content-Transfer-Encoding that changes bytes (§4.7); text above 1 KiB before the first boundary or after the last.
-// 413 by MultipartReader, OutOfRange (400) by read_form(): more parts, or a larger head of a part, than
-// MultipartLimits. The size of the parts is limited by that of the body.
+// Rejected with 400:
+// - a line "--boundary" that continues with anything but a line end or "--";
+// - a part whose head has CR or LF alone, a folded line, or another control byte;
+// - a part without Content-Disposition: form-data and its name, or with one of the parameters twice;
+// - filename* without filename (RFC 7578 §4.2 forbids it; together with filename it is ignored);
+// - a Content-Transfer-Encoding that changes bytes (§4.7);
+// - text above 1 KiB before the first boundary or after the last.
+// More parts, or a larger head of a part, than MultipartLimits allow are rejected by MultipartReader with 413, and by
+// read_form() with OutOfRange (400). The size of the parts is limited by that of the body.
 //
 // Names are returned as sent, except that \" and \\ are unescaped: browsers write %22, %0D and %0A for a quote and a
 // line end (WHATWG HTML §4.10.21.8), and these stay. A file name is chosen by the client: never use it as a path.
@@ -47,7 +50,7 @@ namespace keel::http {
 
 struct MultipartLimits {
   std::uint32_t parts_max = 128;
-  std::uint32_t part_head_bytes_max = 4 * 1024;  // All lines of the head of one part.
+  std::uint32_t part_head_bytes_max = 4 * 1024;  // The size of all lines in the head of one part.
 };
 
 // The boundary parameter of a Content-Type, a view into it. InvalidArgument when that is not multipart/form-data, or
@@ -56,8 +59,8 @@ Result<std::string_view> multipart_boundary(std::string_view content_type);
 
 struct FormPart {
   std::string_view name;
-  std::optional<std::string_view> filename;  // Also true when it is empty, because no file was chosen.
-  std::string_view content_type;             // As sent; "text/plain" when it was not (RFC 7578 §4.4).
+  std::optional<std::string_view> filename;  // It also has a value when it is empty, because no file was chosen.
+  std::string_view content_type;             // The type that was sent; "text/plain" when none was (RFC 7578 §4.4).
   std::string_view body;                     // Only read_form() and Request::form() set it.
 };
 

@@ -375,7 +375,7 @@ bool PathTree::fits(Type type, std::string_view segment) noexcept {
   return true;
 }
 
-// Where the path continues after the node's text, or null when it does not match.
+// Returns where the path continues after the node's text, or null when it does not match.
 template <bool escaped>
 const char* PathTree::pass(const Node& node, const char* at, const char* end) const noexcept {
   const char* const text = text_.data() + node.text;

@@ -62,7 +62,7 @@ class PathParams {
   }
 
   unsigned size() const noexcept { return size_; }
-  // In the order of the pattern; index < size(). The value is raw.
+  // The parameters are in the order of the pattern; index < size(). The value is raw.
   Field operator[](unsigned index) const noexcept {
     const Item& item = items_[index];
     return {item.name, {path_ + item.at, item.size}};
@@ -82,7 +82,7 @@ class PathParams {
   friend class PathTree;
   struct Item {
     std::string_view name;
-    std::uint32_t at;  // Where the value begins in the path.
+    std::uint32_t at;  // The position at which the value begins in the path.
     std::uint32_t size;
   };
   void add(std::string_view name, const char* begin, const char* end) noexcept {
@@ -119,7 +119,7 @@ class PathTree {
   std::optional<std::uint32_t> match_tree(std::string_view path, PathParams& params) const noexcept;
 
   static constexpr std::uint32_t none = UINT32_MAX;
-  // In the order in which they are tried.
+  // The types are in the order in which they are tried.
   enum class Type : std::uint8_t { Uuid, Uint, Int, Slug, Any };
   static constexpr int type_count = 5;
   struct Segment;
@@ -141,7 +141,7 @@ class PathTree {
     unsigned types = 0;  // Bit by Type.
     Param by_type[type_count];
     Param rest;
-    std::vector<Suffixed> suffixed;  // In the order in which they are tried, before the others.
+    std::vector<Suffixed> suffixed;  // They are in the order in which they are tried, before the others.
   };
   // A run of literal bytes, including slashes, and the nodes that follow it. Fits one cache line.
   struct alignas(64) Node {

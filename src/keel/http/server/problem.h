@@ -47,7 +47,7 @@ Response problem(const Request& request, const Error& error);
 // HTTP's own rejections, and any status a handler chooses: 405, 413, 415, 422, … A 503 says when to try again:
 // Retry-After: 1 (RFC 9110 §10.2.3). A 401 has to name an authentication scheme (§15.5.2), which only the code that
 // makes the response knows: `refuse(Status::Unauthorized, text).header("WWW-Authenticate", "Bearer")`; an Error has no
-// such field.
+// header fields.
 Response refuse(Status status, std::string_view detail);
 
 // Reports violations that a handler finds itself in a body, in the same form as above:

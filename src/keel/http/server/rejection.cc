@@ -18,6 +18,10 @@ Error Rejection::unsupported(const char* expected, const char* accept_field, con
   return Error(Code::InvalidArgument, expected).with(details);
 }
 
+Error Rejection::too_large(const char* what) {
+  return Error(Code::InvalidArgument, what).with(new Rejection(What::Size));
+}
+
 const Rejection* Rejection::of(const Error& error) noexcept {
   if (error.code() != Code::InvalidArgument) return nullptr;
   return dynamic_cast<const Rejection*>(error.details());
@@ -25,6 +29,7 @@ const Rejection* Rejection::of(const Error& error) noexcept {
 
 Status Rejection::status() const noexcept {
   if (what_ == What::ContentType) return Status::UnsupportedMediaType;
+  if (what_ == What::Size) return Status::ContentTooLarge;
   return what_ == What::Query || what_ == What::Parameters || violations_.is_malformed() ? Status::BadRequest
                                                                                          : Status::UnprocessableContent;
 }

@@ -32,17 +32,21 @@ class Rejection final : public Error::Details {
     Body,   // 422, and 400 for text that is not JSON; each error has a "pointer".
     Query,  // 400; each error has a "parameter".
     Form,   // 422; each error has a "field".
-    // For a contract (contract/input.h): 400 for parameters that cannot be read, 422 for those that violate a schema;
-    // both name a "parameter".
+    // A rejection by a contract (contract/input.h): 400 for parameters that cannot be read, 422 for those that violate
+    // a schema; both name a "parameter".
     Parameters,
     ParameterValues,
-    ContentType,  // For 415 no violations are listed; the message says what is expected.
+    ContentType,  // A 415 lists no violations; the message says what is expected.
+    Size,         // For 413; the message says what is too large.
   };
 
   // InvalidArgument, with each violation in the message, for the log. There is at least one.
   static Error error(What what, Violations violations);
   // 415: the message is `expected`; the field `accept_field`, Accept or another, has `accepted`. Literals.
   static Error unsupported(const char* expected, const char* accept_field, const char* accepted);
+
+  // 413: the message is `what`, a literal.
+  static Error too_large(const char* what);
 
   // The rejection that `error` carries, or null. Also null after the code of the error was changed from InvalidArgument
   // to another.

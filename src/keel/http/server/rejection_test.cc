@@ -42,6 +42,9 @@ TEST(Rejection, has_the_status_of_what_is_wrong) {
   EXPECT_EQ(status(Rejection::error(Rejection::What::Query, two())), Status::BadRequest);
   EXPECT_EQ(status(Rejection::error(Rejection::What::Form, two())), Status::UnprocessableContent);
   EXPECT_EQ(status(Rejection::unsupported("x", "Accept", "y")), Status::UnsupportedMediaType);
+  EXPECT_EQ(status(Rejection::too_large("x")), Status::ContentTooLarge);
+  EXPECT_EQ(problem(Rejection::too_large("x is too large")).content(),
+            R"({"type":"about:blank","title":"Content Too Large","status":413,"detail":"x is too large"})");
 }
 
 TEST(Rejection, stays_with_its_error_until_somebody_says_that_it_is_another) {

@@ -160,17 +160,22 @@ void Request::count_bug() const noexcept {
   if (arrival_ != nullptr && arrival_->bugs != nullptr) arrival_->bugs->add();
 }
 
+std::string Request::no_such_parameter(std::string_view name) const {
+  return "path_param(\"" + std::string(name) + "\"): the route \"" + std::string(route()) +
+         "\" has no parameter of this name";
+}
+
 std::string_view Request::raw_path_param(std::string_view name, std::source_location place) const {
   const auto raw = match_.params.find(name);
-  KEEL_EXPECT_AT(raw.has_value(),
-                 "path_param(\"" + std::string(name) + "\"): the route \"" + std::string(route()) +
-                     "\" has no parameter of this name",
-                 place);
+  KEEL_EXPECT_AT(raw.has_value(), no_such_parameter(name), place);
   return *raw;
 }
 
 Result<std::string_view> Request::path_text(std::string_view name, std::source_location place) {
-  return uri::percent_decode(raw_path_param(name, place), *arena_);
+  const auto raw = match_.params.find(name);
+  // Returned, not thrown: an awaited error first ends the children of a Scope (task/scope.h).
+  if (!raw) return Error::from_bug(Bug(no_such_parameter(name), place));
+  return uri::percent_decode(*raw, *arena_);
 }
 
 Result<std::optional<std::string_view>> Request::query_text(std::string_view name) {

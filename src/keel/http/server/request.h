@@ -78,7 +78,7 @@ class Request {
   std::optional<std::string_view> header(std::string_view name) const noexcept { return head_->find(name); }
   std::optional<std::string_view> header(Known name) const noexcept { return head_->find(name); }
   // The values of all fields of that name, joined by ", " (RFC 9110 §5.2), in the arena when there are several; nullopt
-  // when there is none. For fields that are lists.
+  // when there is none. Use it for fields that are lists.
   std::optional<std::string_view> header_list(std::string_view name);
   const RequestHead& head() const noexcept { return *head_; }
   // The whole body, decoded from its transfer coding; empty when there is none. Its size is limited by
@@ -111,12 +111,14 @@ class Request {
   std::optional<std::string_view> trailer(std::string_view name) const noexcept;
   std::string_view trailers() const noexcept;
 
-  // The decoded value of the parameter `{name}` of the path. InvalidArgument (400) when it is not a T; asking for a
-  // name that the route does not have is a Bug (base/bug.h), of `place`. T: std::string_view, integers, double, which
-  // is finite, and types that are read from text (base/text_value.h), such as Uuid and Timestamp.
+  // The decoded value of the parameter `{name}` of the path. InvalidArgument (400) when it is not a T; a name
+  // that the route does not have is a bug (500, base/bug.h) of `place`, returned as an error. T: std::string_view,
+  // integers, double, which is finite, and types that are read from text (base/text_value.h), such as Uuid and
+  // Timestamp.
   template <class T>
   Result<T> path_param(std::string_view name, std::source_location place = std::source_location::current());
-  // The value of `{name}` as it was sent, percent-escapes not decoded; an unknown name is handled as in path_param().
+  // The value of `{name}` as it was sent, percent-escapes not decoded. Throws a Bug (base/bug.h) for a name that
+  // the route does not have.
   std::string_view raw_path_param(std::string_view name,
                                   std::source_location place = std::source_location::current()) const;
   // The decoded value of the first `name=` in the query, nullopt when there is none; InvalidArgument (400) when it is
@@ -218,6 +220,7 @@ class Request {
   };
   template <class T>
   static constexpr char type_mark = 0;  // Its address identifies the type.
+  std::string no_such_parameter(std::string_view name) const;
   Result<std::string_view> path_text(std::string_view name, std::source_location place);
   Result<std::optional<std::string_view>> query_text(std::string_view name);
   template <class T>

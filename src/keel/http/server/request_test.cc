@@ -113,16 +113,14 @@ TEST_F(Requests, refuse_a_query_whose_escapes_are_broken) {
 
 TEST_F(Requests, a_parameter_the_route_does_not_have_is_a_bug_of_the_one_who_asks) {
   TestRequest request(router_, "GET", "/users/1/n");
-  unsigned line = 0;
-  try {
-    line = __LINE__ + 1;
-    (void)request->path_param<int>("other");
-    FAIL() << "there is none of this name";
-  } catch (const Bug& bug) {
-    EXPECT_EQ(bug.what(), "path_param(\"other\"): the route \"" + std::string(request->route()) +
-                              "\" has no parameter of this name");
-    EXPECT_EQ(bug.place().line(), line);
-  }
+  const unsigned line = __LINE__ + 1;
+  const auto other = request->path_param<int>("other");
+  ASSERT_FALSE(other);
+  EXPECT_TRUE(other.error().is_bug());
+  EXPECT_EQ(other.error().message(),
+            "path_param(\"other\"): the route \"" + std::string(request->route()) + "\" has no parameter of this name");
+  EXPECT_EQ(other.error().place().line(), line);
+  EXPECT_THROW((void)request->raw_path_param("other"), Bug) << "it has no Result";
 }
 
 TEST(Request, joins_the_fields_of_a_list) {

@@ -22,7 +22,7 @@ bool is_framing(std::string_view name) noexcept {
   return false;
 }
 
-// For field(): whether text is in the buffer, which might move when it grows.
+// Used by field(): whether text is in the buffer, which might move when it grows.
 bool lies_in(const Buffer& buffer, std::string_view text) noexcept {
   const std::less<const char*> before;
   return !before(text.data(), buffer.data()) && before(text.data(), buffer.data() + buffer.size());

@@ -62,12 +62,12 @@ class Response {
     return std::move(body(status, std::move(bytes), std::string_view()).header("Content-Type", content_type));
   }
   // `write` is called after the head was queued; its task writes the body (body_writer.h). Unless length() is called,
-  // the body is sent in chunks, or, to an HTTP/1.0 client, until the connection ends. Not called for HEAD and where the
-  // status has no content. `write` is a function, or a lambda without captures: Task<>(BodyWriter&, …). Its parameters
-  // after the writer are `args`, which are copied or moved and kept until the task has ended; use std::ref(x) for an x
-  // that outlives the server. By then the handler has returned and the Request may no longer exist: the Request, views
-  // and spans do not compile as arguments. Copy its text, as in std::string(request.path()), and read its body with
-  // BodyWriter::read_body().
+  // the body is sent in chunks, or, to an HTTP/1.0 client, until the connection ends. `write` is not called for HEAD,
+  // nor if the status has no content. `write` is a function, or a lambda without captures: Task<>(BodyWriter&, …). Its
+  // parameters after the writer are `args`, which are copied or moved and kept until the task has ended; use
+  // std::ref(x) for an x that outlives the server. By then the handler has returned and the Request may no longer
+  // exist: the Request, views and spans do not compile as arguments. Copy its text, as in std::string(request.path()),
+  // and read its body with BodyWriter::read_body().
   template <class F, class... Args>
     requires(!(std::is_member_function_pointer_v<std::decay_t<Args>> || ...))
   static Response stream(Status status, std::string_view content_type, F write, Args&&... args) {
@@ -143,7 +143,7 @@ class Response {
     length(bytes, place);
     return std::move(*this);
   }
-  // For an upgrade(): pages of every origin may ask for it (upgrade.h). For any other response it is a Bug
+  // Call it on an upgrade(): pages of every origin may ask for it (upgrade.h). For any other response it is a Bug
   // (base/bug.h).
   Response& any_origin(std::source_location place = std::source_location::current()) &;
   Response&& any_origin(std::source_location place = std::source_location::current()) && {
@@ -196,7 +196,7 @@ class Response {
   friend class Exchange;
   friend class PendingExchange;
   friend class Upgraded;
-  friend void write_answer(Buffer& out, const Response& response, const Framing& framing);
+  friend void write_response(Buffer& out, const Response& response, const Framing& framing);
   // RFC 9110 §15.3.6: a 205 has no content, and announces a length of 0.
   void drop_content() noexcept {
     replace_content({});

@@ -26,7 +26,7 @@ struct RouteMatch {
   const Handler* handler = nullptr;
   // The options of the route; not null after Router::match(): without a route they leave everything to the server.
   const RouteOptions* options = nullptr;
-  // The number of the route, for metrics; routes().size() is that of requests without one.
+  // The number of the route, for metrics; the number routes().size() stands for requests without a route.
   std::uint32_t index = 0;
   // False: the handler is one of the router's own (404, 405, 406, 415, 501, OPTIONS), which are synchronous.
   bool is_route = false;

@@ -23,7 +23,7 @@ struct RouteOptions {
   // Largest decoded body, in bytes; a larger one gets 413. Raising it costs that much memory per request, unless the
   // body streams.
   std::optional<std::size_t> body_bytes_max = {};
-  // For a Task handler: its deadline, inherited by what it awaits; then 504.
+  // The deadline of a Task handler, inherited by what it awaits; the response to a late request is 504.
   std::optional<Duration> request_timeout = {};
   // The handler starts when the head is complete and reads the body itself, piece by piece. Allowed only for Task
   // handlers.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "keel/base/ascii.h"
+#include "keel/base/bug.h"
 #include "keel/base/check.h"
 #include "keel/http/message/negotiate.h"
 #include "keel/http/server/problem.h"
@@ -81,15 +82,15 @@ struct Router::Host {
 };
 
 Router::Router()
-    : not_found_(own_answer(&Router::not_found)),
-      options_(own_answer(&Router::options)),
-      not_allowed_(own_answer(&Router::not_allowed)),
-      not_acceptable_(own_answer(&Router::not_acceptable)),
-      unsupported_type_(own_answer(&Router::unsupported_type)),
-      unsupported_coding_(own_answer(&Router::unsupported_coding)),
-      partial_put_(own_answer(&Router::partial_put)),
-      misdirected_(own_answer(&Router::misdirected)),
-      not_implemented_(own_answer(&Router::not_implemented)) {}
+    : not_found_(own_response(&Router::not_found)),
+      options_(own_response(&Router::options)),
+      not_allowed_(own_response(&Router::not_allowed)),
+      not_acceptable_(own_response(&Router::not_acceptable)),
+      unsupported_type_(own_response(&Router::unsupported_type)),
+      unsupported_coding_(own_response(&Router::unsupported_coding)),
+      partial_put_(own_response(&Router::partial_put)),
+      misdirected_(own_response(&Router::misdirected)),
+      not_implemented_(own_response(&Router::not_implemented)) {}
 
 Router::~Router() {
   for (Route* route : routes_) delete route;
@@ -153,7 +154,12 @@ Router::Path& Router::path_of(std::string_view host, std::string_view pattern, c
 
 void Router::add_below(std::string_view host, std::string_view pattern, const Links& links, Method method,
                        Handler handler, const RouteOptions& options, const std::source_location& at) {
-  if (is_sealed_) refuse_route(at, pattern, "a server has been started with these routes");
+  // A handler can make this mistake, so it costs its request alone.
+  if (is_sealed_) {
+    throw_bug(std::string(pattern) +
+                  ": a route cannot be added after a server was started with this router: add all routes before",
+              at);
+  }
   if (method == Method::Other || method == Method::Connect) {
     refuse_route(at, pattern, "a route has a method of its own");
   }
@@ -304,7 +310,7 @@ void Router::match_nothing(Request& request, bool has_path) const {
   set_own(match, options_, own_);
 }
 
-// Everything beyond a simple lookup: derived methods, negotiation, 405.
+// Does what goes beyond a simple lookup: derived methods, negotiation, 405.
 void Router::match_method(Request& request, const Path& path) const {
   const RequestHead& head = *request.head_;
   RouteMatch& match = request.match_;
@@ -385,9 +391,9 @@ const Handler* Router::negotiate(Request& request, const Route& route) const {
 
 // --- the router's own responses --------------------------------------------------------------------------------------
 
-Handler Router::own_answer(Result<Response> (Router::*answer)(Request&) const) {
+Handler Router::own_response(Result<Response> (Router::*respond)(Request&) const) {
   Handler made;
-  made.at_once = [this, answer](Request& request) { return (this->*answer)(request); };
+  made.at_once = [this, respond](Request& request) { return (this->*respond)(request); };
   return made;
 }
 
@@ -398,12 +404,12 @@ Result<Response> Router::not_implemented(Request&) const {
 }
 
 Result<Response> Router::options(Request& request) const {
-  Response answer(Status::NoContent);
-  answer.header("Allow", request.match_.allow);
+  Response response(Status::NoContent);
+  response.header("Allow", request.match_.allow);
   if (request.match_.told != nullptr && !request.match_.told->consumes.empty()) {
-    answer.header("Accept-Patch", joined(request.match_.told->consumes));  // RFC 5789 §3.1
+    response.header("Accept-Patch", joined(request.match_.told->consumes));  // RFC 5789 §3.1
   }
-  return answer;
+  return response;
 }
 
 Result<Response> Router::not_allowed(Request& request) const {

@@ -196,7 +196,7 @@ class Router : public Routes<Router> {
                  const RouteOptions& options, const std::source_location& at);
   Path& path_of(std::string_view host, std::string_view pattern, const std::source_location& at);
   PathTree& tree_of(std::string_view host, const std::source_location& at);
-  Handler own_answer(Result<Response> (Router::*answer)(Request&) const);
+  Handler own_response(Result<Response> (Router::*respond)(Request&) const);
   Result<Response> not_found(Request& request) const;
   Result<Response> not_implemented(Request& request) const;
   Result<Response> options(Request& request) const;

@@ -10,6 +10,7 @@
 #include "keel/http/server/internal/server_metrics.h"
 #include "keel/http/server/internal/server_state.h"
 #include "keel/http/server/internal/server_worker.h"
+#include "keel/net/transport.h"
 
 namespace keel::http {
 namespace {
@@ -17,7 +18,8 @@ namespace {
 // Checks values at which a parser would otherwise abort with the first request.
 Result<> check(const Limits& limits) {
   if (limits.head.fields_max <= RequestHead::fields_capacity) return {};
-  return fail(Code::InvalidArgument, "Limits::head.fields_max is above 128, the number that a head has room for");
+  return fail(Code::InvalidArgument,
+              "Limits::head.fields_max is above 128, the maximum number of fields in a request head");
 }
 
 // The share of one worker, when `parts` workers have a listener.
@@ -161,7 +163,7 @@ void Server::on_every_loop(FunctionRef<void(ServerWorker&)> f) {
 }
 
 void Server::change(const Limits& limits, bool access_log) {
-  KEEL_CHECK(check(limits), "a head has room for 128 fields");
+  KEEL_CHECK(check(limits), "Limits::head.fields_max is above 128, the maximum number of fields in a request head");
   const ServerWorker::Shares shares = shares_of(limits, std::max<std::size_t>(state_->workers.size(), 1));
   on_every_loop([&](ServerWorker& worker) { worker.change(limits, access_log, shares); });
 }
@@ -194,7 +196,11 @@ void Server::stop() {
   state_->workers.clear();
 }
 
-Server::Stats Server::stats() const noexcept { return sum_of(state_->workers); }
+Server::Stats Server::stats() const noexcept {
+  Stats stats = sum_of(state_->workers);
+  if (options_.https != nullptr) stats.handshakes_waiting = options_.https->waiting_handshakes();
+  return stats;
+}
 
 std::vector<RouteStages> Server::stage_times() const {
   std::vector<RouteStages> times;

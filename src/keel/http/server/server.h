@@ -59,8 +59,8 @@ struct Limits {
   HeadLimits head;  // Bytes and number of header fields: 431; of the target: 414.
   // The largest decoded body; a larger one gets 413. A request's memory grows as its body arrives.
   std::size_t body_bytes_max = 1024 * 1024;
-  // Memory for the bodies of all requests of a server, shared evenly by the workers. At the limit a new body, and one
-  // that grows, gets 503 and close.
+  // Memory for the bodies of all requests of a server, shared evenly by the workers. At the limit, a request whose body
+  // begins or grows gets 503, and its connection is closed.
   std::size_t bodies_bytes_max = 256u << 20;
   // Memory for the responses of a server that wait for their clients, shared evenly by the workers. Responses below 4
   // KiB are not counted, nor those that the kernel takes immediately. At the limit a new response that is not as small
@@ -68,24 +68,25 @@ struct Limits {
   // least are reset. The last response of a worker may exceed the limit.
   std::size_t responses_bytes_max = 256u << 20;
   // Memory for received bytes that cannot be processed yet: incomplete heads, and requests after one in progress. Per
-  // server, shared evenly by workers; less than 4 KiB of a connection are not counted. Above it the connections that
-  // have waited longest are reset.
+  // server, shared evenly by workers; less than 4 KiB of a connection are not counted. Above this number, the
+  // connections that have waited longest are reset.
   std::size_t received_bytes_max = 64u << 20;
   // Memory for the bodies of one client address, if it sends more than one; shared evenly by workers: 429 and close. 0:
   // half of bodies_bytes_max for each public address (net/address_guard.h), and no limit for other addresses, because
   // one may belong to a load balancer. A client is an IPv4 address, or the /64 of an IPv6 one. Neither this limit nor
   // client_connections_max applies to clients of a Unix socket and to trusted_proxies: a proxy forwards many clients.
   std::size_t client_bodies_bytes_max = 0;
-  // The arena of a request, not counting its body: above it the response is replaced by 503. Checked when the handler
-  // has ended.
+  // The arena of a request, not counting its body: above it the response is replaced by 503. It is checked when the
+  // handler has ended.
   std::size_t request_bytes_max = 16u << 20;
   // Unsent responses of a connection, including those being sent; above it reading stops. The response that reaches the
   // limit is still sent whole. In addition, received bytes of the next requests wait: 80 KiB on io_uring (Linux 6.17
   // and later; before that, up to half a MiB of a burst), 64 KiB on epoll.
   std::size_t pipeline_bytes_max = 64 * 1024;
-  // Connections of a server, shared evenly by the workers. At the limit, connections that have waited longest are
-  // closed to make room: for a request, for at least a second, or for the rest of a head, for header_timeout / 4 or a
-  // second. If there are none, accepting stops, and new connections wait in the kernel's queue.
+  // Connections of a server, shared evenly by the workers. At the limit, the connections that have waited longest are
+  // closed to make room. A connection can be closed if it has waited for a request for a second, or for the rest of a
+  // head for a second or a quarter of header_timeout, whichever is shorter. If there are none, accepting stops, and new
+  // connections wait in the kernel's queue.
   std::uint32_t connections_max = 10'000;
   // Connections of one client address, shared evenly by the workers: further ones are reset. 0: half of connections_max
   // for each public address, no limit for others.
@@ -105,8 +106,8 @@ struct Limits {
   // limits the time without sent bytes while a response is streamed to a client that has finished writing, because that
   // client may have disconnected: then the response's task is stopped.
   Duration idle_timeout = 60_s;
-  // Time for the peer to receive any of the sent bytes, including those that the kernel still has when a connection is
-  // idle or lingers: then the connection is reset.
+  // When the peer has received none of the sent bytes for this time, the connection is reset. Bytes that the kernel
+  // still holds count as well, also while the connection is idle or lingers.
   Duration send_timeout = 30_s;
   // TCP_USER_TIMEOUT of connections that are accepted from now on: the time for the peer to acknowledge anything,
   // whatever the connection is doing, and also after it was closed. The kernel enforces it last, so it must be above
@@ -116,9 +117,9 @@ struct Limits {
   // over each period of send_rate_grace except the first; TCP only. 0: no minimum.
   std::uint32_t send_rate_min = 240;
   Duration send_rate_grace = 15_s;
-  // After a response that ends the connection, while the client still sends: the time without further bytes from it.
-  // Received bytes are dropped, in any amount: closing earlier would cause a reset, by which the client may lose the
-  // response (RFC 9112 §9.6).
+  // After a response that ends the connection, a client may still send: the connection is closed after this time
+  // without further bytes from it. Received bytes are dropped, in any amount: closing earlier would cause a reset, by
+  // which the client may lose the response (RFC 9112 §9.6).
   Duration linger_timeout = 5_s;
   Duration linger_time_max = 30_s;  // Total time of lingering; 1 s once the server drains.
   // Deadline of a Task handler, inherited by what it awaits; then 504. It does not apply to the body of a streamed
@@ -130,7 +131,7 @@ struct Limits {
 struct ServerOptions {
   Address address;
   Limits limits = {};
-  bool access_log = true;  // One line per request at level info.
+  bool access_log = true;  // Logs one line for each request at level info.
   // Adds `client` to each of these lines and to those about rejected requests: client_address(), or the peer if the
   // request was rejected before its head was read. Costs a system call and an allocation for each line; addresses are
   // personal data in many places.
@@ -140,7 +141,7 @@ struct ServerOptions {
   // Every response shows how its time was spent, in a field Server-Timing; every request is then measured. Use it only
   // if clients may know that.
   bool server_timing = false;
-  std::string name = "http";  // In logs, and as the label `server` of metrics.
+  std::string name = "http";  // The name of the server in logs, and its label `server` in metrics.
   io::ListenOptions listen = {};
   metrics::Registry* metrics = nullptr;  // Null: no metrics.
   // The layers over its connections: tls::Layers of a server (net/tls/layer.h), which outlives it. Requests then have
@@ -154,7 +155,7 @@ struct ServerOptions {
   // Each connection of these peers begins with a header of the PROXY protocol (net/proxy_header.h), before TLS. The
   // address that it names is the peer of its requests for all purposes: trusted fields, the limits of one client, logs.
   // A connection without the header is closed. A client that a proxy does not name has an empty address and is not
-  // trusted. Other peers send no header: theirs would be a malformed request.
+  // trusted. Other peers must not send the header: theirs would be a malformed request.
   bool proxy_protocol = false;
   ForwardedBy forwarded_by = ForwardedBy::XForwarded;
   // The proxies whose statements are trusted: scheme, host and request id, the trace of the request (traceparent of W3C
@@ -172,10 +173,10 @@ struct ServerOptions {
   bool indent_json = false;
 };
 
-// What happens to the listening sockets of a server when it drains.
+// What is done with the listening sockets of a server when it drains.
 enum class Listening : std::uint8_t {
   Ends,    // Listening ends: waiting connections are accepted first, then new ones are rejected.
-  GoesOn,  // Another process listens on the same sockets, and accepts the waiting connections.
+  GoesOn,  // The sockets stay open: another process listens on them, and accepts the waiting connections.
 };
 
 // The counters of a server. Each worker has its own cells; Server::Stats has the sums.
@@ -213,6 +214,7 @@ struct ServerCounts {
   Count overloaded{};                  // Requests rejected because of queue_delay_max.
   Count cut{};                         // Requests whose connection ended before their response was sent.
   Count handshakes_failed{};           // Failed TLS handshakes.
+  Count handshakes_waiting{};          // TLS handshakes that wait until they are computed; only in Server::stats().
   Count introductions_refused{};       // Connections that did not begin as ServerOptions::proxy_protocol requires.
   Count slow_readers{};                // Connections reset because the peer received too slowly.
   Count bugs{};                        // Requests that ended with a bug of their handler or middleware (base/bug.h).

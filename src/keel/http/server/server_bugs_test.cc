@@ -12,6 +12,9 @@
 #include "keel/data/json.h"
 #include "keel/exec/call.h"
 #include "keel/exec/thread_pool.h"
+#include "keel/http/server/body_writer.h"
+#include "keel/http/server/cookie.h"
+#include "keel/http/server/event_writer.h"
 #include "keel/http/server/problem.h"
 #include "keel/http/testing/internal/server_fixture.h"
 #include "keel/io/file.h"
@@ -73,6 +76,26 @@ Response has_a_scope(Request&) {
 Response has_a_strange_status(Request&) { return Response(static_cast<Status>(1000)); }
 Response refuses_strangely(Request&) { return refuse(static_cast<Status>(7), "what?"); }
 Response has_a_bad_field(Request&) { return Response(Status::Ok).header("X-A", "b\r\nX-C: d"); }
+Task<Response> sets_a_bad_cookie(Request&) {
+  Response response(Status::Ok);
+  co_await set_cookie(response, {.name = "session", .value = "a b"});
+  co_return response;
+}
+Task<> writes(BodyWriter& out, std::string text) { co_await out.write(text); }
+Response writes_too_much(Request&) {
+  return Response::stream(Status::Ok, "text/plain", &writes, std::string("sixsix")).length(5);
+}
+Response writes_too_little(Request&) {
+  return Response::stream(Status::Ok, "text/plain", &writes, std::string("four")).length(5);
+}
+Task<> adds_a_bad_trailer(BodyWriter& out) { co_await out.trailer("Content-Length", "5"); }
+Response has_a_bad_trailer(Request&) { return Response::stream(Status::Ok, "text/plain", &adds_a_bad_trailer); }
+Task<> sends_a_bad_type(EventWriter& events) { co_await events.send("data", "two\nlines"); }
+Response has_a_bad_type(Request&) { return Response::events(&sends_a_bad_type); }
+Task<> sends_a_bad_id(EventWriter& events) { co_await events.send("data", "", "two\nlines"); }
+Response has_a_bad_id(Request&) { return Response::events(&sends_a_bad_id); }
+Task<> retries_in_the_past(EventWriter& events) { co_await events.retry(-1_ms); }
+Response has_a_bad_retry(Request&) { return Response::events(&retries_in_the_past); }
 Task<> read_all(Request& request) {
   while (true) {
     const Chunk chunk = co_await request.read_body();
@@ -123,7 +146,9 @@ TEST_P(Bugs, cost_their_request_and_neither_its_neighbours_nor_the_connection) {
   router_.get("/vector", goes_beyond_a_vector).get("/vector-later", &goes_beyond_a_vector_later);
   router_.get("/number", throws_a_number).get("/function", calls_nothing).get("/length", announces_a_length);
   router_.get("/scope", has_a_scope).get("/status", has_a_strange_status).get("/refuse", refuses_strangely);
-  router_.get("/field", has_a_bad_field);
+  router_.get("/field", has_a_bad_field).get("/cookie", &sets_a_bad_cookie).get("/more", writes_too_much);
+  router_.get("/less", writes_too_little).get("/trailer", has_a_bad_trailer).get("/event-type", has_a_bad_type);
+  router_.get("/event-id", has_a_bad_id).get("/event-retry", has_a_bad_retry);
   router_.group("/before").use(ThrowsBefore()).get("", plaintext).get("/later", &later);
   router_.group("/after").use(ThrowsAfter()).get("", plaintext).get("/later", &later);
   start();
@@ -140,6 +165,13 @@ TEST_P(Bugs, cost_their_request_and_neither_its_neighbours_nor_the_connection) {
                                   get("/status"),
                                   get("/refuse"),
                                   get("/field"),
+                                  get("/cookie"),
+                                  get("/more"),
+                                  get("/less"),
+                                  get("/trailer"),
+                                  get("/event-type"),
+                                  get("/event-id"),
+                                  get("/event-retry"),
                                   get("/before"),
                                   get("/before/later"),
                                   get("/after"),
@@ -286,6 +318,33 @@ TEST_P(Bugs, of_callables_that_a_handler_executes_cost_neither_loop_nor_pool) {
   EXPECT_EQ(ask_one(get("/plaintext")).status, 200);
   EXPECT_EQ(unhandled_errors(), before + 4);
   EXPECT_EQ(errors().size(), 4u);
+}
+
+int children_running = 0;
+Task<> waits_long() {
+  struct Running {
+    Running() { ++children_running; }
+    ~Running() { --children_running; }
+  } const running;
+  co_await sleep_for(1_h);
+}
+Task<Response> mistypes_beside_a_child(Request& request) {
+  Scope scope;
+  scope.spawn(waits_long());
+  const int id = co_await request.path_param<int>("idd");
+  co_await scope.join();
+  co_return Response::text(Status::Ok, std::to_string(id));
+}
+
+TEST_P(Bugs, of_a_parameter_first_end_the_children_of_a_scope) {
+  children_running = 0;
+  router_.get("/param/{id}", &mistypes_beside_a_child);
+  start();
+
+  EXPECT_EQ(ask_one(get("/param/1")).status, 500);
+  EXPECT_EQ(children_running, 0);
+  EXPECT_EQ(ask_one(get("/plaintext")).status, 200);
+  EXPECT_EQ(server_->stats().bugs, 1u);
 }
 
 // --- After the head has left.

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "keel/http/server/upgrade.h"
 #include "keel/http/testing/internal/server_fixture.h"
@@ -133,7 +136,7 @@ TEST_P(HttpsServers, know_clients_by_their_certificates) {
 
 TEST_P(HttpsServers, tell_a_client_that_speaks_http_to_use_https) {
   const std::string answer = "HTTP/1.1 400 Bad Request\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhttps";
-  start_https({.answer_to_http = answer});
+  start_https({.response_to_http = answer});
   Peer& plain = plain_peer();
   plain.send(get("/plaintext"));
   ASSERT_TRUE(until([&] { return plain.has_ended(); }));
@@ -167,6 +170,24 @@ TEST_P(HttpsServers, give_a_handshake_its_time_and_no_more) {
   EXPECT_GE((now() - began).count_ms(), 190);
   EXPECT_EQ(server_->stats().handshakes_failed, 2u);
   EXPECT_EQ(ask_securely(get("/who")).status, 200);
+}
+
+TEST_P(HttpsServers, count_the_handshakes_that_wait) {
+  start_https();
+  std::vector<Peer*> burst;
+  for (int i = 0; i < 12; ++i) {
+    burst.push_back(&https_peer());
+    burst.back()->send(get("/who"));
+  }
+  std::uint64_t most = 0;
+  const auto are_served = [&] {
+    most = std::max(most, server_->stats().handshakes_waiting);
+    return std::ranges::all_of(burst, [](const Peer* peer) { return !peer->wire().empty(); });
+  };
+  ASSERT_TRUE(until(are_served));
+  EXPECT_GE(most, 1u);
+  EXPECT_LE(most, burst.size());
+  EXPECT_EQ(server_->stats().handshakes_waiting, 0u);
 }
 
 TEST_P(HttpsServers, close_connections_that_do_not_shake_hands_for_others) {
@@ -301,13 +322,13 @@ void put_tls_over_all() {
   internal::peer_layers = &*of_every_peer;
 }
 
-class OverTls final : public testing::Environment {
+class OverTls final : public ::testing::Environment {
  public:
   void SetUp() override {
     if (std::getenv("KEEL_TESTS_OVER_TLS") != nullptr) internal::prepare_layers = &put_tls_over_all;
   }
 };
-const testing::Environment* const over_tls = testing::AddGlobalTestEnvironment(new OverTls);
+const ::testing::Environment* const over_tls = ::testing::AddGlobalTestEnvironment(new OverTls);
 
 }  // namespace
 }  // namespace keel::http::server_https_test

@@ -2,7 +2,7 @@
 //
 //   const StageTimer timer(http::stage::validate);   // in a handler that reads its body as a value
 //
-// The times of measured requests are in Server::stage_times(), Server-Timing, http_stage_seconds.
+// The times of measured requests are in Server::stage_times(), Server-Timing, http_stage_duration_seconds.
 
 #pragma once
 

@@ -25,7 +25,7 @@ namespace keel::http {
 
 class Stages {
  public:
-  // For `routes` routes, numbered as the router does. every 0: none is measured.
+  // Makes the stages of `routes` routes, which are numbered as in the router. If `every` is 0, no request is measured.
   Stages(std::size_t routes, std::uint32_t every);
 
   void set_every(std::uint32_t every) noexcept { left_ = every_ = every; }
@@ -58,7 +58,7 @@ class Stages {
  private:
   SingleWriterCounter* of_route(std::size_t route) const noexcept { return &tallies_[route * (stage_count + 2)]; }
 
-  // For each route: its stages, and the numbers of measured requests and measured writes.
+  // For each route, its stages, and the numbers of measured requests and measured writes.
   std::unique_ptr<SingleWriterCounter[]> tallies_;
   StageClock clock_;
   std::uint32_t every_;

@@ -116,7 +116,7 @@ Text content_range(const Range& range, std::uint64_t size) noexcept {
 // text around it is the common case.
 struct Content {
   std::array<Range, ranges_max> ranges;
-  std::array<std::size_t, ranges_max> heads = {};  // Where the text before each part ends, in `text`.
+  std::array<std::size_t, ranges_max> heads = {};  // The position in `text` at which the text before each part ends.
   std::size_t count = 0;
   Buffer text;
   std::uint64_t bytes = 0;  // The total size.
@@ -219,7 +219,8 @@ Task<Response> StaticFiles::serve(Request& request) {
   // The task was stopped, for example because the client has disconnected: this is not an error of the folder.
   if (!found && found.error().errno_value() == 0) co_return std::move(found).error();
   if (!found) {
-    // For example when there are no more descriptors. The path of the folder must not be shown to the client either.
+    // A folder cannot be opened, for example, when there are no more descriptors. The path of the folder must not be
+    // shown to the client either.
     static const log::Logger log("http.static_files");
     log.warn("a folder of static files cannot be opened", found.error());
     co_return Error(found.error().code(), "the folder of this file cannot be opened");
@@ -289,17 +290,17 @@ Task<Response> StaticFiles::serve(Request& request) {
   content.bytes = content.text.size();
   for (std::size_t i = 0; i < content.count; ++i) content.bytes += content.ranges[i].size;
 
-  const Status answer = is_partial ? Status::PartialContent : Status::Ok;
+  const Status outcome = is_partial ? Status::PartialContent : Status::Ok;
   const Text range = is_partial && content.count == 1 ? content_range(content.ranges[0], status.size) : Text();
-  Response response(answer);
-  // Also read for HEAD: middleware that changes the content must change its description in HEAD, too.
+  Response response(outcome);
+  // A HEAD reads the content as well, because middleware that changes it must change its description in HEAD, too.
   if (content.bytes <= whole_bytes_max) {
     Buffer body;
     co_await read_content(file, content, body);
-    response = Response::body(answer, std::move(body), body_type);
+    response = Response::body(outcome, std::move(body), body_type);
   } else {
     const std::uint64_t bytes = content.bytes;
-    response = Response::stream(answer, body_type, &send_content, std::move(file), std::move(content)).length(bytes);
+    response = Response::stream(outcome, body_type, &send_content, std::move(file), std::move(content)).length(bytes);
   }
   response = with_fields(std::move(response));
   if (!separated_type.empty()) response.header("Content-Type", separated_type);

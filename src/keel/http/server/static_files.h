@@ -40,10 +40,11 @@ struct StaticFilesOptions {
   std::string folder;                // Looked up from the working directory, at each request.
   std::string index = "index.html";  // The file for a path that ends in '/'; empty: 404.
   std::string cache_control = {};    // Cache-Control of 200, 206 and 304, such as "public, max-age=3600"; empty: none.
-  // Cross-Origin-Resource-Policy of the same: which other sites may embed the files, such as "cross-origin"; empty: as
-  // the middleware around them sets it (SecurityHeaders).
+  // Cross-Origin-Resource-Policy of these responses says which other sites may embed the files, such as "cross-origin".
+  // Empty: the field is left to the middleware around them (SecurityHeaders).
   std::string cross_origin_resource_policy = {};
-  // Also serves names that begin with a dot, and links to such files. "/.well-known/…" (RFC 8615) is always served.
+  // True: it also serves names that begin with a dot, and links to such files. "/.well-known/…" (RFC 8615) is always
+  // served.
   bool hidden = false;
 };
 

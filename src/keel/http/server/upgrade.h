@@ -10,8 +10,8 @@
 //   router.get("/echo", [](http::Request&) { return http::Response::upgrade("echo", &echo); });
 //
 // A client asks for it by Connection: Upgrade, and offers protocols in Upgrade. The response is 101 (Switching
-// Protocols) with the fields that were added to the response. When it has been sent the callable is called with the
-// connection, which it owns from then on; bytes that followed the request can be read from it.
+// Protocols) with the fields that were added to the response. After the response was sent, the callable is
+// called with the connection, and owns it from then on; bytes that followed the request can be read from it.
 //
 // Instead of 101 the client gets
 //   426 with Upgrade: PROTOCOL, when it does not offer the protocol (HTTP/1.0, or HEAD); the connection
@@ -31,7 +31,7 @@
 //   Task<> chat(Stream stream, Room& room, std::string name);
 //   return http::Response::upgrade("chat", &chat, std::ref(room), std::move(name));
 //
-// Errors:    of the task end the connection and are logged; so does an exception.
+// Errors:    an error or an exception of the task ends the connection and is logged.
 // Ownership: the server owns the kept arguments. The Request no longer exists by then, and does not compile as an
 //            argument, nor do views. The task's log lines carry the request's trace.
 // Limits:    those of HTTP end with the 101: there is no deadline, no idle timeout, no minimum rate and no timeout for

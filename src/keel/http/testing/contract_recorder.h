@@ -28,7 +28,8 @@ namespace keel::http {
 
 class ContractRecorder final : public Recorder {
  public:
-  // Everything recorded so far, as JSON: {"operations":[…],"components":{…}}, in the order of their names.
+  // Returns everything that was recorded so far as JSON: {"operations":[…],"components":{…}}, in the order of their
+  // names.
   std::string text() const;
   // Writes it to a file of this process in `folder`, which is created.
   Result<> save(const std::string& folder) const;
@@ -62,10 +63,10 @@ class ContractRecorder final : public Recorder {
 
   mutable std::mutex mutex_;
   json::Schemas schemas_;
-  std::map<std::pair<std::string, std::string>, Operation> operations_;  // Indexed by path and method.
+  std::map<std::pair<std::string, std::string>, Operation> operations_;  // The index is the path and the method.
   std::set<std::pair<const char*, Method>> routes_;
   std::map<Describe, std::unique_ptr<std::string>> content_types_;
-  std::map<const char*, Describe> types_;  // Indexed by the address of the content type.
+  std::map<const char*, Describe> types_;  // The index is the address of the content type.
 };
 
 }  // namespace keel::http

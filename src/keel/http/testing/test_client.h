@@ -59,7 +59,7 @@ class TestResponse {
   // The body as a T (data/json_parse.h), whatever the status is.
   template <class T>
   Result<T> json() const {
-    return keel::json::parse<T>(body());
+    return keel::json::parse<T>(body(), {.is_response = true});
   }
   // The value of the first field of that name (any case), or nullopt.
   std::optional<std::string_view> header(std::string_view name) const noexcept {
@@ -146,7 +146,7 @@ class TestClient : public TestRequests<TestClient> {
   TestClient(const TestClient&) = delete;
   TestClient& operator=(const TestClient&) = delete;
 
-  // Sent with each request from now on.
+  // Adds a field that is sent with each request from now on.
   TestClient& header(std::string_view name, std::string_view value) &;
 
   // Starts the request; time passes in advance() and in get(), post() and the like.

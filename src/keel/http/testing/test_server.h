@@ -56,7 +56,7 @@ struct TestServerOptions {
   // listens at 10.0.0.1, port 80.
   ServerOptions server = {};
   sim::SimOptions simulation = {};        // Seed, delays, faults (keel/io/testing/options.h).
-  Duration timeout = 1_h;                 // Time limit of a call; longer than that of a handler.
+  Duration timeout = 1_h;                 // Time limit of a call; choose it longer than that of a handler.
   std::size_t body_bytes_max = 64 << 20;  // Largest body of a response.
 };
 

@@ -39,7 +39,7 @@ class EpollDescriptors {
   }
   // The entry must exist.
   Descriptor& known(int fd) noexcept { return all_[static_cast<std::size_t>(fd)]; }
-  // False: there is no memory for the entry. Called for accepted descriptors before they are used.
+  // False: there is no memory for the entry. It is called for accepted descriptors before they are used.
   bool has_room_for(int fd) noexcept {
     try {
       at(fd);

@@ -1,4 +1,4 @@
-// For tests: their own network, whose settings and routes they may change. Needs root.
+// Gives tests their own network, whose settings and routes they may change. Needs root.
 
 #pragma once
 
@@ -47,7 +47,7 @@ inline bool set_network_value(const char* path, const char* value) {
 }
 
 // Packets of more than `bytes` do not leave by loopback: a sender of them gets an error that there is no room (a queue
-// of the kind bfifo, rtnetlink(7)). False: this kernel has no such queue.
+// of the kind bfifo, rtnetlink(7)). False: this kernel does not have the queue.
 inline bool limit_loopback(std::uint32_t bytes) {
   struct {
     nlmsghdr header;
@@ -76,11 +76,11 @@ inline bool limit_loopback(std::uint32_t bytes) {
     nlmsghdr header;
     nlmsgerr error;
     char rest[512];
-  } answer{};
-  const bool answered = send(fd, &request, sizeof request, 0) == static_cast<ssize_t>(sizeof request) &&
-                        recv(fd, &answer, sizeof answer, 0) >= static_cast<ssize_t>(NLMSG_LENGTH(sizeof(nlmsgerr)));
+  } reply{};
+  const bool replied = send(fd, &request, sizeof request, 0) == static_cast<ssize_t>(sizeof request) &&
+                       recv(fd, &reply, sizeof reply, 0) >= static_cast<ssize_t>(NLMSG_LENGTH(sizeof(nlmsgerr)));
   close(fd);
-  return answered && answer.header.nlmsg_type == NLMSG_ERROR && answer.error.error == 0;
+  return replied && reply.header.nlmsg_type == NLMSG_ERROR && reply.error.error == 0;
 }
 
 }  // namespace keel::io::testing

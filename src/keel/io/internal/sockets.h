@@ -18,7 +18,7 @@ struct ListenerFile {
 };
 using ListenerFiles = std::vector<ListenerFile>;
 
-// Like the function of socket_options.h, but also records the file.
+// Does what the function of socket_options.h does, and also records the file.
 Result<int> system_listener(const Address& address, const ListenOptions& options, ListenerFiles& files);
 // The part that needs no socket.
 enum class Protocol : std::uint8_t { Tcp, Udp, Unix };

@@ -86,7 +86,7 @@ class SystemEngine : public Engine {
 
  private:
   ListenerFiles listener_files_;
-  // Written by other threads, so it has a whole cache line that a derived class does not share.
+  // Other threads write it, so it has a whole cache line that a derived class does not share.
   struct alignas(cache_line) Wakes {
     std::atomic<std::uint64_t> count{0};
   } wakes_;

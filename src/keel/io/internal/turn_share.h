@@ -11,8 +11,8 @@
 
 namespace keel::io {
 
-// Sending this much takes less than a millisecond. With a quarter of it a large write to a fast peer takes a tenth more
-// time.
+// Sending this much takes less than a millisecond. A quarter of this would make a large write to a fast peer take a
+// tenth more time.
 inline constexpr std::int64_t turn_share = 1024 * 1024;
 // The share that a message, or a system call, of this size uses: a short one costs as much time as copying 4 KiB.
 constexpr std::int64_t share_of(std::size_t bytes) noexcept { return static_cast<std::int64_t>(bytes) + 4096; }

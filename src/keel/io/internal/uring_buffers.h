@@ -27,7 +27,8 @@ namespace keel::io {
 class UringBuffers {
  public:
   static constexpr unsigned count = 1024;  // A power of two: the size of the ring.
-  // Room for a large message, so that it comes as one completion. A small one touches the first page only.
+  // The room is enough for a large message, so that it comes as one completion. A small one touches the first page
+  // only.
   static constexpr std::uint32_t default_bytes = 16 * 1024;
   static constexpr unsigned lent_max = count / 2;
   static constexpr std::uint32_t none = Receive::none;
@@ -132,10 +133,11 @@ class UringBuffers {
   unsigned low_ = few;     // The minimum at the end of an iteration in this window.
   unsigned turns_ = 0;     // The iterations of this window.
   unsigned used_ = 0;      // Buffers from this index were never touched.
-  unsigned spares_ = 0;    // Used buffers that are not in the ring; the most recently used one is at the end.
+  // The number of used buffers that are not in the ring; the most recently used one is at the end.
+  unsigned spares_ = 0;
   std::uint16_t spare_[count];
   unsigned lent_ = 0;
-  std::vector<Known> known_;        // Indexed by name: the buffers, and then the copies.
+  std::vector<Known> known_;        // The index is the name: the buffers come first, and then the copies.
   std::uint32_t free_name_ = none;  // The chain of names of freed copies.
 };
 

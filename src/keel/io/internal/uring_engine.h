@@ -104,9 +104,9 @@ class UringEngine final : public SystemEngine {
   int run_ready(Op& op) noexcept;
   int handle(const io_uring_cqe& completion) noexcept;
   [[gnu::noinline]] int handle_own(std::uint64_t key, int result) noexcept;
-  [[gnu::noinline]] int answered(Op& op, int result, std::uint32_t flags) noexcept;
+  [[gnu::noinline]] int completed(Op& op, int result, std::uint32_t flags) noexcept;
   void arm_send(Send& op) noexcept;
-  // From now on its completion is counted like any other. Requires an armed send, for only these are unhurried.
+  // From now on its completion is counted like any other. `op` must be a send that was armed as unhurried.
   void hurry(Op& op) noexcept {
     --unhurried_;
     op.unhurried = false;
@@ -159,11 +159,11 @@ class UringEngine final : public SystemEngine {
   static unsigned bit(Kind kind) noexcept { return 1u << static_cast<unsigned>(kind); }
   void submit_file(FileOp& op) noexcept;
   void arm_file(FileOp& op) noexcept;
-  int file_answered(FileOp& op, int result) noexcept;
+  int file_completed(FileOp& op, int result) noexcept;
 
   const UringOptions options_;
   io_uring ring_{};
-  std::unique_ptr<msghdr[]> messages_;  // For sends of several parts, one for each entry of the ring.
+  std::unique_ptr<msghdr[]> messages_;  // The headers of sends of several parts, one for each entry of the ring.
   unsigned file_kinds_ = 0;             // The kinds of file operations that the kernel supports, by bit().
   bool sends_messages_ = false;
   const bool reads_datagrams_;

@@ -36,12 +36,13 @@ namespace keel::sim {
 
 // Probabilities of faults; all are 0 by default.
 struct DiskFaults {
-  double read_error = 0;   // Per read: EIO.
-  double write_error = 0;  // Per write, truncate, make, remove and rename: EIO; a part of the write may have happened.
-  double sync_error = 0;   // Per sync of a file or a folder: EIO.
-  double short_read = 0;   // Per read: it returns fewer bytes than asked.
-  double short_write = 0;  // Per write: it writes only a part of the bytes.
-  double write_back = 0;   // Per write: a page of this file that waits for a sync is written early.
+  double read_error = 0;  // Per read: EIO.
+  // The probability for each write, truncate, make, remove and rename: EIO; a part of the write may have happened.
+  double write_error = 0;
+  double sync_error = 0;   // The probability for each sync of a file or a folder: EIO.
+  double short_read = 0;   // The probability for each read: it returns fewer bytes than requested.
+  double short_write = 0;  // The probability for each write: it writes only a part of the bytes.
+  double write_back = 0;  // The probability for each write: a page of this file that waits for a sync is written early.
   std::uint64_t capacity_bytes = UINT64_MAX;  // The limit for the sum of all sizes; beyond it ENOSPC.
   bool syncs = true;                          // False: sync() does nothing and returns 0, like a lying disk.
 
@@ -53,9 +54,9 @@ struct DiskFaults {
 struct DiskCounts {
   std::uint64_t syncs = 0;
   std::uint64_t power_losses = 0;
-  std::uint64_t pages_lost = 0;   // Counted at power losses.
-  std::uint64_t pages_torn = 0;   // Counted at power losses.
-  std::uint64_t sizes_lost = 0;   // Counted at power losses.
+  std::uint64_t pages_lost = 0;   // They are counted at power losses.
+  std::uint64_t pages_torn = 0;   // They are counted at power losses.
+  std::uint64_t sizes_lost = 0;   // They are counted at power losses.
   std::uint64_t names_lost = 0;   // Names whose creation, removal or renaming was lost.
   std::uint64_t pages_early = 0;  // Pages that were written before their sync.
   std::uint64_t read_errors = 0;
@@ -102,9 +103,9 @@ class Disk {
   // The power fails during the `changes`th change from now (1: the next): a write, truncate, create, remove, rename or
   // sync of any file. That change may or may not be cached; a sync is not carried out. 0: never.
   void power_off_after(std::uint64_t changes) noexcept;
-  // Earlier descriptors remain unusable and can only be closed.
+  // Descriptors from before remain unusable and can only be closed.
   void power_on();
-  // The number of changes so far.
+  // The number of changes that were made to the disk so far.
   std::uint64_t changes() const noexcept;
 
   const DiskCounts& counts() const noexcept;

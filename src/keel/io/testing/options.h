@@ -56,17 +56,17 @@ struct SimOptions {
   std::uint32_t trace_bytes_max = 0;        // The number of bytes at the end of the trace that are kept as text.
 
   // Faults: probabilities, none by default.
-  double reset = 0;           // Per connection: both ends are reset at a random moment of its first second.
-  double vanish = 0;          // Per connection: from a random moment nothing more is delivered, without an error.
+  double reset = 0;           // For each connection: both ends are reset at a random moment of its first second.
+  double vanish = 0;          // For each connection: from a random moment nothing more is delivered, without an error.
   double accept_failure = 0;  // Per accepted connection: Accept ends with EMFILE; the connection stays queued.
-  double short_delivery = 0;  // Per delivery: one byte.
-  double long_delay = 0;      // Per packet and operation on a file: up to 2 s of additional delay.
-  double stall = 0;           // Per iteration: the loop is not scheduled for up to 300 ms.
-  double clock_jump = 0;      // Per jump of virtual time: the calendar moves by up to an hour, either way.
-  double loss = 0;            // Per datagram of UDP: it does not arrive.
-  double duplicate = 0;       // Per datagram of UDP: it arrives twice, the second time up to 20 ms later.
-  double reorder = 0;         // Per datagram of UDP: it arrives up to 20 ms later, and does not hold up the next ones.
-  double no_room = 0;         // Per datagram of UDP: its sender gets ENOBUFS, as if the system had no memory.
+  double short_delivery = 0;  // For each delivery: it has one byte.
+  double long_delay = 0;      // For each packet and operation on a file: up to 2 s of additional delay.
+  double stall = 0;           // For each iteration: the loop is not scheduled for up to 300 ms.
+  double clock_jump = 0;      // For each jump of virtual time: the calendar moves by up to an hour, either way.
+  double loss = 0;            // For each datagram of UDP: it does not arrive.
+  double duplicate = 0;       // For each datagram of UDP: it arrives twice, the second time up to 20 ms later.
+  double reorder = 0;  // For each datagram of UDP: it arrives up to 20 ms later, and does not hold up the next ones.
+  double no_room = 0;  // For each datagram of UDP: its sender gets ENOBUFS, as if the system had no memory.
   // If set, only those faults strike that are in this list (shrink.h).
   std::optional<std::vector<Fault>> only = {};
 

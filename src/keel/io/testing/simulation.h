@@ -10,7 +10,7 @@
 //   io::Loop& server = simulation.add_loop();
 //   io::Loop& client = simulation.add_loop();
 //   …
-//   ASSERT_TRUE(simulation.run_until([&] { return answered; }, 60_s)) << simulation.replay();
+//   ASSERT_TRUE(simulation.run_until([&] { return has_response; }, 60_s)) << simulation.replay();
 //
 // The network behaves like Linux TCP as far as a program can observe it: bytes of one direction stay in order and
 // arrive in pieces that are divided anywhere; unread data at close() makes a reset; data that meets a closed socket
@@ -86,7 +86,7 @@ class Simulation final : public Host {
   const FaultCounts& faults() const noexcept;
   // The faults that have struck, in order.
   const std::vector<Fault>& struck() const noexcept;
-  // For the message of a failing test: "replay: seed=… …; time …; trace …".
+  // The text that the message of a failing test shows: "replay: seed=… …; time …; trace …".
   std::string replay() const;
 
  private:

@@ -8,7 +8,8 @@
 namespace keel::sim {
 namespace {
 
-constexpr Duration first_instant = 1_s;  // Never zero, which means "do not wait" to the loop.
+// The first instant is never zero, because zero means "do not wait" to the loop.
+constexpr Duration first_instant = 1_s;
 
 }  // namespace
 

@@ -4,10 +4,10 @@
 //   KEEL_TRY(auto socket, blocking::DatagramSocket::connect(*Address::parse("127.0.0.1:7000")));
 //   for (int attempt = 0; attempt < 3; ++attempt) {
 //     KEEL_TRY_VOID(socket.send("what time is it?"));
-//     Result<blocking::Datagram> answer = socket.receive(200_ms);  // its bytes are borrowed until the next receive
-//     if (answer) return std::string(answer->bytes);
+//     Result<blocking::Datagram> reply = socket.receive(200_ms);  // its bytes are borrowed until the next receive
+//     if (reply) return std::string(reply->bytes);
 //   }
-//   return fail(Code::Unavailable, "nobody answers");
+//   return fail(Code::Unavailable, "no reply");
 //
 // Every call takes a time limit; without one it waits for ever. Signals do not end a wait.
 // net/datagram.h describes what UDP does with datagrams, and what may be sent.
@@ -15,8 +15,8 @@
 // Errors:    DeadlineExceeded when the time is over, Cancelled after shutdown(); all others as in net/datagram.h. A
 //            receive that fails loses nothing.
 // Ownership: owns its descriptor and room for 16 datagrams; movable between calls.
-// Threads:   one receives and one sends at a time; shutdown() on any while the socket is open. Not on a worker of a
-//            loop, which is a bug.
+// Threads:   one receives and one sends at a time; shutdown() on any while the socket is open. It must not be used on a
+//            worker of a loop, which is a bug.
 // Cost:      one system call for up to 16 datagrams that are there, and for up to 64 of send_many; two more when a call
 //            has to wait. A socket reserves 1 MiB of address space; only the pages that are touched take memory.
 
@@ -53,8 +53,8 @@ class DatagramSocket {
 
   // The next datagram.
   Result<Datagram> receive(Duration timeout = Duration::forever());
-  // Sends `bytes` to `to`, or to the address that the socket is connected to. With `segment_bytes`: sent as several
-  // datagrams of that size; the last one may be shorter.
+  // Sends `bytes` to `to`, or to the address that the socket is connected to. If `segment_bytes` is set, they are sent
+  // as several datagrams of that size; the last one may be shorter.
   Result<> send(std::string_view bytes, const Address& to = {}, Duration timeout = Duration::forever(),
                 std::uint32_t segment_bytes = 0);
   // Sends several in order. Returns the number sent: if these are not all, the next one failed or the time was up.

@@ -10,8 +10,8 @@
 //            tried again.
 // Ownership: owns its descriptor; movable. The path of a Unix socket is kept, and is taken over by the next process
 //            that binds it.
-// Threads:   any number may accept; shutdown() on any while the listener is open. Not on a worker of a loop, which is a
-//            bug.
+// Threads:   any number may accept; shutdown() on any while the listener is open. It must not be used on a worker of a
+//            loop, which is a bug.
 
 #pragma once
 

@@ -119,7 +119,7 @@ void set_blocking(int fd, bool blocking) noexcept {
   if (flags >= 0 && wanted != flags) fcntl(fd, F_SETFL, wanted);
 }
 
-// For calls that have no such flag.
+// Makes the descriptor non-blocking while it lives, for calls that have no flag for that.
 class NonBlocking {
  public:
   explicit NonBlocking(int fd) noexcept : fd_(fd) { set_blocking(fd_, false); }

@@ -13,7 +13,8 @@
 // Ownership: owns its descriptor and a buffer; movable. The destructor closes the connection: written bytes are still
 //            sent. But if received bytes were not read, the connection is reset, and the peer may lose bytes that are
 //            on their way to it; close_gently() prevents that.
-// Threads:   one at a time; shutdown() on any while the stream is open. Not on a worker of a loop, which is a bug.
+// Threads:   one at a time; shutdown() on any while the stream is open. It must not be used on a worker of a loop,
+//            which is a bug.
 // Cost:      a system call for each recv and send; two more when a call with a time limit has to wait.
 
 #pragma once
@@ -44,9 +45,9 @@ class Stream {
   static Result<Stream> connect(const Address& address, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // Connects to the first of several addresses that responds, trying one after the other: each gets an equal share of
-  // the time that remains for it and the addresses after it; the last one gets all of it. Without a time limit the
-  // system's limit applies, about two minutes for each silent address. An error names every address that was tried, and
-  // has the code of the last one. InvalidArgument: there is no address.
+  // the time that remains for it and the addresses after it; the last one gets all of it. If there is no time limit,
+  // the system's limit applies, about two minutes for each silent address. An error names every address that was tried,
+  // and has the code of the last one. InvalidArgument: there is no address.
   static Result<Stream> connect(const std::vector<Address>& addresses, Duration timeout = Duration::forever(),
                                 const io::ConnectOptions& options = {});
   // Connects to one of the addresses of `host` in the same way. Looking it up (getaddrinfo) has a time limit of its
@@ -86,7 +87,8 @@ class Stream {
   void close() noexcept;
   // Closes so that the peer receives everything that was written, even if it keeps sending: ends the writing, then
   // reads and drops what the peer sends until it has finished, for at most `timeout` and `bytes_max` bytes; then closes
-  // in any case. DeadlineExceeded, OutOfRange (bytes), Unavailable: the peer may not have got all of it.
+  // in any case. On DeadlineExceeded, on OutOfRange (more than `bytes_max` arrived) and on Unavailable, the peer may
+  // not have received everything.
   Result<> close_gently(Duration timeout = 1_s, std::uint64_t bytes_max = 1 << 20);
 
   // Call it while the stream is open; see socket_options.h.

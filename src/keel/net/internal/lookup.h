@@ -9,7 +9,7 @@
 namespace keel::internal {
 
 // The error for an EAI_… that is not 0; `number`: errno, for EAI_SYSTEM.
-Error lookup_error(std::string_view host, int answer, int number);
+Error lookup_error(std::string_view host, int status, int number);
 
 // Whether the name always stands for this machine (RFC 6761 §6.3).
 bool is_localhost(std::string host);

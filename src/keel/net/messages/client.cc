@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/net/messages/internal/connection.h"
 #include "keel/net/transport.h"
 #include "keel/task/timing.h"
@@ -31,7 +31,7 @@ Task<Client> Client::over(Stream stream, ClientOptions options) {
   }
   // Shared with the connection, which may outlive this.
   auto settings = std::make_shared<internal::Settings>();
-  settings->options = options.peer;
+  settings->options = internal::with_room_to_wait(options.peer);
   settings->handlers = options.handlers;
   settings->metrics = options.metrics;
   Client client(*new internal::Connection(stream.detach(), std::move(settings), nullptr));
@@ -40,12 +40,13 @@ Task<Client> Client::over(Stream stream, ClientOptions options) {
   co_return std::move(client);
 }
 
-Peer& Client::operator*() const noexcept {
-  KEEL_CHECK(connection_ != nullptr, "a Client that was moved from has no peer");
+Peer& Client::operator*() const {
+  KEEL_EXPECT(connection_ != nullptr, "a Client that was moved from has no peer");
   return *connection_;
 }
 
 Task<> Client::close() {
+  if (connection_ == nullptr) co_return;
   internal::Connection& connection = *connection_;
   connection.drain();
   Result<> idle = co_await attempt(with_timeout(connection.options().close_timeout, until_idle(connection)));

@@ -11,7 +11,7 @@
 // Ownership: owns its Peer; movable. The destructor closes the connection after the queued frames, and stops the
 //            handlers, which end later: objects that they refer to must live until the loop ends, or until close() has
 //            completed.
-// Lifetime:  must outlive the tasks that wait for replies (checked).
+// Lifetime:  tasks that wait for replies get Unavailable when it is destroyed.
 // Threads:   the worker it was made on.
 // Cancel:    a cancelled connect() closes its socket.
 
@@ -42,7 +42,8 @@ struct ClientOptions {
   // Handlers for messages and requests of the server; must outlive the client. Null: the client handles none.
   const Handlers* handlers = nullptr;
   TransportLayers* layers = nullptr;  // tls::Layers, for TLS; must outlive the client. Null: no TLS.
-  // With TLS: the host that the certificate must be for. Must live until it is connected.
+  // The host that the server's certificate must be valid for, if TLS is used. It must live until the client is
+  // connected.
   std::string_view host = {};
   const MessageMetrics* metrics = nullptr;  // Must outlive the client (metrics.h). Null: no metrics.
 };
@@ -64,11 +65,12 @@ class Client {
   }
   ~Client() { reset(); }
 
-  Peer& operator*() const noexcept;
-  Peer* operator->() const noexcept { return &**this; }
+  // Each throws a Bug (base/bug.h) when it was moved from.
+  Peer& operator*() const;
+  Peer* operator->() const { return &**this; }
 
   // Sends no more requests, waits at most close_timeout until the peer's requests are handled and the queue is sent,
-  // and closes. Completes when nothing of the connection is left.
+  // and closes. Completes when nothing of the connection is left; immediately if it was closed or moved from before.
   Task<> close();
 
  private:

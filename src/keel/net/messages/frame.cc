@@ -74,6 +74,8 @@ bool FrameReader::check_size(std::size_t size) noexcept {
   const auto flags = static_cast<std::uint8_t>(whole[5]);
   if (kind == 0 || kind > frame_kind_max) return fail_with(Code::Protocol, "a frame is of an unknown kind");
   if ((flags & ~flags_known) != 0) return fail_with(Code::Protocol, "a frame has an unknown flag");
+  if (has_checksums_ && (flags & has_checksum_flag) == 0) [[unlikely]]
+    return fail_with(Code::DataLoss, "a frame has no checksum, though an earlier one had");
   frame.kind = static_cast<FrameKind>(kind);
   frame.from_opener = (flags & from_opener_flag) != 0;
   frame.type = load<std::uint16_t>(whole.data() + 6);
@@ -88,6 +90,7 @@ bool FrameReader::check_size(std::size_t size) noexcept {
       if (crc32c(covered) != load<std::uint32_t>(covered.data() + covered.size())) {
         return fail_with(Code::DataLoss, "the checksum of a frame is wrong");
       }
+      has_checksums_ = true;
       rest.remove_suffix(4);
     }
     if ((flags & has_deadline) != 0) {

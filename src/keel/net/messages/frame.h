@@ -20,8 +20,8 @@
 //             payload
 //       u32   CRC32C of all bytes before it            where flag 4 is set
 //
-// Errors:    problem() is a string literal. code() is Protocol, DataLoss for a wrong checksum, or OutOfRange for a
-//            frame that is too large.
+// Errors:    problem() is a string literal. code() is Protocol, DataLoss for a wrong checksum and for a frame without
+//            one after a frame that had one, or OutOfRange for a frame that is too large.
 // Ownership: a payload is a view into what was fed, or into the reader if the frame came in pieces.
 // Threads:   one at a time.
 // Cost:      a frame that came whole is not copied. Of a frame that arrives in pieces, only the received bytes are
@@ -44,12 +44,12 @@ namespace keel::messages {
 
 // The purpose of a frame.
 enum class FrameKind : std::uint8_t {
-  Hello = 1,     // Sent first in both directions: Hello below.
-  Message = 2,   // Needs no answer.
-  Request = 3,   // Is answered by one Response or Failure with its id.
+  Hello = 1,     // Each side sends it first: Hello below.
+  Message = 2,   // Needs no response.
+  Request = 3,   // Gets one Response or Failure with its id.
   Response = 4,  // Its payload is the reply.
   Failure = 5,   // Its payload is an error (put_error).
-  Cancel = 6,    // The answer to request `id` is no longer needed; it is answered nevertheless.
+  Cancel = 6,    // The response to request `id` is no longer needed; it is sent nevertheless.
   Open = 7,      // Opens the stream `id`: the lower half is its index, the upper half any number.
   Data = 8,      // One message of a stream.
   Credit = 9,    // The payload is a u32: how many more bytes may be sent in the stream.
@@ -65,14 +65,14 @@ enum class FrameKind : std::uint8_t {
 inline constexpr std::uint8_t frame_kind_max = 16;
 
 struct Frame {
-  static constexpr std::size_t head_bytes = 12;  // Without the parts that flags add.
+  static constexpr std::size_t head_bytes = 12;  // The size of a head without the parts that flags add.
   static constexpr std::size_t overhead_bytes_max = head_bytes + 4 + 16 + 4;
 
   FrameKind kind = FrameKind::Message;
   bool from_opener = false;
   std::uint16_t type = 0;
   std::uint32_t id = 0;
-  std::optional<Duration> time_left = {};  // In whole milliseconds, rounded up, at most 2^32 - 1.
+  std::optional<Duration> time_left = {};  // The remaining time in whole milliseconds, rounded up, at most 2^32 - 1.
   log::TraceId trace = {};                 // Zero: none.
   std::string_view payload = {};
 };
@@ -85,7 +85,7 @@ class FrameReader {
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
-  // Adds the next bytes; call it after next() has returned false. Only next() throws std::bad_alloc.
+  // Adds the next bytes; call it after next() has returned false. Only next() may throw std::bad_alloc.
   void feed(std::string_view bytes) noexcept { rest_ = bytes; }
   // The next frame. False: there is no complete frame, and the incomplete part was kept; or there is a problem, which
   // is then permanent.
@@ -107,7 +107,8 @@ class FrameReader {
   const std::size_t bytes_max_;
   std::string_view rest_;
   Buffer kept_;
-  bool is_given_ = false;  // Whether the frame in kept_ was returned.
+  bool is_given_ = false;       // Whether the frame in kept_ was returned.
+  bool has_checksums_ = false;  // A frame had one: then all frames after it have one.
   Code code_ = Code::Protocol;
   const char* problem_ = nullptr;
 };
@@ -137,7 +138,7 @@ struct Hello {
   std::uint8_t version_min = version;
   std::uint8_t version_max = version;
   bool wants_checksums = false;       // Asks the peer for checksums: both sides send them if either wants them.
-  std::uint16_t requests_max = 0;     // At the same time.
+  std::uint16_t requests_max = 0;     // The number of requests at the same time.
   std::uint16_t streams_max = 0;      // Opened by the peer at the same time.
   std::uint32_t frame_bytes_max = 0;  // The size of a whole frame.
   std::uint32_t stream_bytes = 0;     // The credit with which a stream begins.

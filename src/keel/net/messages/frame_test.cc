@@ -174,9 +174,8 @@ TEST(FrameReader, finds_every_single_damaged_bit_by_the_checksum) {
   for (std::size_t bit = 32; bit < bytes.size() * 8; ++bit) {
     std::string damaged = bytes;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
-    if (bit / 8 == 5 && bit % 8 == 2) continue;  // The flag that says that there is one.
     FrameReader reader(1000);
-    EXPECT_TRUE(read_in_pieces(reader, damaged, 100).empty()) << bit;
+    EXPECT_EQ(read_in_pieces(reader, bytes + damaged, 100).size(), 1u) << bit;
     EXPECT_NE(reader.problem(), nullptr) << bit;
   }
 }

@@ -80,7 +80,7 @@ class Handlers {
   template <class M, class F>
   Handlers& on_stream(F f);
 
-  // Called by a connection. Null: no handler is registered.
+  // A connection calls it. Null: no handler is registered.
   using Handle = Function<void(internal::Incoming&)>;
   const Handle* find(std::uint16_t type, internal::Incoming::What what) const noexcept;
 

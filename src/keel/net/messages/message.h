@@ -42,7 +42,7 @@ consteval std::uint16_t declared_type() {
     return M::message_type;
   } else {
     static_assert(std::is_void_v<M>,
-                  "a message has a number by which the peer knows it: write into the struct "
+                  "a message needs a number that identifies its type to the peer: write into the struct "
                   "static constexpr std::uint16_t message_type = 1;");
     return 0;
   }
@@ -93,10 +93,9 @@ Result<T> decode(std::string_view payload) {
     return bytes;
   } else {
     constexpr bool holds_views = json::internal::holds_views<T>();
-    static_assert(
-        !holds_views,
-        "a message or reply that comes outlives the bytes that it was read from: give the struct a std::string "
-        "in the place of each std::string_view");
+    static_assert(!holds_views,
+                  "a received message or reply outlives the bytes that it was read from: give the struct a std::string "
+                  "in the place of each std::string_view");
     if constexpr (holds_views) {
       return T();
     } else {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "keel/base/check.h"
+#include "keel/base/bug.h"
 #include "keel/net/messages/internal/connection.h"
 #include "keel/net/messages/internal/stream_state.h"
 
@@ -105,7 +105,7 @@ void StreamState::finish(const Error* error) noexcept {
   if (error != nullptr) put_error(payload, *error);
   if (connection_ == nullptr) return;
   const Frame end{.kind = FrameKind::End, .from_opener = is_opener_, .id = id_, .payload = payload.view()};
-  return is_opener_ ? connection_->queue(end) : connection_->queue_answer(end);
+  return is_opener_ ? connection_->queue(end) : connection_->queue_response(end);
 }
 
 void StreamState::abandon() noexcept {
@@ -184,8 +184,9 @@ void StreamState::retry_send() noexcept {
   std::exchange(sender_, nullptr)->wake();
 }
 
-bool StreamSendCore::start() noexcept {
-  KEEL_CHECK(state_.sender_ == nullptr, "only one task at a time can send in a stream");
+bool StreamSendCore::start() {
+  KEEL_EXPECT_AT(state_.sender_ == nullptr,
+                 "a message is sent in a MessageStream while another task waits to send: one sends at a time", place());
   if (state_.try_send(*this)) return true;
   if (Result<> waits = wait_.begin(*state_.connection_, context()); !waits) {
     error_.emplace(std::move(waits).error());
@@ -205,8 +206,10 @@ void StreamSendCore::cancel(Leaf& leaf) noexcept {
   send.wake();
 }
 
-bool StreamReceiveCore::start() noexcept {
-  KEEL_CHECK(state_.receiver_ == nullptr, "only one task at a time can receive from a stream");
+bool StreamReceiveCore::start() {
+  KEEL_EXPECT_AT(state_.receiver_ == nullptr,
+                 "a MessageStream is received from while another task waits for a message: one receives at a time",
+                 place());
   if (state_.has_message() || state_.in_ended_) return true;
   if (Result<> waits = wait_.begin(*state_.connection_, context()); !waits) {
     error_.emplace(std::move(waits).error());
@@ -247,7 +250,7 @@ MessageStream::MessageStream(internal::StreamState& state) noexcept : state_(&st
 void MessageStream::reset() noexcept {
   if (internal::StreamState* const state = std::exchange(state_, nullptr)) state->let_go();
 }
-// Neither may free the stream, because the handle exists.
+// Neither call may free the stream, because the handle exists.
 void MessageStream::finish() {
   state_->finish(nullptr);
   state_->settle();
@@ -256,9 +259,6 @@ void MessageStream::finish(Error error) {
   state_->finish(&error);
   state_->settle();
 }
-Peer& MessageStream::peer() const noexcept {
-  KEEL_CHECK(state_->connection_ != nullptr, "peer() of a stream is called after the stream's end");
-  return *state_->connection_;
-}
+Peer* MessageStream::peer() const noexcept { return state_->connection_; }
 
 }  // namespace keel::messages

@@ -15,10 +15,11 @@
 //            a message that cannot be read as M, which is consumed nevertheless; Unavailable when the connection has
 //            ended. send: Cancelled when the peer takes nothing more; FailedPrecondition after finish(); OutOfRange for
 //            a message larger than the peer's frames; Unavailable. Both, in the handler of a one-way message:
-//            ResourceExhausted as of Peer::request, instead of a wait.
-// Ownership: movable. Destroying it ends both directions: the peer receives Cancelled unless finish() was called or its
-//            own direction had ended well. In a handler the end of the handler does that, and its error is what the
-//            peer receives.
+//            ResourceExhausted in the cases of Peer::request, instead of a wait. A second task that sends, or that
+//            receives, is a bug (base/bug.h): its await throws, and the first one continues.
+// Ownership: movable. Destroying it ends both directions: the peer receives Cancelled unless finish() was called or the
+//            peer had already ended its direction. In a handler, the end of the handler ends the stream, and its error
+//            is what the peer receives.
 // Threads:   as for its Peer. One task at a time may send, and one may receive; these may be different tasks.
 // Cancel:    nothing is lost, and both may continue.
 // Cost:      no heap in steady state.
@@ -45,7 +46,7 @@ class StreamSendCore : public Leaf {
   using Value = void;
   StreamSendCore(StreamState& state, Buffer&& payload) noexcept
       : Leaf(&cancel), state_(state), payload_(std::move(payload)) {}
-  bool start() noexcept;
+  bool start();
   Result<> take() noexcept;
 
  private:
@@ -59,7 +60,7 @@ class StreamSendCore : public Leaf {
 
 class StreamReceiveCore : public Leaf {
  public:
-  bool start() noexcept;
+  bool start();
 
  protected:
   explicit StreamReceiveCore(StreamState& state) noexcept : Leaf(&cancel), state_(state) {}
@@ -127,7 +128,8 @@ class MessageStream {
   void finish();
   // Ends this side's direction with an error, which the peer receives.
   void finish(Error error);
-  Peer& peer() const noexcept;
+  // The connection; null when it, or both directions of the stream, have ended. The peer may end both at any time.
+  Peer* peer() const noexcept;
 
  private:
   friend class Peer;

@@ -185,6 +185,60 @@ TEST_P(MessageStreams, end_when_the_connection_ends) {
   EXPECT_EQ(reading.take().error().code(), Code::Unavailable);
 }
 
+TEST_P(MessageStreams, have_a_peer_until_the_connection_or_both_directions_have_ended) {
+  connect();
+  struct Asks {
+    static Task<> both(Peer& peer, std::optional<MessageStream>& open) {
+      MessageStream rows = co_await peer.open(Rows{3, 5});
+      KEEL_CHECK(rows.peer() == &peer, "the stream is open");
+      while (co_await rows.receive<Row>()) continue;
+      rows.finish();
+      KEEL_CHECK(rows.peer() == nullptr, "both directions have ended");
+      open.emplace(co_await peer.open(Wait{}));
+    }
+  };
+  std::optional<MessageStream> open;
+  ASSERT_TRUE(run(Asks::both(client(), open)));
+  ASSERT_TRUE(until([&] { return waiting_ == 1; }));
+  EXPECT_EQ(open->peer(), &client());
+  peer_->close(Error(Code::Unavailable, "enough"));
+
+  ASSERT_TRUE(until([&] { return open->peer() == nullptr; }));
+
+  open.reset();
+}
+
+TEST_P(MessageStreams, throw_a_bug_in_a_second_task_that_sends_or_receives) {
+  connect({}, {.stream_bytes_max = 1000});
+  struct Two {
+    static Task<> open(Peer& peer, std::optional<MessageStream>& stream) { stream.emplace(co_await peer.open(Wait{})); }
+    static Task<> receive(MessageStream& stream) { static_cast<void>(co_await stream.receive<Row>()); }
+    static Task<> send(MessageStream& stream) {
+      const Row row{1, std::string(100'000, 'x')};
+      while (true) co_await stream.send(row);
+    }
+  };
+  std::optional<MessageStream> stream;
+  ASSERT_TRUE(run(Two::open(client(), stream)));
+  Start<void> receiving, sending;
+  ASSERT_FALSE(receiving.begin(Two::receive(*stream), ignore));
+  ASSERT_FALSE(sending.begin(Two::send(*stream), ignore));
+  settle();
+  ASSERT_FALSE(sending.has_ended()) << "it waits for credit";
+
+  const Result<> second_receive = run(Two::receive(*stream));
+  const Result<> second_send = run(Two::send(*stream));
+
+  ASSERT_FALSE(second_receive || second_send);
+  EXPECT_TRUE(second_receive.error().is_bug()) << second_receive.error().describe();
+  EXPECT_TRUE(second_send.error().is_bug()) << second_send.error().describe();
+  EXPECT_FALSE(receiving.has_ended() || sending.has_ended()) << "the first ones continue";
+  go_.set();  // The handler ends, and with it the stream.
+  ASSERT_TRUE(until([&] { return receiving.has_ended() && sending.has_ended(); }));
+  EXPECT_TRUE(receiving.take());
+  EXPECT_EQ(sending.take().error().code(), Code::Cancelled);
+}
+
 TEST_P(MessageStreams, go_on_after_a_cancelled_wait) {
   connect();
   struct Waits {

@@ -283,7 +283,11 @@ void talk(benchmark::State& state, Talk how) {
   std::vector<std::int64_t>& took = asking.took_ns;
   if (!took.empty()) {
     std::ranges::sort(took);
+    double sum_ns = 0;
+    for (const std::int64_t ns : took) sum_ns += static_cast<double>(ns);
+    state.counters["mean_ns"] = sum_ns / static_cast<double>(took.size());
     state.counters["p50_ns"] = static_cast<double>(took[took.size() / 2]);
+    state.counters["p95_ns"] = static_cast<double>(took[took.size() * 95 / 100]);
     state.counters["p99_ns"] = static_cast<double>(took[took.size() * 99 / 100]);
   }
   state.SetItemsProcessed(messages);

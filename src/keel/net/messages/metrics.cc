@@ -8,7 +8,7 @@ MessageMetrics::MessageMetrics(metrics::Registry& registry, std::string_view nam
       received(registry.counter("messages_frames_received_total", "Frames received from peers", {{"name", name}})),
       sent(registry.counter("messages_frames_sent_total", "Frames queued for peers", {{"name", name}})),
       requests(registry.counter("messages_requests_total", "Requests of peers that were handled", {{"name", name}})),
-      failures(registry.counter("messages_failures_total", "Requests of peers that were answered with an error",
+      failures(registry.counter("messages_failures_total", "Requests of peers that failed: the reply was an error",
                                 {{"name", name}})),
       dropped(registry.counter("messages_dropped_total",
                                "One-way messages without a handler, or whose handler has failed", {{"name", name}})),

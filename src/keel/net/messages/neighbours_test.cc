@@ -142,7 +142,7 @@ TEST_P(Neighbours, of_those_that_send_garbage_wait_no_longer) {
   ASSERT_TRUE(until([&] { return server_->connections() == 1; })) << "each was closed";
   ASSERT_EQ(closed_.size(), 400u);
   for (const Error& reason : closed_) {
-    EXPECT_EQ(reason.message(), "the peer does not speak Keel messages: what it sent first is no frame of them");
+    EXPECT_EQ(reason.message(), "the peer does not speak Keel messages: its first bytes are not a frame");
   }
 }
 

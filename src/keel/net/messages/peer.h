@@ -66,13 +66,14 @@ struct PeerOptions {
   Duration heartbeat = 15_s;
   // One-way messages that are handled at a time; at the limit the connection is not read.
   std::uint16_t messages_max = 256;
-  // Queued bytes above which send() waits. While more bytes of replies are queued, this side does not read. If it waits
-  // for answers or has streams open itself, it continues to read, but begins no further handlers of requests: it holds
-  // the requests, up to queued_bytes_max of payloads, and answers those beyond that with ResourceExhausted. A held
-  // request may therefore be handled after a one-way message that was sent later.
+  // Queued bytes above which send() waits, or half of queued_bytes_max if that is less. While more bytes of replies are
+  // queued, this side does not read. If it waits for responses or has streams open itself, it continues to read, but
+  // begins no further handlers of requests: it holds the requests, up to queued_bytes_max of payloads, and rejects
+  // those beyond that with ResourceExhausted. A held request may therefore be handled after a one-way message that was
+  // sent later.
   std::size_t high_bytes = 256 * 1024;
   std::size_t low_bytes = 64 * 1024;  // Queued bytes at which it continues.
-  // Queued bytes above which try_send() fails; answers beyond this close the connection.
+  // Queued bytes above which try_send() fails; responses beyond this close the connection.
   std::size_t queued_bytes_max = 4 << 20;
   Duration stall_timeout = 30_s;  // Closes when the peer has accepted no sent bytes for this time.
   Duration hello_timeout = 10_s;  // The time until the peer's first frame, including TLS.
@@ -109,8 +110,8 @@ struct Outgoing {
 
 class Handling;
 
-// A wait of the handler of a one-way message for something that the peer has to send. At least one handler that may run
-// must not wait in this way, because otherwise the connection would no longer be read.
+// Marks that the handler of a one-way message waits for something that the peer has to send. At least one handler that
+// may run must not wait in this way, because the connection would no longer be read.
 class PeerWait {
  public:
   PeerWait() = default;
@@ -230,23 +231,26 @@ class Peer {
   template <class M>
   Result<MessageStream> open(M&& message);
 
-  // Sends a frame of the session over this connection. As try_send().
+  // Sends a frame of the session over this connection. As try_send(), but while at most low_bytes are queued, the frame
+  // may exceed queued_bytes_max.
   Result<> try_send_session(std::string_view payload);
   // Sets the receiver of the frames of sessions; null: there is none. It must outlive the connection, or the time until
   // another attach().
   void attach(FrameSink* sink) noexcept;
 
   // Closes the connection after sending the queued frames and the reason, within close_timeout. Tasks that wait for
-  // answers of the peer get Unavailable, handlers are stopped. Idempotent: only the first reason is sent.
+  // responses of the peer get Unavailable, handlers are stopped. Idempotent: only the first reason is sent.
   void close(Error reason);
   // Tells the peer that no new requests and streams are accepted, and continues with the existing ones.
   void drain();
 
   bool is_closed() const noexcept;
+  // This side does not read at present, because of messages_max or high_bytes: the peer's silence means nothing.
+  bool is_paused() const noexcept;
   // The peer accepts no new requests.
   bool is_draining() const noexcept;
   std::size_t queued_bytes() const noexcept;  // The bytes to be sent, including those being sent.
-  std::size_t outstanding() const noexcept;   // Our requests that the peer has not answered.
+  std::size_t outstanding() const noexcept;   // Our requests without a response so far.
   std::size_t handling() const noexcept;      // Requests and messages of the peer that are being handled.
   Address address() const noexcept;
   // The name that the peer has proved by a certificate; empty: none.

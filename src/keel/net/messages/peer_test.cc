@@ -253,6 +253,12 @@ TEST_P(Peers, wait_to_send_while_much_is_queued) {
   ASSERT_TRUE(until([&] { return texts_.size() == 200; }));
 }
 
+TEST_P(Peers, wait_to_send_though_little_may_be_queued) {
+  connect({}, {.queued_bytes_max = 60'000});
+  ASSERT_TRUE(run(send_many(client(), 100, 20'000)));
+  ASSERT_TRUE(until([&] { return texts_.size() == 100; }));
+}
+
 TEST_P(Peers, read_no_more_while_as_many_messages_as_may_are_handled) {
   connect({.peer = {.messages_max = 4}});
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(client().try_send(Wait{i}));
@@ -399,6 +405,7 @@ TEST_P(Peers, close_after_what_was_queued) {
   connect();
   for (int i = 0; i < 50; ++i) ASSERT_TRUE(client().try_send(Text{std::string(3000, 'x')}));
   ASSERT_TRUE(run(client_->close()));
+  ASSERT_TRUE(run(client_->close())) << "it is closed already";
   client_.reset();
   ASSERT_TRUE(until([&] { return closed_.size() == 1; }));
   EXPECT_EQ(texts_.size(), 50u);

@@ -16,7 +16,7 @@
 namespace keel::messages {
 namespace {
 
-// Work of a pool besides its requests. It may outlive the pool.
+// Work of a pool in addition to its requests. Such work may outlive the pool.
 struct Background final : Start<void> {
   bool* is_running = nullptr;  // The starter's flag; null: the pool is gone.
   Event* changed = nullptr;
@@ -74,6 +74,7 @@ struct Pool::Target {
   bool is_connecting = false;
   bool is_retired = false;  // Its name no longer has this address.
   int failures = 0;         // Failures in a row.
+  int chosen = 0;           // How many objects refer to it.
   Instant ejected_until;
   std::optional<Error> last_error;
 };
@@ -85,8 +86,8 @@ struct Pool::State {
     std::vector<std::unique_ptr<Target>> targets;
     Background* resolving = nullptr;
     bool is_resolving = false;
-    Instant resolved_at;
-    bool is_resolved = false;
+    Instant look_up_at;  // The time of the next look-up.
+    int failures = 0;    // Look-ups that failed in a row.
     std::optional<Error> last_error;
   };
 
@@ -101,7 +102,6 @@ struct Pool::State {
         endpoint->place = *std::move(place);
         if (endpoint->place.host.empty()) {
           endpoint->targets.push_back(std::make_unique<Target>(endpoint->place.address, options.breaker));
-          endpoint->is_resolved = true;
         }
       }
       endpoints.push_back(std::move(endpoint));
@@ -112,6 +112,7 @@ struct Pool::State {
       if (endpoint->is_resolving) abandon(*endpoint->resolving);
       for (const auto& target : endpoint->targets) {
         if (target->is_connecting) abandon(*target->connecting);
+        KEEL_CHECK(target->chosen == 0, "a messages::Pool must outlive the tasks that wait for replies");
       }
     }
   }
@@ -133,10 +134,15 @@ struct Pool::State {
   static Task<> resolve(State& state, Endpoint& endpoint);
   static Task<> connect(State& state, Endpoint& endpoint, Target& target);
   void set_targets(Endpoint& endpoint, const std::vector<Address>& addresses);
+  // How long what has failed is not tried again; `failures` in a row came before.
+  Duration pause_after(int failures) const noexcept;
   void eject(Target& target, Error&& why) noexcept;
   void tend(Endpoint& endpoint);
   bool is_usable(const Target& target, Instant now) const noexcept {
     return !target.is_retired && target.breaker.state(now) != CircuitBreaker::State::Open;
+  }
+  bool is_usable(const Target& target, Instant now, For what) const noexcept {
+    return what == For::Request ? !target.is_retired && target.breaker.admits(now) : is_usable(target, now);
   }
   Error why_none() const;
 
@@ -144,7 +150,7 @@ struct Pool::State {
   PoolOptions options;
   Retry retry;
   std::vector<std::unique_ptr<Endpoint>> endpoints;
-  Event changed;  // Set when a name was looked up, or a connection was made or failed.
+  Event changed;  // This event is set when a name was looked up, or a connection was made or failed.
   Stats stats;
 };
 
@@ -154,12 +160,14 @@ Task<> Pool::State::resolve(State& state, Endpoint& endpoint) {
   Result<std::vector<Address>> found =
       co_await attempt(state.resolver.resolve(endpoint.place.host, endpoint.place.port));
   if (self.is_running == nullptr) co_return;
-  endpoint.resolved_at = Host::current().now();
-  endpoint.is_resolved = true;
   endpoint.last_error.reset();
   if (found) {
+    endpoint.failures = 0;
+    endpoint.look_up_at = Host::current().now() + state.options.refresh;
     state.set_targets(endpoint, *found);
   } else {
+    const Duration pause = state.pause_after(endpoint.failures++);
+    endpoint.look_up_at = Host::current().now() + std::min(pause, state.options.refresh);
     endpoint.last_error.emplace(std::move(found).error());  // The known addresses are kept.
   }
 }
@@ -197,34 +205,39 @@ void Pool::State::set_targets(Endpoint& endpoint, const std::vector<Address>& ad
   }
 }
 
-void Pool::State::eject(Target& target, Error&& why) noexcept {
+Duration Pool::State::pause_after(int failures) const noexcept {
   RetryOptions waits;
   waits.backoff_first = options.eject_first;
   waits.backoff_max = options.eject_max;
   // The random time is at least half of the bound, so that a target that is down is not tried again immediately.
-  const Duration full = backoff(waits, 2 + std::min(target.failures, 30), Host::current().random());
-  const Duration least = std::min(options.eject_max, options.eject_first * (1ll << std::min(target.failures, 20))) / 2;
-  ++target.failures;
-  target.ejected_until = Host::current().now() + least + full / 2;
+  const Duration full = backoff(waits, 2 + std::min(failures, 30), Host::current().random());
+  const Duration least = std::min(options.eject_max, options.eject_first * (1ll << std::min(failures, 20))) / 2;
+  return least + full / 2;
+}
+
+void Pool::State::eject(Target& target, Error&& why) noexcept {
+  target.ejected_until = Host::current().now() + pause_after(target.failures++);
   target.last_error.emplace(std::move(why));
 }
 
 // Removes connections that have ended, and starts missing ones.
 void Pool::State::tend(Endpoint& endpoint) {
   const Instant now = Host::current().now();
-  if (!endpoint.place.host.empty() && !endpoint.is_resolving &&
-      (!endpoint.is_resolved || now >= endpoint.resolved_at + options.refresh)) {
+  if (!endpoint.place.host.empty() && !endpoint.is_resolving && now >= endpoint.look_up_at) {
     begin(endpoint.resolving, endpoint.is_resolving, [&] { return resolve(*this, endpoint); });
   }
   for (const auto& target : endpoint.targets) {
+    bool has_broken = false;
     std::erase_if(target->clients, [&](const Client& client) {
       const bool is_spent =
           client->is_closed() || ((client->is_draining() || target->is_retired) && client->outstanding() == 0);
-      if (is_spent && client->is_closed() && !client->is_draining()) {
-        eject(*target, Error(Code::Unavailable, "the connection has ended"));
-      }
+      has_broken = has_broken || (is_spent && client->is_closed() && !client->is_draining());
       return is_spent;
     });
+    // The connections of a server that stops all break at about the same time.
+    if (has_broken && now >= target->ejected_until) {
+      eject(*target, Error(Code::Unavailable, "the connection has ended"));
+    }
     const auto usable = static_cast<std::size_t>(
         std::ranges::count_if(target->clients, [](const Client& client) { return !client->is_draining(); }));
     if (usable < options.connections && !target->is_connecting && !target->is_retired && now >= target->ejected_until &&
@@ -233,7 +246,7 @@ void Pool::State::tend(Endpoint& endpoint) {
     }
   }
   std::erase_if(endpoint.targets, [](const auto& target) {
-    return target->is_retired && target->clients.empty() && !target->is_connecting;
+    return target->is_retired && target->clients.empty() && !target->is_connecting && target->chosen == 0;
   });
 }
 
@@ -248,12 +261,12 @@ Error Pool::State::why_none() const {
   for (const auto& endpoint : endpoints) {
     if (endpoint->targets.empty()) add(endpoint->name, endpoint->last_error, "it has no address");
     for (const auto& target : endpoint->targets) {
-      const bool is_open = target->breaker.state(Host::current().now()) == CircuitBreaker::State::Open;
+      const bool is_open = !target->breaker.admits(Host::current().now());
       add(target->address.to_string(),
           is_open                          ? std::optional<Error>()
           : target->last_error.has_value() ? std::optional<Error>(target->last_error->clone())
                                            : std::optional<Error>(),
-          "its circuit is open, for too many requests have failed");
+          "its circuit is open, because too many requests have failed");
     }
   }
   if (text.empty()) text = "the pool has no endpoints";
@@ -274,66 +287,84 @@ Result<> Pool::check_endpoint(std::string_view text) {
 Retry& Pool::retry() noexcept { return state_->retry; }
 Duration Pool::timeout() const noexcept { return state_->options.timeout; }
 
-Task<Pool::Chosen> Pool::choose(const Target* other_than) {
+Pool::Chosen::Chosen(Peer& at, Target* of, std::optional<CircuitBreaker::Call>&& call) noexcept
+    : peer(&at), target_(of), call_(std::move(call)) {
+  ++of->chosen;
+}
+
+Pool::Chosen::~Chosen() {
+  if (target_ != nullptr) --target_->chosen;
+}
+
+void Pool::Chosen::judge(const Pool& pool, const Error* error) noexcept {
+  if (error == nullptr) target_->failures = 0;
+  if (!call_) return;
+  const Instant now = Host::current().now();
+  if (error != nullptr && pool.state_->options.breaker.fails(*error)) {
+    call_->failed(now);
+  } else if (error == nullptr || (error->code() != Code::Cancelled && error->code() != Code::ResourceExhausted)) {
+    // A cancelled call, or a limit of this side, does not count for or against the target.
+    call_->succeeded(now);
+  }
+  call_.reset();
+}
+
+std::optional<Duration> Pool::until_target() const noexcept {
+  const Instant now = Host::current().now();
+  Instant first = Instant::never();
+  for (const auto& endpoint : state_->endpoints) {
+    for (const auto& target : endpoint->targets) {
+      if (!target->is_retired && target->breaker.admits(now)) first = std::min(first, target->ejected_until);
+    }
+  }
+  if (first > now + state_->options.retry.backoff_max) return std::nullopt;
+  return std::max(first - now, Duration());
+}
+
+Task<Pool::Chosen> Pool::choose(const Target* other_than, For what) {
   State& state = *state_;
   while (true) {
     for (const auto& endpoint : state.endpoints) state.tend(*endpoint);
     const Instant now = Host::current().now();
-    Chosen best{nullptr, nullptr};
+    Peer* best = nullptr;
+    Target* target_of_best = nullptr;
     bool is_pending = false;
     bool is_best_other = false;
     for (const auto& endpoint : state.endpoints) {
       is_pending = is_pending || endpoint->is_resolving;
       for (const auto& target : endpoint->targets) {
         is_pending = is_pending || target->is_connecting;
-        if (!state.is_usable(*target, now)) continue;
+        if (!state.is_usable(*target, now, what)) continue;
         for (const Client& client : target->clients) {
           if (client->is_draining()) continue;
           const bool is_other = target.get() != other_than;
-          const bool is_better = best.peer == nullptr || (is_other && !is_best_other) ||
-                                 (is_other == is_best_other && client->outstanding() < best.peer->outstanding());
+          const bool is_better = best == nullptr || (is_other && !is_best_other) ||
+                                 (is_other == is_best_other && client->outstanding() < best->outstanding());
           if (!is_better) continue;
-          best = {&*client, target.get()};
+          best = &*client;
+          target_of_best = target.get();
           is_best_other = is_other;
         }
       }
     }
-    if (best.peer != nullptr) co_return best;
+    if (best != nullptr) {
+      std::optional<CircuitBreaker::Call> call =
+          what == For::Request ? target_of_best->breaker.admit(now) : std::nullopt;
+      co_return Chosen(*best, target_of_best, std::move(call));
+    }
     if (!is_pending) co_return state.why_none();
     state.changed.reset();
     co_await state.changed.wait();
   }
 }
 
-void Pool::judge(Target* target, const Error* error) noexcept {
-  const Instant now = Host::current().now();
-  // The target may have been removed in the meantime.
-  for (const auto& endpoint : state_->endpoints) {
-    for (const auto& known : endpoint->targets) {
-      if (known.get() != target) continue;
-      std::optional<CircuitBreaker::Call> call = target->breaker.admit(now);
-      if (error == nullptr) target->failures = 0;
-      if (!call) return;
-      if (error == nullptr || !state_->options.breaker.fails(*error)) {
-        // A cancelled call, or a limit of this side, does not count against the target.
-        if (error == nullptr || (error->code() != Code::Cancelled && error->code() != Code::ResourceExhausted)) {
-          call->succeeded(now);
-        }
-      } else {
-        call->failed(now);
-      }
-      return;
-    }
-  }
-}
-
 Task<> Pool::send_encoded(std::uint16_t type, Buffer payload) {
-  const Chosen chosen = co_await choose(nullptr);
+  const Chosen chosen = co_await choose(nullptr, For::Others);
   co_await chosen.peer->send(Raw{type, payload.view()});
 }
 
 Task<Peer*> Pool::peer() {
-  const Chosen chosen = co_await choose(nullptr);
+  const Chosen chosen = co_await choose(nullptr, For::Others);
   co_return chosen.peer;
 }
 

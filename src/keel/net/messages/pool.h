@@ -7,13 +7,17 @@
 //
 // A name is looked up again from time to time, and each of its addresses is a target with its own connections. A
 // request goes to the connection with the fewest requests outstanding. A target that cannot be reached, or whose
-// connection broke, is left out for a random time that grows with each failure; a connection whose peer does not answer
-// pings counts as broken (PeerOptions::heartbeat). A target whose requests fail too often is left out by its circuit
-// breaker (task/circuit_breaker.h). Connections are made when they are first needed.
+// connection broke, is left out for a random time that grows with each failure; a connection whose peer does not
+// respond pings counts as broken (PeerOptions::heartbeat). Connections that break while their target is left out do not
+// count as further failures. A target whose requests fail too often is left out by its circuit breaker
+// (task/circuit_breaker.h); when that is half open, one request at a time is sent to the target. Connections are made
+// when they are first needed.
 //
 // Retries:   an Idempotent request that failed with a transient error (is_transient) is sent again, to another target
 //            if there is one, within the budget of RetryOptions. A request that was sent once and is not idempotent is
-//            never repeated; but before it is sent, other targets are tried when one cannot be connected.
+//            never repeated; but before it is sent, other targets are tried when one cannot be connected. When there is
+//            no target, an Idempotent request waits within the same budget until the first one may be tried again, but
+//            not longer than RetryOptions::backoff_max.
 // Errors:    those of Peer::request. Unavailable when no target can be used; the message says why for each of them.
 //            InvalidArgument for a malformed endpoint. Cancelled and DeadlineExceeded.
 // Ownership: owns its connections. A Peer that it returned is valid until the next await.
@@ -53,9 +57,11 @@ struct PoolOptions {
   std::size_t connections = 1;     // Connections to each address.
   Duration timeout = Duration();   // Time limit of a request, with its repetitions. Zero: that of the caller alone.
   Duration connect_timeout = 5_s;  // Includes TLS and the first frame of the server.
-  Duration refresh = 30_s;         // After this time names are looked up again, when there is a request.
-  Duration eject_first = 100_ms;   // The maximum of the first time without a failed target; it doubles
-  Duration eject_max = 10_s;       // up to this one.
+  // After this time names are looked up again, when there is a request. A look-up that fails is repeated earlier, as an
+  // attempt to connect is.
+  Duration refresh = 30_s;
+  Duration eject_first = 100_ms;  // The maximum of the first time without a failed target; it doubles
+  Duration eject_max = 10_s;      // up to this one.
   RetryOptions retry = {};
   CircuitBreakerOptions breaker = {};
   PeerOptions peer = {};
@@ -72,9 +78,9 @@ class Pool {
   enum class Repeat : std::uint8_t { Never, Idempotent };
   struct Stats {
     std::size_t targets = 0;      // The number of addresses.
-    std::size_t ejected = 0;      // How many of these are left out now.
-    std::size_t connections = 0;  // Open now.
-    std::size_t outstanding = 0;  // Requests without an answer so far.
+    std::size_t ejected = 0;      // The number of addresses that are left out now.
+    std::size_t connections = 0;  // The number of open connections.
+    std::size_t outstanding = 0;  // Requests that wait for their replies.
     std::uint64_t retries = 0;
     std::uint64_t connected = 0;  // Attempts to connect.
     std::uint64_t failed = 0;     // Attempts that failed.
@@ -120,13 +126,29 @@ class Pool {
  private:
   struct State;
   struct Target;
-  // One attempt: a connection, and how its target is told the outcome.
-  struct Chosen {
+  enum class For : std::uint8_t { Request, Others };
+  // One attempt: a connection, and for a request the call that its target's circuit breaker has admitted. The target
+  // exists at least as long.
+  class Chosen {
+   public:
+    Chosen(Peer& at, Target* of, std::optional<CircuitBreaker::Call>&& call) noexcept;
+    Chosen(Chosen&& other) noexcept
+        : peer(other.peer), target_(std::exchange(other.target_, nullptr)), call_(std::move(other.call_)) {}
+    Chosen& operator=(Chosen&&) = delete;
+    ~Chosen();
+    // The outcome; null: success.
+    void judge(const Pool& pool, const Error* error) noexcept;
+    const Target* target() const noexcept { return target_; }
+
     Peer* peer;
-    Target* target;
+
+   private:
+    Target* target_;
+    std::optional<CircuitBreaker::Call> call_;
   };
-  Task<Chosen> choose(const Target* other_than);
-  void judge(Target* target, const Error* error) noexcept;
+  Task<Chosen> choose(const Target* other_than, For what);
+  // How long until a target that is left out after a failure may be tried again; none if that takes too long.
+  std::optional<Duration> until_target() const noexcept;
   Retry& retry() noexcept;
   Duration timeout() const noexcept;
   Task<> send_encoded(std::uint16_t type, Buffer payload);
@@ -137,16 +159,24 @@ class Pool {
     Retry::Attempts attempts(retry(), task.deadline);
     const Target* failed = nullptr;
     while (true) {
-      const Chosen chosen = co_await choose(failed);
-      Result<Reply> reply = co_await attempt(chosen.peer->request<Reply>(Raw{type, payload.view()}));
-      judge(chosen.target, reply ? nullptr : &reply.error());
+      Result<Chosen> chosen = co_await attempt(choose(failed, For::Request));
+      if (!chosen) {
+        const bool may_wait = repeat == Repeat::Idempotent && retry().options().when(chosen.error());
+        const std::optional<Duration> least = may_wait ? until_target() : std::nullopt;
+        const std::optional<Duration> wait = least ? attempts.next_wait(*least) : std::nullopt;
+        if (!wait || !attempts.spend()) co_await std::unexpected<Error>(std::move(chosen).error());
+        co_await sleep_for(*wait);
+        continue;
+      }
+      Result<Reply> reply = co_await attempt(chosen->peer->template request<Reply>(Raw{type, payload.view()}));
+      chosen->judge(*this, reply ? nullptr : &reply.error());
       if (reply || repeat != Repeat::Idempotent || !retry().options().when(reply.error())) {
         co_return co_await std::move(reply);
       }
       const std::optional<Duration> wait = attempts.next_wait();
       if (!wait || !attempts.spend()) co_return co_await std::move(reply);
+      failed = chosen->target();
       co_await sleep_for(*wait);
-      failed = chosen.target;
     }
   }
 

@@ -83,7 +83,7 @@ class Pools : public MessagesTest {
     ASSERT_TRUE(until([&] { return site.has_ended(); }));
   }
   void make(std::vector<std::string> endpoints, PoolOptions options = {}) {
-    resolver_ = std::make_unique<Resolver>(inline_, ResolverOptions{.lifetime = 1_ms},
+    resolver_ = std::make_unique<Resolver>(inline_, ResolverOptions{.lifetime = 1_ms, .negative_lifetime = 1_ms},
                                            [this](const std::string&) -> Result<std::vector<Address>> {
                                              if (addresses_.empty()) return fail(Code::NotFound, "no such host");
                                              return addresses_;
@@ -228,6 +228,116 @@ TEST_P(Pools, follow_a_name_to_its_new_addresses) {
   ASSERT_TRUE(until([&] { return ask_pool<std::string>({20, ""}).value() == "1"; }));
   EXPECT_EQ(pool_->stats().targets, 1u);
   EXPECT_EQ(pool_->stats().connections, 1u);
+}
+
+TEST_P(Pools, look_a_name_up_again_soon_after_that_has_failed) {
+  if (is_unix()) GTEST_SKIP() << "names are of TCP";
+  Site& one = add_site();
+  make({"service.test:" + std::to_string(one.address.port())}, {.eject_first = 10_ms, .eject_max = 20_ms});
+  EXPECT_EQ(ask_pool<std::string>({20, ""}).error().code(), Code::Unavailable);
+  addresses_ = {one.address};
+  nap(50_ms);
+
+  const Result<std::string> name = ask_pool<std::string>({20, ""});
+
+  EXPECT_TRUE(name) << name.error().describe();
+}
+
+TEST_P(Pools, count_connections_that_break_together_as_one_failure) {
+  Site& one = add_site();
+  make({name_of(one)}, {.connections = 6, .eject_first = 20_ms, .eject_max = 10_s});
+  ASSERT_TRUE(until([&] { return ask_pool<std::string>({20, ""}) && pool_->stats().connections == 6; }));
+
+  one.server->each([](Peer& peer) { peer.close(Error(Code::Unavailable, "a restart")); });
+  ASSERT_TRUE(until([&] { return pool_->stats().connections == 0; }));
+  EXPECT_FALSE(ask_pool<std::string>({20, ""})) << "it is left out";
+  nap(40_ms);
+
+  const Result<std::string> name = ask_pool<std::string>({20, ""});
+  EXPECT_TRUE(name) << name.error().describe();
+}
+
+TEST_P(Pools, repeat_what_is_idempotent_when_their_target_comes_back) {
+  Site& one = add_site();
+  make({name_of(one)}, {.eject_first = 50_ms, .eject_max = 100_ms});
+  EXPECT_FALSE(ask_pool<void>({22, ""}));
+  EXPECT_FALSE(ask_pool<std::string>({20, ""})) << "it is left out";
+
+  const Result<std::string> name = ask_pool<std::string>({20, ""}, Pool::Repeat::Idempotent);
+
+  EXPECT_TRUE(name) << name.error().describe();
+  EXPECT_EQ(pool_->stats().retries, 1u);
+}
+
+TEST_P(Pools, do_not_wait_long_for_a_target_that_is_left_out) {
+  Site& one = add_site();
+  make({name_of(one)}, {.eject_first = 1_h, .eject_max = 1_h});
+  EXPECT_FALSE(ask_pool<void>({22, ""}));
+  const Instant began = now();
+
+  EXPECT_EQ(ask_pool<std::string>({20, ""}, Pool::Repeat::Idempotent).error().code(), Code::Unavailable);
+
+  EXPECT_LT(now() - began, 2_s);
+  EXPECT_EQ(pool_->stats().retries, 0u);
+}
+
+TEST_P(Pools, send_one_request_at_a_time_to_a_target_that_is_probed) {
+  Site& one = add_site();
+  make({name_of(one)}, {.breaker = {.calls_min = 5, .open_time = 50_ms}});
+  for (int i = 0; i < 5; ++i) EXPECT_FALSE(ask_pool<void>({23, ""}));
+  nap(80_ms);
+  std::vector<std::unique_ptr<Start<std::string>>> asking;
+  for (int i = 0; i < 5; ++i) {
+    asking.push_back(std::make_unique<Start<std::string>>());
+    asking.back()->begin(ask_of<std::string>(*pool_, {21, ""}, Pool::Repeat::Never), ignore);
+  }
+
+  ASSERT_TRUE(until([&] { return pool_->stats().outstanding == 1; }));
+  for (std::size_t i = 1; i < 5; ++i) {
+    ASSERT_TRUE(asking[i]->has_ended());
+    const Result<std::string> name = asking[i]->take();
+    EXPECT_NE(name.error().message().find("its circuit is open"), std::string_view::npos) << name.error().message();
+  }
+  go_.set();
+  ASSERT_TRUE(until([&] { return asking[0]->has_ended(); }));
+  EXPECT_TRUE(asking[0]->take());
+  EXPECT_TRUE(ask_pool<std::string>({20, ""}));
+}
+
+TEST_P(Pools, keep_a_target_that_a_name_no_longer_has_until_its_requests_have_ended) {
+  if (is_unix()) GTEST_SKIP() << "names are of TCP";
+  Site& one = add_site();
+  sites_.push_back(
+      std::make_unique<Site>(Listener::bind(Address::ip("127.0.0.2", one.address.port()).value()).value(), "1", go_));
+  addresses_ = {one.address};
+  make({"service.test:" + std::to_string(one.address.port())}, {.refresh = 5_ms});
+  Start<std::string> asking;
+  asking.begin(ask_of<std::string>(*pool_, {21, ""}, Pool::Repeat::Never), ignore);
+  ASSERT_TRUE(until([&] { return pool_->stats().outstanding == 1; }));
+  addresses_ = {sites_[1]->address};
+  nap(20_ms);
+  ASSERT_TRUE(until([&] { return ask_pool<std::string>({20, ""}).value() == "1"; }));
+
+  one.server->each([](Peer& peer) { peer.close(Error(Code::Unavailable, "a restart")); });
+  ASSERT_TRUE(until([&] { return asking.has_ended(); }));
+
+  EXPECT_EQ(asking.take().error().code(), Code::Unavailable);
+  EXPECT_EQ(ask_pool<std::string>({20, ""}).value(), "1");
+  EXPECT_EQ(pool_->stats().targets, 1u);
+}
+
+TEST_P(Pools, must_outlive_the_tasks_that_wait_for_replies) {
+  Site& one = add_site();
+  make({name_of(one)});
+  Start<std::string> asking;
+  asking.begin(ask_of<std::string>(*pool_, {21, ""}, Pool::Repeat::Never), ignore);
+  ASSERT_TRUE(until([&] { return pool_->stats().outstanding == 1; }));
+
+  EXPECT_DEATH(pool_.reset(), "a messages::Pool must outlive the tasks that wait for replies");
+
+  go_.set();
+  ASSERT_TRUE(until([&] { return asking.has_ended(); }));
+  EXPECT_TRUE(asking.take());
 }
 
 Task<> stop_midway(Pool& pool) { co_await pool.request(Raw{21, ""}); }

@@ -16,7 +16,7 @@ struct Server::State final : internal::Owner {
   State(const Handlers& handlers, ServerOptions&& given) : options(std::move(given)), log("messages") {
     // Shared with connections, which may outlive the server.
     auto made = std::make_shared<internal::Settings>();
-    made->options = options.peer;
+    made->options = internal::with_room_to_wait(options.peer);
     made->handlers = &handlers;
     made->metrics = options.metrics;
     settings = std::move(made);
@@ -55,7 +55,7 @@ struct Server::State final : internal::Owner {
   List<internal::Connection> connections;
   std::size_t count = 0;
   bool is_draining = false;
-  Event none;  // Set when no connection is left.
+  Event none;  // This event is set when no connection is left.
   Holding* holding = nullptr;
 };
 
@@ -148,7 +148,7 @@ Task<> Server::stop() {
 
 void Server::change(const PeerOptions& peer, std::size_t connections_max, Duration drain) {
   auto settings = std::make_shared<internal::Settings>(*state_->settings);
-  settings->options = peer;
+  settings->options = internal::with_room_to_wait(peer);
   state_->settings = std::move(settings);
   state_->options.connections_max = connections_max;
   state_->options.drain = drain;

@@ -61,13 +61,13 @@ class Server {
   // Serves one more connection, which other code has accepted. Allowed until serve() has ended.
   void add(Stream stream);
   // Adds the connections that the listener has taken from the system already, and stops it: if another process
-  // continues with the socket, these connections would otherwise be lost. For use without serve(), before stop().
+  // continues with the socket, these connections would otherwise be lost. Use it without serve(), before stop().
   Task<> take_rest(Listener& listener);
   // Drains, closes all connections and waits for that; for use without serve(). Requests that a peer sent before it
   // learned of the drain are still handled, so a peer that then switches to another server loses none.
   Task<> stop();
 
-  // Other limits while it runs: `connections_max` and `drain` count immediately, `peer` for connections that come
+  // Sets other limits while it runs: `connections_max` and `drain` count immediately, `peer` for connections that come
   // later, because the peer of an open connection already received its limits. No connection is closed.
   void change(const PeerOptions& peer, std::size_t connections_max, Duration drain);
 

@@ -180,9 +180,9 @@ TEST_P(Servers, close_a_peer_that_breaks_the_protocol_with_the_reason) {
       frame({.kind = FrameKind::Request, .type = Wait::message_type, .id = 0, .payload = "\xa1\x66number\x01"});
   const Provocation all[] = {
       {"GET / HTTP/1.1\r\nHost: x\r\n\r\n", Code::Protocol,
-       "the peer does not speak Keel messages: what it sent first is no frame of them"},
+       "the peer does not speak Keel messages: its first bytes are not a frame"},
       {std::string(100, '\0'), Code::Protocol,
-       "the peer does not speak Keel messages: what it sent first is no frame of them"},
+       "the peer does not speak Keel messages: its first bytes are not a frame"},
       {frame({.kind = FrameKind::Ping}), Code::Protocol, "the peer does not speak Keel messages: it sent no hello"},
       {frame({.kind = FrameKind::Hello, .payload = "KMSGx"}), Code::Protocol,
        "the first frame is not a hello of Keel messages"},
@@ -234,8 +234,8 @@ TEST_P(Servers, close_a_peer_that_is_silent_for_two_heartbeats) {
   EXPECT_GE(now() - began, 40_ms);
 }
 
-// Here both sides are on one loop: where the machine takes it away for as long as a heartbeat, the peer does not answer
-// in time, and another heartbeat says whether it answers otherwise.
+// Here both sides are on one loop: where the machine takes it away for as long as a heartbeat, the peer does not
+// respond in time, and another heartbeat says whether it answers otherwise.
 TEST_P(Servers, keep_a_peer_that_answers_pings) {
   for (Duration heartbeat = 10_ms;; heartbeat = heartbeat * 2) {
     ASSERT_LE(heartbeat, 5_s) << "the machine never ran this test for a heartbeat without a pause";

@@ -55,7 +55,7 @@ class SharedPool {
     if (pool == nullptr) return refuse<void>(name_);
     return pool->send(std::forward<M>(message));
   }
-  // A connection of this worker, for a stream; until the next await.
+  // A connection of this worker, for a stream. The pointer is valid until the next await.
   Task<Peer*> peer();
 
   // The Pool of the worker that calls; null where it is not attached.

@@ -3,7 +3,7 @@
 //   events::Subscription alarms = broadcast_events<Alarm>(bus, registry, {.when_full = WhenFull::DropOldest});
 //   publish_messages<Reading>(handlers, bus);
 //
-// The type is both a message (messages/message.h) and an event: its fields are its form on the wire.
+// A type is both a message (messages/message.h) and an event; as a message, it is sent field by field.
 //
 // Threads:  any. A message is published on the worker of its session, before the next one of that session is handled.
 // Lifetime: the bus must outlive the handlers, and the registry the subscription.

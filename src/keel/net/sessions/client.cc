@@ -29,7 +29,10 @@ class Client::Side final : public Session {
  public:
   Side(const Handlers& handlers, ClientOptions&& options)
       : Session(handlers, options.session, internal::Role::Client), options_(std::move(options)) {
-    name_ = options_.name;
+    name_ = std::move(options_.name);
+    // Each connection needs the host: its text is kept in the place of the name.
+    options_.name = options_.connection.host;
+    options_.connection.host = options_.name;
     options_.connection.peer.heartbeat = Duration();
   }
   ~Side() { release(); }
@@ -75,8 +78,8 @@ class Client::Side final : public Session {
   ClientOptions options_;
   std::optional<messages::Client> connection_;
   bool has_begun_ = false;  // Whether a server has welcomed it.
-  keel::Event down_;        // Set when there is no connection, or no session any more.
-  keel::Event settled_;     // Set when the server has replied to the hello, or there is no connection any more.
+  keel::Event down_;        // This event is set when the connection or the session has ended.
+  keel::Event settled_;     // This event is set when the server has replied to the hello, or the connection has ended.
   std::size_t next_server_ = 0;
   Duration pause_max_;
 };
@@ -97,7 +100,7 @@ void Client::Side::say_hello() {
                                        .point = core_.tell_point(),
                                        .heartbeat = options_.session.heartbeat,
                                        .window = core_.window(),
-                                       .name = options_.name,
+                                       .name = name_,
                                        .credentials = options_.credentials});
   if (Result<> sent = peer_->try_send_session(out.view()); !sent) unlink(std::move(sent).error());
 }

@@ -22,8 +22,8 @@
 // Ownership: owns its Session.
 // Lifetime:  must outlive run(); the handlers must outlive it. It must not be destroyed by one of its handlers.
 // Threads:   the worker it was made on.
-// Cancel:    when run() is cancelled, the connection is closed without a goodbye, and another run() can resume the
-//            session within the server's expiry.
+// Cancel:    when run() is cancelled and its task is destroyed (a Start does that in take()), the connection is closed
+//            without a goodbye, and another run() can resume the session within the server's expiry.
 
 #pragma once
 
@@ -45,14 +45,15 @@ class Handlers;
 // The name of a client, where it connects, and how it reconnects.
 struct ClientOptions {
   std::vector<Address> servers;  // At least one.
-  std::string name = {};         // At most 256 bytes.
-  std::string credentials = {};  // At most 4096 bytes.
+  std::string name = {};         // The name has at most 256 bytes.
+  std::string credentials = {};  // The credentials have at most 4096 bytes.
   SessionOptions session = {};
-  // With TLS, and handlers of requests; the session's heartbeat replaces its heartbeat.
+  // The options of the connection, with TLS and with handlers of requests; the session's heartbeat replaces its
+  // heartbeat, and its host is copied.
   messages::ClientOptions connection = {};
   Duration reconnect_min = 100_ms;
   Duration reconnect_max = 30_s;
-  Duration connect_timeout = 10_s;  // From the beginning of a connection to the server's welcome.
+  Duration connect_timeout = 10_s;  // The time limit from the start of a connection to the server's welcome.
 };
 
 class Client {
@@ -63,7 +64,7 @@ class Client {
   Client& operator=(const Client&) = delete;
   ~Client();
 
-  // Runs until the session has ended. Only one call at a time.
+  // Runs until the session has ended. Only one call may run at a time.
   Task<> run();
 
   Session& operator*() const noexcept;

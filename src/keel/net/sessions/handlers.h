@@ -17,7 +17,8 @@
 // Lifetime:  outlives the servers and clients that use it.
 // Threads:   not changed while they run; may be shared by workers where its handlers may.
 // Cancel:    a Task is stopped when its session ends.
-// Cost:      a search among the types; a Task costs its frame and a block of the pool.
+// Cost:      of a message: a binary search for its type; a handler that is a Task also costs its coroutine frame and a
+//            block of the pool.
 
 #pragma once
 

@@ -9,10 +9,22 @@
 #include "keel/base/host.h"
 #include "keel/data/json.h"
 #include "keel/net/sessions/internal/registry_state.h"
-#include "keel/net/sessions/server.h"
 
 namespace keel::sessions {
 Registry::State::State(const RegistryOptions& options) : sessions_max(options.sessions_max) {}
+
+void Registry::State::tell(internal::MovingSession& moving, const Broadcast& broadcast) {
+  Buffer payload;
+  payload.append(broadcast.payload.view());
+  const WhenFull when_full = broadcast.options.when_full;
+  const Result<> pushed = moving.core.push(broadcast.type, std::move(payload), when_full, broadcast.options.key);
+  if (pushed) {
+    ++moving.stats.sent;
+    return;
+  }
+  refused.fetch_add(1, relaxed);
+  if (when_full == WhenFull::Close && pushed.error().code() == Code::ResourceExhausted) moving.is_too_slow = true;
+}
 
 Registry::Registry(const RegistryOptions& options) : state_(Owned<State>::make(options)) {
   if (options.metrics == nullptr) return;
@@ -62,11 +74,11 @@ RegistryStats Registry::stats() const {
   stats.lost = state_->lost_before;
   stats.heartbeats_missed = state_->heartbeats_missed_before;
   stats.sessions = state_->cards.size();
-  for (const auto& [number, card] : state_->cards) {
-    stats.connected += card->is_connected.load(relaxed) ? 1 : 0;
-    stats.ring_bytes += card->ring_bytes.get();
-    stats.lost += card->lost.get();
-    stats.heartbeats_missed += card->heartbeats_missed.get();
+  for (const std::shared_ptr<Home>& home : state_->homes) {
+    stats.connected += home->connected.get();
+    stats.ring_bytes += home->ring_bytes.get();
+    stats.lost += home->lost.get();
+    stats.heartbeats_missed += home->heartbeats_missed.get();
   }
   return stats;
 }
@@ -92,47 +104,30 @@ std::vector<SessionInfo> Registry::list(std::size_t max) const {
 }
 
 Result<> Registry::kick(std::uint64_t number, Error reason) {
-  std::unique_lock lock(state_->mutex);
-  const auto at = state_->cards.find(number);
-  if (at == state_->cards.end()) return fail(Code::NotFound, "there is no session with this number");
-  const std::shared_ptr<Home> home = at->second->home;
-  const auto end = [number](Server& server, Error&& why) {
-    if (Session* const session = server.find(number); session != nullptr) session->end(std::move(why));
-  };
-  if (&home->executor == Executor::current() && home->server != nullptr) {
-    lock.unlock();
-    end(*home->server, std::move(reason));
-  } else {
-    State::post(home, [end, reason = std::move(reason)](Server& server) mutable { end(server, std::move(reason)); });
-  }
+  const bool is_known =
+      state_->reach(number, [reason = std::move(reason)](Session& session) mutable { session.end(std::move(reason)); });
+  if (!is_known) return fail(Code::NotFound, "there is no session with this number");
   return {};
 }
 
 Result<> Registry::send_encoded(std::uint64_t number, Encoded&& message, const SendOptions& options) {
-  std::unique_lock lock(state_->mutex);
-  const auto at = state_->cards.find(number);
-  if (at == state_->cards.end()) return fail(Code::NotFound, "there is no session with this number");
-  const std::shared_ptr<Home> home = at->second->home;
-  const auto deliver = [this, number, options](Server& server, const Encoded& what) {
-    Session* const session = server.find(number);
-    if (session == nullptr) return;
-    if (!session->send(messages::Raw{what.type, what.payload.view()}, options)) state_->refused.fetch_add(1, relaxed);
-  };
-  if (&home->executor == Executor::current() && home->server != nullptr) {
-    lock.unlock();
-    deliver(*home->server, message);
-  } else {
-    State::post(home, [deliver, message = std::move(message)](Server& server) { deliver(server, message); });
-  }
+  const bool is_known =
+      state_->reach(number, [state = &*state_, options, message = std::move(message)](Session& session) {
+        const Result<> sent = session.send(messages::Raw{message.type, message.payload.view()}, options);
+        if (!sent) state->refused.fetch_add(1, relaxed);
+      });
+  if (!is_known) return fail(Code::NotFound, "there is no session with this number");
   return {};
 }
 
+// A session gets it from the worker that has it now: from its job, or when the session moves before that runs
+// (Server::State::hand_over). If a session is on its way to another worker, the job runs after its arrival.
 void Registry::broadcast_encoded(Encoded&& message, const SendOptions& options) {
-  const auto shared = std::make_shared<const Encoded>(std::move(message));
-  const auto deliver = [this, shared, options](Server& server) {
+  const auto shared = std::make_shared<const Broadcast>(message.type, std::move(message.payload), options);
+  const auto deliver = [state = &*state_, shared](Server& server) {
     server.each([&](Session& session) {
-      const Result<> sent = session.send(messages::Raw{shared->type, shared->payload.view()}, options);
-      if (!sent) state_->refused.fetch_add(1, relaxed);
+      const Result<> sent = session.send(messages::Raw{shared->type, shared->payload.view()}, shared->options);
+      if (!sent) state->refused.fetch_add(1, relaxed);
     });
   };
   Server* here = nullptr;
@@ -141,9 +136,17 @@ void Registry::broadcast_encoded(Encoded&& message, const SendOptions& options) 
     for (const std::shared_ptr<Home>& home : state_->homes) {
       if (&home->executor == Executor::current() && here == nullptr) {
         here = home->server;
-      } else {
-        State::post(home, deliver);
+        for (const auto& moving : home->arriving) state_->tell(*moving, *shared);
+        continue;
       }
+      const bool is_posted = State::post(home, [state = &*state_, home, deliver](Server& server) {
+        {
+          const std::lock_guard posted_lock(state->mutex);
+          home->pending.pop_front();
+        }
+        deliver(server);
+      });
+      if (is_posted) home->pending.push_back(shared);
     }
   }
   if (here != nullptr) deliver(*here);

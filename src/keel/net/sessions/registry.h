@@ -12,13 +12,16 @@
 //
 // Result:   broadcast() does with a session that is full what `when_full` says; with Refuse the session does not get
 //           the message, which is counted (sessions_refused_total).
+//           A session that is moving to another worker at that time gets it as well, once, and so do send() and kick()
+//           reach it; messages that several threads send to it meanwhile may arrive in any order.
 // Errors:   send() and kick() return NotFound when there is no such session. An error that occurs later, on the
 //           session's worker, is not reported; to get it, call send() of the session on that worker (Server::find).
 // Lifetime: must outlive its servers (checked).
 // Threads:  any. Messages for another worker are posted to it; those for sessions of the calling worker are sent
 //           immediately.
 // Cost:     about 300 bytes for a session; a lock where it begins, ends, connects or is looked for, none for its
-//           messages. A broadcast is encoded once, and copied for each session.
+//           messages. A broadcast is encoded once, and copied for each session. stats() reads a few counters of each
+//           worker, however many sessions there are.
 
 #pragma once
 
@@ -56,7 +59,7 @@ struct SessionInfo {
   std::string address;  // The address of the last connection.
   int worker = 0;
   bool is_connected = false;
-  std::int64_t began_at_ns = 0;                                 // Since 1970, for people.
+  std::int64_t began_at_ns = 0;                                 // The time since 1970, for people.
   std::uint64_t sent = 0, received = 0, lost = 0, resumed = 0;  // As in SessionStats.
   std::uint64_t ring_bytes = 0;
 };
@@ -73,7 +76,7 @@ struct RegistryStats {
   std::uint64_t expired = 0;
   std::uint64_t rejected = 0;  // Clients not authenticated, or above sessions_max.
   std::uint64_t lost = 0;      // Messages lost because clients had no room to keep them.
-  std::uint64_t refused = 0;   // Messages of a broadcast for which a session had no room.
+  std::uint64_t refused = 0;   // Messages of broadcast() and send() for which a session had no room.
   std::uint64_t heartbeats_missed = 0;
 };
 
@@ -84,7 +87,7 @@ class Registry {
   Registry& operator=(const Registry&) = delete;
   ~Registry();
 
-  // Another limit for sessions that begin later; none ends.
+  // Sets another limit, for sessions that begin later; no session is ended.
   void change(std::size_t sessions_max);
   RegistryStats stats() const;
   // At most `max` sessions, in the order in which they began.

@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -64,8 +65,11 @@ class Workers : public ::testing::Test {
   }
   ~Workers() override {
     running.is_running() ? on_client([&] { running.stop(); }) : static_cast<void>(0);
-    EXPECT_TRUE(until([&] { return running.has_ended(); }));
-    on_client([&] { static_cast<void>(running.take()), client.reset(); });
+    EXPECT_TRUE(until([&] { return !running.is_running(); }));
+    on_client([&] {
+      if (running.has_ended()) static_cast<void>(running.take());
+      client.reset();
+    });
     for (const auto& worker : workers) {
       on(worker->loop, [&] { worker->stopping.set(); });
       EXPECT_TRUE(until([&] { return worker->serving.has_ended(); }));
@@ -140,20 +144,92 @@ TEST_F(Workers, hand_a_session_over_to_the_worker_that_its_client_comes_back_to)
   EXPECT_EQ((*client)->number(), number);
   EXPECT_EQ(workers[0]->sessions->sessions() + workers[1]->sessions->sessions(), 1u);
   EXPECT_EQ(registry.stats().resumed, 6u);
+  EXPECT_EQ(registry.stats().connected, 1u);
+  EXPECT_EQ(registry.stats().ring_bytes, registry.list().at(0).ring_bytes);
 }
 
-TEST_F(Workers, hand_a_session_over_after_its_handler_has_ended) {
+TEST_F(Workers, count_what_waits_for_a_client_that_is_away) {
   ASSERT_TRUE(until([&] { return (*client)->is_connected(); }));
-  on_client([&] { ASSERT_TRUE((*client)->send(testing::Slow{1})); });
-  say("behind it");
-  ASSERT_TRUE(until([&] { return session().stats().received == 2; }));
   cut();
+  ASSERT_TRUE(until([&] { return registry.stats().connected == 0; }));
 
-  ASSERT_TRUE(until([&] { return (*client)->stats().resumed == 1; }));
-  ASSERT_TRUE(until([&] { return heard.size() == 2; }));
+  on(home().loop, [&] {
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(registry.send((*client)->number(), Text{"x"}));
+  });
 
-  EXPECT_EQ(heard, (std::vector<std::string>{"slow 1", "behind it"}));
-  EXPECT_EQ(events, (std::vector<std::string>{"connected", "resumed"}));
+  EXPECT_GE(registry.stats().ring_bytes, 3u * 64);
+  EXPECT_EQ(registry.list().at(0).ring_bytes, registry.stats().ring_bytes);
+  ASSERT_TRUE(until([&] { return client_heard.size() == 3 && registry.stats().ring_bytes == 0; }));
+  EXPECT_EQ(registry.stats().connected, 1u);
+  on_client([&] { ASSERT_TRUE(registry.kick((*client)->number(), Error(Code::Cancelled, "enough"))); });
+  ASSERT_TRUE(until([&] { return registry.stats().sessions == 0; }));
+  EXPECT_EQ(registry.stats().connected, 0u);
+}
+
+TEST_F(Workers, give_a_session_each_message_once_that_is_sent_while_it_moves) {
+  ASSERT_TRUE(until([&] { return (*client)->is_connected(); }));
+  const std::uint64_t number = (*client)->number();
+  io::Loop* const callers[] = {&client_loop, &workers[0]->loop, &workers[1]->loop};
+  std::size_t sent = 0;
+  for (std::uint64_t moves = 1; moves <= 6; ++moves) {
+    cut();
+    const std::size_t before = sent;
+    ASSERT_TRUE(until([&] {
+      if ((*client)->stats().resumed == moves) return true;
+      if (sent - before >= 400) return false;  // The ring has room for these.
+      on(*callers[sent % 3], [&] {
+        registry.broadcast(Text{"all " + std::to_string(sent)});
+        ASSERT_TRUE(registry.send(number, Text{"one " + std::to_string(sent)}));
+      });
+      ++sent;
+      return false;
+    }));
+    simulation.run_until([&] { return client_heard.size() >= 2 * sent && registry.stats().ring_bytes == 0; }, 10_s);
+  }
+
+  simulation.run_until([] { return false; }, 100_ms);
+
+  EXPECT_EQ(client_heard.size(), 2 * sent);
+  EXPECT_EQ(std::set<std::string>(client_heard.begin(), client_heard.end()).size(), 2 * sent);
+  EXPECT_GT(sent, 50u);
+}
+
+struct World final : Workers {
+  void TestBody() override {}
+  // So many steps of the simulation after its connection was closed.
+  bool ends_when_kicked_after(int steps) {
+    if (!until([&] { return (*client)->is_connected(); })) return false;
+    const std::uint64_t number = (*client)->number();
+    cut();
+    int done = 0;
+    if (!until([&] { return ++done > steps; })) return false;
+    Result<> kicked;
+    on_client([&] { kicked = registry.kick(number, Error(Code::PermissionDenied, "out")); });
+    return kicked && simulation.run_until([&] { return registry.list().empty(); }, 1_s);
+  }
+  // Outside of an iteration of its loop, after this many steps of the simulation.
+  bool is_known_to_be_gone_when_stopped_after(int steps) {
+    for (int i = 0; i < steps; ++i) simulation.step();
+    on_client([&] { running.stop(); });
+    if (!until([&] { return running.has_ended(); })) return false;
+    // With the result go the objects of the task, and with them the connection.
+    on_client([&] { static_cast<void>(running.take()); });
+    simulation.run_until([] { return false; }, 10_ms);
+    return simulation.run_until([&] { return registry.stats().connected == 0; }, 1_s);
+  }
+};
+
+TEST(StoppedClients, are_soon_known_to_be_gone) {
+  for (int steps = 0; steps < 150; ++steps) {
+    EXPECT_TRUE(World().is_known_to_be_gone_when_stopped_after(steps)) << "after " << steps << " steps";
+  }
+}
+
+TEST(MovingSessions, end_when_they_are_kicked_at_any_moment) {
+  for (int steps = 0; steps < 60; ++steps) {
+    World world;
+    EXPECT_TRUE(world.ends_when_kicked_after(steps)) << steps << " steps";
+  }
 }
 
 TEST_F(Workers, are_reached_from_anywhere) {

@@ -50,9 +50,11 @@ struct Server::State final : messages::FrameSink {
   void on_writable(messages::Peer&) noexcept override {}
   void on_closed(messages::Peer&, const Error&) noexcept override {}
 
-  Duration heartbeat(Duration wanted) const noexcept {
-    if (wanted == Duration()) wanted = options.session.heartbeat;
-    return std::max(std::min(wanted, options.session.heartbeat), heartbeat_min);
+  Duration heartbeat(Duration of_client) const noexcept {
+    const Duration own = options.session.heartbeat;
+    if (of_client == Duration() && own == Duration()) return own;
+    if (of_client == Duration()) return std::max(own, heartbeat_min);
+    return std::max(own == Duration() ? of_client : std::min(of_client, own), heartbeat_min);
   }
   // The client has a name: it gets its session, or the reason why not. If the session is on its way here, this happens
   // later.
@@ -64,7 +66,7 @@ struct Server::State final : messages::FrameSink {
   Elsewhere ask_for(Greeted& client);
   void give(std::uint64_t number, const Move& move);
   void hand_over(ServerSession& session, const Move& move);
-  void take_in(const Move& move, std::unique_ptr<internal::MovingSession> moving, std::shared_ptr<Card> card);
+  void take_in(const Move& move, std::shared_ptr<internal::MovingSession> moving, std::shared_ptr<Card> card);
   void reject(Greeted& client, const Error& reason);
   Greeted* find_greeted(std::uint64_t id) noexcept;
   void forget(Card& card) noexcept;
@@ -141,7 +143,7 @@ class Server::State::ServerSession final : public Session {
   std::shared_ptr<Card> shared_card() const noexcept { return card_; }
   const Token& token() const noexcept { return token_; }
 
-  // Sent over the client's connection.
+  // Sends the welcome over the client's connection.
   Result<> welcome(messages::Peer& peer, const internal::Hello& hello, bool is_resumed) {
     internal::Welcome welcome{.is_resumed = is_resumed,
                               .token = token_,
@@ -163,7 +165,7 @@ class Server::State::ServerSession final : public Session {
       const std::lock_guard lock(server_.registry.mutex);
       card_->address = peer.address().to_string();
     }
-    card_->is_connected.store(true, relaxed);
+    set_connected(true);
     tell({.kind = is_resumed ? SessionEvent::Kind::Resumed : SessionEvent::Kind::Connected});
     flush();
     return {};
@@ -179,9 +181,18 @@ class Server::State::ServerSession final : public Session {
   internal::MovingSession move_out(Error reason) { return Session::move_out(std::move(reason)); }
   void move_in(internal::MovingSession&& moving) {
     Session::move_in(std::move(moving));
+    if (has_ended()) return;
+    noted();
     unlinked(Error(Code::Unavailable, "the session has moved to another worker"));
   }
   bool is_busy() const noexcept { return Session::is_busy(); }
+  Error end_reason() const noexcept { return Session::end_reason(); }
+  // Called before the session leaves this worker, or ends.
+  void leave_sums() noexcept {
+    set_connected(false);
+    server_.home->ring_bytes.subtract(card_->ring_bytes.get());
+    card_->ring_bytes.set(0);
+  }
   // Sets the worker to which the session moves when its handler has ended. False: it is already moving to another
   // worker.
   bool give_later(const Move& move) {
@@ -194,7 +205,7 @@ class Server::State::ServerSession final : public Session {
  private:
   Result<> greet(std::string_view) override { return fail(Code::Protocol, "the session has begun already"); }
   void unlinked(const Error&) noexcept override {
-    card_->is_connected.store(false, relaxed);
+    set_connected(false);
     expires_at_ = Host::current().now() + expiry_;
     if (expiry_ == Duration()) return expire();
     arm();
@@ -205,8 +216,8 @@ class Server::State::ServerSession final : public Session {
     finish(Error(Code::DeadlineExceeded, "the client did not come back in time"));
   }
   void ended() noexcept override {
-    card_->is_connected.store(false, relaxed);
     noted();
+    leave_sums();
     server_.forget(*card_);
     const auto found = server_.sessions.find(number());
     if (found == server_.sessions.end() || &*found->second != this) return;
@@ -222,12 +233,22 @@ class Server::State::ServerSession final : public Session {
   }
   void noted() noexcept override {
     const SessionStats now = stats();
+    Home& sums = *server_.home;
     card_->sent.set(now.sent);
     card_->received.set(now.received);
-    card_->lost.set(now.lost);
+    set(card_->lost, now.lost, sums.lost);
     card_->resumed.set(now.resumed);
-    card_->heartbeats_missed.set(now.heartbeats_missed);
-    card_->ring_bytes.set(core_.ring_bytes());
+    set(card_->heartbeats_missed, now.heartbeats_missed, sums.heartbeats_missed);
+    set(card_->ring_bytes, core_.ring_bytes(), sums.ring_bytes);
+  }
+  static void set(SingleWriterCounter& own, std::uint64_t value, SingleWriterCounter& sum) noexcept {
+    if (value == own.get()) return;
+    sum.add(value - own.get());  // Modulo 2^64.
+    own.set(value);
+  }
+  void set_connected(bool is) noexcept {
+    if (card_->is_connected.exchange(is, relaxed) == is) return;
+    is ? server_.home->connected.add() : server_.home->connected.subtract();
   }
 
   State& server_;
@@ -327,6 +348,8 @@ Server::State::~State() {
   {
     const std::lock_guard lock(registry.mutex);
     home->server = nullptr;
+    registry.lost_before += home->lost.get();
+    registry.heartbeats_missed_before += home->heartbeats_missed.get();
     std::erase(registry.homes, home);
   }
   for (const auto& session : ended_sessions) {
@@ -491,37 +514,47 @@ void Server::State::give(std::uint64_t number, const Move& move) {
 void Server::State::hand_over(ServerSession& session, const Move& move) {
   const auto at = sessions.find(session.number());
   std::shared_ptr<Card> card = session.shared_card();
-  auto moving = std::make_unique<internal::MovingSession>(
+  session.leave_sums();
+  auto moving = std::make_shared<internal::MovingSession>(
       session.move_out(Error(Code::Unavailable, "the session has moved to another worker")));
   std::unique_ptr<ServerSession> self = std::move(at->second);
   sessions.erase(at);
   bury(std::move(self));
   const std::lock_guard lock(registry.mutex);
+  // The jobs of these run here, without the session, or have run where it goes.
+  for (const auto& broadcast : home->pending) registry.tell(*moving, *broadcast);
   card->home = move.to;
-  const bool is_posted =
-      Registry::State::post(move.to, [move, moving = std::move(moving), card](Server& other) mutable {
-        other.state_->take_in(move, std::move(moving), std::move(card));
-      });
-  if (!is_posted) registry.cards.erase(card->number);
+  const bool is_posted = Registry::State::post(move.to, [move, moving, card](Server& other) mutable {
+    other.state_->take_in(move, std::move(moving), std::move(card));
+  });
+  if (is_posted) {
+    move.to->arriving.push_back(std::move(moving));
+  } else {
+    registry.cards.erase(card->number);
+  }
 }
 
-void Server::State::take_in(const Move& move, std::unique_ptr<internal::MovingSession> moving,
+void Server::State::take_in(const Move& move, std::shared_ptr<internal::MovingSession> moving,
                             std::shared_ptr<Card> card) {
+  {
+    const std::lock_guard lock(registry.mutex);
+    std::erase(home->arriving, moving);
+  }
   auto made = std::make_unique<ServerSession>(*this, std::move(card));
   ServerSession& session = *made;
   const std::uint64_t number = moving->token.number;
   sessions.emplace(number, std::move(made));
   session.move_in(std::move(*moving));
   if (is_stopping) return session.end(Error(Code::Unavailable, "the server stops"));
+  if (moving->is_too_slow) session.end(Error(Code::ResourceExhausted, "the session's peer is too slow"));
   Greeted* const client = find_greeted(move.greeted);
-  if (client == nullptr || client->peer() == nullptr || session.has_ended()) return;
+  if (client == nullptr || client->peer() == nullptr) return;
+  if (session.has_ended()) return reject(*client, session.end_reason());
   if (Result<> resumed = resume(*client, session); !resumed) reject(*client, resumed.error());
 }
 
 void Server::State::forget(Card& card) noexcept {
   const std::lock_guard lock(registry.mutex);
-  registry.lost_before += card.lost.get();
-  registry.heartbeats_missed_before += card.heartbeats_missed.get();
   registry.cards.erase(card.number);
 }
 

@@ -21,8 +21,8 @@
 // Errors:    a client that does not keep to the protocol is disconnected with its reason, and may resume. A client that
 //            is not authenticated receives the error, and its run() ends.
 // Ownership: owns its sessions.
-// Lifetime:  outlives the messages::Server; the registry and the handlers outlive it. Before its destructor, stop()
-//            must have completed, unless none of its handlers is waiting (checked).
+// Lifetime:  outlives the messages::Server; the registry and the handlers outlive it. stop() must have completed before
+//            its destructor runs, unless none of its handlers is waiting (checked).
 // Threads:   the worker on which it was constructed; each worker has its own server.
 
 #pragma once
@@ -58,7 +58,7 @@ struct ServerOptions {
   SessionOptions session = {};
   Duration expiry = 60_s;  // How long a session is kept without a connection.
   // Returns the name of the session; an error is sent to the client, unless it is from the environment or a bug.
-  // Without it each client is believed.
+  // If it is not set, the name of each client is believed.
   Function<Task<std::string>(const Greeting&)> authenticate = {};
 };
 
@@ -79,7 +79,7 @@ class Server {
   void change(const SessionOptions& session, Duration expiry);
 
   std::size_t sessions() const noexcept;
-  // Only this worker's sessions; null: it is not here.
+  // It finds only sessions of this worker; null: the session is not here.
   Session* find(std::uint64_t number) noexcept;
   // Calls f(Session&) for each session; f may end it.
   void each(FunctionRef<void(Session&)> f);

@@ -14,6 +14,9 @@ namespace {
 
 using CoreEvent = internal::Core::Event;
 
+// The message for the peer in place of one that says what is inside this program.
+constexpr std::string_view not_told = "the other side has failed";
+
 internal::CoreOptions core_options(const SessionOptions& options, internal::Role role) noexcept {
   const auto positive = [](std::uint32_t n) { return std::max(n, std::uint32_t{1}); };
   return {.role = role,
@@ -90,8 +93,9 @@ void Session::wake() noexcept {
 void Session::say_bye(const Error& reason) noexcept {
   if (peer_ == nullptr) return;
   try {
+    const bool is_told = !reason.is_from_environment() && !reason.is_bug();
     Buffer out;
-    internal::write(out, internal::Bye{.code = reason.code(), .text = reason.message()});
+    internal::write(out, internal::Bye{.code = reason.code(), .text = is_told ? reason.message() : not_told});
     static_cast<void>(peer_->try_send_session(out.view()));
   } catch (...) {  // The peer hears it from the connection.
   }
@@ -156,7 +160,8 @@ void Session::unlink(Error reason) noexcept {
 }
 
 void Session::flush() noexcept {
-  if (peer_ == nullptr || !core_.is_linked()) return;
+  if (has_ended_) return;
+  if (peer_ == nullptr || !core_.is_linked()) return noted();
   try {
     Buffer packet;
     const Instant now = Host::current().now();
@@ -164,7 +169,7 @@ void Session::flush() noexcept {
     while (peer_ != nullptr && peer_->queued_bytes() <= peer_->options().low_bytes && core_.next(now, packet)) {
       Result<> sent = peer_->try_send_session(packet.view());
       if (!sent) {
-        // Larger than the frames that this peer takes: it would fail over every connection.
+        // The packet is larger than the peer's largest frame, so sending it would fail on every connection.
         if (sent.error().code() == Code::OutOfRange) return end(std::move(sent).error());
         return unlink(std::move(sent).error());
       }
@@ -343,6 +348,10 @@ void Session::fired(Timer& timer) noexcept {
   switch (session.core_.tick(now)) {
     case internal::Core::Due::LinkLost:
       session.noted();
+      if (session.peer_->is_paused()) {  // Its replies may have arrived, and were not read.
+        session.core_.ask_again(now);
+        return session.flush();
+      }
       return session.unlink(Error(Code::Unavailable, "the peer did not reply to two heartbeats"));
     case internal::Core::Due::Packet:
       return session.flush();

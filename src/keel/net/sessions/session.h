@@ -54,14 +54,15 @@ class Handlers;
 // How much one side keeps, and how often it sends heartbeats.
 struct SessionOptions {
   std::uint32_t ring_messages = 1024;  // Messages sent and not acknowledged, or not sent yet.
-  // The memory of those messages, with 64 bytes for each in addition to its payload: it limits the cost of an absent
-  // peer.
+  // The limit of the memory of those messages, each counted as its payload and 64 bytes. It bounds the cost of a peer
+  // that is away.
   std::uint32_t ring_bytes = 1 << 20;
   // Messages received and not handled; the peer learns this limit and respects it.
   std::uint32_t window_messages = 1024;
   std::uint32_t window_bytes = 1 << 20;  // The limit of unhandled bytes.
   // A peer that is silent for this long is pinged; after two pings without a reply the connection is closed, and the
-  // session continues without one. Both sides use the shorter of their values, but at least 10 ms.
+  // session continues without one. Both sides use the shorter of their values, but at least 10 ms. 0: this side wants
+  // none, so that the value of the other one applies; if both have 0, a silent connection is kept.
   Duration heartbeat = 15_s;
   std::uint32_t ack_every = 32;  // How many messages are handled before a separate acknowledgement is sent.
   // The longest time until an acknowledgement. Messages in the other direction also carry an acknowledgement.
@@ -71,7 +72,7 @@ struct SessionOptions {
 // What happens to a message when the ring is full.
 struct SendOptions {
   WhenFull when_full = WhenFull::Refuse;
-  std::uint64_t key = 0;  // For NewestOfKey: the subject of the message.
+  std::uint64_t key = 0;  // The subject of the message, for NewestOfKey.
 };
 
 // A change in the state of a session.
@@ -83,14 +84,15 @@ struct SessionEvent {
     Ended,  // The last event. A client does not reconnect after it, either.
   };
   Kind kind = Kind::Connected;
-  // For Lost: the number of messages of the peer that will never arrive, because it had no room to keep them.
+  // Set for Lost: the number of messages of the peer that will never arrive, because it had no room to keep them.
   std::uint64_t lost = 0;
-  // For Lost and Ended: the number of own messages that the peer may or may not have handled. They are not sent again.
+  // Set for Lost and Ended: the number of own messages that the peer may or may not have handled. They are not sent
+  // again.
   std::uint64_t unconfirmed = 0;
-  // For Lost: the peer has forgotten the session, for example because it restarted. Messages that the peer had kept for
-  // this side are lost as well; their number is unknown. A Connected event follows.
+  // Set for Lost: the peer has forgotten the session, for example because it restarted. Messages that the peer had kept
+  // for this side are lost as well; their number is unknown. A Connected event follows.
   bool is_forgotten = false;
-  // For Ended: the reason; valid only during the call.
+  // Set for Ended: the reason; valid only during the call.
   const Error* reason = nullptr;
 };
 
@@ -99,7 +101,7 @@ struct SessionStats {
   std::uint64_t sent = 0;      // Messages that send() has accepted.
   std::uint64_t received = 0;  // Messages received.
   std::uint64_t failed = 0;    // Messages whose handler failed, or that have no handler.
-  std::uint64_t lost = 0;      // As reported by the SessionEvents.
+  std::uint64_t lost = 0;      // Messages that were lost, as reported by the SessionEvents.
   std::uint64_t dropped = 0;   // Own messages dropped because of WhenFull::DropOldest.
   std::uint64_t resumed = 0;
   std::uint64_t heartbeats_missed = 0;
@@ -122,6 +124,7 @@ struct MovingSession {
   Duration expiry;
   SessionStats stats;
   std::vector<ReceivedMessage> inbox;
+  bool is_too_slow = false;  // It had no room for a message that was sent with WhenFull::Close on the way.
 };
 
 }  // namespace internal
@@ -134,8 +137,8 @@ class Session : protected messages::FrameSink, private Timer {
 
   // Both sides know the session by this number. 0: the session of a client that has not been connected yet.
   std::uint64_t number() const noexcept { return token_.number; }
-  // On a server: the client's identity, which ServerOptions::authenticate returned. On a client: the name that it
-  // sends.
+  // On a server it is the client's identity, which ServerOptions::authenticate returned. On a client it is the name
+  // that it sends.
   std::string_view name() const noexcept { return name_; }
   bool is_connected() const noexcept { return core_.is_linked(); }
   bool has_ended() const noexcept { return has_ended_; }
@@ -153,8 +156,9 @@ class Session : protected messages::FrameSink, private Timer {
   [[nodiscard]] Wait room(std::size_t payload_bytes = 0) noexcept;
   // Completes when the peer has handled everything that was sent.
   [[nodiscard]] Wait acknowledged() noexcept;
-  // Ends the session on both sides: messages not sent yet are dropped. The peer gets the code and the message; without
-  // a connection it does not, and a server keeps its side until that expires. Idempotent.
+  // Ends the session on both sides: messages not sent yet are dropped. The peer gets the code, and the message unless
+  // the error is from the environment or a bug; without a connection it gets neither, and a server keeps its side until
+  // that expires. Idempotent.
   void end(Error reason) noexcept;
 
   std::size_t unacknowledged() const noexcept { return core_.unacknowledged(); }  // The number of messages.

@@ -133,6 +133,18 @@ TEST_P(Sessions, end_on_both_sides_with_a_reason) {
   EXPECT_EQ(sessions_->sessions(), 0u);
 }
 
+TEST_P(Sessions, end_without_telling_the_peer_what_is_inside) {
+  connect();
+  session()->end(Error(Code::Internal, "NOT NULL constraint failed: devices.key").from_environment());
+
+  ASSERT_TRUE(until([&] { return running_->has_ended(); }));
+
+  EXPECT_EQ(server_events_.back(), "ended: NOT NULL constraint failed: devices.key");
+  EXPECT_EQ(client_events_.back(), "ended: the other side has failed");
+  stop_client();
+  EXPECT_EQ(ended_.error().code(), Code::Internal);
+}
+
 TEST_P(Sessions, end_when_the_client_says_so) {
   connect();
   (*client_)->end(Error(Code::Cancelled, "done"));
@@ -141,6 +153,18 @@ TEST_P(Sessions, end_when_the_client_says_so) {
 
   EXPECT_EQ(server_events_.back(), "ended: done");
   EXPECT_EQ(registry_->stats().sessions, 0u);
+}
+
+TEST_P(Sessions, carry_messages_that_are_larger_than_what_may_be_queued) {
+  start_server();
+  ClientOptions options = client_options();
+  options.connection.peer.queued_bytes_max = 10'000;
+  start_client(options);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(say(std::string(30'000, 'x')));
+
+  ASSERT_TRUE(until([&] { return at_server_.size() == 5; }));
+
+  EXPECT_EQ(client_events_, Texts{"connected"});
 }
 
 TEST_P(Sessions, end_while_they_are_being_connected) {
@@ -290,6 +314,49 @@ TEST_P(Sessions, close_the_connection_of_a_peer_that_floods) {
   EXPECT_TRUE(raw->reason.ends_with("the peer sends more than the window of this side allows")) << raw->reason;
 }
 
+// Messages that its handler has not come to are dropped by their sender, which must not send more than it may.
+TEST_P(Sessions, stay_connected_while_their_sender_drops_what_a_slow_handler_has_not_handled) {
+  ServerOptions options;
+  options.session.window_messages = 8;
+  start_server(std::move(options));
+  ClientOptions of_client = client_options();
+  of_client.session.ring_messages = 8;
+  start_client(of_client);
+  ASSERT_TRUE(until([&] { return is_connected(); }));
+  for (const WhenFull how : {WhenFull::DropOldest, WhenFull::NewestOfKey}) {
+    for (std::uint64_t i = 0; i < 30; ++i) {
+      ASSERT_TRUE((*client_)->send(Slow{static_cast<int>(i)}, {.when_full = how, .key = i}));
+      if (i % 4 == 0) pass(1_ms);
+    }
+  }
+  pass(20_ms);
+  EXPECT_EQ(client_events_, Texts{"connected"});
+  EXPECT_EQ(registry_->stats().resumed, 0u);
+
+  go_.set();
+  ASSERT_TRUE(until([&] { return (*client_)->unacknowledged() == 0; }));
+
+  EXPECT_EQ(client_events_, Texts{"connected"});
+  EXPECT_EQ(at_server_.size() + registry_->stats().lost, 60u);
+  EXPECT_EQ(at_server_.back(), "slow 29");
+}
+
+TEST_P(Sessions, close_the_connection_of_a_peer_that_floods_with_losses) {
+  ServerOptions options;
+  options.session.window_messages = 8;
+  start_server(std::move(options));
+  const auto raw = connect_raw();
+  greet(*raw);
+  Buffer payload;
+  messages::encode(payload, Slow{1});
+  raw->say(internal::Packet{.kind = internal::Kind::Data, .number = 1, .type = 2, .payload = payload.view()});
+  for (std::uint64_t i = 2; i <= 20; ++i) raw->say(internal::Packet{.kind = internal::Kind::Skip, .number = i});
+
+  ASSERT_TRUE(until([&] { return !raw->reason.empty(); }));
+
+  EXPECT_TRUE(raw->reason.ends_with("the peer sends more than the window of this side allows")) << raw->reason;
+}
+
 TEST_P(Sessions, end_with_a_message_that_is_not_what_its_type_says) {
   start_server();
   const auto raw = connect_raw();
@@ -334,6 +401,30 @@ TEST_P(Sessions, ask_a_silent_peer_and_give_its_connection_up) {
   EXPECT_EQ(registry_->stats().sessions, 1u);
 }
 
+class PausedSessions : public SessionsTest {
+ protected:
+  void configure(messages::ServerOptions& options) override { options.peer.messages_max = 1; }
+};
+INSTANTIATE_TEST_SUITE_P(, PausedSessions, keel::internal::every_engine(), keel::internal::name_of_engine);
+
+TEST_P(PausedSessions, stay_connected_though_their_heartbeats_are_not_read) {
+  requests_.on_raw(9, [this](messages::Peer&, Buffer) -> Task<> { co_await go_.wait(); });
+  ServerOptions options;
+  options.session.heartbeat = 50_ms;
+  start_server(std::move(options));
+  start_client();
+  ASSERT_TRUE(until([&] { return is_connected(); }));
+
+  ASSERT_TRUE((*client_)->peer()->try_send(messages::Raw{9, ""}));
+  pass(500_ms);
+
+  EXPECT_TRUE(is_connected());
+  go_.set();
+  ASSERT_TRUE(say("after"));
+  ASSERT_TRUE(until([&] { return at_server_.size() == 1; }));
+  EXPECT_EQ((*client_)->stats().resumed, 0u);
+}
+
 // On a machine that takes the loop, and with it both sides, away for half a heartbeat, it becomes longer.
 TEST_P(Sessions, keep_an_idle_connection_by_heartbeats) {
   start_server();
@@ -356,6 +447,39 @@ TEST_P(Sessions, keep_an_idle_connection_by_heartbeats) {
     EXPECT_EQ(registry_->stats().heartbeats_missed, missed);
     return;
   }
+}
+
+TEST_P(Sessions, send_no_heartbeats_where_neither_side_wants_them) {
+  ServerOptions options;
+  options.session.heartbeat = Duration();
+  start_server(std::move(options));
+  ClientOptions of_client = client_options();
+  of_client.session.heartbeat = Duration();
+  start_client(of_client);
+  ASSERT_TRUE(until([&] { return is_connected(); }));
+  ASSERT_TRUE(say("x"));
+  ASSERT_TRUE(until([&] { return (*client_)->unacknowledged() == 0; }));
+  const Instant heard = session()->peer()->last_received();
+
+  pass(150_ms);
+
+  EXPECT_EQ(session()->peer()->last_received(), heard) << "nothing was sent";
+  EXPECT_EQ(client_events_, Texts{"connected"});
+}
+
+TEST_P(Sessions, take_the_heartbeat_of_the_side_that_wants_one) {
+  ServerOptions options;
+  options.session.heartbeat = Duration();
+  start_server(std::move(options));
+  const auto raw = connect_raw();
+
+  EXPECT_EQ(greet(*raw).heartbeat, 15_s) << "the client's";
+
+  sessions_->change({.heartbeat = 20_s}, 60_s);
+  const auto other = connect_raw();
+  other->say(internal::Hello{.heartbeat = {}, .window = {100, 100'000}, .name = "raw"});
+  ASSERT_TRUE(until([&] { return !other->packets.empty(); }));
+  EXPECT_EQ(internal::read_welcome(other->packets.at(0)).value().heartbeat, 20_s) << "the server's";
 }
 
 TEST_P(Sessions, come_back_after_the_server_was_away) {

@@ -36,9 +36,11 @@ class SessionsOverTls : public SessionsTest {
   TransportLayers* server_layers() override { return of_server_.get(); }
   TransportLayers* client_layers() override { return of_client_.get(); }
   void start_client_of(std::string_view host) {
+    std::string text(host);
     ClientOptions options = client_options();
-    options.connection.host = host;
+    options.connection.host = text;
     start_client(std::move(options));
+    text.assign(text.size(), '?');  // The client has a copy.
   }
   void connect_by_tls() {
     ServerOptions options;

@@ -3,8 +3,8 @@
 //
 // Each side sends a hello and is established when it has received the other's. Then everything is sent in records of at
 // most `record_bytes`, with inverted bytes: so received bytes may contain several records and the beginning of another
-// one. Each record is preceded by one of the layer itself, to which the other side replies with another. A special
-// record marks the end of the data; if the stream ends without it, that is an error.
+// one. Before each record the layer sends a control record, to which the other side replies with one of its own. A
+// special record marks the end of the data; if the stream ends without it, that is an error.
 
 #pragma once
 

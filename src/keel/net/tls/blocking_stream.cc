@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "keel/base/bug.h"
 #include "keel/base/host.h"
 #include "keel/net/tls/records.h"
 
@@ -76,7 +77,7 @@ Result<> BlockingStream::shake(Duration timeout) {
     std::string_view wire = wire_.view();
     const Result<std::size_t> got = records_->read(wire, {});
     wire_.consume(wire_.size() - wire.size());
-    result = flush(deadline);  // Also sends the alert that tells the peer why it is rejected.
+    result = flush(deadline);  // This also sends the alert that tells the peer why it is rejected.
     if (!got) return got.error().clone();
     if (!result || records_->is_established()) break;
     result = receive_more(deadline);
@@ -155,6 +156,7 @@ Result<std::size_t> BlockingStream::read(std::span<char> into, Duration timeout)
 }
 
 Result<blocking::Chunk> BlockingStream::read_until(std::string_view delimiter, std::size_t max, Duration timeout) {
+  KEEL_EXPECT(!delimiter.empty(), "read_until() is given an empty delimiter");
   const Instant deadline = after(timeout);
   in_.consume(std::exchange(taken_, 0));
   std::size_t searched = 0;

@@ -8,11 +8,11 @@
 // without close_notify is an error of the read (Unavailable), because the bytes may be truncated.
 //
 // Errors:    of connect: those of blocking::Stream::connect; then of the handshake, as Records has them
-//            (net/tls/records.h), and DeadlineExceeded above the context's handshake_timeout. All name the host. Of the
-//            others: those of a blocking::Stream, and Protocol for a peer that breaks TLS.
+//            (net/tls/records.h), and DeadlineExceeded above the context's handshake_timeout. All name the host. The
+//            errors of the other functions are those of a blocking::Stream, and Protocol for a peer that breaks TLS.
 // Ownership: owns its descriptor, buffers and context; movable. The destructor sends close_notify if that does not
 //            block, and then closes as a blocking::Stream does.
-// Threads:   one at a time. Not on a worker of a loop, which is a bug.
+// Threads:   one at a time. It must not be used on a worker of a loop, which is a bug.
 // Memory:    as Records, and received bytes that were not read.
 // Cost:      that of Records; received bytes are copied once before and once after decryption.
 
@@ -65,9 +65,9 @@ class BlockingStream {
   Result<> shutdown_write(Duration timeout = Duration::forever());
   void close() noexcept;
 
-  // The result of the handshake. Lives until the stream is closed.
+  // The result of the handshake. It lives until the stream is closed.
   const Records& connection() const noexcept { return *records_; }
-  // For queries about the socket. Only this object may read and write.
+  // Use it for queries about the socket. Only this object may read and write.
   const blocking::Stream& plain() const noexcept { return plain_; }
 
  private:

@@ -10,6 +10,7 @@
 #include <thread>
 #include <utility>
 
+#include "keel/base/bug.h"
 #include "keel/net/blocking/listener.h"
 #include "keel/net/tls/records.h"
 #include "keel/net/tls/testing/certificates.h"
@@ -96,6 +97,7 @@ TEST_P(BlockingStreams, are_read_by_lines_and_by_pieces) {
   BlockingStream moved = std::move(client);
   EXPECT_EQ(moved.read_until("\n", 100, 10_s).value(), "o\n");
   EXPECT_EQ(moved.read_until("\n", 3, 10_s).error().code(), Code::OutOfRange);
+  EXPECT_THROW(static_cast<void>(moved.read_until("", 3, 10_s)), Bug);
   EXPECT_EQ(moved.read_until("\n", 100, 10_s).error().code(), Code::Unavailable);
   std::string rest;
   while (rest.size() < 9) rest += moved.receive(10_s).value();

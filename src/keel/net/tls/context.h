@@ -15,13 +15,14 @@
 // demands less.
 //
 // Errors:    make: NotFound and other codes of the errno for a file that cannot be read; InvalidArgument for what is in
-//            it, with its name: no certificate, a damaged one, one that has expired or is not valid yet, a key that
-//            does not fit, is encrypted or too weak for the profile (security level 2: RSA of 2,048 bits).
+//            it, with its name: no certificate, a damaged one, one that has expired or is not valid yet, one that did
+//            not issue the certificate before it, a key that does not fit, is encrypted or too weak for the profile
+//            (security level 2: RSA of 2,048 bits); also a file that is not a regular one.
 // Ownership: a value; copies share what was loaded. Connections keep the context with which they began, so it can be
 //            replaced while they are open. The text of a key is wiped after it was parsed; the key itself is OpenSSL's.
 // Threads:   copies may be used on any, at the same time.
-// Cost:      make: file reads, some milliseconds. A copy is a pointer. With several certificates each handshake
-//            compares the name it is asked for with all of them.
+// Cost:      make: file reads, some milliseconds. A copy is a pointer. If there are several certificates, each
+//            handshake compares the requested name with all of them.
 // Time:      certificates are compared with the calendar of the current Host when a context is made and when a
 //            connection begins. The age of a resumed session is measured with it, too.
 
@@ -43,14 +44,17 @@ namespace keel::tls {
 
 namespace internal {
 struct Context;
-}
+struct SslOf;
+}  // namespace internal
 
 // The versions of TLS.
 enum class Version : std::uint8_t { Tls12, Tls13 };
 
 // A certificate and its private key, in PEM, each as a file or as text.
 struct KeyPair {
-  // The certificate, followed by the intermediate certificates up to a root, which itself is not needed.
+  // The certificate, followed by the intermediate certificates up to a root, which itself is not needed. The second one
+  // must have issued the first, and the issuers must be valid. All certificates are sent as they are, including those
+  // that peers do not need (CertificateFacts::chain_problem).
   std::string certificate_file = {};
   std::string certificate_pem = {};
   // Without a passphrase. PKCS #8, or the older forms of RSA and EC keys. When neither a file nor a text is given, the
@@ -70,7 +74,8 @@ struct Trust {
   std::string file = {};
   std::string pem = {};
   // Lists of revoked certificates of their issuers (CRLs), in PEM. If there is any list, a peer whose issuer has no
-  // list is rejected, and every peer is rejected when the list is out of date.
+  // list is rejected, and every peer is rejected when the list is out of date. The issuers of a peer's certificate are
+  // checked with the lists of their own issuers, where there are any.
   std::string revoked_file = {};
   std::string revoked_pem = {};
 };
@@ -96,7 +101,8 @@ struct ServerOptions {
   Trust clients = {};
   Version version_min = Version::Tls12;
   Version version_max = Version::Tls13;
-  // Clients may resume a session with a ticket, for 2 h.
+  // Clients may resume a session with a ticket, for 2 h. Each handshake gives them one, so a client that opens several
+  // connections at the same time resumes as many as it had before.
   bool tickets = true;
   // The keys that seal tickets. nullopt: the context generates its own keys, so that a context that replaces it cannot
   // resume its sessions.
@@ -109,11 +115,11 @@ struct ServerOptions {
   std::uint32_t records_per_key = 1u << 24;
   // A whole HTTP response, sent in clear text to a client that speaks HTTP without TLS before its connection is closed.
   // Empty: nothing.
-  std::string answer_to_http = {};
+  std::string response_to_http = {};
 };
 
-// The checks that a client makes of a server's certificate. For a protocol that leaves the choice to its users (sslmode
-// of PostgreSQL): with anything but Host, an attacker in the middle can pose as the server.
+// The checks that a client makes of a server's certificate. It is for a protocol that leaves the choice to its users
+// (sslmode of PostgreSQL): with anything but Host, an attacker in the middle can pose as the server.
 enum class ServerCheck : std::uint8_t {
   Host,       // It is valid, and for the host that was asked for.
   Authority,  // It is valid, for any host.
@@ -131,9 +137,11 @@ struct ClientOptions {
   Version version_min = Version::Tls12;
   Version version_max = Version::Tls13;
   // The maximum number of sessions that are kept for resumption, for all hosts together; the oldest are dropped first.
+  // A host that has a quarter of them replaces its own, so that a server that floods tickets displaces no others. A
+  // ticket of more than 16 KiB is not kept.
   std::size_t sessions_max = 128;
   Duration handshake_timeout = Duration::seconds(10);
-  // As ServerOptions has it.
+  // The same as in ServerOptions.
   std::uint32_t records_per_key = 1u << 24;
 };
 
@@ -145,6 +153,26 @@ struct CertificateFacts {
   std::int64_t ocsp_until = 0;   // When the OCSP response of the certificate expires; 0: it has no response.
   // Why there is no OCSP response although one was configured: damaged, for another certificate, too old.
   std::string ocsp_problem;
+  // What clients have to overlook in the other certificates of the file: one that is there twice, that issued none of
+  // the others, that has expired beside a valid one with its key, or that is not in the order of the chain. The file is
+  // sent as it is. Empty: nothing.
+  std::string chain_problem;
+};
+
+// When something from a file ends that connections rely on, besides a server's own certificates: for monitoring.
+struct Expiry {
+  enum class Kind : std::uint8_t {
+    Certificate,     // The certificate of a client.
+    Issuer,          // An issuer that follows the own certificate.
+    Root,            // One of Trust; those of the system are not listed.
+    RevocationList,  // One of Trust. When it has ended, the peers of its issuer are rejected.
+  };
+  Kind kind = Kind::Certificate;
+  std::string file;       // Empty: it was given as a text.
+  std::string name;       // The name of its subject, or of the list's issuer: "CN = Shop Root".
+  std::int64_t from = 0;  // Seconds since 1970, as `until`.
+  std::int64_t until = 0;
+  bool operator==(const Expiry&) const = default;
 };
 
 // The data that the connections of a server share; may be used by all workers.
@@ -152,14 +180,17 @@ class ServerContext {
  public:
   static Result<ServerContext> make(const ServerOptions& options);
 
-  // In the order of ServerOptions::certificates; valid as long as a copy of this.
+  // They are in the order of ServerOptions::certificates; valid as long as a copy of this.
   const std::vector<CertificateFacts>& certificates() const noexcept;
+  // The expiry times of issuers, roots and revocation lists; valid as long as a copy of this.
+  const std::vector<Expiry>& expiries() const noexcept;
 
   // How many copies and connections use it, including this one.
   long use_count() const noexcept { return context_.use_count(); }
 
  private:
   friend class Records;
+  friend struct internal::SslOf;
   explicit ServerContext(std::shared_ptr<const internal::Context> context) noexcept : context_(std::move(context)) {}
   std::shared_ptr<const internal::Context> context_;  // Shared, because connections outlive a reload.
 };
@@ -169,10 +200,17 @@ class ClientContext {
  public:
   static Result<ClientContext> make(const ClientOptions& options);
 
+  // It is valid as long as a copy of this.
+  const std::vector<Expiry>& expiries() const noexcept;
+  // What servers have to overlook in the file of the client's certificate, as CertificateFacts::chain_problem has it;
+  // valid as long as a copy of this.
+  const std::string& chain_problem() const noexcept;
+
   long use_count() const noexcept { return context_.use_count(); }
 
  private:
   friend class Records;
+  friend struct internal::SslOf;
   explicit ClientContext(std::shared_ptr<const internal::Context> context) noexcept : context_(std::move(context)) {}
   std::shared_ptr<const internal::Context> context_;
 };

@@ -16,51 +16,115 @@ namespace {
 constexpr Duration close_timeout = 10_s;
 // The bytes of one send that are encrypted before others continue: as many as the engine sends of a plain send.
 constexpr std::size_t burst_bytes_max = 1 << 20;
-// The time for handshakes in one event-loop iteration. One handshake takes some 0.2 ms, and a burst must not delay
-// other connections; the remaining ones wait for the next iteration. New and waiting handshakes each have this much
-// time, so that waiting ones continue under any load.
-constexpr Duration handshakes_max = 250_us;
-
-class HandshakeTime {
- public:
-  static HandshakeTime& now(bool has_waited) noexcept {
-    static thread_local Instant turn;
-    static thread_local HandshakeTime times[2];
-    if (const Instant at = io::Loop::current()->now(); turn != at) {
-      turn = at;
-      times[0].spent_ = times[1].spent_ = Duration();
-    }
-    return times[has_waited ? 1 : 0];
-  }
-  bool is_over() const noexcept { return spent_ >= handshakes_max; }
-  template <class F>
-  auto spend(const F& f) noexcept {
-    io::Loop& loop = *io::Loop::current();
-    const Instant began = loop.precise_now();
-    auto result = f();
-    spent_ = spent_ + (loop.precise_now() - began);
-    return result;
-  }
-
- private:
-  Duration spent_;
-};
+// What handshakes may compute in an event-loop iteration before the others wait. It is less than the first step of one
+// takes, some 0.3 ms, and more than an alert: a burst of handshakes delays other connections by one of them.
+constexpr Duration handshakes_max = 50_us;
 
 }  // namespace
 
-Layer::Layer(io::Engine& engine, int fd, const ServerContext& context, std::string_view received)
-    : TransportLayer(engine, fd), records_(context) {
+// The handshakes of a loop: one after another computes, and the one that is next is posted. Those that have begun and
+// those that begin wait in two lines and take turns, because a handshake has several steps: behind the hellos of a
+// burst its last step would come after its time limit.
+//
+// It lives as long as one of the loop's layers, so that a simulation finds nothing of an earlier one.
+class Layer::Handshakes {
+ public:
+  // Adds a layer to those of the loop that runs on this thread. std::bad_alloc.
+  static Handshakes& enter() {
+    io::Loop& loop = *io::Loop::current();
+    Handshakes* found = of_thread;
+    while (found != nullptr && &found->loop_ != &loop) found = found->other_;
+    if (found == nullptr) found = of_thread = new Handshakes(loop, of_thread);
+    ++found->layers_;
+    return *found;
+  }
+  // It must be the caller's last action.
+  void leave() noexcept {
+    if (--layers_ != 0) return;
+    Handshakes** at = &of_thread;
+    while (*at != this) at = &(*at)->other_;
+    *at = other_;
+    delete this;
+  }
+  static void* operator new(std::size_t bytes) { return pool_allocate(bytes); }
+  static void operator delete(void* self, std::size_t bytes) noexcept { pool_free(self, bytes); }
+
+  // False: it waits, and is posted when it is next.
+  bool may_compute(Layer& layer) noexcept {
+    if (loop_.turns() > turn_) {
+      turn_ = loop_.turns();
+      spent_ = Duration();
+    }
+    const bool is_next = std::exchange(layer.is_next_, false);
+    if ((is_next || is_empty()) && spent_ < handshakes_max) return true;
+    List<Layer>& line = lines_[layer.records_.has_begun() ? 1 : 0];
+    if (!layer.linked()) {
+      is_next ? line.push_front(layer) : line.push_back(layer);
+      layer.waiting_->fetch_add(1, std::memory_order_relaxed);
+    }
+    next().post();
+    return false;
+  }
+  template <class F>
+  auto compute(const F& f) noexcept {
+    const Instant began = loop_.precise_now();
+    auto result = f();
+    const Duration took = loop_.precise_now() - began;
+    spent_ = spent_ + took;
+    if (took == Duration()) {
+      // In a simulation no time passes meanwhile. There, it lasts until the end of the next iteration.
+      spent_ = handshakes_max;
+      ++turn_;
+    }
+    return result;
+  }
+  // Whether it is next, and no longer waits. One that is closed does not wait any longer, either.
+  bool stop_waiting(Layer& layer) noexcept {
+    if (!layer.linked()) return false;
+    const bool is_next = &next() == &layer;
+    if (!is_next && !layer.is_closed_) return false;
+    if (is_next) line_ = layer.records_.has_begun() ? 0 : 1;
+    layer.unlink();
+    layer.waiting_->fetch_sub(1, std::memory_order_relaxed);
+    if (!is_empty()) next().post();
+    return is_next;
+  }
+
+ private:
+  Handshakes(io::Loop& loop, Handshakes* other) noexcept : loop_(loop), other_(other) {}
+
+  bool is_empty() const noexcept { return lines_[0].empty() && lines_[1].empty(); }
+  Layer& next() noexcept { return lines_[line_].empty() ? lines_[1 - line_].front() : lines_[line_].front(); }
+
+  static constinit thread_local Handshakes* of_thread;
+
+  io::Loop& loop_;
+  Handshakes* other_;  // Of another loop of the thread: a simulation has several.
+  std::size_t layers_ = 0;
+  List<Layer> lines_[2];  // Those that begin, and those that have begun.
+  int line_ = 0;          // The line whose turn it is.
+  std::uint64_t turn_ = 0;
+  Duration spent_;  // In the iteration `turn_`.
+};
+
+constinit thread_local Layer::Handshakes* Layer::Handshakes::of_thread = nullptr;
+
+Layer::Layer(io::Engine& engine, int fd, const ServerContext& context, std::string_view received, Waiting waiting)
+    : TransportLayer(engine, fd), records_(context), waiting_(std::move(waiting)) {
   receive_.fd = send_.fd = fd;
   in_.append(received);
 }
 
-Layer::Layer(io::Engine& engine, int fd, const ClientContext& context, std::string_view host, std::string_view received)
-    : TransportLayer(engine, fd), records_(context, host) {
+Layer::Layer(io::Engine& engine, int fd, const ClientContext& context, std::string_view host, std::string_view received,
+             Waiting waiting)
+    : TransportLayer(engine, fd), records_(context, host), waiting_(std::move(waiting)) {
   receive_.fd = send_.fd = fd;
   in_.append(received);
 }
 
-Layer::~Layer() = default;
+Layer::~Layer() {
+  if (handshakes_ != nullptr) handshakes_->leave();
+}
 
 std::string_view Layer::protocol() const noexcept {
   return records_.is_established() ? records_.protocol() : std::string_view();
@@ -68,10 +132,16 @@ std::string_view Layer::protocol() const noexcept {
 
 void Layer::open() noexcept {
   if (std::exchange(has_begun_, true)) return;
+  loop_ = io::Loop::current();
+  try {
+    handshakes_ = &Handshakes::enter();
+  } catch (const std::bad_alloc&) {
+    fail_with(-ENOMEM);
+  }
   Host::current().start_timer(timer_, Host::current().now() + records_.handshake_timeout());
   engine().submit(receive_);
   std::string_view nothing;
-  read_from(nothing, false);  // A client speaks first.
+  read_from(nothing);  // A client speaks first.
   flush();
   if (failure_ < 0 || !in_.empty()) post();
 }
@@ -153,11 +223,13 @@ void Layer::start_receiving() noexcept {
 
 void Layer::post() noexcept {
   if (std::exchange(is_posted_, true)) return;
-  io::Loop::current()->post(job_);
+  if (loop_ == nullptr) loop_ = io::Loop::current();
+  loop_->post(job_);
 }
 
 void Layer::posted() noexcept {
   is_posted_ = false;
+  is_next_ = handshakes_ != nullptr && handshakes_->stop_waiting(*this);
   burst_ = 0;
   if (is_closed_) return end_if_quiet();
   if (sending_ != nullptr && send_failure_ < 0 && (sealed_ == 0 || send_.is_idle())) finish_send(send_failure_);
@@ -194,12 +266,12 @@ void Layer::late() noexcept {
 void Layer::advance(std::string_view fresh) noexcept {
   try {
     if (in_.empty()) {
-      read_from(fresh, false);
+      read_from(fresh);
       if (!fresh.empty() && failure_ == 0) in_.append(fresh);
     } else {
       in_.append(fresh);
       std::string_view all = in_.view();
-      read_from(all, true);
+      read_from(all);
       in_.consume(in_.size() - all.size());
       if (in_.empty()) in_.release();
     }
@@ -219,10 +291,10 @@ void Layer::advance(std::string_view fresh) noexcept {
     }
   }
   flush();
-  // Reading needs room for our replies to the peer's messages.
+  // Reading needs room for our replies to the peer's messages. A handshake that waits is posted when it is next.
   const bool may_read = is_wanted() || !records_.is_established();
-  if (!in_.empty() && may_read && !cancelling_ && send_.is_idle()) post();
-  // Until then receiving is paused, and further bytes wait in the kernel.
+  if (!in_.empty() && may_read && !cancelling_ && send_.is_idle() && !linked()) post();
+  // Receiving is paused until then, and further bytes wait in the kernel.
   if (!is_closed_ && receive_.pending) {
     if (!in_.empty() && !receive_.paused) engine().pause(receive_);
     if (in_.empty() && may_read && receive_.paused && failure_ == 0) engine().resume(receive_);
@@ -231,15 +303,16 @@ void Layer::advance(std::string_view fresh) noexcept {
 }
 
 // Continues with the handshake, and delivers bytes while the transport wants them.
-void Layer::read_from(std::string_view& wire, bool has_waited) noexcept {
+void Layer::read_from(std::string_view& wire) noexcept {
   char plain[Records::plain_bytes_max];
   while (failure_ == 0 && !cancelling_ && !is_closed_) {
     const bool is_asked = is_wanted();
     if (!is_asked && records_.is_established()) return;
     const auto read = [&] { return records_.read(wire, is_asked ? std::span<char>(plain) : std::span<char>()); };
     const bool shakes = !records_.is_established() && !wire.empty();
-    if (shakes && HandshakeTime::now(has_waited).is_over()) return post();
-    const Result<std::size_t> got = shakes ? HandshakeTime::now(has_waited).spend(read) : read();
+    if (shakes && !records_.collect(wire)) return;
+    if (shakes && !handshakes_->may_compute(*this)) return;
+    const Result<std::size_t> got = shakes ? handshakes_->compute(read) : read();
     if (records_.is_established() && timer_.is_running()) stop_timer();
     if (!got) return fail_with(got.error());
     if (*got == 0) return;
@@ -247,13 +320,15 @@ void Layer::read_from(std::string_view& wire, bool has_waited) noexcept {
   }
 }
 
-// Reports the end if nothing more will be delivered. Must be the caller's last action, because the transport may be
+// Reports the end if nothing more will be delivered. It must be the caller's last action, because the transport may be
 // closed during the call.
 void Layer::end_receiving() noexcept {
   Transport* const to = transport();
   if (to == nullptr) return;
   if (to->is_receiving() && cancelling_) {
     cancelling_ = ending_ = false;
+    // The handshake continues, for a send that waits for it.
+    if (!in_.empty() && !records_.is_established() && !linked()) post();
     return finish(-ECANCELED);
   }
   if (is_wanted() && in_.empty()) {
@@ -406,9 +481,9 @@ Result<Endpoint> Layers::put_over(Endpoint plain, std::string_view host, std::st
   }();
   try {
     if (const auto* const server = std::get_if<ServerContext>(&context)) {
-      plain.layer = new Layer(*plain.engine, plain.fd, *server, received);
+      plain.layer = new Layer(*plain.engine, plain.fd, *server, received, waiting_);
     } else {
-      plain.layer = new Layer(*plain.engine, plain.fd, std::get<ClientContext>(context), host, received);
+      plain.layer = new Layer(*plain.engine, plain.fd, std::get<ClientContext>(context), host, received, waiting_);
     }
     return plain;
   } catch (const std::bad_alloc&) {
@@ -417,6 +492,11 @@ Result<Endpoint> Layers::put_over(Endpoint plain, std::string_view host, std::st
 }
 
 void Layers::set_context(ServerContext context) {
+  const std::lock_guard lock(mutex_);
+  context_ = std::move(context);
+}
+
+void Layers::set_context(ClientContext context) {
   const std::lock_guard lock(mutex_);
   context_ = std::move(context);
 }

@@ -13,7 +13,11 @@
 #include <utility>
 #include <vector>
 
+#include "keel/base/host.h"
 #include "keel/io/testing/loop_test.h"
+#include "keel/net/tls/internal/context.h"
+#include "keel/net/tls/internal/openssl.h"
+#include "keel/net/tls/internal/pem.h"
 #include "keel/net/tls/records.h"
 #include "keel/net/tls/stream.h"
 #include "keel/net/tls/testing/certificates.h"
@@ -172,6 +176,132 @@ TEST_P(OpensslPrograms, s_server_is_asked) {
     settle();
     pclose(server);
   }
+}
+
+// An end of OpenSSL's in memory, which does what Records do not.
+class RawEnd {
+ public:
+  RawEnd() : RawEnd(TLS_client_method()) { SSL_set_connect_state(ssl()); }
+  // A server.
+  explicit RawEnd(const KeyPair& pair) : RawEnd(TLS_server_method()) {
+    const internal::Identity identity =
+        internal::load_identity(pair, Host::current().wall_ns() / 1'000'000'000).value();
+    SSL_use_certificate(ssl(), identity.certificate.get());
+    SSL_use_PrivateKey(ssl(), identity.key.get());
+    SSL_set_accept_state(ssl());
+  }
+  SSL* ssl() { return ssl_.get(); }
+  // Brings what each has to say to the other; returns what the other has read, or its error.
+  std::string exchange(Records& other) {
+    std::string read;
+    char plain[Records::plain_bytes_max];
+    if (std::string_view nothing; !other.is_established()) static_cast<void>(other.read(nothing, plain));
+    char bytes[16 * 1024];
+    for (int got; (got = BIO_read(SSL_get_wbio(ssl()), bytes, sizeof bytes)) > 0;) {
+      std::string_view wire(bytes, static_cast<std::size_t>(got));
+      while (true) {
+        const Result<std::size_t> some = other.read(wire, plain);
+        if (!some) return some.error().describe();
+        if (*some == 0) break;
+        read.append(plain, *some);
+      }
+    }
+    BIO_write(SSL_get_rbio(ssl()), other.output().data(), static_cast<int>(other.output().size()));
+    other.output().clear();
+    return read;
+  }
+  void shake_hands(Records& other) {
+    for (int i = 0; i < 4; ++i) {
+      SSL_do_handshake(ssl());
+      EXPECT_EQ(exchange(other), "");
+    }
+    EXPECT_TRUE(other.is_established());
+  }
+
+ private:
+  explicit RawEnd(const SSL_METHOD* method) : context_(SSL_CTX_new(method)), ssl_(SSL_new(context_.get())) {
+    BIO* const in = BIO_new(BIO_s_mem());
+    BIO* const out = BIO_new(BIO_s_mem());
+    SSL_set_bio(ssl(), in, out);
+  }
+  internal::SslContextPointer context_;
+  internal::SslPointer ssl_;
+};
+
+constexpr std::string_view flooded = "the peer sent more than 32 handshake messages without data between them";
+
+TEST(Records, end_a_peer_that_floods_updates_of_keys) {
+  testing::Authority authority("Test Root");
+  const KeyPair pair = authority.issue({.names = {"server.test"}});
+  Records server(ServerContext::make({.certificates = {pair}, .version_min = Version::Tls13}).value());
+  RawEnd client;
+  client.shake_hands(server);
+  const auto update = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      EXPECT_EQ(SSL_key_update(client.ssl(), SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+      EXPECT_EQ(SSL_do_handshake(client.ssl()), 1);
+    }
+  };
+
+  for (int i = 0; i < 3; ++i) {
+    update(32);
+    EXPECT_EQ(client.exchange(server), "");
+    EXPECT_EQ(SSL_write(client.ssl(), "data", 4), 4);
+    EXPECT_EQ(client.exchange(server), "data");
+  }
+  update(33);
+  EXPECT_EQ(client.exchange(server), flooded);
+  EXPECT_FALSE(server.output().empty()) << "the peer is told";
+}
+
+// RFC 8446 §4.6.1, RFC 5246 §7.4.1.1: a server sends tickets, or asks to renegotiate, whenever it likes.
+TEST(Records, end_a_server_that_floods_tickets_or_requests_to_renegotiate) {
+  testing::Authority authority("Test Root");
+  const KeyPair pair = authority.issue({.names = {"server.test"}});
+  for (const Version version : {Version::Tls12, Version::Tls13}) {
+    const ClientContext context =
+        ClientContext::make({.trust = {.pem = authority.pem()}, .version_max = version}).value();
+    Records client(context, "server.test");
+    RawEnd server(pair);
+    server.shake_hands(client);
+    const auto flood = [&](int count) {
+      for (int i = 0; i < count; ++i) {
+        EXPECT_EQ(version == Version::Tls13 ? SSL_new_session_ticket(server.ssl()) : SSL_renegotiate(server.ssl()), 1);
+        EXPECT_EQ(SSL_do_handshake(server.ssl()), 1);
+      }
+    };
+    const auto data = [&] {
+      EXPECT_EQ(SSL_write(server.ssl(), "data", 4), 4);
+      EXPECT_EQ(server.exchange(client), "data");
+    };
+
+    data();
+    for (int i = 0; i < 3; ++i) {
+      flood(32);
+      EXPECT_EQ(server.exchange(client), "");
+      data();
+    }
+    flood(33);
+    EXPECT_EQ(server.exchange(client), flooded) << (version == Version::Tls13 ? "tickets" : "requests");
+    EXPECT_FALSE(client.output().empty()) << "the peer is told";
+  }
+}
+
+TEST(Sessions, of_a_host_that_floods_displace_none_of_others) {
+  internal::Sessions sessions(8);
+  const auto keep = [&](std::string_view host) { sessions.keep(host, internal::SessionPointer(SSL_SESSION_new())); };
+  const auto count = [&](std::string_view host) {
+    int taken = 0;
+    while (sessions.take(host) != nullptr) ++taken;
+    return taken;
+  };
+  for (int i = 0; i < 3; ++i) keep("good.test");
+  for (int i = 0; i < 100; ++i) keep("bad.test");
+  EXPECT_EQ(count("good.test"), 3);
+  EXPECT_EQ(count("bad.test"), 5);
+
+  for (int i = 0; i < 100; ++i) keep("alone.test");
+  EXPECT_EQ(count("alone.test"), 8) << "the others' room is used";
 }
 
 }  // namespace

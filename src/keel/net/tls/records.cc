@@ -12,6 +12,7 @@
 #include "keel/base/host.h"
 #include "keel/base/pool.h"
 #include "keel/net/tls/internal/context.h"
+#include "keel/net/tls/internal/memory.h"
 
 namespace keel::tls {
 namespace {
@@ -23,6 +24,10 @@ using internal::SslPointer;
 // The most output before OpenSSL is not asked for more: larger than a handshake flight and a reply to one record.
 constexpr std::size_t output_bytes_most = Records::output_bytes_max + 160 * 1024;
 
+// The number of messages that a peer may send in a row without data: updates of keys, tickets, requests to renegotiate.
+// Some twenty bytes of one cost us several hashes, a session or an alert.
+constexpr int messages_max = 32;
+
 Error from_peer(Code code, const std::string& text) { return Error::text(code, text).from_environment(); }
 
 // RFC 8446 §6.
@@ -33,7 +38,7 @@ Error error_of_alert(int alert, bool is_established) {
       return from_peer(Code::Protocol, "no version of TLS in common: the peer sent " + words);
     case SSL_AD_HANDSHAKE_FAILURE:
     case SSL_AD_INSUFFICIENT_SECURITY:
-      return from_peer(Code::Protocol, "no cipher, or what else is needed, in common: the peer sent " + words);
+      return from_peer(Code::Protocol, "no cipher, or another required parameter, in common: the peer sent " + words);
     case SSL_AD_NO_APPLICATION_PROTOCOL:
       return from_peer(Code::Protocol, "no application protocol (ALPN) in common: the peer sent " + words);
     case SSL_AD_BAD_CERTIFICATE:
@@ -73,10 +78,10 @@ Error error_of(unsigned long code, bool is_established) {
       case SSL_R_NO_CIPHERS_AVAILABLE:
       case SSL_R_NO_SUITABLE_SIGNATURE_ALGORITHM:
       case SSL_R_NO_SHARED_SIGNATURE_ALGORITHMS:
-        return from_peer(Code::Protocol, "no cipher in common that the certificate's key fits");
+        return from_peer(Code::Protocol, "no cipher in common that works with the certificate's key");
       case SSL_R_NO_SUITABLE_KEY_SHARE:
       case SSL_R_NO_SUITABLE_GROUPS:
-        return from_peer(Code::Protocol, "no group for the exchange of keys in common");
+        return from_peer(Code::Protocol, "no key-exchange group in common");
       case SSL_R_NO_APPLICATION_PROTOCOL:
         return from_peer(Code::Protocol, "no application protocol (ALPN) in common");
       case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
@@ -121,8 +126,13 @@ void forget_handshake_keys(SSL* ssl) noexcept {
 
 struct Records::State {
   explicit State(std::shared_ptr<const internal::Context> c) : context(std::move(c)) {
-    ERR_clear_error();
     connection.context = context.get();
+    has_first_record = !context->is_server;
+    if (!context->is_server) begin();
+  }
+
+  void begin() {
+    ERR_clear_error();
     ssl.reset(SSL_new(context->ssl.get()));
     BioPointer bio(ssl != nullptr ? BIO_new(&method()) : nullptr);
     if (bio == nullptr) throw std::bad_alloc();
@@ -160,14 +170,24 @@ struct Records::State {
   static int take(BIO* bio, char* into, std::size_t size, std::size_t* got) noexcept {
     auto& self = *static_cast<State*>(BIO_get_data(bio));
     BIO_clear_retry_flags(bio);
+    if (!self.early.empty()) {
+      std::string_view early = self.early.view().substr(self.early_taken);
+      take_from(early, into, size, got);
+      self.early_taken += *got;
+      if (early.empty()) self.early = Buffer();
+      return 1;
+    }
     if (self.wire == nullptr || self.wire->empty()) {
       BIO_set_retry_read(bio);
       return 0;
     }
-    *got = std::min(size, self.wire->size());
-    std::memcpy(into, self.wire->data(), *got);
-    self.wire->remove_prefix(*got);
+    take_from(*self.wire, into, size, got);
     return 1;
+  }
+  static void take_from(std::string_view& bytes, char* into, std::size_t size, std::size_t* got) noexcept {
+    *got = std::min(size, bytes.size());
+    std::memcpy(into, bytes.data(), *got);
+    bytes.remove_prefix(*got);
   }
   static int put(BIO* bio, const char* bytes, std::size_t size, std::size_t* put) noexcept {
     auto& self = *static_cast<State*>(BIO_get_data(bio));
@@ -211,14 +231,62 @@ struct Records::State {
       failure.emplace(error_of(code, is_established));
       if (context->is_server && ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_R_HTTP_REQUEST) {
         out.clear();
-        out.append(context->answer_to_http);
+        out.append(context->response_to_http);
       }
     }
     ERR_clear_error();
     return failure->clone();
   }
 
+  // Whether the first record of a client has come as a whole, in these two parts, or is none. OpenSSL takes some 10 KiB
+  // for a connection, and 60 more when it begins with a handshake: a client that has sent nothing, or a byte, shall not
+  // cost as much.
+  static bool is_whole_record(std::string_view early, std::string_view late) noexcept {
+    constexpr std::size_t header = 5;  // RFC 8446 §5.1.
+    const auto byte = [=](std::size_t i) -> std::size_t {
+      return static_cast<unsigned char>(i < early.size() ? early[i] : late[i - early.size()]);
+    };
+    const std::size_t came = early.size() + late.size();
+    if (came != 0 && is_of_ssl_2(static_cast<unsigned char>(byte(0)))) return true;
+    if (came < header) return false;
+    if (byte(0) != SSL3_RT_HANDSHAKE) return true;
+    const std::size_t size = byte(3) << 8 | byte(4);
+    return size > Records::plain_bytes_max || came >= header + size;
+  }
+  // OpenSSL would wait for the rest of a record of SSL 2.0, which begins with this bit.
+  static bool is_of_ssl_2(unsigned char first) noexcept { return (first & 0x80) != 0; }
+
+  bool collect(std::string_view& from) {
+    if (has_first_record || is_whole_record(early.view(), from)) return true;
+    early.append(from);
+    from.remove_prefix(from.size());
+    return false;
+  }
+  // False: it has to be called again when more has come.
+  Result<bool> take_first_record() {
+    if (has_first_record) return true;
+    if (!collect(*wire)) return false;
+    if (early.empty() && is_of_ssl_2(static_cast<unsigned char>(wire->front()))) {
+      failure.emplace(from_peer(Code::Protocol, "the peer did not begin with a handshake of TLS"));
+      return failure->clone();
+    }
+    if (!early.empty()) {
+      early.append(*wire);
+      wire->remove_prefix(wire->size());
+    }
+    has_first_record = true;
+    return true;
+  }
+
   Result<> shake() {
+    try {
+      KEEL_TRY(const bool is_whole, take_first_record());
+      if (!is_whole) return {};
+      if (ssl == nullptr) begin();
+    } catch (const std::bad_alloc&) {
+      failure.emplace(Code::ResourceExhausted, "no memory for TLS");
+      return failure->clone();
+    }
     ERR_clear_error();
     const int result = SSL_do_handshake(ssl.get());
     if (result != 1) {
@@ -229,6 +297,8 @@ struct Records::State {
     }
     is_established = true;
     forget_handshake_keys(ssl.get());
+    SSL_set_msg_callback(ssl.get(), &count_messages);
+    SSL_set_msg_callback_arg(ssl.get(), this);
     if (context->is_server) {
       if (X509* const certificate = SSL_get0_peer_certificate(ssl.get()); certificate != nullptr) {
         identity = internal::identity_of(certificate);
@@ -239,7 +309,20 @@ struct Records::State {
     return {};
   }
 
-  // Called before a record. Does nothing while an update is in progress; the next record tries again.
+  // Each message of a handshake that comes after the handshake.
+  static void count_messages(int is_sent, int, int type, const void*, std::size_t, SSL*, void* self) noexcept {
+    if (is_sent == 0 && type == SSL3_RT_HANDSHAKE) ++static_cast<State*>(self)->messages;
+  }
+  Result<> check_messages() {
+    if (messages <= messages_max) return {};
+    failure.emplace(from_peer(Code::Protocol, "the peer sent more than " + std::to_string(messages_max) +
+                                                  " handshake messages without data between them"));
+    SSL_shutdown(ssl.get());
+    ERR_clear_error();
+    return failure->clone();
+  }
+
+  // Call it before a record. Does nothing while an update is in progress; the next record tries again.
   void renew_keys() noexcept {
     if (SSL_version(ssl.get()) != TLS1_3_VERSION) return;
     if (SSL_key_update(ssl.get(), SSL_KEY_UPDATE_REQUESTED) == 1) sealed = 0;
@@ -254,13 +337,18 @@ struct Records::State {
     ERR_clear_error();
   }
 
+  internal::PoolUse memory;
   std::shared_ptr<const internal::Context> context;
   internal::Connection connection;
   std::string_view* wire = nullptr;  // During read().
+  Buffer early;                      // Of a server: the beginning of the first record. OpenSSL reads it first.
+  std::size_t early_taken = 0;       // Of `early`.
   Buffer out;
   std::optional<Error> failure;
   std::string identity;
-  std::uint32_t sealed = 0;  // Records sent since this side's keys were last changed.
+  int messages = 0;               // Handshake messages of the peer since its last data.
+  std::uint32_t sealed = 0;       // Records sent since this side's keys were last changed.
+  bool has_first_record = false;  // A client does not wait for one.
   bool is_established = false;
   bool has_peer_finished = false;
   bool has_finished = false;
@@ -290,7 +378,7 @@ Records::Records(const ClientContext& context, std::string_view host)
     is_set = SSL_set1_host(ssl, name.c_str()) == 1 && SSL_set_tlsext_host_name(ssl, name.c_str()) == 1;
   }
   if (!is_set) {
-    // Without the host name OpenSSL would accept a certificate for any host.
+    // OpenSSL would accept a certificate for any host if the host name were not set.
     ERR_clear_error();
     state_->failure.emplace(Error::text(Code::InvalidArgument, "'" + name.substr(0, 100) + "' is not a host for TLS"));
     return;
@@ -319,8 +407,21 @@ Result<std::size_t> Records::read(std::string_view& wire, std::span<char> into) 
   std::size_t got = 0;
   const int result = SSL_read_ex(state.ssl.get(), into.data(), into.size(), &got);
   if (result != 1) KEEL_TRY_VOID(state.judge(result));
+  KEEL_TRY_VOID(state.check_messages());
+  if (result == 1) state.messages = 0;
   if (std::exchange(state.connection.has_new_session, false)) state.release_write_buffer();
   return result == 1 ? got : 0;
+}
+
+bool Records::collect(std::string_view& wire) noexcept {
+  State& state = *state_;
+  if (state.failure) return true;
+  try {
+    return state.collect(wire);
+  } catch (const std::bad_alloc&) {
+    state.failure.emplace(Code::ResourceExhausted, "no memory for TLS");
+    return true;
+  }
 }
 
 Result<std::size_t> Records::write(std::string_view plain) {
@@ -365,25 +466,27 @@ Result<> Records::ended(int number) {
 }
 
 Buffer& Records::output() noexcept { return state_->out; }
+bool Records::has_begun() const noexcept { return state_->ssl != nullptr; }
 bool Records::is_established() const noexcept { return state_->is_established; }
 bool Records::has_peer_finished() const noexcept { return state_->has_peer_finished; }
 
 Version Records::version() const noexcept {
-  return SSL_version(state_->ssl.get()) == TLS1_3_VERSION ? Version::Tls13 : Version::Tls12;
+  return has_begun() && SSL_version(state_->ssl.get()) == TLS1_3_VERSION ? Version::Tls13 : Version::Tls12;
 }
 std::string_view Records::cipher() const noexcept {
-  const char* const name = SSL_get_cipher_name(state_->ssl.get());
+  const char* const name = has_begun() ? SSL_get_cipher_name(state_->ssl.get()) : nullptr;
   return name != nullptr ? name : "";
 }
 std::string_view Records::protocol() const noexcept {
   const unsigned char* name = nullptr;
   unsigned size = 0;
-  SSL_get0_alpn_selected(state_->ssl.get(), &name, &size);
+  if (has_begun()) SSL_get0_alpn_selected(state_->ssl.get(), &name, &size);
   return {reinterpret_cast<const char*>(name), size};
 }
 std::string_view Records::peer_identity() const noexcept { return state_->identity; }
 std::string Records::server_end_point() const {
-  const internal::Owner<X509, X509_free> certificate(SSL_get1_peer_certificate(state_->ssl.get()));
+  const internal::Owner<X509, X509_free> certificate(has_begun() ? SSL_get1_peer_certificate(state_->ssl.get())
+                                                                 : nullptr);
   int hash = NID_undef;
   if (certificate == nullptr || OBJ_find_sigid_algs(X509_get_signature_nid(certificate.get()), &hash, nullptr) != 1) {
     return {};
@@ -399,10 +502,10 @@ std::string Records::server_end_point() const {
   return std::string(reinterpret_cast<const char*>(bytes), size);
 }
 std::string_view Records::server_name() const noexcept {
-  const char* const name = SSL_get_servername(state_->ssl.get(), TLSEXT_NAMETYPE_host_name);
+  const char* const name = has_begun() ? SSL_get_servername(state_->ssl.get(), TLSEXT_NAMETYPE_host_name) : nullptr;
   return name != nullptr ? name : "";
 }
-bool Records::is_resumed() const noexcept { return SSL_session_reused(state_->ssl.get()) == 1; }
+bool Records::is_resumed() const noexcept { return has_begun() && SSL_session_reused(state_->ssl.get()) == 1; }
 Duration Records::handshake_timeout() const noexcept { return state_->context->handshake_timeout; }
 
 }  // namespace keel::tls

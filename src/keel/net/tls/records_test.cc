@@ -428,6 +428,7 @@ TEST(Records, say_why_a_server_is_not_believed) {
   const KeyPair good = root.issue({.names = {"server.test"}});
   const KeyPair chained = below.issue({.names = {"server.test"}});
   const KeyPair alone = self_signed({.common_name = "server.test", .names = {"server.test"}});
+  const KeyPair issuing = {.certificate_pem = below.pem()};
   KeyPair half = chained;
   half.certificate_pem.resize(half.certificate_pem.find("-----BEGIN", 20));
   const std::string unknown = "the certificate of 'server.test' has an unknown issuer, ";
@@ -462,6 +463,21 @@ TEST(Records, say_why_a_server_is_not_believed) {
        "server.test",
        {.pem = root.pem(), .revoked_pem = root.revoke({})},
        "cannot be checked: there is no list of revoked certificates from its issuer"},
+      {"a revoked issuer",
+       chained,
+       "server.test",
+       {.pem = root.pem(), .revoked_pem = root.revoke({issuing}) + below.revoke({})},
+       "an issuer of the certificate of 'server.test' is revoked"},
+      {"an issuer whose own issuer has no list",
+       chained,
+       "server.test",
+       {.pem = root.pem(), .revoked_pem = below.revoke({})},
+       ""},
+      {"an old list of an issuer's issuer",
+       chained,
+       "server.test",
+       {.pem = root.pem(), .revoked_pem = root.revoke({}, -1_s) + below.revoke({})},
+       "an issuer of the certificate of 'server.test' cannot be checked: the list of revoked certificates has expired"},
       {"an old list",
        good,
        "server.test",
@@ -525,7 +541,8 @@ TEST(Records, say_what_an_alert_means) {
   End client(client_with({}), "server.test");
   client.feed({});
   client.feed({"\x15\x03\x03\x00\x02\x02\x28", 7});
-  EXPECT_EQ(client.error, "no cipher, or what else is needed, in common: the peer sent the alert 'handshake failure'");
+  EXPECT_EQ(client.error,
+            "no cipher, or another required parameter, in common: the peer sent the alert 'handshake failure'");
   EXPECT_EQ(client.code, Code::Protocol);
 }
 
@@ -560,6 +577,52 @@ TEST(Records, a_clients_renegotiation_and_early_data_are_off) {
     ends.join();
     EXPECT_EQ(ends.client.records.is_resumed(), i != 0);
   }
+}
+
+// What does not begin with the head of a record is an error when a head is there; of a record the rest is waited for.
+TEST(Records, of_a_server_begin_with_the_whole_first_record) {
+  const ClientContext context = client_with({});
+  for (const std::size_t record_bytes : {std::size_t{1}, std::size_t{5}, std::size_t{100}, std::size_t{16'384}}) {
+    End client(context, std::string("server.test"));
+    client.feed({});
+    const std::string hello(client.records.output().view().substr(5));
+    client.records.output().clear();
+    std::string wire;
+    for (std::size_t at = 0; at < hello.size(); at += record_bytes) {
+      const std::string part = hello.substr(at, record_bytes);
+      wire +=
+          std::string("\x16\x03\x01", 3) + static_cast<char>(part.size() >> 8) + static_cast<char>(part.size()) + part;
+    }
+    for (const std::size_t piece : {std::size_t{1}, std::size_t{3}, std::size_t{7}, wire.size()}) {
+      End server(server_with({}));
+      for (std::size_t at = 0; at < wire.size(); at += piece) {
+        EXPECT_EQ(server.records.output().size(), 0u) << at;
+        server.feed(std::string_view(wire).substr(at, piece));
+      }
+      EXPECT_EQ(server.error, "");
+      EXPECT_GT(server.records.output().size(), 500u) << "its flight, " << record_bytes << " in pieces of " << piece;
+    }
+  }
+  for (const std::string_view wrong : {std::string_view("G"), std::string_view("\x80\x2e\x01\x00\x02", 5),
+                                       std::string_view("\x16\x03\x01\xff\xff", 5)}) {
+    End server(server_with({}));
+    server.feed(wrong);
+    server.feed(std::string(16, '\0'));
+    EXPECT_NE(server.error, "") << wrong;
+  }
+}
+
+// A program that logs a failed handshake may ask for what it does not know yet.
+TEST(Records, of_a_server_know_nothing_before_they_have_begun) {
+  const End server(server_with({}));
+  EXPECT_FALSE(server.records.has_begun());
+  EXPECT_FALSE(server.records.is_resumed());
+  EXPECT_EQ(server.records.version(), Version::Tls12);
+  EXPECT_EQ(server.records.cipher(), "");
+  EXPECT_EQ(server.records.protocol(), "");
+  EXPECT_EQ(server.records.server_name(), "");
+  EXPECT_EQ(server.records.peer_identity(), "");
+  EXPECT_EQ(server.records.server_end_point(), "");
 }
 
 TEST(Records, hosts_that_are_none_are_an_error) {

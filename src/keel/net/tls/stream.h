@@ -53,7 +53,7 @@ Task<Stream> connect(ClientContext context, std::string host, Stream plain);
 // identifies the peer.
 Result<Stream> accept(const ServerContext& context, Stream plain);
 
-// The result of the handshake. Null: `stream` does not use TLS. Lives as long as the stream.
+// The result of the handshake. Null: `stream` does not use TLS. The pointer is valid as long as the stream.
 const Records* connection_of(const Stream& stream) noexcept;
 
 // Errors, memory, cost and cancellation are those of a keel::Listener.
@@ -64,7 +64,7 @@ class Listener {
   // The next connection, as accept() above makes it.
   Task<Stream> accept();
   Address address() const noexcept { return listener_.address(); }
-  // For later connections: a renewed certificate.
+  // Sets the context of later connections, for example with a renewed certificate.
   void set_context(ServerContext context) noexcept { context_ = std::move(context); }
 
  private:

@@ -105,7 +105,8 @@ void TicketKeys::adopt(const TicketKeys& others) {
 namespace internal {
 namespace {
 
-// Found by its name once: EVP_aes_256_cbc() is looked up by each EVP_CipherInit_ex() that gets it.
+// The cipher is looked up by its name only once: EVP_aes_256_cbc() is looked up by each EVP_CipherInit_ex() that gets
+// it.
 const EVP_CIPHER* ticket_cipher() noexcept {
   static const Owner<EVP_CIPHER, EVP_CIPHER_free> fetched(EVP_CIPHER_fetch(nullptr, "AES-256-CBC", nullptr));
   return fetched != nullptr ? fetched.get() : EVP_aes_256_cbc();

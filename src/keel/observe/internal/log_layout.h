@@ -1,8 +1,8 @@
 // keel/observe/internal/log_layout.h — the layout of a log record in a ring. Written by log.h, read by log_record.cc.
 //
 // A record is a RecordHeader, a TraceId when `has_trace` is set, then the fields. A field is a key word (address of the
-// literal, its length, the kind) and a value word; the bytes of strings and errors follow it. Everything is a multiple
-// of 8 bytes. The stored addresses point to literals and components, which live as long as the process.
+// literal, its length, the kind) and a value word; the bytes of strings and errors follow it. The size of every part is
+// a multiple of 8 bytes. The stored addresses point to literals and components, which live as long as the process.
 
 #pragma once
 
@@ -18,7 +18,8 @@ namespace internal {
 enum class Kind : std::uint8_t { Bool, Int, Uint, Double, Duration, String, Error };
 
 inline constexpr std::uint8_t has_trace = 0x80;
-inline constexpr std::uint8_t padding = 0x7f;  // In `level`: skip to the beginning of the ring.
+// The value of `level` for padding: the reader skips to the beginning of the ring.
+inline constexpr std::uint8_t padding = 0x7f;
 
 struct RecordHeader {
   std::uint32_t bytes;  // The size of the whole record.

@@ -127,7 +127,7 @@ class ArrayText {
     }
   }
 
-  // At most six deep.
+  // Arrays are nested at most six deep.
   bool read_level(int level) {
     if (!take('{')) return false;
     std::int32_t count = 0;

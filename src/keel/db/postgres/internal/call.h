@@ -41,13 +41,13 @@ class Call final : public Leaf, public Link {
 
   Sql sql{""};
   std::span<const db::Value> values;
-  std::string_view script;     // For Begin, Script and CopyIn: the text that is sent.
-  std::source_location place;  // For Begin: the place of the call that began it.
-  bool is_unbounded = false;   // For Begin: hold_max does not end it.
-  std::uint32_t rows_max = 0;  // For Fetch: the number of rows to fetch.
-  bool is_first = false;       // For Fetch: it creates the portal.
-  bool has_more = false;       // For Fetch: whether the portal has more rows afterwards.
-  Copy* copy = nullptr;        // For CopyIn and CopyOut: has begun when the call completes.
+  std::string_view script;     // The SQL text of Begin, Script and CopyIn.
+  std::source_location place;  // The place of the call, only for Begin.
+  bool is_unbounded = false;   // Set only for Begin: hold_max does not end the transaction.
+  std::uint32_t rows_max = 0;  // Set only for Fetch: the number of rows to fetch.
+  bool is_first = false;       // Set only for Fetch: this call creates the portal.
+  bool has_more = false;       // Set only for Fetch: the portal has more rows after this call.
+  Copy* copy = nullptr;        // The COPY of CopyIn and CopyOut, which has begun when the call completes.
   Rows rows;
   Written written;
 
@@ -56,7 +56,7 @@ class Call final : public Leaf, public Link {
   bool has_statement() const noexcept {
     return kind_ == Kind::Query || kind_ == Kind::Execute || kind_ == Kind::Fetch || kind_ == Kind::CopyOut;
   }
-  // Whether it has no portal yet.
+  // Whether the call has no portal yet, so that a Bind must be sent.
   bool binds() const noexcept { return kind_ != Kind::Fetch || is_first; }
   // Whether it is sent as a Query message, which forms its own group.
   bool is_simple() const noexcept {
@@ -74,11 +74,12 @@ class Call final : public Leaf, public Link {
 
   bool is_read = false;              // From TextFacts.
   bool is_group = false;             // The same.
-  bool is_alone = false;             // The call gets its own Sync, because a statement of its group has failed.
+  bool is_alone = false;             // It gets its own Sync: a statement of its group has failed, or it is slow.
   bool was_lost = false;             // Its response was lost once, with its connection.
   bool was_renewed = false;          // Its statement was prepared again for it.
   bool is_cancelled = false;         // Its task no longer waits for a response.
   bool is_too_large = false;         // Its rows are dropped.
+  bool is_check = false;             // It only finds out whether the server can write.
   Connection* connection = nullptr;  // The connection that it was sent on, or that it waits for.
   Instant since;                     // The time at which the task made the call.
 

@@ -30,10 +30,10 @@ Task<Stream> put_tls_over(Pool& pool, Stream plain, std::string host) {
   Buffer out;
   Encoder(out).ssl_request();
   co_await plain.write(out.view());
-  char answer[1] = {};
-  co_await plain.read_exact(answer);
-  std::string_view said(answer, 1);
-  const bool is_encrypted = co_await Reader::encryption_answer(said);
+  char byte[1] = {};
+  co_await plain.read_exact(byte);
+  std::string_view said(byte, 1);
+  const bool is_encrypted = co_await Reader::encryption_response(said);
   if (!is_encrypted) {
     if (pool.settings().server.ssl_mode == SslMode::Prefer) co_return std::move(plain);
     co_return fail(Code::Unavailable, "the server has no TLS, and sslmode demands it");
@@ -125,9 +125,9 @@ Task<std::string> ask(Reader& reader, Stream& stream, std::string_view sql) {
 Task<> check_target(Reader& reader, Stream& stream, TargetSession target) {
   if (target == TargetSession::Any) co_return;
   const bool is_of_role = target == TargetSession::Primary || target == TargetSession::Standby;
-  const std::string answer =
+  const std::string setting =
       co_await ask(reader, stream, is_of_role ? "select pg_catalog.pg_is_in_recovery()" : "show transaction_read_only");
-  const bool is_yes = answer == "t" || answer == "on";
+  const bool is_yes = setting == "t" || setting == "on";
   if (is_yes == (target == TargetSession::Standby || target == TargetSession::ReadOnly)) co_return;
   const std::string_view what =
       is_of_role ? (is_yes ? "a standby" : "no standby") : (is_yes ? "read-only" : "not read-only");

@@ -26,7 +26,7 @@ struct Connected {
 // connect_timeout for each. `reader` is reset, and reads the messages that follow.
 Task<Connected> connect(Pool& pool, Reader& reader);
 
-// Only connects, with TLS, but does not log in: for a CancelRequest.
+// Connects, with TLS, but does not log in: used for a CancelRequest.
 Task<Stream> dial(Pool& pool, ServerAddress server);
 
 }  // namespace keel::db::postgres::internal

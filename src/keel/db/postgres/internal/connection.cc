@@ -54,23 +54,15 @@ void Connection::flush() noexcept {
   watch();
 }
 
-void Connection::send_prologue(std::string_view text) {
-  if (text.empty()) return;
-  const Result<> sent = Encoder(out_).query(text);
-  KEEL_CHECK(sent.has_value(), "the SQL that begins a transaction must be short");
-  add_step(Step::Query);
-  is_in_prologue_ = true;
-  ++syncs_;
-}
-
 void Connection::send(std::span<Call* const> calls) {
   KEEL_DCHECK(phase_ == Phase::Idle, "a connection can have only one group at a time");
   ++groups_;
-  is_answered_.reset();
+  is_idle_.reset();
   at_ = 0;
   syncs_ = 0;
   is_in_prologue_ = false;
   is_marked_ = false;
+  is_setting_mark_ = false;
   group_error_.reset();
   phase_ = Phase::Preparing;
   is_committing_ = calls.front()->kind() == Call::Kind::Commit;
@@ -93,6 +85,15 @@ void Connection::advance() {
     flush();
     return;
   }
+  // A Query is not skipped after an error, so it waits until the transaction has begun.
+  if (first != nullptr && first->is_simple() && transaction_.number != 0 && !transaction_.is_confirmed &&
+      !transaction_.has_begun && first->kind() != Call::Kind::Commit) {
+    asked_.clear();
+    responded_ = pool_.loop().now();
+    send_prologue(true);
+    flush();
+    return;
+  }
   phase_ = Phase::Executing;
   at_ = 0;
   execute_slots();
@@ -111,6 +112,7 @@ void Connection::close_statements() {
 bool Connection::ask_for_statements() {
   asked_.clear();
   at_ = 0;
+  responded_ = pool_.loop().now();
   Statement* last = nullptr;
   for (Slot& slot : slots_) {
     if (slot.call == nullptr) continue;
@@ -127,7 +129,7 @@ bool Connection::ask_for_statements() {
     asked_.push_back({.statement = slot.statement, .error = std::nullopt});
   }
   if (asked_.empty()) return false;
-  if (transaction_.number != 0) send_prologue(take_prologue());
+  if (transaction_.number != 0) send_prologue(true);
   close_statements();
   const std::string_view none;
   for (Asked& asked : asked_) {
@@ -185,6 +187,8 @@ void Connection::execute_slots() {
   scratch_.clear();
   const bool is_named = !pool_.settings().options.pooler;
   int count = 0;
+  responded_ = pool_.loop().now();
+  is_first_response_ = true;
   for (Slot& slot : slots_) {
     if (slot.call != nullptr && encode(slot)) {
       ++count;
@@ -203,9 +207,10 @@ void Connection::execute_slots() {
   const bool binds = call == nullptr || call->binds();
   // The savepoint before the first part of a portal covers its later parts too.
   if (transaction_.number != 0 && (call == nullptr || call->kind() != Call::Kind::Commit) && binds) {
-    send_prologue(take_prologue());
+    send_prologue(false);
   }
   if (!is_simple) close_statements();
+  if (is_setting_mark_) send_mark();
   out_.append(scratch_.view());
   if (scratch_.capacity() > kept_bytes) scratch_.release();
   for (const Slot& slot : slots_) {
@@ -244,8 +249,8 @@ Result<> Connection::receive(std::string_view bytes) {
 }
 
 Result<> Connection::receive(const Message& message) {
-  KEEL_TRY(const Answer answer, pipeline_->receive(message.type));
-  if (answer.is_asynchronous()) {
+  KEEL_TRY(const StepMessage received, pipeline_->receive(message.type));
+  if (received.is_asynchronous()) {
     if (message.type == MessageType::ErrorResponse) {
       KEEL_TRY(const ErrorResponse response, ErrorResponse::read(message.body));
       farewell_ = error_of(response);
@@ -264,7 +269,7 @@ Result<> Connection::receive(const Message& message) {
       group_error_ = std::move(error);
     } else if (phase_ == Phase::Preparing) {
       if (at_ < asked_.size()) asked_[at_].error = std::move(error);
-    } else if (Slot* const slot = current_slot(); slot != nullptr && answer.step != Step::Sync) {
+    } else if (Slot* const slot = current_slot(); slot != nullptr && received.step != Step::Sync) {
       fail_slot(*slot, std::move(error));
     } else {
       group_error_ = std::move(error);
@@ -272,7 +277,7 @@ Result<> Connection::receive(const Message& message) {
     return {};
   }
   if (is_in_prologue_ || phase_ == Phase::Ending) return {};
-  if (phase_ == Phase::Preparing) return receive_asked(answer.step, message);
+  if (phase_ == Phase::Preparing) return receive_asked(received.step, message);
   return receive_slot(message);
 }
 
@@ -286,10 +291,10 @@ Result<> Connection::receive_asked(Step step, const Message& message) {
   } else if (message.type == MessageType::RowDescription) {
     KEEL_TRY(const RowDescription rows, RowDescription::read(message.body));
     KEEL_TRY(statement.columns, Columns::of(rows));
-    asked_[at_].is_answered = true;
+    asked_[at_].is_described = true;
   } else if (message.type == MessageType::NoData) {
     statement.columns = Columns();
-    asked_[at_].is_answered = true;
+    asked_[at_].is_described = true;
   }
   return {};
 }
@@ -313,6 +318,7 @@ inline Result<> Connection::receive_slot(const Message& message) {
       return {};
     }
     case MessageType::CommandComplete: {
+      if (std::exchange(is_setting_mark_, false)) return {};
       KEEL_TRY(const CommandComplete complete, CommandComplete::read(message.body));
       if (copy_ != nullptr) copy_->count = complete.changes;
       if (call != nullptr) {
@@ -345,6 +351,17 @@ inline Result<> Connection::receive_slot(const Message& message) {
   }
 }
 
+// Whether the server took long for the statement that it has responded to now: longer than the round trip may vary.
+bool Connection::was_slow() noexcept {
+  const Instant now = pool_.loop().now();
+  Duration took = now - std::exchange(responded_, now);
+  if (std::exchange(is_first_response_, false)) {
+    round_trip_ = std::min(round_trip_, took);
+    took = took - round_trip_;
+  }
+  return took >= Pool::slow_read && took >= round_trip_ * 2;
+}
+
 // The statement was executed. A read is complete now; a write is complete when the Sync has committed it.
 void Connection::finish_slot(Slot& slot) {
   slot.is_done = true;
@@ -365,6 +382,9 @@ void Connection::finish_slot(Slot& slot) {
   if (slot.is_read && transaction_.number == 0 && !call->is_too_large) {
     slot.call = nullptr;
     pool_.counters().reads.add();
+    const bool is_slow = was_slow();
+    if (is_slow || call->is_alone) [[unlikely]]
+      pool_.note_read(call->sql, is_slow);
     call->finish({});
     pool_.call_over();
   }
@@ -382,7 +402,7 @@ void Connection::fail_slot(Slot& slot, Error&& error) {
     }
   }
   if (call == nullptr) return;
-  // The server no longer has the statement as it was prepared, so it has executed nothing.
+  // The prepared statement is no longer valid on the server, so the server has executed nothing.
   if (slot.statement != nullptr && (is_unknown_statement(error) || is_stale_statement(error)) && !call->was_renewed) {
     if (slot.statement->is_described) statements_.renew(*slot.statement);
     call->was_renewed = slot.repeats = true;
@@ -397,7 +417,7 @@ void Connection::fail_slot(Slot& slot, Error&& error) {
   // Within a transaction the call completes after the remaining Syncs, so that the state of the server is known.
   if (transaction_.number != 0 && syncs_ != 0) return;
   slot.call = nullptr;
-  pool_.counters().failures.add();
+  pool_.rejected(*call, error);
   if (call->is_too_large) error = Error(Code::ResourceExhausted, "the result is larger than rows_bytes_max");
   call->finish(std::move(error));
   pool_.call_over();
@@ -407,6 +427,11 @@ Result<> Connection::receive_sync(const Message& message) {
   KEEL_TRY(const ReadyForQuery ready, ReadyForQuery::read(message.body));
   status_ = ready.status;
   --syncs_;
+  if (transaction_.number == 0 && status_ != TransactionStatus::Idle) [[unlikely]] {
+    // Such as a script that begins a transaction. The server rolls it back when the connection is closed.
+    return Error(Code::FailedPrecondition, "a statement left a transaction open on a connection of the pool");
+  }
+  if (transaction_.number != 0 && phase_ != Phase::Ending) note_status();
   if (is_in_prologue_) {
     is_in_prologue_ = false;
     if (syncs_ == 0) phase_over();
@@ -415,9 +440,9 @@ Result<> Connection::receive_sync(const Message& message) {
   if (phase_ == Phase::Preparing && at_ < asked_.size()) {
     Asked& asked = asked_[at_++];
     asked.statement->is_asked_for = false;
-    if (!asked.error && !asked.is_answered) return Error(Code::Protocol, "the server has not described a statement");
+    if (!asked.error && !asked.is_described) return Error(Code::Protocol, "the server has not described a statement");
     asked.statement->is_described = !asked.error;
-    if (asked.error && transaction_.number != 0) transaction_.mark = Mark::Failed;
+    if (asked.error && transaction_.has_begun) transaction_.mark = Mark::Failed;
   }
   if (syncs_ == 0) phase_over();
   return {};
@@ -426,6 +451,7 @@ Result<> Connection::receive_sync(const Message& message) {
 void Connection::phase_over() {
   if (phase_ == Phase::Ending) return group_over();
   if (phase_ == Phase::Executing) return finish_group();
+  round_trip_ = std::min(round_trip_, pool_.loop().now() - responded_);  // It has executed nothing.
   // Calls whose statement could not be prepared fail.
   for (Asked& asked : asked_) {
     if (!asked.error) continue;
@@ -439,12 +465,19 @@ void Connection::phase_over() {
         repeat(*call);
         continue;
       }
-      pool_.counters().failures.add();
+      pool_.rejected(*call, *asked.error);
       call->finish(asked.error->clone());
       pool_.call_over();
     }
   }
-  if (group_error_) return finish_group();
+  if (group_error_) {
+    for (Slot& slot : slots_) {
+      if (slot.call == nullptr || slot.call->is_cancelled || slot.call->was_lost) continue;
+      if (group_error_->code() == Code::Cancelled)
+        slot.call->was_lost = slot.repeats = true;  // It was for another call.
+    }
+    return finish_group();
+  }
   advance();
 }
 
@@ -464,7 +497,7 @@ void Connection::repeat(Call& call) {
 // All responses of the group have arrived.
 void Connection::finish_group() {
   const bool failed = group_error_.has_value();
-  if (failed && transaction_.number != 0) transaction_.mark = Mark::Failed;
+  if (failed && transaction_.has_begun) transaction_.mark = Mark::Failed;
   const bool is_single = slots_.size() == 1;
   bool is_commit = false;
   for (Slot& slot : slots_) {
@@ -476,7 +509,7 @@ void Connection::finish_group() {
       continue;
     }
     Result<> result;
-    if (failed) pool_.counters().failures.add();
+    if (failed) pool_.rejected(*call, *group_error_);
     if (call->is_too_large) {
       result = Error(Code::ResourceExhausted, "the result is larger than rows_bytes_max");
     } else if (failed) {
@@ -505,7 +538,7 @@ void Connection::group_over() {
   asked_.clear();
   const bool was_ending = phase_ == Phase::Ending;
   phase_ = Phase::Idle;
-  is_answered_.set();
+  is_idle_.set();
   if (was_ending) transaction_over();
   if (is_held_by_cancel()) return;  // cancel_all() continues.
   next();

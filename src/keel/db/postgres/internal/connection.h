@@ -8,9 +8,12 @@
 //   a transaction    has the connection to itself. The commands that begin it, and set or undo savepoints, wait in
 //                    `pending` and are sent with the next statement. Each statement is preceded by a savepoint, so that
 //                    a statement that fails leaves the transaction unchanged, as on every other database (session.h).
+//                    With the first statement, the savepoint is under the Sync of the statement: if the transaction
+//                    has not begun, it fails, and the server skips the statement, which would be committed alone.
 //
-// Cancel: a CancelRequest is sent on a connection of its own. The session is not used for anything else until the
-//         server has taken the request; if no response comes within `cancel_grace`, the session's connection is closed.
+// Cancel: a CancelRequest is sent on a connection of its own, and again after pauses that double, because a server
+//         ignores one that arrives before it has read the statement. The session is not used for anything else until
+//         the statement has ended; if that takes `cancel_grace`, the session's connection is closed.
 
 #pragma once
 
@@ -58,6 +61,7 @@ class Connection {
   bool has_ended() const noexcept { return !keeping_.is_running(); }
 
   bool is_connected() const noexcept { return phase_ != Phase::Down; }
+  Instant since() const noexcept { return since_; }  // The time at which it was connected.
   // Whether it is connected and runs neither a group nor a transaction.
   bool is_free() const noexcept {
     return phase_ == Phase::Idle && transaction_.number == 0 && !is_ending_ && !is_old_ && !is_held_by_cancel();
@@ -99,13 +103,13 @@ class Connection {
     Call* call;  // Null: the call is complete, or no task waits for it any more.
     Statement* statement;
     bool is_done = false;  // The server has responded to it, or it was not sent.
-    bool is_read = false;  // Copied from the call, which may be destroyed.
+    bool is_read = false;  // The slot was copied from the call, which may be destroyed.
     bool repeats = false;  // It had no effect, and is sent again.
   };
   struct Asked {
     Statement* statement;
     std::optional<Error> error;
-    bool is_answered = false;
+    bool is_described = false;
   };
   struct Keeping final : Start<void> {
     explicit Keeping(Connection& c) noexcept : connection(c) {}
@@ -116,8 +120,10 @@ class Connection {
   struct Open {
     std::uint64_t number = 0;  // 0: none.
     std::string pending;
+    std::string beginning = {};  // What was sent to begin it.
     Mark mark = Mark::None;
-    bool has_begun = false;  // The server has begun it.
+    bool has_begun = false;     // What begins it was sent to the server.
+    bool is_confirmed = false;  // The server has begun it.
     bool is_expired = false;
     bool is_lost = false;
     bool wants_roll_back = false;
@@ -144,7 +150,8 @@ class Connection {
   void execute_slots();
   bool encode(Slot& slot);
   void add_step(Step step);
-  void send_prologue(std::string_view text);
+  void send_prologue(bool is_alone);
+  void send_mark();
   void flush() noexcept;
   Result<> receive(std::string_view bytes);
   Result<> receive(const Message& message);
@@ -152,6 +159,7 @@ class Connection {
   [[gnu::always_inline]] Result<> receive_slot(const Message& message);
   Result<> receive_sync(const Message& message);
   void fail_slot(Slot& slot, Error&& error);
+  bool was_slow() noexcept;
   void finish_slot(Slot& slot);
   void phase_over();
   void finish_group();
@@ -170,8 +178,8 @@ class Connection {
   bool is_paused() const noexcept;
 
   // --- a transaction
-  std::string take_prologue();
   void leave_mark();
+  void note_status();
   void transaction_over() noexcept;
   void send_roll_back() noexcept;
   void next() noexcept;
@@ -200,6 +208,7 @@ class Connection {
   bool is_committing_ = false;
   bool is_marked_ = false;            // The savepoint of the statement was sent.
   bool is_in_prologue_ = false;       // The first response belongs to a Query before the group.
+  bool is_setting_mark_ = false;      // The next CommandComplete belongs to the savepoint of the first statement.
   std::optional<Error> group_error_;  // The error of a part without a call: the prologue, a roll-back, a Sync.
   Buffer scratch_;
   std::string commit_;  // The text that a commit sends.
@@ -209,6 +218,11 @@ class Connection {
   Member<Timer, Connection, &Connection::hold_expired> hold_{*this};
   Member<Timer, Connection, &Connection::held_long> long_{*this};
 
+  Instant since_;
+  Instant responded_;  // The time of the response to the last statement of the group, or when the group was sent.
+  // The shortest time between a part of a group and its first response, in this session: about a round trip.
+  Duration round_trip_ = Duration::forever();
+  bool is_first_response_ = false;
   Member<Timer, Connection, &Connection::is_aged> age_{*this};
   bool is_old_ = false;       // The connection is replaced as soon as no statement uses it.
   bool is_retiring_ = false;  // The connection is closing, and a new one will take its place.
@@ -227,7 +241,7 @@ class Connection {
   Buffer sending_;
   Event has_output_;
   Event wants_cancel_;
-  Event is_answered_;  // Set when nothing waits for a response.
+  Event is_idle_;  // This event is set while no request waits for a response.
   bool is_cancelling_ = false;
   std::uint64_t groups_ = 0;   // The number of groups begun.
   std::uint64_t cancels_ = 0;  // The number of the group that has to be cancelled.

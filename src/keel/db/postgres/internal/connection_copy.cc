@@ -84,9 +84,9 @@ void Connection::leave_copy() noexcept {
     copy_->connection = nullptr;
     if (!copy_->is_over) {
       copy_->is_over = true;
-      copy_->result = transaction_.is_expired
-                          ? Error(Code::DeadlineExceeded, "the transaction kept its connection for hold_max")
-                          : Error(Code::Cancelled, "the COPY was abandoned");
+      copy_->result = transaction_.is_expired ? Error(Code::DeadlineExceeded,
+                                                      "the transaction kept its connection for longer than hold_max")
+                                              : Error(Code::Cancelled, "the COPY was abandoned");
       copy_->has_moved.set();
     }
     copy_ = nullptr;
@@ -95,7 +95,7 @@ void Connection::leave_copy() noexcept {
   if (phase_ != Phase::Executing) return;
   if (pipeline_->is_copying_in() && !is_copy_sent_) {
     is_copy_sent_ = true;
-    static_cast<void>(Encoder(out_).copy_fail("given up by the client"));
+    static_cast<void>(Encoder(out_).copy_fail("cancelled by the client"));
     return flush();
   }
   cancels_ = groups_;

@@ -15,6 +15,7 @@ namespace keel::db::postgres::internal {
 namespace {
 
 constexpr std::size_t sent_bytes_kept = 64 * 1024;
+constexpr Duration cancel_again = 100_ms;  // The first pause between CancelRequests for one statement; it doubles.
 
 }  // namespace
 
@@ -79,6 +80,8 @@ Task<> Connection::live() {
   wants_cancel_.reset();
   phase_ = Phase::Idle;
   is_old_ = is_retiring_ = false;
+  since_ = pool_.loop().now();
+  round_trip_ = Duration::forever();
   if (const Duration age = pool_.settings().options.max_age; age > Duration()) {
     // Connections that were made at the same time are not replaced at the same time.
     const auto jitter = static_cast<std::uint64_t>(age.count_ns() / 5 + 1);
@@ -170,10 +173,18 @@ Task<> Connection::cancel_all(Stream& stream) {
     is_cancelling_ = true;
     pool_.counters().cancels.add();
     static_cast<void>(co_await attempt(with_timeout(grace, send_cancel())));
-    const Result<> answered = co_await attempt(with_timeout(grace, is_answered_.wait()));
+    // A server ignores a request that arrives before it has read the statement, so the request is repeated.
+    const Instant end = pool_.loop().now() + grace;
+    Duration pause = cancel_again;
+    Result<> idle = co_await attempt(with_timeout(std::min(pause, grace), is_idle_.wait()));
+    while (!idle && idle.error().code() == Code::DeadlineExceeded && pool_.loop().now() < end) {
+      static_cast<void>(co_await attempt(with_timeout(end - pool_.loop().now(), send_cancel())));
+      pause = std::min(pause * 2, end - pool_.loop().now());
+      idle = co_await attempt(with_timeout(pause, is_idle_.wait()));
+    }
     is_cancelling_ = false;
     cancels_ = 0;
-    if (!answered) {
+    if (!idle) {
       farewell_ = Error(Code::DeadlineExceeded, "the server has not responded to the cancellation of a statement");
       stream.shutdown();
       co_return;

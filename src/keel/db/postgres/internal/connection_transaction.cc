@@ -39,16 +39,43 @@ void Connection::leave_mark() {
   transaction_.mark = Mark::None;
 }
 
-// Returns the SQL that has to be sent before the next statement.
-std::string Connection::take_prologue() {
-  if (std::exchange(is_marked_, true)) return {};
+// Sends the SQL that has to precede the next statement, once for each group. `is_alone`: the statement is sent after
+// the response to it. Otherwise send_mark() is called before the statement if is_setting_mark_.
+void Connection::send_prologue(bool is_alone) {
+  if (std::exchange(is_marked_, true)) return;
   leave_mark();
-  std::string text = std::move(transaction_.pending);
-  transaction_.pending.clear();
-  text += ";savepoint keel";
+  std::string text = std::exchange(transaction_.pending, {});
+  if (!transaction_.is_confirmed) transaction_.beginning = text;
+  is_setting_mark_ = !is_alone && !transaction_.is_confirmed;
+  if (!is_setting_mark_) text += ";savepoint keel";
   transaction_.mark = Mark::Set;
   transaction_.has_begun = true;
-  return text;
+  const Result<> sent = Encoder(out_).query(text);
+  KEEL_CHECK(sent.has_value(), "the SQL that begins a transaction must be short");
+  add_step(Step::Query);
+  is_in_prologue_ = true;
+  ++syncs_;
+}
+
+// A Query that fails does not make the server skip what follows it; this savepoint does, where there is no transaction.
+void Connection::send_mark() {
+  Encoder encoder(out_);
+  const bool sent = encoder.parse({}, "savepoint keel") && encoder.bind({}, {}, {}, {}, {}) && encoder.execute({});
+  KEEL_CHECK(sent, "a savepoint must fit into messages");
+  for (const Step step : {Step::Parse, Step::Bind, Step::Execute}) add_step(step);
+}
+
+// The server has responded to a part of the transaction's work.
+void Connection::note_status() {
+  if (status_ != TransactionStatus::Idle) {
+    transaction_.is_confirmed = true;
+  } else if (is_in_prologue_ && !transaction_.is_confirmed) {
+    // It has not begun; the next statement begins it again.
+    transaction_.has_begun = false;
+    transaction_.mark = Mark::None;
+    transaction_.pending.insert(0, transaction_.beginning);
+    if (!group_error_) group_error_ = Error(Code::Protocol, "the server has begun no transaction").from_environment();
+  }
 }
 
 void Connection::submit(Call& call) noexcept {
@@ -106,7 +133,7 @@ void Connection::send_roll_back() noexcept {
     return is_free_again();
   }
   ++groups_;
-  is_answered_.reset();
+  is_idle_.reset();
   at_ = 0;
   syncs_ = 0;
   is_in_prologue_ = false;

@@ -22,8 +22,8 @@ struct Copy {
   bool is_over = false;
   Result<> result;         // Valid if `is_over`.
   std::int64_t count = 0;  // The number of rows, from the server.
-  Event has_moved;         // Set when bytes were sent, rows have arrived, or the COPY has ended.
-  // For a COPY that receives rows:
+  Event has_moved;         // This event is set when bytes were sent, rows have arrived, or the COPY has ended.
+  // The members below are for a COPY that receives rows:
   CopyReader reader;
   const Columns* columns = nullptr;  // Null after the end, when the rows have the column names.
   Rows rows;

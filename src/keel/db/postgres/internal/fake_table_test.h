@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,18 +18,20 @@
 namespace keel::db::postgres::testing {
 
 // A table of one column, committed as a server commits. Statements: "insert" of one value; "select $1" gives it back;
-// "select these $1" that many rows from 0, "select many" 5,000 and "select few" 400; "copy" into the table; "copy
-// (select few" out in the binary format, of others in text.
+// "select these $1" that many rows from 0, "select many" 5,000 and "select few" 400, "select held" waits for a cancel;
+// "copy" into the table; "copy (select few" out in the binary format, of others in text.
 struct Table : FakeDatabase {
   FakeStatement prepare(std::string_view sql) override {
     if (sql.starts_with("insert")) return {.parameters = {oid::int8}};
     if (sql.starts_with("select many") || sql.starts_with("select few")) return {.columns = {{"n", oid::int8}}};
     if (sql.starts_with("copy")) return {};
+    if (sql.starts_with("select held")) return {.columns = {{"n", oid::int8}}};
     if (sql.starts_with("select")) return {.parameters = {oid::int8}, .columns = {{"n", oid::int8}}};
     return {.error = FakeError{"42601", "syntax error"}};
   }
   FakeResult execute(std::uint64_t session, std::string_view sql, std::span<const FakeValue> arguments) override {
     if (sql.starts_with("select many")) return {.rows = first(5000)};
+    if (sql.starts_with("select held")) return {.rows = first(1), .is_held = true};
     if (sql.starts_with("select these")) return {.rows = first(std::stoi(*arguments[0]))};
     if (sql.starts_with("copy (select few")) {
       return {.rows = first(few), .copy = FakeResult::Copy::Out, .copy_types = {oid::int8}};
@@ -48,6 +51,7 @@ struct Table : FakeDatabase {
     }
     return {.tag = "COPY " + std::to_string(count)};
   }
+  std::optional<FakeError> begin(std::uint64_t) override { return std::exchange(begin_error, std::nullopt); }
   void commit(std::uint64_t session) override {
     for (const std::string& value : pending[session]) ++rows[value];
     roll_back(session);
@@ -79,6 +83,7 @@ struct Table : FakeDatabase {
   }
 
   static constexpr int few = 400;
+  std::optional<FakeError> begin_error = {};  // Of the next transaction.
   std::map<std::uint64_t, std::vector<std::string>> pending;
   std::map<std::uint64_t, std::vector<std::pair<std::string, std::size_t>>> marks;
   std::map<std::string, int> rows;

@@ -17,7 +17,7 @@ namespace keel::db::postgres::internal {
 namespace {
 
 constexpr Duration connect_max = 10_s;        // Time limit of an attempt to connect.
-constexpr std::size_t received_max = 10'000;  // Notifications kept while a command runs.
+constexpr std::size_t received_max = 10'000;  // The maximum number of notifications that are kept while a command runs.
 
 bool is_of_the_task(const Error& error) {
   return error.code() == Code::Cancelled || error.code() == Code::DeadlineExceeded;

@@ -32,7 +32,7 @@ class Listening : public Link {
   Task<> add(std::string channel);
   Task<> remove(std::string channel);
 
-  // For the pool, whose loop ends: closes the connection, and a waiting task fails.
+  // Called by the pool when its loop ends: closes the connection, and a waiting task fails.
   void close() noexcept;
   bool is_used() const noexcept { return users_ != 0; }
 

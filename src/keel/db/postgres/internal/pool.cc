@@ -6,13 +6,14 @@
 #include <utility>
 
 #include "keel/base/check.h"
+#include "keel/db/postgres/error.h"
 #include "keel/io/loop.h"
 #include "keel/observe/log.h"
 
 namespace keel::db::postgres::internal {
 namespace {
 
-constexpr std::size_t facts_max = 8192;
+constexpr std::size_t known_max = 8192;
 
 }  // namespace
 
@@ -51,20 +52,35 @@ void Pool::close() noexcept {
   if (!is_close_posted_.exchange(true)) loop_.post(close_);
 }
 
-const TextFacts& Pool::facts(const Sql& sql) {
-  const auto found = facts_.find(sql.text().data());
-  if (found != facts_.end()) return found->second;
-  if (facts_.size() >= facts_max) facts_.clear();
-  return facts_.emplace(sql.text().data(), facts_of(sql.text())).first->second;
+Pool::Known& Pool::known(const Sql& sql) {
+  const auto found = known_.find(sql.text().data());
+  if (found != known_.end()) return found->second;
+  if (known_.size() >= known_max) known_.clear();
+  return known_.emplace(sql.text().data(), Known{facts_of(sql.text())}).first->second;
+}
+
+void Pool::note_read(const Sql& sql, bool is_slow) noexcept {
+  const auto found = known_.find(sql.text().data());
+  if (found == known_.end()) return;
+  std::uint8_t& slow = found->second.slow;
+  if (is_slow && slow < slow_max) ++slow;
+  if (!is_slow && slow > 0) --slow;
 }
 
 void Pool::submit(Call& call) noexcept {
   calls_.add();
   Result<> taken = [&]() -> Result<> {
+    const Known* const of = call.has_statement() ? &known(call.sql) : nullptr;
+    if (of != nullptr && of->facts.is_control) [[unlikely]] {
+      // Otherwise the transaction would stay open on a connection of the pool, and swallow the writes of others.
+      return fail(Code::Internal,
+                  "a transaction begins with begin() of the database, and ends with its own commit() or when it is "
+                  "destroyed, not with a statement; savepoint() of the transaction makes a savepoint");
+    }
     if (call.transaction() != 0) {
       Connection* const connection = find(call.transaction());
       if (connection == nullptr) return why_over(call.transaction());
-      call.is_read = call.has_statement() && facts(call.sql).is_read;
+      call.is_read = of != nullptr && of->facts.is_read;
       connection->submit(call);
       return {};
     }
@@ -78,10 +94,10 @@ void Pool::submit(Call& call) noexcept {
       return fail(Code::ResourceExhausted,
                   "too many statements wait for a connection to the database (limit: waiting_max)");
     }
-    if (call.has_statement()) {
-      const TextFacts& known = facts(call.sql);
-      call.is_read = known.is_read;
-      call.is_group = known.is_group && !known.is_read;
+    if (of != nullptr) {
+      call.is_read = of->facts.is_read;
+      call.is_group = of->facts.is_group && !of->facts.is_read;
+      call.is_alone = call.is_read && of->slow >= slow_alone;
     }
     waiting_.push_back(call);
     ++waiting_count_;
@@ -112,7 +128,8 @@ Error Pool::why_over(std::uint64_t transaction) const noexcept {
     for (const EndedEarly::One& one : ended_early_[index].last) {
       if (one.transaction != transaction) continue;
       if (one.why == Early::Expired) {
-        return Error(Code::DeadlineExceeded, "the transaction kept its connection for hold_max, and was rolled back");
+        return Error(Code::DeadlineExceeded,
+                     "the transaction kept its connection for longer than hold_max, and was rolled back");
       }
       return Error(Code::Unavailable, "the connection to the database was lost while the transaction was open")
           .from_environment();
@@ -182,18 +199,24 @@ void Pool::dispatch() {
   }
   watch_waiting();
   count();
-  if (is_closing_) end_if_done();  // Must come last: the pool may be destroyed by it.
+  if (is_closing_) end_if_done();  // This must come last, because it may destroy the pool.
 }
 
 void Pool::count() noexcept {
   std::uint64_t size = 0;
   std::uint64_t in_use = 0;
+  std::uint64_t oldest_ns = 0;
   for (const auto& connection : connections_) {
+    if (connection->is_connected()) {
+      const auto since_ns = static_cast<std::uint64_t>((connection->since() - Instant()).count_ns());
+      oldest_ns = oldest_ns == 0 ? since_ns : std::min(oldest_ns, since_ns);
+    }
     size += connection->is_connected() ? 1 : 0;
     in_use += connection->is_in_use() ? 1 : 0;
   }
   counters_.size.set(size);
   counters_.in_use.set(in_use);
+  counters_.oldest_ns.set(oldest_ns);
   counters_.waiting.set(waiting_count_);
 }
 
@@ -245,6 +268,14 @@ void Pool::connected(Connection&) noexcept {
   unreachable_.reset();
   if (is_again && settings_.on_outage) settings_.on_outage();
   schedule();
+}
+
+void Pool::rejected(const Call& call, const Error& error) noexcept {
+  if (call.is_check) return counters_.checks_failed.add();  // That the server cannot write is known already.
+  counters_.failures.add();
+  if (is_disk_error(error)) counters_.disk_errors.add();
+  if (!is_disk_error(error) && !is_read_only_error(error)) return;
+  if (!settings_.cannot_write.exchange(true, std::memory_order_relaxed) && settings_.on_outage) settings_.on_outage();
 }
 
 void Pool::disconnected(const Error* why) noexcept {

@@ -36,19 +36,22 @@ class Loop;
 
 namespace keel::db::postgres::internal {
 
-// The settings that all loops of a database share. They never change.
+// The settings that all loops of a database share. All but `cannot_write` never change.
 struct Settings {
   DatabaseOptions options;
   ConnectOptions server;
   std::string passwords;                  // The text of the file of passwords.
   std::optional<tls::ClientContext> tls;  // Absent: sslmode=disable.
   Executor* lookups = nullptr;
-  Function<void()> on_outage;  // Set before the first pool.
+  Function<void()> on_outage;  // It must be set before the first pool is made.
+  // A pool sets it when the server cannot write, and a write of check_writes() that succeeds resets it.
+  mutable std::atomic<bool> cannot_write{false};
 };
 
 struct PoolCounters {
   SingleWriterCounter size, in_use, waiting, waits, wait_ns, timeouts, refused, connects, connect_failures, lost, reads,
-      writes, groups, repeated, failures, cancels, prepared, transactions, expired, retired;
+      writes, groups, repeated, failures, cancels, prepared, transactions, expired, retired, disk_errors, checks_failed,
+      oldest_ns;
 };
 
 class Pool {
@@ -93,6 +96,13 @@ class Pool {
   enum class Early : std::uint8_t { Expired, Lost };
   void ended_early(std::uint64_t transaction, Early why) noexcept;
   void call_over() noexcept { calls_.subtract(); }
+  // Counts a call that the server rejected.
+  void rejected(const Call& call, const Error& error) noexcept;
+
+  // A read for which the server took this long, and two round trips. A statement that was slow twice is no longer sent
+  // together with others, which would wait for it, until it is quick again.
+  static constexpr Duration slow_read = 10_ms;
+  void note_read(const Sql& sql, bool is_slow) noexcept;
   bool is_closing() const noexcept { return is_closing_; }
 
  private:
@@ -109,7 +119,13 @@ class Pool {
     std::array<One, 4> last;
     std::size_t count = 0;
   };
-  const TextFacts& facts(const Sql& sql);
+  struct Known {
+    TextFacts facts;
+    std::uint8_t slow = 0;  // How often it was slow lately, at most slow_max.
+  };
+  static constexpr std::uint8_t slow_max = 3;
+  static constexpr std::uint8_t slow_alone = 2;
+  Known& known(const Sql& sql);
   void schedule() noexcept;
   void dispatch();
   void count() noexcept;
@@ -132,7 +148,7 @@ class Pool {
   List<Call> waiting_;
   std::size_t waiting_count_ = 0;
   std::vector<Call*> group_;
-  std::unordered_map<const char*, TextFacts> facts_;
+  std::unordered_map<const char*, Known> known_;
   std::optional<Error> unreachable_;     // The reason why no connection is open, after an attempt has failed.
   std::vector<EndedEarly> ended_early_;  // By connection.
   bool is_scheduled_ = false;

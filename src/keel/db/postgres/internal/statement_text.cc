@@ -18,8 +18,7 @@ bool is_word(char c) noexcept { return is_word_start(c) || c == '$'; }
 bool same_word(std::string_view word, std::string_view lower) noexcept {
   if (word.size() != lower.size()) return false;
   for (std::size_t i = 0; i < word.size(); ++i) {
-    const char c = word[i];
-    if ((c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c) != lower[i]) return false;
+    if (ascii::to_lower(word[i]) != lower[i]) return false;
   }
   return true;
 }
@@ -37,24 +36,90 @@ constexpr std::array<std::string_view, 5> reading = {"select", "values", "table"
 constexpr std::array<std::string_view, 15> changing = {"insert", "update",     "delete", "merge", "into",
                                                        "share",  "nextval",    "setval", "call",  "dblink",
                                                        "notify", "set_config", "listen", "copy",  "dblink_exec"};
+// A statement that has to be alone says so within this many words, names and signs.
+constexpr std::size_t items_max = 32;
 constexpr std::array<std::string_view, 8> control = {"begin",    "start", "commit",    "end",
                                                      "rollback", "abort", "savepoint", "release"};
 
-// Splits a text into its words, comments and semicolons.
+// Splits a text into its words, quoted names, comments and semicolons. A semicolon in the body of a function in
+// standard SQL, `begin atomic … end`, ends no statement and is Other.
 class Scan {
  public:
-  enum class What : unsigned char { End, Word, Comment, Semicolon, Other };
+  enum class What : unsigned char { End, Word, Name, Comment, Semicolon, Other };
 
   explicit Scan(std::string_view text) noexcept : text_(text) {}
 
   What next() noexcept {
+    const What what = next_item();
+    if (what == What::Comment || what == What::End) return what;
+    if (body_ != Body::None) return next_in_body(what);
+    if (what == What::Semicolon) {
+      routine_ = Routine::Begins;
+      depth_ = 0;
+    } else if (what == What::Word) {
+      look_at_head();
+      if (routine_ == Routine::Is && depth_ == 0 && is_after_begin_ && same_word(found, "atomic")) {
+        body_ = Body::BetweenStatements;
+      }
+    } else if (what == What::Other) {
+      if (found == "(") ++depth_;
+      if (found == ")") --depth_;
+      routine_ = routine_ == Routine::Is ? routine_ : Routine::IsNot;
+    }
+    is_after_begin_ = what == What::Word && same_word(found, "begin");
+    return what;
+  }
+
+  std::string_view found;  // The word, the name with its quotes, the text of the comment, or the character.
+  std::size_t offset() const noexcept { return at_; }  // The offset after the last item.
+
+ private:
+  // The state after the first words of a statement: `create [or replace] function|procedure`.
+  enum class Routine : unsigned char { Begins, AfterCreate, AfterOr, AfterReplace, Is, IsNot };
+  // Whether a statement of the body may begin here: then `end` ends the body. Elsewhere it may belong to a `case`.
+  enum class Body : unsigned char { None, BetweenStatements, InStatement };
+
+  void look_at_head() noexcept {
+    const bool is_routine = same_word(found, "function") || same_word(found, "procedure");
+    switch (routine_) {
+      case Routine::Begins:
+        routine_ = same_word(found, "create") ? Routine::AfterCreate : Routine::IsNot;
+        break;
+      case Routine::AfterCreate:
+        routine_ = is_routine ? Routine::Is : same_word(found, "or") ? Routine::AfterOr : Routine::IsNot;
+        break;
+      case Routine::AfterOr:
+        routine_ = same_word(found, "replace") ? Routine::AfterReplace : Routine::IsNot;
+        break;
+      case Routine::AfterReplace:
+        routine_ = is_routine ? Routine::Is : Routine::IsNot;
+        break;
+      case Routine::Is:
+      case Routine::IsNot:
+        break;
+    }
+  }
+  What next_in_body(What what) noexcept {
+    if (what == What::Semicolon) {
+      body_ = Body::BetweenStatements;
+      return What::Other;
+    }
+    const bool ends = body_ == Body::BetweenStatements && what == What::Word && same_word(found, "end");
+    body_ = ends ? Body::None : Body::InStatement;
+    return what;
+  }
+
+  What next_item() noexcept {
     while (at_ < text_.size()) {
       const char c = text_[at_];
       const std::size_t begin = at_;
       if (c == '\'') {
-        skip_quoted('\'', begin != 0 && (text_[begin - 1] == 'e' || text_[begin - 1] == 'E'));
+        skip_quoted('\'');
       } else if (c == '"') {
-        skip_quoted('"', false);
+        do skip_quoted('"');
+        while (has('"', 0));
+        found = text_.substr(begin, at_ - begin);
+        return What::Name;
       } else if (c == '-' && has('-', 1)) {
         while (at_ < text_.size() && text_[at_] != '\n') ++at_;
         found = text_.substr(begin + 2, at_ - begin - 2);
@@ -63,36 +128,33 @@ class Scan {
         skip_comment();
       } else if (c == '$') {
         at_ += std::max<std::size_t>(1, dollar_quoted_size(text_.substr(at_)));  // Or a parameter.
+      } else if (const std::size_t escaped = escaped_quoted_size(text_.substr(at_)); escaped != 0) {
+        at_ += escaped;
       } else if (is_word_start(c)) {
         while (at_ < text_.size() && is_word(text_[at_])) ++at_;
-        // The letter of e'…' belongs to the literal.
+        // The letter of x'…' belongs to the literal.
         if (at_ - begin == 1 && at_ < text_.size() && text_[at_] == '\'') continue;
         found = text_.substr(begin, at_ - begin);
         return What::Word;
       } else if (c == ';') {
-        ++at_;
+        found = text_.substr(at_++, 1);
         return What::Semicolon;
       } else if (c == ' ' || (c >= '\t' && c <= '\r')) {
         ++at_;
       } else {
-        ++at_;
+        found = text_.substr(at_++, 1);
         return What::Other;
       }
     }
     return What::End;
   }
 
-  std::string_view found;
-  std::size_t offset() const noexcept { return at_; }  // The offset after the last item.
-
- private:
   bool has(char c, std::size_t after) const noexcept { return at_ + after < text_.size() && text_[at_ + after] == c; }
-  void skip_quoted(char quote, bool escapes) noexcept {
+  void skip_quoted(char quote) noexcept {
     for (++at_; at_ < text_.size() && text_[at_] != quote; ++at_) {
-      if (escapes && text_[at_] == '\\') ++at_;
     }
-    ++at_;  // A doubled quote counts as the start of another literal, which has the same effect.
-    if (at_ > text_.size()) at_ = text_.size();
+    if (at_ < text_.size())
+      ++at_;  // A doubled quote counts as the start of another literal, which has the same effect.
   }
   void skip_comment() noexcept {  // Comments nest.
     int depth = 0;
@@ -111,6 +173,10 @@ class Scan {
 
   std::string_view text_;
   std::size_t at_ = 0;
+  Routine routine_ = Routine::Begins;
+  Body body_ = Body::None;
+  int depth_ = 0;  // How many parentheses are open in the head of a statement.
+  bool is_after_begin_ = false;
 };
 
 std::string_view trimmed(std::string_view text) noexcept {
@@ -137,7 +203,10 @@ TextFacts facts_of(std::string_view text) noexcept {
       if (mark == "group") facts.is_group = true;
       if (mark == "volatile") changes = true;
     } else if (what == Scan::What::Word) {
-      if (is_first) begins_reading = is_one_of(scan.found, reading);
+      if (is_first) {
+        begins_reading = is_one_of(scan.found, reading);
+        facts.is_control = is_one_of(scan.found, control);
+      }
       is_first = false;
       if (is_one_of(scan.found, changing) || has_prefix(scan.found, "pg_") || has_prefix(scan.found, "lo_")) {
         changes = true;
@@ -175,7 +244,7 @@ std::string_view find_transaction_control(std::string_view script) noexcept {
     } else if (what == Scan::What::Word) {
       if (is_first && is_one_of(scan.found, control)) return scan.found;
       is_first = false;
-    } else if (what == Scan::What::Other) {
+    } else if (what == Scan::What::Other || what == Scan::What::Name) {
       is_first = false;
     }
   }
@@ -195,40 +264,52 @@ std::vector<std::string_view> statements_of(std::string_view script) {
     if (what == Scan::What::Semicolon) {
       add(scan.offset() - 1);
     } else if (begin == none && what != Scan::What::Comment) {
-      begin = scan.offset() - (what == Scan::What::Word ? scan.found.size() : 1);
+      begin = scan.offset() - scan.found.size();
     }
   }
   add(script.size());
   return statements;
 }
 
-AloneFacts alone_facts_of(std::string_view statement) noexcept {
-  constexpr std::size_t words_max = 8;
-  std::array<std::string_view, words_max> words{};
+AloneFacts alone_facts_of(std::string_view statement) {
+  struct Item {
+    Scan::What what;
+    std::string_view text;
+  };
+  std::vector<Item> items;
   Scan scan(statement);
-  std::size_t count = 0;
-  for (Scan::What what = scan.next(); what != Scan::What::End && count < words_max; what = scan.next()) {
-    if (what == Scan::What::Word) words[count++] = scan.found;
+  for (Scan::What what = scan.next(); what != Scan::What::End && items.size() < items_max; what = scan.next()) {
+    if (what != Scan::What::Comment) items.push_back({what, scan.found});
   }
-  const auto is = [&](std::size_t at, std::string_view word) { return at < count && same_word(words[at], word); };
-  const auto at_of = [&](std::string_view word) {
-    std::size_t at = 0;
-    while (at < count && !is(at, word)) ++at;
-    return at;
+  const auto is = [&](std::size_t at, std::string_view word) {
+    return at < items.size() && items[at].what == Scan::What::Word && same_word(items[at].text, word);
+  };
+  const auto is_name = [&](std::size_t at) {
+    return at < items.size() && (items[at].what == Scan::What::Word || items[at].what == Scan::What::Name);
   };
   AloneFacts facts;
   const bool makes = is(0, "create") || is(0, "drop") || is(0, "alter");
   const bool is_global = is(1, "database") || is(1, "tablespace") || is(1, "subscription") || is(1, "system");
-  const std::size_t concurrently = at_of("concurrently");
-  facts.is_alone = is(0, "vacuum") || (is(0, "reindex") && (is_global || concurrently != count)) ||
-                   (makes && is_global) || (makes && concurrently != count);
-  if (!facts.is_alone || concurrently == count || is(0, "reindex")) return facts;
-  const bool has_if = is(concurrently + 1, "if");
-  facts.is_repeatable = has_if;
-  if (is(0, "create")) {
-    const std::size_t name = concurrently + 1 + (has_if ? 3u : 0u);
-    if (name < count && !is(name, "on")) facts.index = words[name];
+  std::size_t at = 0;
+  while (at < items.size() && !is(at, "concurrently")) ++at;
+  const bool is_concurrent = at != items.size();
+  facts.is_alone = is(0, "vacuum") || (is(0, "reindex") && (is_global || is_concurrent)) || (makes && is_global) ||
+                   (makes && is_concurrent);
+  if (!facts.is_alone || !is_concurrent || is(0, "reindex")) return facts;
+  facts.is_repeatable = is(++at, "if");
+  if (!is(0, "create") || !facts.is_repeatable) return facts;
+  at += 3;  // if not exists
+  if (is_name(at) && is(at + 1, "on")) {
+    facts.index = items[at].text;
+    at += is(at + 2, "only") ? 3 : 2;
+    for (; is_name(at); at += 2) {
+      facts.table += items[at].text;
+      if (at + 1 == items.size() || items[at + 1].text != ".") break;
+      facts.table += '.';
+    }
   }
+  // Without these it is not known which index would have to be dropped; only names like U&"…" are not understood.
+  facts.is_repeatable = !facts.index.empty() && !facts.table.empty();
   return facts;
 }
 

@@ -14,6 +14,8 @@ struct TextFacts {
   bool is_read = false;
   // The text contains `-- group`: a write that may share a transaction with others.
   bool is_group = false;
+  // It begins or ends a transaction, or sets a savepoint: the client does this itself.
+  bool is_control = false;
 };
 
 // Cost: one pass over the text. Ignores literals, quoted names and comments, except for the two marks.
@@ -22,7 +24,8 @@ TextFacts facts_of(std::string_view text) noexcept;
 // The text with its named parameters replaced by $1, $2, …, in the order of their first occurrence.
 std::string with_numbers(std::string_view text);
 
-// The word that begins or ends a transaction ("commit") in a script of several statements; empty: there is none.
+// The word that begins or ends a transaction ("commit") in a script of several statements; empty: there is none. The
+// `begin atomic … end` of a function's body is none.
 std::string_view find_transaction_control(std::string_view script) noexcept;
 
 // The statements of a script, without the blanks and comments before each of them and the semicolon after it.
@@ -32,9 +35,10 @@ std::vector<std::string_view> statements_of(std::string_view script);
 struct AloneFacts {
   bool is_alone = false;      // create index concurrently, vacuum, create database, …
   bool is_repeatable = true;  // Whether it can run again after it ran wholly or partly: needs `if [not] exists`.
-  std::string_view index;     // The index that is created concurrently, if its name is not quoted.
+  std::string index = {};     // The index that is created concurrently, as the statement writes it.
+  std::string table = {};     // Its table.
 };
-AloneFacts alone_facts_of(std::string_view statement) noexcept;
+AloneFacts alone_facts_of(std::string_view statement);
 
 // The line, from 1, of the character `position` (from 1, in characters of UTF-8) of `text`; 0 for position 0.
 int line_of(std::string_view text, int position) noexcept;

@@ -14,11 +14,11 @@ Result<> FakeClient::exchange() {
   out_.clear();
   const std::size_t size = piece_ == 0 ? std::max<std::size_t>(request.size(), 1) : piece_;
   for (std::size_t at = 0; at < request.size(); at += size) server_.receive(std::string_view(request).substr(at, size));
-  const std::string answer(server_.output().view());
+  const std::string response(server_.output().view());
   server_.output().clear();
-  const std::size_t piece = piece_ == 0 ? std::max<std::size_t>(answer.size(), 1) : piece_;
-  for (std::size_t at = 0; at < answer.size(); at += piece) {
-    const std::string part = answer.substr(at, piece);  // A separate block, so that sanitizers see its bounds.
+  const std::size_t piece = piece_ == 0 ? std::max<std::size_t>(response.size(), 1) : piece_;
+  for (std::size_t at = 0; at < response.size(); at += piece) {
+    const std::string part = response.substr(at, piece);  // A separate block, so that sanitizers see its bounds.
     std::string_view bytes = part;
     while (true) {
       KEEL_TRY(const std::optional<Message> message, reader_.next(bytes));
@@ -50,7 +50,7 @@ Result<std::vector<FakeClient::Received>> FakeClient::received() {
   return std::exchange(received_, {});
 }
 
-std::string FakeClient::answers() {
+std::string FakeClient::responses() {
   const Result<> result = exchange();
   std::string text;
   for (const Received& message : std::exchange(received_, {})) {

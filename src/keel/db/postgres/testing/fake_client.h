@@ -3,7 +3,7 @@
 //   FakeClient client(server);
 //   EXPECT_TRUE(client.log_in({.user = "app", .password = "pw"}).is_ok());
 //   client.encoder().query("select 1");
-//   EXPECT_EQ(client.answers(), "T D C Z");
+//   EXPECT_EQ(client.responses(), "T D C Z");
 //
 // Threads: one.
 
@@ -43,7 +43,7 @@ class FakeClient {
   Result<std::vector<Received>> received();
   // Returns the messages as text: their types, separated by blanks; the type of an error is followed by its SQLSTATE:
   // "1 E26000 Z".
-  std::string answers();
+  std::string responses();
 
  private:
   FakeServer& server_;

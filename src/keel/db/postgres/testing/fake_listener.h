@@ -16,6 +16,7 @@
 #include "keel/net/stream.h"
 #include "keel/task/event.h"
 #include "keel/task/scope.h"
+#include "keel/task/timing.h"
 
 namespace keel::db::postgres::testing {
 
@@ -36,6 +37,8 @@ class FakeListener {
   // the source of randomness.
   void cut_after(std::uint64_t bytes) noexcept { cut_after_ = bytes; }
   std::uint64_t cuts() const noexcept { return cuts_; }
+  // The response to a held statement is sent after this time; zero: not before FakeServer::release().
+  void hold_for(Duration time) noexcept { hold_ = time; }
 
   // Accepts connections until it is stopped.
   Task<> serve() {
@@ -64,6 +67,11 @@ class FakeListener {
       const Result<Chunk> chunk = co_await attempt(stream.receive());
       if (!chunk || chunk->empty()) break;
       server.receive(std::string_view(*chunk).substr(0, left_in));
+      while (hold_ > Duration() && server.is_holding()) {
+        has_output.set();
+        co_await sleep_for(hold_);
+        server.release();
+      }
       if (chunk->size() > left_in) {  // The server has processed it, but the client gets no response.
         ++cuts_;
         break;
@@ -106,6 +114,7 @@ class FakeListener {
   Listener listener_;
   std::uint64_t cut_after_ = 0;
   std::uint64_t cuts_ = 0;
+  Duration hold_;
 };
 
 }  // namespace keel::db::postgres::testing

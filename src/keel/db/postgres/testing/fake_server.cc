@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "keel/base/ascii.h"
 #include "keel/data/base64.h"
 #include "keel/db/postgres/scram.h"
 #include "keel/db/postgres/testing/internal/fake_session.h"
@@ -27,7 +28,7 @@ std::string first_words(std::string_view sql) {
     is_quoted = is_quoted != (c == '"');
     const bool is_blank = c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == ';';
     if (is_blank && was_blank) continue;
-    words.push_back(is_blank ? ' ' : c >= 'A' && c <= 'Z' && !is_quoted ? static_cast<char>(c + 32) : c);
+    words.push_back(is_blank ? ' ' : is_quoted ? c : ascii::to_lower(c));
     was_blank = is_blank;
   }
   while (words.ends_with(' ')) words.pop_back();
@@ -48,6 +49,7 @@ FakeDatabase::~FakeDatabase() = default;
 FakeResult FakeDatabase::copied(std::uint64_t, std::string_view, std::string_view data) {
   return {.tag = "COPY " + std::to_string(std::ranges::count(data, '\n'))};
 }
+std::optional<FakeError> FakeDatabase::begin(std::uint64_t) { return std::nullopt; }
 void FakeDatabase::commit(std::uint64_t) {}
 void FakeDatabase::roll_back(std::uint64_t) {}
 void FakeDatabase::savepoint(std::uint64_t, std::string_view) {}
@@ -175,7 +177,7 @@ void FakeServer::State::start(std::string_view body) {
   if (code == ssl_request || code == gss_request) {
     const bool has_tls = code == ssl_request && options.offers_tls && !is_starting_tls;
     output.push_back(has_tls ? 'S' : 'N');
-    if (has_tls && options.fault == Fault::AnswersTlsTwice) output.append("E");
+    if (has_tls && options.fault == Fault::ResponseToTlsTwice) output.append("E");
     is_starting_tls = is_starting_tls || has_tls;
     return;
   }
@@ -368,7 +370,10 @@ std::optional<FakeResult> FakeServer::State::own_statement(std::string_view sql)
   };
   if (words.empty()) return FakeResult{};
   if (is("begin") || is("start transaction")) {
-    status = status == 'I' ? 'T' : status;
+    if (status == 'I') {
+      if (std::optional<FakeError> error = database.begin(session)) return FakeResult{.error = *std::move(error)};
+      status = 'T';
+    }
     return FakeResult{.tag = "BEGIN"};
   }
   if (is("commit") || is("end")) {

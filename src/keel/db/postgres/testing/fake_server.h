@@ -97,6 +97,8 @@ class FakeDatabase {
   // Receives all data of a COPY ... FROM STDIN; returns the number of rows in its tag, or an error.
   virtual FakeResult copied(std::uint64_t session, std::string_view sql, std::string_view data);
 
+  // A transaction is about to begin. An error: it does not.
+  virtual std::optional<FakeError> begin(std::uint64_t session);
   virtual void commit(std::uint64_t session);
   virtual void roll_back(std::uint64_t session);
   virtual void savepoint(std::uint64_t session, std::string_view name);
@@ -118,21 +120,21 @@ class FakeDatabase {
 enum class Fault : std::uint8_t {
   None,
   // In the login.
-  AnswersTlsTwice,  // Bytes follow the 'S' that answers an SSLRequest.
-  BadSignature,     // The SCRAM signature is wrong.
-  BadNonce,         // The nonce does not begin with the client's.
-  HugeIterations,   // 2^31 - 1 iterations.
+  ResponseToTlsTwice,  // Bytes follow the 'S' that accepts an SSLRequest.
+  BadSignature,        // The SCRAM signature is wrong.
+  BadNonce,            // The nonce does not begin with the client's.
+  HugeIterations,      // 2^31 - 1 iterations.
   NoIterations,
   SkipsProof,  // Accepts the login without proving that it knows the password.
   HidesPlus,   // Does not offer -PLUS, as if an attacker had removed it.
   AsksForCleartext,
   AsksForMd5,
-  // In a response to Execute.
+  // The ones below are faults in a response to Execute.
   LengthBelowFour,
   LengthOfGigabytes,
   CellBeyondMessage,
   NegativeCell,
-  MoreColumns,  // More than were described.
+  MoreColumns,  // A row has more columns than were described.
   TrailingBytes,
   EndlessRows,        // Sends rows without end.
   UnexpectedMessage,  // A ReadyForQuery before its Sync.
@@ -152,6 +154,7 @@ struct FakeOptions {
   std::uint64_t seed = 1;
   Fault fault = Fault::None;
   std::string server_version = "15.14";
+  int cancels_ignored = 0;    // So many CancelRequests have no effect, as if they came before the statement.
   bool is_read_only = false;  // default_transaction_read_only and in_hot_standby are on.
   // Behaves like a pooler that changes servers between transactions: it sends no cancel key, and after a Sync outside
   // of a transaction every named statement is unknown (26000).
@@ -166,10 +169,11 @@ class FakeServer {
   ~FakeServer();
 
   void receive(std::string_view bytes);
-  // The bytes to send. The caller removes them and then calls refill(), which continues endless rows.
+  // The bytes to send. The caller removes them and then calls refill(), which adds more of a result without an end.
   Buffer& output() noexcept;
   void refill();
-  // Called when output() has grown outside of receive(): by a notification, or by the response to a held statement.
+  // It is called when output() has grown outside of receive(): by a notification, or by the response to a held
+  // statement.
   void set_on_output(std::function<void()> on_output);
   // It accepts no more bytes; the caller closes the connection after sending output().
   bool is_closed() const noexcept;

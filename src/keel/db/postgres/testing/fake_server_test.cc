@@ -68,7 +68,7 @@ struct Connection {
   }
   std::string ask(std::string_view sql) {
     EXPECT_TRUE(client.encoder().query(sql).is_ok());
-    return client.answers();
+    return client.responses();
   }
   // Parse, Bind, Execute and Sync of a statement.
   void send(std::string_view sql, std::span<const Value> values = {}, std::span<const Oid> types = {}) {
@@ -94,7 +94,7 @@ TEST(FakeServer, answers_both_protocols_however_the_bytes_are_cut) {
     ASSERT_TRUE(encoder.parse("s", "echo").is_ok());
     ASSERT_TRUE(encoder.describe_statement("s").is_ok());
     encoder.sync();
-    EXPECT_EQ(connection.client.answers(), "1 t T Z");
+    EXPECT_EQ(connection.client.responses(), "1 t T Z");
     ASSERT_TRUE(encoder.bind("", "s", values, types, {}).is_ok());
     ASSERT_TRUE(encoder.describe_portal("").is_ok());
     ASSERT_TRUE(encoder.execute("").is_ok());
@@ -105,7 +105,7 @@ TEST(FakeServer, answers_both_protocols_however_the_bytes_are_cut) {
     EXPECT_EQ(CommandComplete::read(received[3].body)->tag, "SELECT 1");
     ASSERT_TRUE(encoder.close_statement("s").is_ok());
     encoder.sync();
-    EXPECT_EQ(connection.client.answers(), "3 Z");
+    EXPECT_EQ(connection.client.responses(), "3 Z");
     EXPECT_EQ(connection.server.prepared_statements(), 0u);
   }
 }
@@ -119,15 +119,15 @@ TEST(FakeServer, suspends_a_portal_at_its_row_limit) {
   ASSERT_TRUE(encoder.bind("p", "", {}, {}, {}).is_ok());
   ASSERT_TRUE(encoder.execute("p", 2).is_ok());
   encoder.sync();
-  EXPECT_EQ(connection.client.answers(), "1 2 D D s Z");
+  EXPECT_EQ(connection.client.responses(), "1 2 D D s Z");
   ASSERT_TRUE(encoder.execute("p", 2).is_ok());
   ASSERT_TRUE(encoder.execute("p", 2).is_ok());
   encoder.sync();
-  EXPECT_EQ(connection.client.answers(), "D D s D C Z");
+  EXPECT_EQ(connection.client.responses(), "D D s D C Z");
   EXPECT_EQ(connection.ask("commit"), "C Z");
   ASSERT_TRUE(encoder.execute("p", 2).is_ok());
   encoder.sync();
-  EXPECT_EQ(connection.client.answers(), "E34000 Z") << "a portal ends with its transaction";
+  EXPECT_EQ(connection.client.responses(), "E34000 Z") << "a portal ends with its transaction";
 }
 
 TEST(FakeServer, skips_to_the_sync_after_an_error_and_undoes_the_implicit_transaction) {
@@ -139,7 +139,7 @@ TEST(FakeServer, skips_to_the_sync_after_an_error_and_undoes_the_implicit_transa
   connection.client.encoder().sync();
   connection.send("add c");
   connection.client.encoder().sync();
-  EXPECT_EQ(connection.client.answers(), "1 2 C 1 2 E23505 Z 1 2 C Z");
+  EXPECT_EQ(connection.client.responses(), "1 2 C 1 2 E23505 Z 1 2 C Z");
   EXPECT_EQ(database.log, "+a rollback +c commit ");
 }
 
@@ -183,25 +183,25 @@ TEST(FakeServer, knows_what_was_prepared_and_what_was_not) {
   Encoder encoder = connection.client.encoder();
   ASSERT_TRUE(encoder.parse("s", "bad syntax").is_ok());
   encoder.sync();
-  EXPECT_EQ(connection.client.answers(), "E42601 Z");
+  EXPECT_EQ(connection.client.responses(), "E42601 Z");
   ASSERT_TRUE(encoder.bind("", "s", {}, {}, {}).is_ok());
   encoder.sync();
   ASSERT_TRUE(encoder.describe_statement("s").is_ok());
   encoder.sync();
-  EXPECT_EQ(connection.client.answers(), "E26000 Z E26000 Z");
+  EXPECT_EQ(connection.client.responses(), "E26000 Z E26000 Z");
   ASSERT_TRUE(encoder.parse("s", "echo").is_ok());
   ASSERT_TRUE(encoder.parse("s", "echo").is_ok());
   encoder.sync();
-  EXPECT_EQ(connection.client.answers(), "1 E42P05 Z");
+  EXPECT_EQ(connection.client.responses(), "1 E42P05 Z");
   ASSERT_TRUE(encoder.bind("", "s", {}, {}, {}).is_ok());
   encoder.sync();
-  EXPECT_EQ(connection.client.answers(), "E08P01 Z") << "a parameter is missing";
+  EXPECT_EQ(connection.client.responses(), "E08P01 Z") << "a parameter is missing";
   const std::string text = "a\0b"s;
   const std::array<Value, 1> values = {Value(text)};
   const std::array<Oid, 1> types = {oid::text};
   ASSERT_TRUE(encoder.bind("", "s", values, types, {}).is_ok());
   encoder.sync();
-  EXPECT_EQ(connection.client.answers(), "E22P03 Z") << "three bytes are no bigint";
+  EXPECT_EQ(connection.client.responses(), "E22P03 Z") << "three bytes are no bigint";
   EXPECT_EQ(connection.ask("discard all"), "C Z");
   EXPECT_EQ(connection.server.prepared_statements(), 0u);
 
@@ -212,7 +212,7 @@ TEST(FakeServer, knows_what_was_prepared_and_what_was_not) {
   pooled.sync();
   ASSERT_TRUE(pooled.describe_statement("s").is_ok());
   pooled.sync();
-  EXPECT_EQ(pooler.client.answers(), "1 Z E26000 Z") << "another server, as behind a pooler";
+  EXPECT_EQ(pooler.client.responses(), "1 Z E26000 Z") << "another server, as behind a pooler";
 }
 
 TEST(FakeServer, copies_in_both_directions) {
@@ -228,7 +228,7 @@ TEST(FakeServer, copies_in_both_directions) {
   EXPECT_EQ(database.log, "+1\n2\n commit ");
   EXPECT_EQ(connection.ask("copy in"), "G");
   ASSERT_TRUE(connection.client.encoder().copy_fail("no more").is_ok());
-  EXPECT_EQ(connection.client.answers(), "E57014 Z");
+  EXPECT_EQ(connection.client.responses(), "E57014 Z");
   EXPECT_EQ(connection.ask("copy out"), "H d d c C Z");
 }
 
@@ -240,7 +240,7 @@ TEST(FakeServer, notifies_at_the_commit_those_that_listen) {
   listener.server.set_on_output([&] { ++calls; });
   EXPECT_EQ(listener.ask("listen jobs"), "C Z");
   EXPECT_EQ(sender.ask("begin; notify jobs, 'it''s new'"), "C C Z");
-  EXPECT_EQ(listener.client.answers(), "");
+  EXPECT_EQ(listener.client.responses(), "");
   EXPECT_EQ(sender.ask("commit"), "C Z");
   const auto received = listener.client.received().value();
   ASSERT_EQ(received.size(), 1u);
@@ -251,11 +251,11 @@ TEST(FakeServer, notifies_at_the_commit_those_that_listen) {
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(listener.ask("begin"), "C Z");
   database.notify("jobs", "later");
-  EXPECT_EQ(listener.client.answers(), "") << "within its transaction it waits";
+  EXPECT_EQ(listener.client.responses(), "") << "within its transaction it waits";
   EXPECT_EQ(listener.ask("commit"), "C A Z");
   EXPECT_EQ(listener.ask("unlisten *"), "C Z");
   database.notify("jobs", "gone");
-  EXPECT_EQ(listener.client.answers(), "");
+  EXPECT_EQ(listener.client.responses(), "");
 }
 
 TEST(FakeServer, holds_a_statement_until_it_is_released_or_cancelled) {
@@ -265,11 +265,11 @@ TEST(FakeServer, holds_a_statement_until_it_is_released_or_cancelled) {
   EXPECT_TRUE(connection.server.is_holding());
   EXPECT_EQ(connection.ask("count 1"), "") << "it waits its turn";
   connection.server.release();
-  EXPECT_EQ(connection.client.answers(), "C Z T D C Z");
+  EXPECT_EQ(connection.client.responses(), "C Z T D C Z");
 
   connection.send("hold");
   connection.client.encoder().sync();
-  EXPECT_EQ(connection.client.answers(), "1 2");
+  EXPECT_EQ(connection.client.responses(), "1 2");
   FakeServer canceller(database);
   Buffer request;
   const BackendKeyData key = connection.client.login().key();
@@ -281,7 +281,7 @@ TEST(FakeServer, holds_a_statement_until_it_is_released_or_cancelled) {
   request.clear();
   Encoder(request).cancel_request(key.process, key.secret);
   second.receive(request.view());
-  EXPECT_EQ(connection.client.answers(), "E57014 Z");
+  EXPECT_EQ(connection.client.responses(), "E57014 Z");
 }
 
 TEST(FakeServer, sends_notices_and_ends_a_session) {
@@ -289,11 +289,11 @@ TEST(FakeServer, sends_notices_and_ends_a_session) {
   Connection connection(database);
   EXPECT_EQ(connection.ask("notice"), "N C Z");
   connection.server.shut_down();
-  EXPECT_EQ(connection.client.answers(), "E57P01");
+  EXPECT_EQ(connection.client.responses(), "E57P01");
   EXPECT_TRUE(connection.server.is_closed());
   Connection other(database);
   other.client.encoder().terminate();
-  EXPECT_EQ(other.client.answers(), "");
+  EXPECT_EQ(other.client.responses(), "");
   EXPECT_TRUE(other.server.is_closed());
 }
 
@@ -308,7 +308,7 @@ TEST(FakeServer, answers_requests_for_tls) {
   with.receive(request.view());
   EXPECT_EQ(with.output().view(), "S");
   EXPECT_TRUE(with.is_starting_tls());
-  FakeServer twice(database, {.offers_tls = true, .fault = Fault::AnswersTlsTwice});
+  FakeServer twice(database, {.offers_tls = true, .fault = Fault::ResponseToTlsTwice});
   twice.receive(request.view());
   EXPECT_EQ(twice.output().size(), 2u);
 }
@@ -328,7 +328,7 @@ TEST(FakeServer, rejects_messages_of_the_client_that_cannot_be) {
   Database database;
   Connection connection(database);
   connection.client.out().append("?\0\0\0\x04"s);
-  EXPECT_EQ(connection.client.answers(), "E08P01");
+  EXPECT_EQ(connection.client.responses(), "E08P01");
   EXPECT_TRUE(connection.server.is_closed());
 }
 
@@ -354,7 +354,7 @@ TEST(FakeServer, misbehaves_as_it_is_told) {
     Connection connection(database, {.fault = one.fault});
     connection.send("count 1");
     connection.client.encoder().sync();
-    EXPECT_EQ(connection.client.answers(), one.answer) << static_cast<int>(one.fault);
+    EXPECT_EQ(connection.client.responses(), one.answer) << static_cast<int>(one.fault);
   }
   Database database;
   Connection endless(database, {.fault = Fault::EndlessRows});

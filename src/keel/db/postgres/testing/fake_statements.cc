@@ -568,6 +568,10 @@ void FakeServer::State::finish_held(std::optional<FakeError> error) {
 }
 
 void FakeServer::State::cancel() {
+  if (options.cancels_ignored > 0) {
+    --options.cancels_ignored;
+    return;
+  }
   if (held) finish_held(FakeError{.sqlstate = "57014", .message = "canceling statement due to user request"});
 }
 

@@ -174,8 +174,17 @@ void RealServer::signal_all(int signal) const {
 void RealServer::suspend() { signal_all(SIGSTOP); }
 void RealServer::resume() { signal_all(SIGCONT); }
 
-std::string RealServer::url() const {
-  return "postgres:///postgres?host=" + folder_.path() + "&port=" + std::to_string(port_) + "&user=keel";
+std::string RealServer::url() const { return url_of("postgres"); }
+
+std::string RealServer::url_of(const std::string& database) const {
+  return "postgres:///" + database + "?host=" + folder_.path() + "&port=" + std::to_string(port_) + "&user=keel";
+}
+
+std::string RealServer::make_database() {
+  const std::string name = "made" + std::to_string(++databases_);
+  run({programs_ + "/createdb", "--host=" + folder_.path(), "--port=" + std::to_string(port_), "--username=keel",
+       name});
+  return url_of(name);
 }
 
 std::string RealServer::log() const { return read_all(folder_ / "server.log"); }

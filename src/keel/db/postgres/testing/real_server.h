@@ -49,7 +49,7 @@ class RealServer {
   RealServer& operator=(const RealServer&) = delete;
   ~RealServer();  // kill()
 
-  // After stop() or kill(): waits until it takes connections.
+  // Starts it again after stop() or kill(), and waits until it takes connections.
   void start();
   // Shuts the server down: ends sessions and transactions, and writes all data to the disk.
   void stop();
@@ -59,15 +59,18 @@ class RealServer {
   void suspend();
   void resume();
 
-  // The URL for the user `keel` at the Unix socket.
+  // The URL of the database `postgres` for the user `keel` at the Unix socket.
   std::string url() const;
   // The URL with `rest` appended: "&sslmode=disable".
   std::string url(const std::string& rest) const { return url() + rest; }
+  // Creates an empty database and returns its URL. Blocks.
+  std::string make_database();
   const std::string& folder() const noexcept { return folder_.path(); }
   std::uint16_t port() const noexcept { return port_; }
   std::string log() const;
 
  private:
+  std::string url_of(const std::string& database) const;
   void run(const std::vector<std::string>& command) const;
   pid_t begin(const std::vector<std::string>& command, const std::string& output) const;
   void end(int signal);
@@ -78,6 +81,7 @@ class RealServer {
   std::string programs_;
   std::uint16_t port_ = 5432;
   pid_t process_ = -1;
+  int databases_ = 0;
 };
 
 }  // namespace keel::db::postgres::testing

@@ -10,6 +10,8 @@
 #include <mutex>
 #include <vector>
 
+#include "keel/base/host.h"
+#include "keel/base/member.h"
 #include "keel/db/sqlite/database.h"
 #include "keel/db/sqlite/read_transactions.h"
 #include "keel/db/sqlite/reader.h"
@@ -21,7 +23,7 @@ namespace internal {
 
 inline std::atomic<std::uint64_t> databases_opened{0};
 
-// The reader that this thread used last. Databases have numbers, which are never reused.
+// The reader that this thread used last. Databases are identified by numbers, which are never reused.
 struct Recent {
   std::uint64_t database = 0;
   const void* owner = nullptr;
@@ -33,10 +35,11 @@ inline constinit thread_local Recent recent;
 
 struct Database::State {
   struct OwnedReader {
-    const void* owner;  // A loop, or an address that stands for one thread.
+    const void* owner;  // The address of a loop, or of a variable of the thread without a loop.
     std::unique_ptr<Reader> reader;
   };
 
+  void watch_again() noexcept;
   explicit State(const DatabaseOptions& o) : options(o), number(++internal::databases_opened) {}
 
   ConnectionOptions connection_options(Access access) const {
@@ -65,7 +68,10 @@ struct Database::State {
     std::lock_guard lock(mutex);
     return executor_reads != 0;
   }
-  // Passes a long read to the threads or the executor. False: too many wait.
+  // Logs read-only transactions that are open for longer than held_warning, now and on the pool when the next one will
+  // be. On an executor, which may outlive this, it logs only those that are open for longer now.
+  void watch_held() noexcept;
+  // Passes a long read to the threads or the executor. False: too many reads wait.
   bool post_read(Job& job) noexcept;
 
   const DatabaseOptions options;
@@ -78,6 +84,9 @@ struct Database::State {
   std::vector<OwnedReader> readers;
   std::vector<std::unique_ptr<Connection>> pool_connections;  // The free connections.
   ReadTransactions read_transactions;
+  Member<Job, State, &State::watch_again> held_job{*this};
+  bool is_held_watched = false;  // The job has been given to the pool.
+  const Instant opened = Host::current().now();
   std::uint64_t pool_opened = 0;  // The number of connections of the pool, free or not.
   std::uint64_t pool_waits = 0;   // Reads that found all threads busy.
   Duration pool_wait_time;        // The total time that they waited.

@@ -47,10 +47,10 @@ class Vfs {
   Vfs(std::string name, const sqlite3_vfs& methods);
   virtual ~Vfs();  // After this call, no new connections can use it.
 
-  // Called by the derived class when it is ready.
+  // The derived class calls it when it is ready.
   void allow_use();
 
-  // On success `file` is set.
+  // `file` is set on success.
   virtual int open(sqlite3_filename name, int flags, int* flags_out, std::unique_ptr<VfsFile>& file) = 0;
   // The Vfs whose `methods` are called.
   static Vfs& of(sqlite3_vfs* vfs) noexcept { return *static_cast<Vfs*>(vfs->pAppData); }

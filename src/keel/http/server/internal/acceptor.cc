@@ -20,7 +20,8 @@ constexpr Duration last_call = 100_ms;
 // The most connections accepted at its end: where new ones cannot be rejected, they may arrive as fast as they are
 // accepted.
 constexpr int waiting_max = 4096;
-// Whatever the length of its queue, the kernel reports no more connections together than there is room for completions.
+// The kernel reports at most as many connections together as there is room for completions, whatever the length of its
+// queue.
 constexpr int burst_max = 8192;
 // At the limit, how long a connection must have been idle to be closed for new ones: one that was just used may be used
 // again, and its next request may be on its way.

@@ -22,7 +22,7 @@ namespace keel::http {
 
 class ServerWorker;
 
-// One worker's part of a listening socket.
+// The part of a listening socket that belongs to one worker.
 struct ListenerPart {
   int fd = -1;          // A listening descriptor of the loop's engine; the Acceptor closes it.
   bool shared = false;  // Other workers accept from the same socket.

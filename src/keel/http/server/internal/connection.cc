@@ -8,8 +8,8 @@
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
-#include "keel/http/server/internal/answer.h"
 #include "keel/http/server/internal/connection_carrier.h"
+#include "keel/http/server/internal/response_bytes.h"
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/internal/upgraded.h"
 #include "keel/http/server/problem.h"
@@ -20,7 +20,7 @@ namespace {
 
 // How many requests of one connection are processed before other connections run.
 constexpr int requests_per_turn = 64;
-// The part of Limits::linger_time_max that remains when the server drains.
+// While the server drains, a connection lingers for at most this time, instead of Limits::linger_time_max.
 constexpr Duration linger_in_drain = 1_s;
 // Up to this many bytes of later requests are read while one is in progress.
 constexpr std::size_t ahead_bytes_max = 16 * 1024;
@@ -30,7 +30,7 @@ constexpr std::uint64_t left_bytes_max = 64 * 1024;
 constexpr Duration peer_look_pause = 1_s;
 constexpr Duration peer_look_pause_in_drain = 100_ms;
 
-// For an incomplete or invalid head: whether its response has no content.
+// Whether the response to an incomplete or invalid head has no content.
 bool asks_for_head(std::string_view text) noexcept {
   if (text.starts_with("\r\n")) text.remove_prefix(2);  // Like the parser.
   return text.starts_with("HEAD ");
@@ -159,8 +159,8 @@ bool Connection::can_process() const noexcept {
 
 // Takes complete requests from the front of `rest` and processes them; returns the bytes to be kept.
 std::string_view Connection::process(std::string_view rest) {
-  for (int answered = 0; !rest.empty(); ++answered) {
-    if (answered == requests_per_turn && can_process()) {
+  for (int processed = 0; !rest.empty(); ++processed) {
+    if (processed == requests_per_turn && can_process()) {
       yields_ = true;
       worker_.loop().post(turn_);
     }
@@ -216,7 +216,7 @@ inline std::string_view Connection::begin_request(RequestHead& head, std::string
 
   if ((head.body() == BodyKind::Length && head.content_length() > body_bytes_max) ||
       (head.body() == BodyKind::Chunked && body_bytes_max == 0)) {
-    // Before reading it, and without allocating the announced size.
+    // The body is rejected before it is read, and without allocating the announced size.
     reject_and_close(Status::ContentTooLarge, "the body is larger than this server accepts", exchange.head_only());
     return {};
   }
@@ -299,13 +299,13 @@ inline void Connection::write(Exchange& exchange, Response& response) {
   const std::size_t bytes = response.content().size();
   {
     const StageTimer timer(stage::serialize, exchange.span().stages);
-    write_answer(out_.waiting(), response,
-                 {.ok_and_date = worker_.ok_and_date(),
-                  .version_minor = head.version_minor(),
-                  .head_only = head_only,
-                  .close = close_,
-                  .end = body_end,
-                  .length = length});
+    write_response(out_.waiting(), response,
+                   {.ok_and_date = worker_.ok_and_date(),
+                    .version_minor = head.version_minor(),
+                    .head_only = head_only,
+                    .close = close_,
+                    .end = body_end,
+                    .length = length});
   }
   body_end_ = body_end;
   if (bytes > copied_body_max && !head_only && !forbids_content(response.status())) {
@@ -325,7 +325,7 @@ void Connection::write_head(Response& response) {
     exchange_->hold_head(true);
   }
   if (exchange.reads_body()) {
-    // Whatever the client announced, the rest of the body may be on its way.
+    // The rest of the body may be on its way, whatever the client announced.
     peer_closes_ = false;
     if (!exchange.can_discard()) close_ = true;
   } else if (exchange.reader().has_used_all()) {
@@ -571,7 +571,7 @@ void Connection::reset_slow_reader() {
 }
 
 std::optional<Connection::Waiting> Connection::waiting() const noexcept {
-  // Counted from the beginning, not from the last arrival: otherwise a client that keeps sending would stay.
+  // The time counts from the beginning, not from the last arrival: otherwise a client that keeps sending would stay.
   if (phase_ == Phase::Lingering) return Waiting{out_.began(), false};
   if (phase_ == Phase::Introducing) return Waiting{began_, !in_.empty()};
   const bool is_between = phase_ == Phase::Head && !out_.is_sending() && !close_ && !yields_ && out_.is_empty();

@@ -4,15 +4,15 @@
 // connection are handled one after the other, in order; the responses to requests that arrive together are sent with
 // one send.
 //
-// It does the framing: it finds heads and bodies in received bytes, and writes those of responses. A request that is
-// handled synchronously is an Exchange on the stack of the call that received it; one that takes longer is a
-// PendingExchange, which the connection carries (connection_carrier.h).
+// It does the framing: it finds the heads and bodies of requests in the received bytes, and writes those of responses.
+// A request that is handled synchronously is an Exchange on the stack of the call that received it; one that takes
+// longer is a PendingExchange, which the connection carries (connection_carrier.h).
 //
 // When memory runs out, the affected connection ends without a response; in a handler this becomes a 503 like other
 // errors.
 //
 //   Head ──complete──▶ (Busy ──done──▶) (Discarding ──over──▶) Head …
-//     ├─ answer with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
+//     ├─ response with close ─▶ Lingering ─▶ Ending ─▶ freed when no operation is pending
 //     └─ 101 ─▶ Upgrading ─▶ freed, its transport and what had come being an Upgraded's
 //
 // A connection that a proxy introduces begins before Head (introduction.h).
@@ -44,10 +44,10 @@
 #include "keel/base/wheel.h"
 #include "keel/exec/executor.h"
 #include "keel/http/message/parser.h"
-#include "keel/http/server/internal/answer.h"
 #include "keel/http/server/internal/held_memory.h"
 #include "keel/http/server/internal/introduction.h"
 #include "keel/http/server/internal/partial_head.h"
+#include "keel/http/server/internal/response_bytes.h"
 #include "keel/http/server/internal/send_queue.h"
 #include "keel/http/server/response.h"
 #include "keel/net/transport.h"
@@ -122,7 +122,7 @@ class Connection final : public Link {
   void timed_out();
   void go_on();
 
-  // Valid before the first head, if a proxy introduces the connection.
+  // It is valid before the first head, if a proxy introduces the connection.
   Introduction* introduction() noexcept {
     if (!is_introduced_) [[likely]]
       return nullptr;
@@ -172,8 +172,8 @@ class Connection final : public Link {
   void record_cut() noexcept;
   void run_due();
 
-  // Sends queued bytes, continues with kept input, and decides whether the connection ends. Must be the caller's last
-  // action: the connection may have been destroyed afterwards.
+  // Sends queued bytes, continues with kept input, and decides whether the connection ends. It must be the caller's
+  // last action, because it may destroy the connection.
   void settle();
   void flush();
   [[gnu::always_inline]] void send_queued();
@@ -204,8 +204,8 @@ class Connection final : public Link {
   Buffer in_;  // Waiting bytes: an incomplete head or chunk, or requests after one in progress.
   PartialHead partial_;
   ConnectionCarrier* exchange_ = nullptr;  // The exchange that outlives the call which brought its request.
-  // When this phase began. In Head: the start of the idle time, or the first byte of a head. While a body is streamed:
-  // the last send. In Lingering: the last received bytes.
+  // When this phase began. In Head it is the start of the idle time, or the first byte of a head. While a body is
+  // streamed: the last send. In Lingering it is the time at which the last bytes were received.
   Instant began_;
   std::uint32_t requests_ = 0;
   std::uint32_t client_;  // The index of the connection in the worker's table.
@@ -216,7 +216,7 @@ class Connection final : public Link {
   bool peer_closes_ : 1 = false;        // The peer asked for the close: no further request will arrive.
   bool yields_ : 1 = false;             // turn_ is posted: the connection has had its share of this iteration.
   bool kept_ready_ : 1 = false;         // in_ may contain a complete request.
-  bool is_lost_ : 1 = false;            // Sent bytes will not be read: the connection has failed, or will be reset.
+  bool is_lost_ : 1 = false;  // The peer will not read sent bytes: the connection has failed, or will be reset.
   // A task is being started: its output is sent together with the bytes already queued.
   bool gathers_ : 1 = false;
   // A proxy has introduced it, or will: an Introduction is stored after this object.

@@ -6,7 +6,7 @@
 
 #include "keel/base/check.h"
 #include "keel/base/pool.h"
-#include "keel/http/server/internal/answer.h"
+#include "keel/http/server/internal/response_bytes.h"
 #include "keel/http/server/internal/server_worker.h"
 #include "keel/http/server/internal/upgraded.h"
 
@@ -180,7 +180,8 @@ void Connection::end_exchange() {
   phase_ == Phase::Upgrading ? transport_.release() : free_exchange();
 }
 
-// Before its head: the peer has finished before the end of the request, and no client waits for a response.
+// Ends an exchange that cannot continue. If the head of its response was not sent, the peer has finished before the end
+// of the request, and no client waits for a response.
 void Connection::reset_exchange() {
   if (!exchange_->is_streaming()) return give_up_body();
   // If the end of the connection marks the end of the body, only a reset shows that it is incomplete.
@@ -210,23 +211,24 @@ void Connection::reject_and_close(Status status, std::string_view detail, bool h
   peer_closes_ = false;  // Whatever it announced, the rest of the rejected request may be on its way.
   phase_ = Phase::Head;
   partial_.clear();
-  const Response answer = worker_.reject(status, detail, remote());
-  write_answer(out_.waiting(), answer, {.ok_and_date = worker_.ok_and_date(), .head_only = head_only, .close = true});
+  const Response rejection = worker_.reject(status, detail, remote());
+  write_response(out_.waiting(), rejection,
+                 {.ok_and_date = worker_.ok_and_date(), .head_only = head_only, .close = true});
 }
 
-// Checked before any work for the request has begun.
+// This is checked before any work for the request has begun.
 std::string_view Connection::reject_late(Exchange& exchange, std::string_view rest) {
   const RequestHead& head = exchange.head();
   const bool is_whole =
       head.body() == BodyKind::None || (head.body() == BodyKind::Length && rest.size() >= head.content_length());
   if (!is_whole) peer_closes_ = false;
   if (!is_whole || !head.keep_alive() || worker_.is_draining()) close_ = true;
-  const Response answer = exchange.reject_late();
-  write_answer(out_.waiting(), answer,
-               {.ok_and_date = worker_.ok_and_date(),
-                .version_minor = head.version_minor(),
-                .head_only = exchange.head_only(),
-                .close = close_});
+  const Response rejection = exchange.reject_late();
+  write_response(out_.waiting(), rejection,
+                 {.ok_and_date = worker_.ok_and_date(),
+                  .version_minor = head.version_minor(),
+                  .head_only = exchange.head_only(),
+                  .close = close_});
   worker_.scratch().rewind();
   return is_whole ? rest.substr(static_cast<std::size_t>(head.content_length())) : std::string_view();
 }

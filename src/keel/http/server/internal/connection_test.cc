@@ -372,8 +372,8 @@ TEST_P(Connections, name_what_is_refused_as_what_is_answered) {
   const std::tuple<std::string, int, const char*> asked[] = {
       {get("/n/1"), 200, "request"},
       {get("/split"), 500, "request"},
-      {"GET /\x01 HTTP/1.1\r\n\r\n", 400, "request refused"},
-      {"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\n", 413, "request refused"},
+      {"GET /\x01 HTTP/1.1\r\n\r\n", 400, "request rejected"},
+      {"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999999\r\n\r\n", 413, "request rejected"},
   };
   for (const auto& [wire, status, message] : asked) {
     lines(message);
@@ -394,7 +394,7 @@ TEST_P(Connections, name_nobody_unless_they_are_to) {
   if (!log::is_recorded) GTEST_SKIP() << "compiled out";
   start();
   const std::pair<std::string, const char*> asked[] = {{get("/n/1"), "request"},
-                                                       {"GET /\x01 HTTP/1.1\r\n\r\n", "request refused"}};
+                                                       {"GET /\x01 HTTP/1.1\r\n\r\n", "request rejected"}};
   for (const auto& [wire, message] : asked) {
     lines(message);
     EXPECT_EQ(ask_one(wire).field("X-Request-Id"), "");

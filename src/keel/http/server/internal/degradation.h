@@ -37,7 +37,7 @@ class Degradation {
   }
   // The state is over, but may return soon.
   void leave() noexcept { state_.leave(loop_.now()); }
-  // For events without an end, such as a failed allocation.
+  // Use it for events without an end, such as a failed allocation.
   template <class... F>
   void meet(const F&... fields) {
     enter(fields...);

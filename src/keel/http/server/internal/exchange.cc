@@ -29,9 +29,9 @@ flight::Activity Exchange::tell(const void* subject) {
 }
 
 Task<Response> Exchange::call_later() {
-  const Trampoline::Deferring deferring;  // For middleware, and handlers that are not coroutines.
+  const Trampoline::Deferring deferring;  // This is for middleware, and for handlers that are not coroutines.
   if (match().link_count != 0) {
-    if (auto first = Middleware::before(request_)) return Next::answer_with(*std::move(first));
+    if (auto first = Middleware::before(request_)) return Next::respond_with(*std::move(first));
   }
   // A handler that has middleware of the second form around it already has a Next.
   return match().is_around ? match().handler->later(request_) : Next(nullptr, nullptr, *match().handler)(request_);

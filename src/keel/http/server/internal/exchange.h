@@ -31,7 +31,7 @@
 
 namespace keel::http {
 
-// For a measured request: the time of the handler, without the parts that have their own stages.
+// Measures, for a measured request, the time of the handler, without the parts that have their own stages.
 class HandlerTimer {
  public:
   explicit HandlerTimer(StageClock* clock) noexcept : clock_(clock) {
@@ -120,7 +120,7 @@ class Exchange {
   void set_clock(StageClock& clock) noexcept { request_.span_.stages = &clock; }
   StageClock* clock() const noexcept { return request_.span_.stages; }
   std::optional<Instant> deadline_told() const noexcept { return request_.deadline_told(); }
-  // For a signal handler that asks what this worker is doing: `subject` is a Request.
+  // Used by a signal handler that asks what this worker is doing: `subject` is a Request.
   static flight::Activity tell(const void* subject);
   static void indent_json(Response& response);
   void log_invalid_response(int status);
@@ -163,7 +163,7 @@ inline Result<Response> Exchange::call_at_once() {
   if (!worker_.held().takes_response(result->content().size())) [[unlikely]]
     result = refuse(Status::ServiceUnavailable, "the server's memory limit for responses is reached");
   if (result->is_upgrade()) [[unlikely]]
-    result = Upgraded::answer(worker_, request_, *std::move(result), can_upgrade);
+    result = Upgraded::respond(worker_, request_, *std::move(result), can_upgrade);
   if (!match().accepted_type.empty()) result->vary("Accept");
   if (result->status() == Status::Unauthorized && !result->field("WWW-Authenticate")) [[unlikely]]
     result->header("WWW-Authenticate", options.challenge);
@@ -199,7 +199,7 @@ inline void Exchange::record(Status status, std::size_t body_bytes, bool has_wai
   } else {
     worker_.queue_delay().worked(route, now);
   }
-  worker_.records().answered(request_, route, status, body_bytes, now);
+  worker_.records().responded(request_, route, status, body_bytes, now);
 }
 
 }  // namespace keel::http

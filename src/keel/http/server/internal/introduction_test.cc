@@ -352,7 +352,7 @@ TEST_P(Introductions, name_the_client_in_the_log) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_TRUE(found[0].ends_with(" client=203.0.113.9:56789")) << found[0];
   answer(v1 + "nonsense\r\n\r\n");
-  found = lines("request refused");
+  found = lines("request rejected");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_TRUE(found[0].ends_with(" client=203.0.113.9:56789")) << found[0];
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "keel/base/bug.h"
 #include "keel/http/server/internal/carrier.h"
 #include "keel/http/server/problem.h"
 #include "keel/http/server/stage.h"
@@ -187,7 +188,7 @@ void PendingExchange::run() {
   const ScopedSpan in_span(span());
   if (worker_.queue_delay().may_be_costly(match().index)) worker_.queue_delay().begins();
   if (clock() != nullptr) handler_began_ = worker_.loop().precise_now();
-  if (is_at_once() && !collects_) return answer(call_at_once());
+  if (is_at_once() && !collects_) return end_handler(call_at_once());
   state_ = State::Handling;
   until_ = worker_.loop().now() + request_timeout();
   if (collects_) until_ = until_ + worker_.limits().body_timeout;
@@ -201,7 +202,7 @@ void PendingExchange::run() {
     if (!run_.begin(call_later(), done, {.deadline = until_, .span = &span()})) return note_wait();
   } catch (...) {
     // An exception of a handler that is not a coroutine: there is no task.
-    return answer(Error::from_exception());
+    return end_handler(Error::from_exception());
   }
   handler_done();
 }
@@ -222,11 +223,11 @@ void PendingExchange::note_wait() {
 
 void PendingExchange::handler_done() {
   if (abandoned_) return carrier_.end();
-  answer(run_.take());
+  end_handler(run_.take());
 }
 
 // The handler has ended: its result is the response.
-void PendingExchange::answer(Result<Response> result) {
+void PendingExchange::end_handler(Result<Response> result) {
   const ScopedSpan in_span(span());
   if (clock() != nullptr) {
     clock()->add(stage::handler, worker_.loop().precise_now() - handler_began_ - inside_handler(*clock()));
@@ -282,7 +283,7 @@ void PendingExchange::run_writer() {
   try {
     const flight::Doing doing(&tell, &request());
     Task<> task = [&] {
-      const Trampoline::Deferring deferring;  // For functions that are not coroutines.
+      const Trampoline::Deferring deferring;  // This is for functions that are not coroutines.
       return streamed_.write(*writer_);
     }();
     if (!writing_.begin(std::move(task), done, {.span = &span()})) return note_wait();
@@ -301,7 +302,7 @@ void PendingExchange::end_streaming(Result<> result) {
   const ScopedSpan in_span(span());
   BodyWriter& writer = *writer_;
   if (result && writer.length_ && writer.written() != *writer.length_) {
-    result = fail(Code::Internal, "the body is shorter than the length that was announced for it");
+    result = Error::from_bug(Bug("the body of a response is shorter than the length that was announced for it"));
   }
   if (result) result = writer.end();  // Its tail is queued by end().
   if (result) {
@@ -313,10 +314,14 @@ void PendingExchange::end_streaming(Result<> result) {
       state_ = State::Handling;
       return respond(std::move(result).error());
     }
-    if (result.error().is_bug()) worker_.counts.bugs.add();
-    worker_.failures().log("the body of a response failed; its connection was reset", result.error(), Level::Error,
-                           request().route(), log::field("method", request().head().method_text()),
-                           log::field("path", request().path()), log::field("bytes", writer.queued_));
+    const Error& error = result.error();
+    if (error.is_bug()) worker_.counts.bugs.add();
+    // What the client sends while its response streams is its own decision, as it is before the response.
+    const bool is_clients = reader_.refusal() != Status::Ok && !error.is_bug() && !error.is_from_environment();
+    worker_.failures().log("the body of a response failed; its connection was reset", error,
+                           is_clients ? Level::Info : Level::Error, request().route(),
+                           log::field("method", request().head().method_text()), log::field("path", request().path()),
+                           log::field("bytes", writer.queued_));
   }
   record_cut(Cut::Response);
   carrier_.reset();

@@ -60,7 +60,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   ChunkStep collect(std::string_view& rest);
   // The handler reads it: `first` has already arrived. The exchange is due.
   void begin_reading(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
-  // For a route whose body is collected after middleware has let the request pass.
+  // Begins a route whose body is collected after middleware has let the request pass.
   void begin_guarded(const BodyDecoder& decoder, std::string_view first, bool awaits_continue);
   // The handler reads the body, or could, and a part of it has not arrived.
   bool reads_body() const noexcept { return reads_ && !reader_.is_over(); }
@@ -96,7 +96,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   // A task waits to be started.
   bool is_due() const noexcept { return is_due_; }
   void run_due();
-  // There may be room for the task that waits to write. Must be the caller's last action.
+  // There may be room for the task that waits to write. It must be the caller's last action.
   void go_on_writing();
   // The rest of a streamed body at its end, for which there is always room, and the trailers after it.
   std::string_view tail() const noexcept { return writer_->tail(); }
@@ -137,7 +137,7 @@ class PendingExchange : private ExchangeMemory, public Exchange, private BodyCol
   Result<> keep(Chunk part) override;
   void end_body() noexcept override;
   Duration handler_timeout() const noexcept override { return request_timeout(); }
-  void answer(Result<Response> result);
+  void end_handler(Result<Response> result);
   void respond(Result<Response> result);
   void send(Response& response);
   void begin_streaming(Response& response);

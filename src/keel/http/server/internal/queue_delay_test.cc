@@ -53,7 +53,7 @@ struct QueueDelays : ::testing::Test {
     }
     answer();
   }
-  void answer_at_once(Duration cost) {
+  void respond_synchronously(Duration cost) {
     clock.pass(cost);
     delay.worked(route, clock.now());
   }
@@ -61,16 +61,16 @@ struct QueueDelays : ::testing::Test {
 
 // A thousand clients take their responses slowly: sending to them lasts for 10 ms of each iteration.
 TEST_F(QueueDelays, never_reject_a_cheap_route_for_what_is_done_for_slow_readers) {
-  for (int i = 0; i < 20'000; ++i) iteration(10_ms, [&] { answer_at_once(5_us); });
+  for (int i = 0; i < 20'000; ++i) iteration(10_ms, [&] { respond_synchronously(5_us); });
   EXPECT_EQ(rejected, 0);
   // Nor one that costs nearly as much as a costly one.
-  for (int i = 0; i < 20'000; ++i) iteration(10_ms * (i % 3), [&] { answer_at_once(25_us); });
+  for (int i = 0; i < 20'000; ++i) iteration(10_ms * (i % 3), [&] { respond_synchronously(25_us); });
   EXPECT_EQ(rejected, 0);
 }
 
 TEST_F(QueueDelays, never_reject_a_cheap_route_that_waits_for_what_is_done_for_slow_readers) {
   for (int i = 0; i < 20'000; ++i) {
-    iteration(10_ms, [&] { answer_at_once(5_us); });
+    iteration(10_ms, [&] { respond_synchronously(5_us); });
     // What it waited for comes in an iteration of its own, now and then as the first of it.
     static_cast<void>(loop.turn(Instant()));
     static_cast<void>(loop.now());
@@ -82,7 +82,7 @@ TEST_F(QueueDelays, never_reject_a_cheap_route_that_waits_for_what_is_done_for_s
 }
 
 TEST_F(QueueDelays, reject_a_costly_route) {
-  for (int i = 0; i < 100; ++i) iteration(10_ms, [&] { answer_at_once(200_us); });
+  for (int i = 0; i < 100; ++i) iteration(10_ms, [&] { respond_synchronously(200_us); });
   EXPECT_GT(rejected, 50);
   EXPECT_TRUE(delay.is_overloaded());
 }
@@ -90,7 +90,7 @@ TEST_F(QueueDelays, reject_a_costly_route) {
 TEST_F(QueueDelays, reject_a_route_that_is_costly_after_it_has_waited) {
   for (int i = 0; i < 400; ++i) {
     iteration(10_ms, [&] {
-      answer_at_once(5_us);
+      respond_synchronously(5_us);
       static_cast<void>(loop.turn(Instant()));
       static_cast<void>(loop.now());
       clock.pass(1_ms);

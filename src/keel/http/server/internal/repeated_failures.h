@@ -3,13 +3,13 @@
 //
 // Internal to http. Without it, an outage of a database writes a line for each request, thousands a second.
 //
-// Failures are the same if they have the same message, error code, errno, route, statement and place. Within these,
-// each error whose text differs in more than its numbers is logged in full, for the first texts_max texts. Failures
-// below level warn are what clients decide: they are logged one by one.
+// Failures are the same if they have the same message, error code, errno, route, statement and place. Each error whose
+// text differs from theirs in more than its numbers is logged in full, for the first texts_max texts. Failures below
+// level warn are what clients decide: they are logged one by one.
 //
 // Threads: the worker. On another thread, to which a middleware has moved its task, each failure is logged.
-// Lifetime: the loop and the logger outlive it; stop() is called before it is destroyed.
-// Cost:      nothing until a request fails. A failure that is only counted allocates nothing.
+// Lifetime:the loop and the logger outlive it; stop() is called before it is destroyed.
+// Cost:    nothing until a request fails. A failure that is only counted allocates nothing.
 
 #pragma once
 
@@ -60,7 +60,7 @@ class RepeatedFailures {
     Level level;
     std::string_view message;
     std::string route;
-    Error error;  // The one that was logged last.
+    Error error;  // The failure that was logged last.
     log::TraceId trace = {};
     log::RepeatedState state = {};
     std::uint64_t texts[texts_max] = {};  // Hashes of the texts that were logged.

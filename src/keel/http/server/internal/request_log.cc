@@ -48,7 +48,7 @@ void RequestLog::count_stages(StageClock& clock, std::uint32_t route, Instant no
   if (metrics_ != nullptr) metrics_->count_stages(clock);
 }
 
-void RequestLog::log_answered(Request& request, Status status, std::size_t bytes, Duration took) {
+void RequestLog::log_response(Request& request, Status status, std::size_t bytes, Duration took) {
   say_of(request, [&](const auto&... more) {
     log_.info("request", log::field("method", request.head().method_text()), log::field("path", request.path()),
               log::field("status", number(status)), log::field("bytes", bytes), log::field("duration", took), more...);
@@ -64,7 +64,7 @@ std::string RequestLog::client_of(const Remote& remote) const {
 void RequestLog::rejected(Status status, std::string_view reason, std::string_view id, const Remote& remote) {
   if (metrics_ != nullptr) metrics_->count_refused(status);
   say_with(client_of(remote), id, [&](const auto&... more) {
-    log_.info("request refused", log::field("status", number(status)), log::field("reason", reason), more...);
+    log_.info("request rejected", log::field("status", number(status)), log::field("reason", reason), more...);
   });
 }
 
@@ -89,8 +89,9 @@ void RequestLog::rejected_late(Request& request, std::string_view reason) {
   if (metrics_ != nullptr) metrics_->count_refused(Status::ServiceUnavailable);
   if (!access_log_) return;
   say_of(request, [&](const auto&... more) {
-    log_.info("request refused", log::field("status", number(Status::ServiceUnavailable)), log::field("reason", reason),
-              log::field("method", request.head().method_text()), log::field("path", request.head().path()), more...);
+    log_.info("request rejected", log::field("status", number(Status::ServiceUnavailable)),
+              log::field("reason", reason), log::field("method", request.head().method_text()),
+              log::field("path", request.head().path()), more...);
   });
 }
 

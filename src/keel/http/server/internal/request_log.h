@@ -44,8 +44,8 @@ class RequestLog {
   void set_access_log(bool access_log) noexcept { access_log_ = access_log; }
 
   // Records a response to a request of `route` with a body of `bytes`, or the end of its streamed body.
-  [[gnu::always_inline]] void answered(Request& request, std::uint32_t route, Status status, std::size_t bytes,
-                                       Instant now);
+  [[gnu::always_inline]] void responded(Request& request, std::uint32_t route, Status status, std::size_t bytes,
+                                        Instant now);
   // Records that a message of `remote` was rejected before it became a request. `id`: the X-Request-Id of the response,
   // or empty.
   void rejected(Status status, std::string_view reason, std::string_view id, const Remote& remote);
@@ -79,8 +79,8 @@ class RequestLog {
   // Calls say() with the client's address and the request's id, each only if it has to be logged.
   template <class Say>
   void say_of(Request& request, const Say& say);
-  void log_answered(Request& request, Status status, std::size_t bytes, Duration took);
-  // A request that is measured was answered at `now`.
+  void log_response(Request& request, Status status, std::size_t bytes, Duration took);
+  // The response to a request that is measured was made at `now`.
   void count_stages(StageClock& clock, std::uint32_t route, Instant now);
   void end_own_write(bool is_sent);
 
@@ -100,7 +100,8 @@ class RequestLog {
 };
 
 // Inlined where a synchronous request is handled, as Exchange's are.
-inline void RequestLog::answered(Request& request, std::uint32_t route, Status status, std::size_t bytes, Instant now) {
+inline void RequestLog::responded(Request& request, std::uint32_t route, Status status, std::size_t bytes,
+                                  Instant now) {
   counts_.requests.add();
   const Duration took = now - request.started();
   if (metrics_ != nullptr) metrics_->count(route, status, took);
@@ -111,7 +112,7 @@ inline void RequestLog::answered(Request& request, std::uint32_t route, Status s
                 .started = request.started(),
                 .took = took,
                 .trace = request.trace()});
-  if (log::is_recorded && access_log_) log_answered(request, status, bytes, took);
+  if (log::is_recorded && access_log_) log_response(request, status, bytes, took);
   if (StageClock* const clock = request.span().stages) [[unlikely]]
     count_stages(*clock, route, now);
 }

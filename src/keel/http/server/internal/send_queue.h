@@ -70,7 +70,7 @@ class SendQueue : protected io::Send {
   bool is_rate_due(const Limits& limits, Instant now) const noexcept {
     return pending && limits.send_rate_min != 0 && now >= rate_began_ + limits.send_rate_grace;
   }
-  // Called once in each period of a waiting send. The bytes that the peer has acknowledged count, not those that this
+  // Call it once in each period of a waiting send. The bytes that the peer has acknowledged count, not those that this
   // kernel has accepted: the kernel accepts megabytes at first, and then large steps.
   bool takes_too_little(Transport& transport, const Limits& limits, Instant now) noexcept;
   // Whether none of the bytes of the send have been received within its time limit.
@@ -79,7 +79,8 @@ class SendQueue : protected io::Send {
   }
   // The peer receives slowly, but does receive: its time limit starts again. False: it has received nothing.
   bool extend(const Transport& transport, Instant now) noexcept;
-  // Between sends: when to check again whether the peer has acknowledged all but `bytes_max` of the sent bytes.
+  // Returns when to check again, between sends, whether the peer has acknowledged all but `bytes_max` of the sent
+  // bytes.
   // Nullopt: it has, or it receives too little by the rules for sends. Makes one or two system calls.
   std::optional<Instant> next_look(Transport& transport, const Limits& limits, std::uint64_t bytes_max, Duration pause,
                                    Instant now) noexcept;

@@ -18,7 +18,7 @@ enum class Kind : std::uint8_t {
   Counter,
   Gauge,
   Workers,  // A gauge for each worker, besides the row with the sum.
-  None,     // No separate metric: it is part of one with labels.
+  None,     // The counter has no metric of its own: it is one series of a metric with labels.
 };
 
 // A row for each counter of a worker: its place in the sums and in the cells, and its metric.
@@ -39,14 +39,14 @@ constexpr std::string_view resets = "http_memory_resets_total";
 constexpr std::string_view resets_help =
     "Connections reset because a memory limit was reached: for responses, or for received bytes";
 
-// In the order in which they are exposed.
+// The rows are in the order in which they are exposed.
 constexpr Row metrics_table[] = {
     {&Stats::connections, &Cells::connections, Kind::Gauge, "http_connections", "Open connections"},
     {&Stats::connections, &Cells::connections, Kind::Workers, "http_worker_connections",
      "Open connections of one worker"},
     {&Stats::requests, &Cells::requests, Kind::None},
     {&Stats::in_progress, &Cells::in_progress, Kind::Gauge, "http_requests_in_progress",
-     "Requests that are not answered yet: receiving a body, in a handler, or sending a stream"},
+     "Requests in progress: receiving a body, in a handler, or sending a stream"},
     {&Stats::refused, &Cells::refused, Kind::None},
     {&Stats::cut, &Cells::cut, Kind::None},
     {&Stats::accepted, &Cells::accepted, Kind::Counter, "http_accepted_total", "Connections accepted"},
@@ -58,6 +58,8 @@ constexpr Row metrics_table[] = {
      "Connections that ended with an unsent response"},
     {&Stats::handshakes_failed, &Cells::handshakes_failed, Kind::Counter, "http_tls_handshakes_failed_total",
      "Connections that ended during their TLS handshake; the log has the reason at level debug"},
+    {&Stats::handshakes_waiting, &Cells::handshakes_waiting, Kind::Gauge, "http_tls_handshakes_waiting",
+     "TLS handshakes that have received bytes and wait until their worker computes them"},
     {&Stats::introductions_refused, &Cells::introductions_refused, Kind::Counter, "http_proxy_headers_refused_total",
      "Connections of trusted proxies closed because they did not begin with a valid PROXY header"},
     {&Stats::slow_readers, &Cells::slow_readers, Kind::Counter, "http_slow_readers_total",
@@ -175,7 +177,7 @@ void ServerMetrics::expose(metrics::Registry& registry, const Server& server) {
     row.reason.empty() ? add({{"server", server_}}) : add({{"server", server_}, {"reason", row.reason}});
   }
   functions_.push_back(registry.gauge(
-      "http_kernel_send_bytes", "Memory of the kernel for data that clients have not received yet, at the last scrape",
+      "http_kernel_send_bytes", "Kernel memory that holds data which clients have not received yet, at the last scrape",
       {{"server", server_}}, [&server] { return static_cast<double>(server.kernel_send_bytes()); }));
 }
 

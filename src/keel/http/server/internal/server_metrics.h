@@ -61,7 +61,7 @@ class ServerMetrics {
     metrics::Histogram took;
   };
   const std::string server_;   // The value of their label `server`.
-  std::vector<Route> routes_;  // Indexed by route; the last one is for requests without a route.
+  std::vector<Route> routes_;  // The index is the route; the last one is for requests without a route.
   metrics::Counter refused_[2];
   std::vector<metrics::Counter> cut_;  // Indexed by Cut.
   std::vector<metrics::Histogram> stages_;

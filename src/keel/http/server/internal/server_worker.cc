@@ -35,7 +35,7 @@ SipKey secret_key() {
   return key;
 }
 
-// RFC 6797 §6.1. Only over secure transport (§7.2).
+// RFC 6797 §6.1. The field is sent only over secure transport (§7.2).
 std::string strict_transport_of(const ServerOptions& options) {
   if (options.https == nullptr || options.hsts_max_age <= Duration()) return {};
   return "max-age=" + std::to_string(options.hsts_max_age.count_ms() / 1000);
@@ -106,7 +106,7 @@ void ServerWorker::begin_drain(Duration grace, Listening listening) {
 }
 
 void ServerWorker::abort_all() {
-  begin_drain(Duration(), Listening::GoesOn);  // Immediately; another process may use the socket, too.
+  begin_drain(Duration(), Listening::GoesOn);  // The socket stays open: another process may use it, too.
   acceptor_.abort();
   connections_.for_each([](Connection& connection) { connection.cut(); });
 }
@@ -219,7 +219,7 @@ void ServerWorker::check_drained() {
   held_.end();
   failures_.stop();
   scratch_.release();
-  // From here on it may be destroyed.
+  // This may be destroyed from here on.
   std::atomic<int>& open_workers = shared_.open_workers;
   open_workers.fetch_sub(1, std::memory_order_acq_rel);
 }

@@ -19,7 +19,6 @@
 #include "keel/base/single_writer_counter.h"
 #include "keel/http/message/date.h"
 #include "keel/http/server/internal/acceptor.h"
-#include "keel/http/server/internal/answer.h"
 #include "keel/http/server/internal/client_table.h"
 #include "keel/http/server/internal/degradation.h"
 #include "keel/http/server/internal/held_memory.h"
@@ -28,6 +27,7 @@
 #include "keel/http/server/internal/queue_delay.h"
 #include "keel/http/server/internal/repeated_failures.h"
 #include "keel/http/server/internal/request_log.h"
+#include "keel/http/server/internal/response_bytes.h"
 #include "keel/http/server/server.h"
 #include "keel/io/loop.h"
 #include "keel/net/transport.h"
@@ -130,7 +130,7 @@ class ServerWorker {
   }
   // The response to a message of `remote` that is rejected before it is a request; counted and logged.
   Response reject(Status status, std::string_view reason, const Remote& remote);
-  // After a send has been submitted: bytes that wait for the end of a long iteration are sent now.
+  // Call it after a send has been submitted: sends the bytes that wait for the end of a long iteration.
   void hand_over() noexcept {
     if (delay_.worked_until() - std::max(handed_over_, loop_.now()) < gathered_max) [[likely]]
       return;
@@ -165,8 +165,8 @@ class ServerWorker {
   // A connection leaves HTTP, but is still counted.
   void add(Upgraded& upgraded);
   std::uint64_t open_connections() const noexcept { return counts.connections.get(); }
-  // A connection has ended. Must be the caller's last action: with the last connection of a drain this may be
-  // destroyed.
+  // A connection has ended. It must be the caller's last action, because it may destroy this together with the last
+  // connection of a drain.
   void ended();
   // The same, after a listener was closed.
   void check_drained();

@@ -17,7 +17,7 @@ Upgraded* Upgraded::make(std::string_view protocol, Upgrade::Callable talk) {
   return new (pool_allocate(sizeof(Upgraded))) Upgraded(protocol, std::move(talk));
 }
 
-Response Upgraded::answer(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade) {
+Response Upgraded::respond(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade) {
   const std::string_view protocol = wanted.upgrade_.protocol();
   if (!offers_upgrade(request.head(), protocol)) {
     Response refusal = refuse(Status::UpgradeRequired, "this resource requires an upgrade to another protocol");
@@ -58,7 +58,7 @@ void Upgraded::begin(ServerWorker& worker, const Endpoint& endpoint, std::string
   };
   try {
     Task<> task = [&] {
-      const Trampoline::Deferring deferring;  // For functions that are not coroutines.
+      const Trampoline::Deferring deferring;  // This is for functions that are not coroutines.
       return talk_(*std::move(stream));
     }();
     if (!run_.begin(std::move(task), done, {.span = &span_})) {

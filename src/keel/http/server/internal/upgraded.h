@@ -24,7 +24,7 @@ class Upgraded final : public Link {
 
   // Decides about a handler's request to leave HTTP: returns `wanted`, which is an upgrade, or a rejection.
   // The body of the request has been read to its end, and the connection is to continue.
-  static Response answer(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade);
+  static Response respond(ServerWorker& worker, Request& request, Response wanted, bool can_upgrade);
 
   std::string_view protocol() const noexcept { return protocol_; }
   void allow_any_origin() noexcept { allows_any_origin_ = true; }

@@ -192,7 +192,7 @@ inline std::string chunk(std::string_view data) {
   char head[chunk_head_bytes_max];
   return std::string(head, format_chunk_head(data.size(), head)) + std::string(data) + "\r\n";
 }
-// In pieces of at most `piece` bytes.
+// Sends the body in pieces of at most `piece` bytes.
 inline std::string post_chunked(std::string_view target, std::string_view body, std::size_t piece,
                                 std::string_view fields = "", std::string_view trailers = "") {
   std::string wire = "POST " + std::string(target) + " HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n" +

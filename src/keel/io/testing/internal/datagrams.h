@@ -24,9 +24,9 @@ struct DatagramSide {
   std::size_t unread = 0;       // Bytes in the inbox.
   std::size_t flight = 0;       // Bytes in transit to a Unix socket, whose sender waits for room.
   int error = 0;                // An error that is reported once.
-  std::uint64_t id = 0;         // The number of the sender, by which faults select it.
+  std::uint64_t id = 0;         // The sender's number; which faults it meets depends on it.
   std::uint64_t packets = 0;    // The number of packets that the sender has sent; faults are numbered by it.
-  Instant last_arrival;         // Without a fault they arrive in order.
+  Instant last_arrival;         // The arrival of the last packet. Without a fault, packets arrive in order.
 
   bool has_news() const noexcept { return !inbox.empty() || error != 0; }
 };
@@ -49,7 +49,7 @@ class Datagrams {
  private:
   int send_one(Socket& at, const Address& to, std::string_view bytes);
   void arrive(const SocketPtr& sender, const Address& from, const Address& to, const std::string& bytes);
-  // The same to all receivers; the sender is not notified of those that have no room.
+  // Sends the packet to all receivers. The sender is not notified of receivers without room.
   void arrive_at_many(const Address& from, const Address& to, const std::string& bytes);
   void take_in(const SocketPtr& into, const Address& from, const std::string& bytes);
   void refuse(const SocketPtr& sender);

@@ -67,8 +67,8 @@ struct Connection::Flight final : io::Send {
     for (std::uint32_t i = 0; i < part_count; ++i) bytes += room[i].iov_len;
   }
   Connection& connection;
-  Buffer own;             // The bytes being sent, if they were all that was queued.
-  std::size_t bytes = 0;  // Otherwise the number of bytes being sent from the front of out_.
+  Buffer own;             // The bytes being sent, if everything that was queued is being sent.
+  std::size_t bytes = 0;  // Else the number of bytes being sent from the front of out_.
   Instant last_progress;
   std::uint64_t progress = 0;
   iovec room[flight_parts_max];
@@ -240,7 +240,7 @@ void Connection::read_on() {
   if (settings_->metrics != nullptr) settings_->metrics->received.add(frames);
   if (reader_.problem() != nullptr && !is_closed()) {
     if (phase_ == Phase::Greeting && reader_.code() != Code::DataLoss) {
-      protocol_error("the peer does not speak Keel messages: what it sent first is no frame of them");
+      protocol_error("the peer does not speak Keel messages: its first bytes are not a frame");
     } else {
       close(Error(reader_.code(), reader_.problem()));
     }
@@ -286,7 +286,7 @@ void Connection::dispatch(const Frame& frame) {
     case FrameKind::Abandon:
       return handle_in_stream(frame);
     case FrameKind::Ping:
-      // Frames that are queued already prove to the peer that this side is alive, so no pong is added to many of them.
+      // No pong is added when many frames are queued, because these prove to the peer that this side is alive.
       if (!is_above_high()) queue({.kind = FrameKind::Pong});
       return;
     case FrameKind::Pong:
@@ -349,7 +349,7 @@ void Connection::queue(const Frame& frame) {
   queued();
 }
 
-// A frame more has been queued.
+// One more frame has been queued.
 void Connection::queued() {
   was_above_low_ = was_above_low_ || queued_bytes() > options().low_bytes;
   if (settings_->metrics != nullptr) settings_->metrics->sent.add();
@@ -378,7 +378,7 @@ Reply::~Reply() {
   give_back();
 }
 
-// Before the frames that were queued while it was encoded.
+// Queues the encoded reply before the frames that were queued while it was encoded.
 void Reply::give_back() noexcept {
   is_held_ = false;
   if (out_.empty()) return;
@@ -397,7 +397,7 @@ void Reply::send() {
   if (connection_.is_closed()) return;
   const std::string_view payload = out_.view().substr(begin_ + Frame::head_bytes);
   const bool is_too_large = payload.size() > connection_.payload_max();
-  if (is_too_large || payload.size() + begin_ + connection_.queued_bytes() > connection_.options().queued_bytes_max) {
+  if (is_too_large || payload.size() + begin_ + connection_.queued_bytes() > connection_.queued_max()) {
     out_.resize(begin_);
     give_back();
     return is_too_large ? connection_.fail(
@@ -406,7 +406,7 @@ void Reply::send() {
                               Error(Code::ResourceExhausted, "the peer does not read its replies (queued_bytes_max)"));
   }
   const Frame frame{.kind = FrameKind::Response, .id = id_, .payload = payload};
-  connection_.answer_bytes_ += payload.size() + Frame::head_bytes;
+  connection_.response_bytes_ += payload.size() + Frame::head_bytes;
   frame_bytes::put_head(out_.data() + begin_, frame, connection_.has_checksums_);
   if (connection_.has_checksums_) [[unlikely]] {
     char* const tail = out_.reserve(sizeof(std::uint32_t));
@@ -465,10 +465,11 @@ void Connection::landed(Flight& flight) noexcept {
   delete &flight;
   // Assumes that replies have the same share of the sent and of the remaining bytes.
   const std::size_t left = queued_bytes();
-  answer_bytes_ = left == 0 ? 0
-                            : static_cast<std::size_t>(static_cast<double>(answer_bytes_) * static_cast<double>(left) /
-                                                       static_cast<double>(left + sent));
+  response_bytes_ = left == 0 ? 0
+                              : static_cast<std::size_t>(static_cast<double>(response_bytes_) *
+                                                         static_cast<double>(left) / static_cast<double>(left + sent));
   if (result < 0) return lost(transport_.error("send", result));
+  if (queued_bytes() <= options().low_bytes) has_large_frame_ = false;
   if (was_above_low_ && queued_bytes() <= options().low_bytes) notify_writable();
 }
 

@@ -44,6 +44,13 @@ struct Settings {
   const MessageMetrics* metrics = nullptr;
 };
 
+// Below a small queued_bytes_max, too, there has to be room in which send() waits.
+inline PeerOptions with_room_to_wait(PeerOptions options) noexcept {
+  options.high_bytes = std::min(options.high_bytes, options.queued_bytes_max / 2);
+  options.low_bytes = std::min(options.low_bytes, options.high_bytes);
+  return options;
+}
+
 class Owner {
  public:
   virtual void on_open(Connection& connection) noexcept = 0;
@@ -79,7 +86,8 @@ class Connection final : public Peer, public Link {
            (handlings_ == 0 && held_ == nullptr && outstanding_ == 0 && open_streams_ == 0 && queued_bytes() == 0);
   }
   const Error& reason() const noexcept { return *reason_; }
-  Event& greeted() noexcept { return greeted_; }  // Also set when it is closed.
+  // The event that is set when the peer's hello has arrived, or the connection is closed.
+  Event& greeted() noexcept { return greeted_; }
   Event& idle() noexcept { return idle_; }
   Event& over() noexcept { return over_; }
 
@@ -97,21 +105,25 @@ class Connection final : public Peer, public Link {
   void reject(const Frame& frame, Handling::Kind kind, StreamState* stream, const Error& error) noexcept;
   void count_dropped() noexcept;
 
-  // For streams: the amount that they send is limited by credit, not here.
+  // Used by streams: credit limits the amount that they send, so it is not limited here.
   void queue(const Frame& frame);
   // The frame is one that the peer waits for.
-  void queue_answer(const Frame& frame) {
-    answer_bytes_ += frame.payload.size() + Frame::head_bytes;
+  void queue_response(const Frame& frame) {
+    response_bytes_ += frame.payload.size() + Frame::head_bytes;
     queue(frame);
   }
   std::size_t payload_max() const noexcept { return theirs_.frame_bytes_max - Frame::overhead_bytes_max; }
   bool is_above_high() const noexcept { return queued_bytes() > options().high_bytes; }
-  void release(StreamState& stream) noexcept;  // Both directions have ended.
+  void release(StreamState& stream) noexcept;  // Call it when both directions have ended.
   std::uint32_t stream_bytes() const noexcept { return options().stream_bytes_max; }
   Error why_ended() const noexcept;
 
   const PeerOptions& options() const noexcept { return settings_->options; }
   std::size_t queued_bytes() const noexcept;
+  // The limit of what the peer causes to be queued: a session's frame that exceeds it is not the peer's fault.
+  std::size_t queued_max() const noexcept {
+    return options().queued_bytes_max + (has_large_frame_ ? options().low_bytes + payload_max() : 0);
+  }
 
  private:
   friend class messages::Peer;
@@ -119,7 +131,7 @@ class Connection final : public Peer, public Link {
   friend class PeerWait;
   friend class Reply;
   enum class Phase : std::uint8_t {
-    Greeting,  // Until the peer's hello has come.
+    Greeting,  // The peer's hello has not arrived yet.
     Open,
     Closing,  // The queue is sent, and then it waits for the peer's end.
     Ending,   // The operations of the transport are being cancelled.
@@ -133,14 +145,14 @@ class Connection final : public Peer, public Link {
 
   void received() noexcept;
   void read_on();
-  // Only answers and the ends of the peer's streams count, because reading causes them. If other frames counted too,
-  // two sides that both have much to send would stop reading forever. For the same reason a side that waits for answers
-  // itself continues to read, and holds the requests that it reads: the side whose answers are queued here waits for
-  // answers, and so it reads as well.
-  bool has_many_answers() const noexcept { return answer_bytes_ > options().high_bytes; }
+  // Only responses and the ends of the peer's streams count, because reading causes them. If other frames counted too,
+  // two sides that both have much to send would stop reading forever. For the same reason a side that waits for
+  // responses itself continues to read, and holds the requests that it reads: the side whose responses are queued here
+  // waits for responses, and so it reads as well.
+  bool has_many_responses() const noexcept { return response_bytes_ > options().high_bytes; }
   bool is_to_pause() const noexcept {
     const bool awaits = outstanding_ != 0 || open_streams_ != 0;
-    return (has_many_answers() && !awaits) || running_messages_ >= options().messages_max;
+    return (has_many_responses() && !awaits) || running_messages_ >= options().messages_max;
   }
   void resume_reading() noexcept;
   void dispatch(const Frame& frame);
@@ -158,7 +170,7 @@ class Connection final : public Peer, public Link {
   void free_slot(std::uint32_t id) noexcept;
   void end_call(CallCore& call, std::optional<Error>&& error) noexcept;
   void spill();
-  Buffer take_batch();  // What is queued last, to be put back.
+  Buffer take_batch();  // Takes what is queued last, to be put back.
   void queued();
   void schedule() noexcept;
   void work() noexcept;
@@ -197,13 +209,14 @@ class Connection final : public Peer, public Link {
   bool has_pinged_ = false;
   bool is_cancelling_ = false;
   bool is_cancelling_send_ = false;
+  bool has_large_frame_ = false;  // A session's frame is queued that exceeds queued_bytes_max.
   std::uint16_t running_messages_ = 0;
   std::uint16_t waiting_messages_ = 0;  // The number of them whose handlers wait for the peer.
   std::uint16_t next_stream_ = 0;
   std::uint16_t pongs_due_ = 0;  // A peer with much to send leaves some out.
   std::uint32_t handlings_ = 0;
   std::uint32_t outstanding_ = 0;
-  std::size_t answer_bytes_ = 0;  // About how many of the queued bytes are answers.
+  std::size_t response_bytes_ = 0;  // About how many of the queued bytes are responses.
   std::uint32_t open_streams_ = 0;
   Hello theirs_;
   Instant last_received_;

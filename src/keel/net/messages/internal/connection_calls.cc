@@ -63,8 +63,8 @@ bool Connection::start_call(CallCore& call) noexcept {
   return true;
 }
 
-// A Start begins the handler, and its context is the outermost one of all tasks of the handler (task/start.h). So the
-// outermost context of a task shows to which handler it belongs.
+// A Start begins the handler, and its context is the outermost one of all tasks of the handler (task/start.h). The
+// outermost context of a task therefore shows to which handler it belongs.
 Result<> PeerWait::begin(Connection& connection, const Context& context) noexcept {
   if (connection.running_messages_ == 0) return {};
   const Context* top = &context;
@@ -194,8 +194,11 @@ Result<> Connection::push(const Outgoing& frame) {
 Result<> Connection::push_session(std::string_view payload) {
   if (is_closed()) return why_ended();
   if (payload.size() > payload_max()) return too_large(payload.size(), payload_max());
+  // A session sends the same message over every connection: if it were rejected here, it would be rejected forever.
+  const bool is_next = queued_bytes() <= options().low_bytes;
   if (payload.size() + queued_bytes() > options().queued_bytes_max) {
-    return keel::fail(Code::ResourceExhausted, "too much is queued for the peer (queued_bytes_max)");
+    if (!is_next) return keel::fail(Code::ResourceExhausted, "too much is queued for the peer (queued_bytes_max)");
+    has_large_frame_ = true;
   }
   queue({.kind = FrameKind::Session, .payload = payload});
   return {};
@@ -212,15 +215,16 @@ void Connection::handle_request(const Frame& frame) {
   if (is_drain_known_) [[unlikely]] {
     return fail(frame.id, Error(Code::Unavailable, "no new requests are accepted: the connection is being drained"));
   }
-  if (held_ != nullptr || has_many_answers()) [[unlikely]]
+  if (held_ != nullptr || has_many_responses()) [[unlikely]]
     return hold(frame);
   handle_message(frame, Handling::Kind::Request);
 }
 
 void Connection::hold(const Frame& frame) {
   if ((held_ != nullptr ? held_->bytes() : 0) + frame.payload.size() > options().queued_bytes_max) {
-    return fail(frame.id, Error(Code::ResourceExhausted,
-                                "too much is queued in both directions: receive answers before further requests"));
+    return fail(frame.id,
+                Error(Code::ResourceExhausted,
+                      "too much is queued in both directions: receive replies before you send further requests"));
   }
   if (held_ == nullptr) held_ = std::make_unique<HeldRequests>();
   held_->push(frame, loop_.now());
@@ -228,7 +232,7 @@ void Connection::hold(const Frame& frame) {
 
 void Connection::handle_held() noexcept {
   try {
-    while (held_ != nullptr && !has_many_answers()) {
+    while (held_ != nullptr && !has_many_responses()) {
       const std::unique_ptr<HeldRequests::Request> request = held_->pop();
       if (held_->empty()) held_.reset();
       Frame& frame = request->frame;
@@ -265,7 +269,7 @@ void Connection::handle_message(const Frame& frame, Handling::Kind kind) {
 
 Peer& Incoming::peer() const noexcept { return connection_; }
 void Incoming::reject(Error&& error) noexcept { connection_.reject(frame_, kind_, stream_, error); }
-void Incoming::answer_empty() {
+void Incoming::respond_empty() {
   if (kind_ == Handling::Kind::Request) Reply(connection_, frame_.id).send();
 }
 void Incoming::start(Handling& handling) noexcept { connection_.begin(handling, frame_, kind_, stream_); }
@@ -307,7 +311,7 @@ void Handling::Deadline::passed(Timer& timer) noexcept {
   static_cast<Deadline&>(timer).handling.start().stop(Code::DeadlineExceeded);
 }
 
-void Handling::answer_error(Error&& error) noexcept {
+void Handling::respond_error(Error&& error) noexcept {
   switch (kind_) {
     case Kind::Request:
       return connection_.fail(id_, error);
@@ -318,7 +322,7 @@ void Handling::answer_error(Error&& error) noexcept {
   }
 }
 
-void Handling::answer_empty() noexcept {
+void Handling::respond_empty() noexcept {
   if (kind_ == Kind::Request) Reply(connection_, id_).send();
   if (kind_ == Kind::Stream) stream_->handled(nullptr);
 }
@@ -338,12 +342,12 @@ void Connection::ended(Handling& handling) noexcept {
 void Connection::fail(std::uint32_t id, const Error& error) {
   if (is_closed()) return;
   if (settings_->metrics != nullptr) settings_->metrics->failures.add();
-  if (queued_bytes() > options().queued_bytes_max) {
+  if (queued_bytes() > queued_max()) {
     return close(Error(Code::ResourceExhausted, "the peer does not read its replies (queued_bytes_max)"));
   }
   Buffer payload;
   put_error(payload, error);
-  queue_answer({.kind = FrameKind::Failure, .id = id, .payload = payload.view()});
+  queue_response({.kind = FrameKind::Failure, .id = id, .payload = payload.view()});
 }
 
 // --- streams --------------------------------------------------------------------------------------------------------
@@ -377,7 +381,7 @@ void Connection::handle_open(const Frame& frame) {
   if (number >= options().streams_max) return protocol_error("the peer opened more streams than streams_max allows");
   StreamState*& at = place(accepted_, number);
   if (at != nullptr) return protocol_error("the peer used one id for two streams");
-  if (queued_bytes() > options().queued_bytes_max) {
+  if (queued_bytes() > queued_max()) {
     return close(Error(Code::ResourceExhausted, "the peer does not read the ends of its streams (queued_bytes_max)"));
   }
   StreamState* const stream = at = new StreamState(*this, frame.id, false, theirs_.stream_bytes);
@@ -450,6 +454,7 @@ void Peer::attach(FrameSink* sink) noexcept { connection().sink_ = sink; }
 void Peer::close(Error reason) { connection().close(std::move(reason)); }
 void Peer::drain() { connection().drain(); }
 bool Peer::is_closed() const noexcept { return of(*this).is_closed(); }
+bool Peer::is_paused() const noexcept { return of(*this).is_paused_; }
 bool Peer::is_draining() const noexcept { return of(*this).is_peer_draining_; }
 std::size_t Peer::queued_bytes() const noexcept { return of(*this).queued_bytes(); }
 std::size_t Peer::outstanding() const noexcept { return of(*this).outstanding_; }

@@ -1,4 +1,4 @@
-// Requests of the peer that have arrived, and whose handlers begin once earlier answers have been sent.
+// Requests of the peer that have arrived, and whose handlers begin once earlier responses have been sent.
 
 #pragma once
 
@@ -34,7 +34,7 @@ class HeldRequests {
   bool has(std::uint32_t id) const noexcept { return id < by_id_.size() && by_id_[id] != nullptr; }
   std::size_t bytes() const noexcept { return bytes_; }
 
-  // Copies the frame. Its id must not be held.
+  // Copies the frame. No held request may have its id.
   void push(const Frame& frame, Instant now) {
     if (frame.id >= by_id_.size()) by_id_.resize(frame.id + 1);
     auto request = std::make_unique<Request>();
@@ -46,13 +46,13 @@ class HeldRequests {
     in_order_.push_back(*request);
     by_id_[frame.id] = std::move(request);
   }
-  // The oldest; there must be one.
+  // Removes and returns the oldest request. There must be one.
   std::unique_ptr<Request> pop() noexcept {
     Request* const oldest = in_order_.pop_front();
     bytes_ -= oldest->payload.size();
     return std::move(by_id_[oldest->frame.id]);
   }
-  // The id must be held.
+  // Drops a request. `id` must be that of a held request.
   void remove(std::uint32_t id) noexcept {
     const std::unique_ptr<Request> request = std::move(by_id_[id]);
     in_order_.remove(*request);

@@ -37,8 +37,8 @@ inline constexpr bool is_result = false;
 template <class T>
 inline constexpr bool is_result<Result<T>> = true;
 
-// The response to a request, which is encoded directly at the end of the send queue. Without send(), or when the
-// connection has closed, the response is removed again.
+// The response to a request, which is encoded directly at the end of the send queue. If send() is not called, or when
+// the connection has closed, the response is removed again.
 class Reply {
  public:
   Reply(Connection& connection, std::uint32_t id);
@@ -73,9 +73,9 @@ class Handling : public Link {
  protected:
   explicit Handling(Connection& connection) noexcept : connection_(connection), timer_(*this) {}
   virtual ~Handling() = default;
-  void answer_error(Error&& error) noexcept;
-  void answer_empty() noexcept;
-  bool wants_answer() const noexcept { return kind_ == Kind::Request; }
+  void respond_error(Error&& error) noexcept;
+  void respond_empty() noexcept;
+  bool wants_response() const noexcept { return kind_ == Kind::Request; }
   void ended() noexcept;
 
   Connection& connection_;
@@ -114,16 +114,16 @@ class HandlingOf final : public Handling, public Start<R> {
   void finish() noexcept override {
     Result<R> result = Start<R>::take();
     if (!result) {
-      answer_error(std::move(result).error());
+      respond_error(std::move(result).error());
     } else if constexpr (std::is_void_v<R>) {
-      answer_empty();
-    } else if (wants_answer()) {
+      respond_empty();
+    } else if (wants_response()) {
       try {
         Reply reply(connection_, id_);
         encode(reply.payload(), *result);
         reply.send();
       } catch (...) {
-        answer_error(Error::from_exception());
+        respond_error(Error::from_exception());
       }
     }
     ended();
@@ -156,17 +156,17 @@ class Incoming {
         start(*new HandlingOf<typename Given::Value>(connection_, f(peer())));
       } else if constexpr (std::is_void_v<Given>) {
         f(peer());
-        answer_empty();
+        respond_empty();
       } else if constexpr (is_result<Given>) {
         Given result = f(peer());
         if (!result) return reject(std::move(result).error());
         if constexpr (std::is_void_v<typename Given::value_type>) {
-          answer_empty();
+          respond_empty();
         } else {
-          answer(*result);
+          respond(*result);
         }
       } else {
-        answer(f(peer()));
+        respond(f(peer()));
       }
     } catch (...) {
       reject(Error::from_exception());
@@ -175,13 +175,13 @@ class Incoming {
 
  private:
   template <class R>
-  void answer(const R& value) {
+  void respond(const R& value) {
     if (kind_ != Handling::Kind::Request) return;
     Reply reply(connection_, frame_.id);
     encode(reply.payload(), value);
     reply.send();
   }
-  void answer_empty();
+  void respond_empty();
   void start(Handling& handling) noexcept;
   Peer& peer() const noexcept;
 

@@ -71,7 +71,7 @@ class StreamState {
   bool has_abandoned_ = false;  // Abandoned by this side: incoming messages are dropped.
   std::int64_t credit_;         // How much this side may send.
   std::int64_t allowed_;        // How much the peer may send.
-  std::int64_t taken_ = 0;      // Taken since the peer last got credit.
+  std::int64_t taken_ = 0;      // The bytes that were read since the peer last got credit.
   BufferChain in_;              // The length and bytes of each message.
   Buffer scratch_;              // The first message, if it is in several pieces.
   std::optional<Error> in_error_;

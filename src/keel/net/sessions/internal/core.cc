@@ -15,24 +15,35 @@ bool Core::fits(std::size_t cost) const noexcept {
 
 bool Core::has_room(std::size_t payload_bytes) const noexcept { return fits(payload_bytes + message_cost); }
 
-bool Core::replace_unsent(std::uint16_t type, std::uint64_t key, Buffer& payload) noexcept {
+// 0: there is none.
+std::uint64_t Core::find_unsent(std::uint16_t type, std::uint64_t key) const noexcept {
+  if (ring_.empty()) return 0;
   const std::uint64_t from = std::max(ring_.first(), sent_max_ + 1);
   for (std::uint64_t number = ring_.last(); number >= from; --number) {
     const Ring::Message& message = ring_[number];
-    if (message.type != type || message.key != key) continue;
-    ring_.replace(number, std::move(payload));
-    return true;
+    if (message.type == type && message.key == key) return number;
   }
-  return false;
+  return 0;
 }
 
-void Core::pop_front() noexcept {
-  if (ring_.first() < link_next_) flight_bytes_ -= std::min<std::uint64_t>(flight_bytes_, ring_[ring_.first()].cost());
-  ring_.pop_front();
+// False: it is the oldest message, and the newer one does not fit into its place.
+bool Core::replace_unsent(std::uint64_t number, Buffer& payload) noexcept {
+  const auto is_too_large = [&] {
+    return ring_.bytes() - ring_[number].payload.size() + payload.size() > options_.ring.bytes;
+  };
+  while (ring_.first() != number && is_too_large()) drop_oldest();
+  if (ring_.size() != 1 && is_too_large()) return false;
+  ring_.replace(number, std::move(payload));
+  return true;
 }
 
 void Core::drop_oldest() noexcept {
-  pop_front();
+  if (ring_.first() < link_next_) {
+    const std::size_t cost = ring_[ring_.first()].cost();
+    flight_bytes_ -= std::min<std::uint64_t>(flight_bytes_, cost);
+    gone_bytes_ += cost;
+  }
+  ring_.pop_front();
   ++dropped_;
 }
 
@@ -41,10 +52,8 @@ Result<> Core::push(std::uint16_t type, Buffer&& payload, WhenFull when_full, st
   if (cost > options_.ring.bytes) {
     return fail(Code::InvalidArgument, "the message is larger than what the session may keep (ring_bytes)");
   }
-  if (when_full == WhenFull::NewestOfKey && !ring_.empty() && replace_unsent(type, key, payload)) {
-    // The newer message may be larger.
-    while (ring_.bytes() > options_.ring.bytes && ring_.size() > 1) drop_oldest();
-    return {};
+  if (when_full == WhenFull::NewestOfKey) {
+    if (const std::uint64_t older = find_unsent(type, key); older != 0 && replace_unsent(older, payload)) return {};
   }
   if (!fits(cost)) {
     if (when_full == WhenFull::Refuse || when_full == WhenFull::Close) {
@@ -60,6 +69,7 @@ Result<> Core::push(std::uint16_t type, Buffer&& payload, WhenFull when_full, st
 void Core::handled(Instant now, std::uint64_t number, std::size_t cost) noexcept {
   if (number == 0) return;
   handled_ = number;
+  unhandled_ = handled_ == seen_ ? 0 : unhandled_ - std::min(unhandled_, 1u);
   unhandled_bytes_ -= std::min(unhandled_bytes_, cost);
   untold_bytes_ += cost;
   if (ack_at_.is_never()) ack_at_ = now + options_.ack_after;
@@ -76,6 +86,8 @@ Result<> Core::link(Instant now, const Point& peer, const Window& peer_window, D
   for (std::uint64_t number = ring_.first(); number < link_next_ && number <= ring_.last(); ++number) {
     flight_bytes_ += ring_[number].cost();
   }
+  if (skip_number_ > peer.seen) skip_number_ = skip_lost_ = 0;
+  set_acknowledged(peer.handled);
   ping_due_ = pong_due_ = false;
   missed_ = 0;
   quiet_since_ = now;
@@ -88,8 +100,10 @@ std::uint64_t Core::begin_again() {
   const std::uint64_t unconfirmed = before - ring_.size();
   ring_.renumber();
   link_next_ = 1;
-  flight_bytes_ = sent_max_ = 0;
+  acked_ = flight_bytes_ = gone_bytes_ = sent_max_ = 0;
+  skip_number_ = skip_lost_ = 0;
   seen_ = handled_ = ack_told_ = 0;
+  unhandled_ = 0;
   unhandled_bytes_ = untold_bytes_ = 0;
   ack_at_ = Instant::never();
   return unconfirmed;
@@ -104,22 +118,38 @@ Point Core::tell_point() noexcept {
 
 Result<> Core::acknowledged(std::uint64_t number) noexcept {
   if (number >= link_next_) return fail(Code::Protocol, "the peer acknowledges a message that was not sent");
-  while (!ring_.empty() && ring_.first() <= number) pop_front();
+  while (!ring_.empty() && ring_.first() <= number) {
+    flight_bytes_ -= std::min<std::uint64_t>(flight_bytes_, ring_[ring_.first()].cost());
+    ring_.pop_front();
+  }
+  set_acknowledged(number);
   return {};
+}
+
+void Core::set_acknowledged(std::uint64_t number) noexcept {
+  acked_ = std::max(acked_, number);
+  // Dropped messages are older than those of the ring.
+  if (acked_ + 1 >= std::min(ring_.first(), link_next_)) gone_bytes_ = 0;
 }
 
 Result<Core::Event> Core::receive_data(const Packet& packet) {
   if (packet.number <= seen_) return fail(Code::Protocol, "the peer sends a message twice");
   if (packet.number != seen_ + 1) return fail(Code::Protocol, "the peer skipped the number of a message");
   Event event{.kind = Event::Kind::Message, .number = packet.number, .type = packet.type, .payload = packet.payload};
-  const bool is_alone = seen_ == handled_;
-  if (!is_alone &&
-      (seen_ - handled_ >= options_.window.messages || unhandled_bytes_ + event.cost() > options_.window.bytes)) {
+  KEEL_TRY_VOID(take_from_window(event.cost()));
+  seen_ = packet.number;
+  return event;
+}
+
+// One message alone may be larger than the window.
+Result<> Core::take_from_window(std::size_t cost) {
+  const Window& window = options_.window;
+  if (seen_ != handled_ && (unhandled_ >= window.messages || unhandled_bytes_ + cost > window.bytes)) {
     return fail(Code::ResourceExhausted, "the peer sends more than the window of this side allows");
   }
-  seen_ = packet.number;
-  unhandled_bytes_ += event.cost();
-  return event;
+  ++unhandled_;
+  unhandled_bytes_ += cost;
+  return {};
 }
 
 Result<Core::Event> Core::receive(Instant now, std::string_view bytes) {
@@ -139,8 +169,8 @@ Result<Core::Event> Core::receive(Instant now, std::string_view bytes) {
     case Kind::Skip: {
       if (packet.number <= seen_) return fail(Code::Protocol, "the peer drops a message that has already arrived");
       Event event{.kind = Event::Kind::Lost, .number = packet.number, .lost = packet.number - seen_};
+      KEEL_TRY_VOID(take_from_window(event.cost()));
       seen_ = packet.number;
-      unhandled_bytes_ += event.cost();
       return event;
     }
     case Kind::Ping:
@@ -157,10 +187,11 @@ bool Core::is_ack_due(Instant now) const noexcept {
   return handled_ - ack_told_ >= every || untold_bytes_ >= options_.window.bytes / 4 || now >= ack_at_;
 }
 
-bool Core::window_admits(const Ring::Message& message) const noexcept {
-  const std::uint64_t flight = link_next_ - ring_.first();
+bool Core::window_admits(std::size_t cost) const noexcept {
+  std::uint64_t flight = link_next_ - 1 - acked_;
   if (flight == 0) return true;
-  return flight < peer_window_.messages && flight_bytes_ + message.cost() <= peer_window_.bytes;
+  if (skip_number_ > acked_) flight -= skip_lost_ - 1;
+  return flight < peer_window_.messages && flight_bytes_ + gone_bytes_ + cost <= peer_window_.bytes;
 }
 
 bool Core::write_packet(Buffer& out, Kind kind) {
@@ -168,17 +199,24 @@ bool Core::write_packet(Buffer& out, Kind kind) {
   return true;
 }
 
+// The messages before the ring were dropped.
+bool Core::write_skip(Buffer& out) {
+  skip_number_ = ring_.first() - 1;
+  skip_lost_ = ring_.first() - link_next_;
+  gone_bytes_ += message_cost;
+  sent_max_ = std::max(sent_max_, skip_number_);
+  link_next_ = ring_.first();
+  write(out, Packet{.kind = Kind::Skip, .number = skip_number_});
+  return true;
+}
+
 bool Core::next(Instant now, Buffer& out) {
   if (!is_linked_) return false;
-  if (link_next_ < ring_.first()) {  // The messages in between were dropped.
-    sent_max_ = std::max(sent_max_, ring_.first() - 1);
-    link_next_ = ring_.first();
-    write(out, Packet{.kind = Kind::Skip, .number = link_next_ - 1});
-    return true;
-  }
-  if (link_next_ <= ring_.last()) {
+  if (link_next_ < ring_.first()) {
+    if (window_admits(message_cost)) return write_skip(out);
+  } else if (link_next_ <= ring_.last()) {
     const Ring::Message& message = ring_[link_next_];
-    if (window_admits(message)) {
+    if (window_admits(message.cost())) {
       write(out, Packet{.kind = Kind::Data,
                         .acknowledged = tell_point().handled,
                         .number = link_next_,
@@ -205,6 +243,7 @@ bool Core::next(Instant now, Buffer& out) {
 // The client's heartbeat is due first, so that usually only one side sends heartbeats. After each one the peer has a
 // whole interval to reply, however late it was sent: this side may have been suspended itself.
 Instant Core::next_beat() const noexcept {
+  if (heartbeat_ == Duration()) return Instant::never();
   const bool is_second = options_.role == Role::Server && missed_ == 0;
   return quiet_since_ + heartbeat_ + (is_second ? heartbeat_ / 4 : Duration());
 }

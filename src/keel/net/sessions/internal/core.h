@@ -14,6 +14,8 @@
 // Acks:      one with every message that goes the other way; otherwise after `ack_every` messages, after a quarter of
 //            the window, or `ack_after` after the first message, whichever comes first. An acknowledgement means that
 //            the message was *handled*, so the sender's ring also bounds the receiver's queue.
+// Window:    what has arrived and was not handled: messages, and reports of loss, each of which counts as one message
+//            without payload. The sender counts what it has sent, dropped or not, until it is acknowledged.
 // Heartbeat: a side that has received nothing for an interval sends a ping; after two pings without a reply the
 //            connection counts as lost. The server waits a quarter longer, so that usually only the client sends pings.
 //
@@ -42,7 +44,8 @@ enum class Role : std::uint8_t { Client, Server };
 struct CoreOptions {
   Role role = Role::Client;
   Window window = {1024, 1 << 20};  // Received, and not yet handled.
-  Window ring = {1024, 1 << 20};    // Sent or to be sent, and not yet acknowledged.
+  // The bounds of the messages that were sent or are to be sent, and are not yet acknowledged.
+  Window ring = {1024, 1 << 20};
   std::uint32_t ack_every = 32;
   Duration ack_after = 40_ms;
 };
@@ -56,7 +59,7 @@ class Core {
     std::uint64_t number = 0;
     std::uint64_t lost = 0;  // How many were lost.
     std::uint16_t type = 0;
-    std::string_view payload = {};  // For Message, and for Bye the reason; refers to the packet.
+    std::string_view payload = {};  // Set for Message, and for Bye, where it is the reason; refers to the packet.
     Code code = Code::Cancelled;
     std::size_t cost() const noexcept { return kind == Kind::Message ? payload.size() + message_cost : message_cost; }
   };
@@ -83,11 +86,11 @@ class Core {
   // --- for the connection
 
   Point point() const noexcept { return {seen_, handled_}; }
-  // The point that is sent to the peer now, before link().
+  // Returns point() as it is now sent to the peer. Call it before link().
   Point tell_point() noexcept;
   Window window() const noexcept { return options_.window; }
   // Call it when both sides know each other's point. Protocol: the peer claims to have received a message that was
-  // never sent.
+  // never sent. Heartbeat zero: no heartbeats are sent, and a silent connection is kept.
   Result<> link(Instant now, const Point& peer, const Window& peer_window, Duration heartbeat);
   // The peer has forgotten the session: all numbers start from 1 again. Messages that were never sent stay queued;
   // returns how many others there were.
@@ -95,6 +98,12 @@ class Core {
   void unlink() noexcept { is_linked_ = false; }
   bool is_linked() const noexcept { return is_linked_; }
   Result<Event> receive(Instant now, std::string_view packet);
+  // The peer's silence so far does not count: sends it another ping.
+  void ask_again(Instant now) noexcept {
+    quiet_since_ = now;
+    missed_ = 1;
+    ping_due_ = true;
+  }
   // Appends the next packet to `out`; false: there is nothing to send now.
   bool next(Instant now, Buffer& out);
   // The time at which tick() must be called; never() without a connection.
@@ -106,11 +115,14 @@ class Core {
   Result<Event> receive_data(const Packet& packet);
   bool is_ack_due(Instant now) const noexcept;
   Instant next_beat() const noexcept;
-  bool window_admits(const Ring::Message& message) const noexcept;
+  bool window_admits(std::size_t cost) const noexcept;
+  Result<> take_from_window(std::size_t cost);
+  void set_acknowledged(std::uint64_t number) noexcept;
   bool fits(std::size_t cost) const noexcept;
-  bool replace_unsent(std::uint16_t type, std::uint64_t key, Buffer& payload) noexcept;
+  std::uint64_t find_unsent(std::uint16_t type, std::uint64_t key) const noexcept;
+  bool replace_unsent(std::uint64_t number, Buffer& payload) noexcept;
   bool write_packet(Buffer& out, Kind kind);
-  void pop_front() noexcept;
+  bool write_skip(Buffer& out);
   void drop_oldest() noexcept;
 
   CoreOptions options_;
@@ -123,13 +135,20 @@ class Core {
 
   Ring ring_;
   std::uint64_t link_next_ = 1;     // The next message to be sent over this connection.
-  std::uint64_t flight_bytes_ = 0;  // The cost of the unacknowledged messages before link_next_.
-  std::uint64_t sent_max_ = 0;      // The highest number of a message that was sent.
+  std::uint64_t acked_ = 0;         // The last message that the peer has acknowledged.
+  std::uint64_t flight_bytes_ = 0;  // The cost of the messages of the ring before link_next_.
+  // It is at least the cost of what the peer may have to handle and the ring does not have: dropped messages, and
+  // Skips.
+  std::uint64_t gone_bytes_ = 0;
+  std::uint64_t skip_number_ = 0;  // The number of the last Skip that was sent.
+  std::uint64_t skip_lost_ = 0;    // How many messages that Skip reports.
+  std::uint64_t sent_max_ = 0;     // The highest number of a message that was sent.
   std::uint64_t dropped_ = 0;
 
   std::uint64_t seen_ = 0;
   std::uint64_t handled_ = 0;
-  std::uint64_t ack_told_ = 0;  // The last value of `handled_` that was sent to the peer.
+  std::uint64_t ack_told_ = 0;   // The last value of `handled_` that was sent to the peer.
+  std::uint32_t unhandled_ = 0;  // Messages and losses that have arrived and were not handled.
   std::size_t unhandled_bytes_ = 0;
   std::size_t untold_bytes_ = 0;  // Bytes handled since then.
   Instant ack_at_ = Instant::never();

@@ -340,6 +340,190 @@ TEST_F(Cores, give_their_memory_back_when_they_are_idle) {
   EXPECT_LE(sizeof(Core), 360u);
 }
 
+TEST_F(Cores, keep_to_the_window_of_a_slow_peer_though_they_drop_what_is_on_its_way) {
+  link();
+  server.handles = false;
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(push(client, std::to_string(i)));
+  send(client, server);
+  arrive(server);
+
+  for (int i = 8; i < 12; ++i) ASSERT_TRUE(push(client, std::to_string(i), WhenFull::DropOldest));
+  send(client, server);
+  arrive(server);
+  EXPECT_EQ(server.messages.size(), 8u) << "the others wait until the peer has handled these";
+
+  server.handles = true;
+  server.core.handled(now, 8, server.core.unhandled_bytes());
+  exchange();
+  EXPECT_EQ(server.messages.size(), 12u);
+  EXPECT_EQ(server.lost, 0u);
+}
+
+TEST_F(Cores, keep_to_the_window_of_a_slow_peer_over_another_connection) {
+  link();
+  server.handles = false;
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(push(client, std::string(400, 'x')));
+  send(client, server);
+  arrive(server);
+  for (int i = 0; i < 8; ++i) ASSERT_TRUE(push(client, std::string(400, 'y'), WhenFull::DropOldest));
+  cut();
+
+  link();
+  send(client, server);
+  arrive(server);
+
+  EXPECT_EQ(server.messages.size(), 8u);
+}
+
+// More is dropped in each round than the window has messages.
+TEST_F(Cores, bring_messages_though_more_are_dropped_than_arrive) {
+  link();
+  for (int round = 0; round < 10; ++round) {
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(push(client, std::to_string(50 * round + i), WhenFull::DropOldest));
+    exchange();
+  }
+
+  EXPECT_GE(server.messages.size(), 50u);
+  EXPECT_EQ(server.messages.back(), "499");
+  EXPECT_EQ(server.messages.size() + server.lost, 500u);
+}
+
+TEST_F(Cores, end_the_connection_of_a_peer_that_floods_with_losses) {
+  link();
+  server.handles = false;
+  Buffer out;
+  for (std::uint64_t i = 1; i <= 9; ++i) {
+    out.clear();
+    write(out, Packet{.kind = internal::Kind::Skip, .number = i * 1000});
+    const Result<Core::Event> event = server.core.receive(now, out.view());
+    ASSERT_EQ(event.has_value(), i <= 8);
+    if (!event) {
+      EXPECT_EQ(event.error().message(), "the peer sends more than the window of this side allows");
+    }
+  }
+}
+
+// Both sides push, drop and replace messages at random; handlers are slow, packets are late, and connections break. No
+// side may close the connection because of a broken rule, and each missing message has to be reported as lost.
+TEST_F(Cores, never_break_a_rule_whatever_is_dropped) {
+  std::uint64_t state = 1;
+  const auto random = [&](std::uint64_t below) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    return (state >> 33) % below;
+  };
+  struct Unhandled {
+    std::uint64_t number;
+    std::size_t cost;
+  };
+  for (int round = 0; round < 400; ++round) {
+    CoreOptions ends[2] = {options(Role::Client), options(Role::Server)};
+    for (CoreOptions& of : ends) {
+      of.window = {static_cast<std::uint32_t>(1 + random(8)), static_cast<std::uint32_t>(100 + random(2000))};
+      of.ring = {static_cast<std::uint32_t>(1 + random(12)), static_cast<std::uint32_t>(300 + random(2000))};
+    }
+    Side one(ends[0]), other(ends[1]);
+    std::map<const Side*, std::deque<Unhandled>> unhandled;
+    std::map<const Side*, std::uint64_t> sent, gone, replaced;
+    const auto take_one = [&](Side& at) {
+      if (at.arriving.empty()) return;
+      const std::string packet = std::move(at.arriving.front());
+      at.arriving.pop_front();
+      const Result<Core::Event> event = at.core.receive(now, packet);
+      ASSERT_TRUE(event) << event.error().describe() << " in round " << round;
+      if (event->kind == Kind::Nothing) return;
+      if (event->kind == Kind::Message) at.messages.emplace_back(event->payload);
+      if (event->kind == Kind::Lost) at.lost += event->lost;
+      unhandled[&at].push_back({event->number, event->cost()});
+      ASSERT_LE(unhandled[&at].size(), ends[&at == &other].window.messages);
+    };
+    const auto handle_one = [&](Side& at) {
+      std::deque<Unhandled>& waiting = unhandled[&at];
+      if (waiting.empty()) return;
+      at.core.handled(now, waiting.front().number, waiting.front().cost);
+      waiting.pop_front();
+    };
+    const auto connect = [&] {
+      const Point of_one = one.core.tell_point();
+      const Point of_other = other.core.tell_point();
+      ASSERT_TRUE(other.core.link(now, of_one, one.core.window(), beat));
+      ASSERT_TRUE(one.core.link(now, of_other, other.core.window(), beat));
+    };
+    const auto put = [&](Side& from) {
+      const std::uint64_t kept = from.core.unacknowledged();
+      const std::uint64_t dropped = from.core.dropped();
+      const WhenFull how = random(2) == 0 ? WhenFull::DropOldest : WhenFull::NewestOfKey;
+      const Result<> pushed = push(from, std::string(random(200), 'x'), how, random(4));
+      ASSERT_TRUE(pushed);
+      ++sent[&from];
+      if (from.core.unacknowledged() + (from.core.dropped() - dropped) == kept) ++replaced[&from];
+    };
+    connect();
+    for (int i = 0; i < 300; ++i) {
+      now = now + 10_ms;
+      Side& side = random(2) == 0 ? one : other;
+      Side& peer = &side == &one ? other : one;
+      const std::uint64_t what = random(16);
+      if (what < 6) put(side);
+      if (what == 6 || what == 7) send(side, peer);
+      if (what > 7 && what < 12) take_one(side);
+      if (what > 11 && what < 15) handle_one(side);
+      if (what == 15 && random(4) == 0) {
+        for (Side* const end : {&one, &other}) end->core.unlink(), end->arriving.clear();
+        connect();
+      }
+      if (HasFatalFailure()) return;
+    }
+    for (int i = 0; i < 2000 && (one.core.unacknowledged() != 0 || other.core.unacknowledged() != 0); ++i) {
+      now = now + 50_ms;
+      for (Side* const end : {&one, &other}) {
+        send(*end, end == &one ? other : one);
+        while (!end->arriving.empty() && !HasFatalFailure()) take_one(*end);
+        handle_one(*end);
+      }
+      if (HasFatalFailure()) return;
+    }
+    EXPECT_EQ(other.messages.size() + other.lost + replaced[&one], sent[&one]) << "in round " << round;
+    EXPECT_EQ(one.messages.size() + one.lost + replaced[&other], sent[&other]) << "in round " << round;
+  }
+}
+
+TEST_F(Cores, keep_the_newest_of_a_key_though_it_is_larger_than_what_it_replaces) {
+  ASSERT_TRUE(push(client, "a" + std::string(1000, '1'), WhenFull::NewestOfKey, 1));
+  ASSERT_TRUE(push(client, "b" + std::string(2500, '1'), WhenFull::NewestOfKey, 2));
+  ASSERT_TRUE(push(client, "a" + std::string(2000, '2'), WhenFull::NewestOfKey, 1));
+
+  link();
+  exchange();
+
+  ASSERT_FALSE(server.messages.empty());
+  EXPECT_EQ(server.messages.back(), "a" + std::string(2000, '2'));
+  EXPECT_LE(client.core.ring_bytes(), 4096u);
+}
+
+TEST_F(Cores, keep_the_place_of_a_key_when_older_messages_make_room_for_it) {
+  ASSERT_TRUE(push(client, "b" + std::string(2500, '1'), WhenFull::NewestOfKey, 2));
+  ASSERT_TRUE(push(client, "a1", WhenFull::NewestOfKey, 1));
+  ASSERT_TRUE(push(client, "c1", WhenFull::NewestOfKey, 3));
+  ASSERT_TRUE(push(client, "a" + std::string(2000, '2'), WhenFull::NewestOfKey, 1));
+
+  link();
+  exchange();
+
+  EXPECT_EQ(server.messages, (std::vector<std::string>{"a" + std::string(2000, '2'), "c1"}));
+  EXPECT_EQ(server.lost, 1u);
+}
+
+TEST_F(Cores, send_no_heartbeats_where_the_interval_is_zero) {
+  const Point of_client = client.core.tell_point();
+  ASSERT_TRUE(server.core.link(now, of_client, client.core.window(), Duration()));
+  ASSERT_TRUE(client.core.link(now, server.core.tell_point(), server.core.window(), Duration()));
+  EXPECT_EQ(client.core.deadline(), Instant::never());
+  EXPECT_EQ(server.core.deadline(), Instant::never());
+  now = now + 24_h;
+  EXPECT_EQ(client.core.tick(now), Core::Due::Nothing);
+  EXPECT_EQ(server.core.tick(now), Core::Due::Nothing);
+}
+
 // Each input is made of whole packets and of noise.
 TEST(CoreFuzz, holds_for_random_inputs) {
   std::uint64_t state = 1;

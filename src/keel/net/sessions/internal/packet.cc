@@ -96,8 +96,10 @@ Result<Fields> fields_of(std::string_view bytes, Kind kind) {
   }
   return Fields(bytes.substr(1));
 }
-std::uint32_t milliseconds(Duration duration) noexcept {
-  return static_cast<std::uint32_t>(std::clamp(duration, Duration(), heartbeat_max).count_ms());
+// Zero means something else than a short time.
+std::uint32_t milliseconds(Duration heartbeat) noexcept {
+  if (heartbeat <= Duration()) return 0;
+  return static_cast<std::uint32_t>(std::clamp(heartbeat, 1_ms, heartbeat_max).count_ms());
 }
 
 }  // namespace
@@ -165,8 +167,7 @@ Result<Hello> read_hello(std::string_view bytes) {
   if (hello.version_min == 0) return fail(Code::Protocol, "there is no version 0 of the session protocol");
   if (hello.point.handled > hello.point.seen)
     return fail(Code::Protocol, "the peer acknowledges a message as handled before it has arrived");
-  if (hello.heartbeat > heartbeat_max)
-    return fail(Code::Protocol, "the heartbeat's period is zero or longer than a day");
+  if (hello.heartbeat > heartbeat_max) return fail(Code::Protocol, "the heartbeat's period is longer than a day");
   if (hello.window.messages == 0 || hello.window.bytes == 0) return fail(Code::Protocol, "the window is empty");
   if (hello.name.size() > name_bytes_max) return fail(Code::Protocol, "a name must have at most 256 bytes");
   if (hello.credentials.size() > credentials_bytes_max) {
@@ -193,9 +194,7 @@ Result<Welcome> read_welcome(std::string_view bytes) {
   if (welcome.point.handled > welcome.point.seen) {
     return fail(Code::Protocol, "the peer acknowledges a message as handled before it has arrived");
   }
-  if (welcome.heartbeat > heartbeat_max || welcome.heartbeat == Duration()) {
-    return fail(Code::Protocol, "the heartbeat's period is zero or longer than a day");
-  }
+  if (welcome.heartbeat > heartbeat_max) return fail(Code::Protocol, "the heartbeat's period is longer than a day");
   if (expiry_ms > static_cast<std::uint64_t>(expiry_max.count_ms())) {
     return fail(Code::Protocol, "the expiry of a session must be at most a year");
   }

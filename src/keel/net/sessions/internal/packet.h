@@ -1,6 +1,6 @@
 // The packets between the two sides of a session, as bytes: each packet is the payload of one frame.
 //
-// A connection begins with Hello, to which Welcome or Bye is the answer. Afterwards both send Data, Skip, Ack, Ping,
+// A connection begins with Hello, to which the reply is Welcome or Bye. Afterwards both send Data, Skip, Ack, Ping,
 // Pong and Bye. Numbers have the most significant byte first. Version 1:
 //
 //   Hello    'h' versions:1+1 number:8 secret:16 attempt:8 point:16 heartbeat_ms:4 window:8 name:2+n
@@ -59,7 +59,7 @@ struct Hello {
   // Grows with each connection of the client, so that a delayed hello cannot take a session from a newer connection.
   std::uint64_t attempt = 0;
   Point point = {};
-  Duration heartbeat = {};  // The interval that this side asks for.
+  Duration heartbeat = {};  // The interval that this side asks for; zero: none.
   Window window = {};
   std::string_view name = {};
   std::string_view credentials = {};
@@ -70,7 +70,7 @@ struct Welcome {
   bool is_resumed = false;  // False: the session is new, because the one to be resumed no longer exists.
   Token token = {};
   Point point = {};
-  Duration heartbeat = {};  // The interval that both sides use.
+  Duration heartbeat = {};  // The interval that both sides use; zero: no heartbeats.
   Duration expiry = {};     // How long the session is kept without a connection.
   Window window = {};
 };
@@ -95,9 +95,9 @@ enum class Kind : char {
 struct Packet {
   Kind kind = Kind::Ack;
   std::uint64_t acknowledged = 0;
-  std::uint64_t number = 0;       // For Data and Skip.
+  std::uint64_t number = 0;       // The sequence number of Data and Skip.
   std::uint16_t type = 0;         // For Data.
-  std::string_view payload = {};  // For Data; refers to the packet.
+  std::string_view payload = {};  // Set for Data; refers to the packet.
 };
 
 inline constexpr std::size_t data_head_bytes = 19;

@@ -120,7 +120,9 @@ TEST(SessionPacket, with_impossible_values_is_an_error) {
   EXPECT_EQ(read_welcome(bytes_of(welcome)).error().message(), "the number of the session is 0");
   welcome = some_welcome();
   welcome.heartbeat = Duration();
-  EXPECT_EQ(read_welcome(bytes_of(welcome)).error().code(), Code::Protocol);
+  EXPECT_EQ(read_welcome(bytes_of(welcome)).value().heartbeat, Duration()) << "no heartbeats";
+  welcome.heartbeat = 1_ns;
+  EXPECT_EQ(read_welcome(bytes_of(welcome)).value().heartbeat, 1_ms) << "not none";
   EXPECT_EQ(read_bye("b\xff").error().message(), "the code of a goodbye is unknown");
 }
 

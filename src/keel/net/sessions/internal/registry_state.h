@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,12 +16,20 @@
 #include "keel/exec/call.h"
 #include "keel/exec/executor.h"
 #include "keel/net/sessions/registry.h"
+#include "keel/net/sessions/server.h"
 #include "keel/observe/metric.h"
 
 namespace keel::sessions {
 
-// For counters, and for values that readers may see a moment later.
+// Used for counters, and for values that readers may see a moment later.
 inline constexpr auto relaxed = std::memory_order_relaxed;
+
+// A message for all sessions.
+struct Broadcast {
+  std::uint16_t type;
+  Buffer payload;
+  SendOptions options;
+};
 
 // The server of one worker. Jobs that are posted to that worker share this object, because they may outlive the server.
 struct Home {
@@ -28,6 +37,13 @@ struct Home {
   Executor& executor;
   const int worker;
   Server* server;  // Null once the server has ended: changed on its worker under the registry's lock.
+  // Guarded by the registry's lock: broadcasts whose jobs this worker has not run yet, and the sessions for which it
+  // has not run the job that takes them in.
+  std::deque<std::shared_ptr<const Broadcast>> pending;
+  std::vector<std::shared_ptr<internal::MovingSession>> arriving;
+  // Sums over its sessions, written only by its worker. A session takes its part of the first two with it when it
+  // moves.
+  SingleWriterCounter connected, ring_bytes, lost, heartbeats_missed;
 };
 
 // The data about a session that other workers may read.
@@ -46,7 +62,8 @@ struct Card {
 struct Registry::State {
   explicit State(const RegistryOptions& options);
 
-  // False: `home` has ended, and f is dropped. Call it under the lock.
+  // False: `home` has ended, and f is dropped. Call it under the lock. What was posted to a worker by others runs in
+  // this order; what the worker posts to itself may run earlier.
   template <class F>
   static bool post(const std::shared_ptr<Home>& home, F f) {
     if (home->server == nullptr) return false;
@@ -57,12 +74,39 @@ struct Registry::State {
         .has_value();
   }
 
+  // Calls f(Session&) on the worker that has the session: in the call if that is this one, else later, and where the
+  // session has moved to in the meantime. False: there is no such session.
+  template <class F>
+  bool reach(std::uint64_t number, F f) {
+    std::unique_lock lock(mutex);
+    const auto at = cards.find(number);
+    if (at == cards.end()) return false;
+    const std::shared_ptr<Home> home = at->second->home;
+    if (&home->executor == Executor::current() && home->server != nullptr) {
+      lock.unlock();
+      if (Session* const session = home->server->find(number); session != nullptr) {
+        f(*session);
+        return true;
+      }
+      lock.lock();  // It is on its way to this worker.
+    }
+    return post(home, [this, number, f = std::move(f)](Server& server) mutable {
+      if (Session* const session = server.find(number); session != nullptr) {
+        f(*session);
+      } else {
+        static_cast<void>(reach(number, std::move(f)));  // It has moved, or ended.
+      }
+    });
+  }
+  // Sends a broadcast to a session that no worker has now. Call it under the lock.
+  void tell(internal::MovingSession& moving, const Broadcast& broadcast);
+
   mutable std::mutex mutex;  // Guards the members below, up to the counters.
   std::size_t sessions_max;
   std::uint64_t next_number = 1;
   std::map<std::uint64_t, std::shared_ptr<Card>> cards;
   std::vector<std::shared_ptr<Home>> homes;
-  // For sessions that have ended.
+  // These are the counts of workers that have ended.
   std::uint64_t lost_before = 0;
   std::uint64_t heartbeats_missed_before = 0;
 

@@ -44,12 +44,14 @@ struct Context {
   Duration handshake_timeout;
   std::uint32_t records_per_key = 0;
   // For a server:
-  std::string answer_to_http;
+  std::string response_to_http;
   std::optional<TicketKeys> ticket_keys;
   std::vector<CertificateFacts> certificates;
   std::vector<Identity> identities;
-  std::string protocols;      // In their form on the wire (RFC 7301 §3.1).
-  mutable Sessions sessions;  // For a client.
+  std::vector<Expiry> expiries;  // For both sides.
+  std::string protocols;         // The protocols in their form on the wire (RFC 7301 §3.1).
+  std::string chain_problem;     // For a client: that of its own certificate.
+  mutable Sessions sessions;     // For a client.
 };
 
 // One connection, as OpenSSL's callbacks find it: the application data of its SSL.

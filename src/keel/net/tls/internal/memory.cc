@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -55,31 +56,74 @@ constexpr bool classes_fit() noexcept {
 }
 static_assert(class_count == 448 && block_max == 64 * 1024 + 8 && classes_fit());
 
-// The free blocks that a thread keeps of each class.
-constexpr std::size_t retained_bytes_max = 2 * 1024 * 1024;
+// The free blocks that a thread keeps: of each class, altogether, and of each class without connections.
+constexpr std::size_t class_bytes_max = 2 * 1024 * 1024;
+constexpr std::size_t retained_bytes_max = 8 * 1024 * 1024;
+constexpr std::size_t quiet_class_bytes_max = 64 * 1024;
+// There is nothing to gain from less than this.
+constexpr std::size_t quiet_bytes_max = 1024 * 1024;
 
 struct FreeBlock {
   FreeBlock* next;
 };
 struct SizeClass {
   FreeBlock* head;
-  std::size_t room;  // The number of further blocks that may be kept.
+  std::uint32_t room;   // The number of further blocks that may be kept.
+  std::uint32_t bytes;  // The size of a block; 0 until the thread keeps blocks.
 };
 // It has no destructor, because then every access would have to check for it.
 constinit thread_local SizeClass classes[class_count]{};
+constinit thread_local std::size_t room_bytes = 0;  // The further bytes that may be kept.
+constinit thread_local std::size_t next_victim = 0;
+constinit thread_local std::size_t connections = 0;
 
 enum class Keeps : unsigned char { NotYet, Yes, NoLonger };
 constinit thread_local Keeps keeps = Keeps::NotYet;
+
+constexpr std::uint32_t room_of(std::size_t bytes) noexcept {
+  return static_cast<std::uint32_t>(class_bytes_max / bytes);
+}
 
 void free_kept() noexcept {
   for (SizeClass& one : classes) {
     while (one.head != nullptr) std::free(std::exchange(one.head, one.head->next));
     one.room = 0;
   }
+  room_bytes = 0;
 }
 
 void give_room_again() noexcept {
-  for (std::size_t i = 0; i < class_count; ++i) classes[i].room = retained_bytes_max / size_of(i);
+  for (std::size_t i = 0; i < class_count; ++i) {
+    classes[i].bytes = static_cast<std::uint32_t>(size_of(i));
+    classes[i].room = room_of(size_of(i));
+  }
+  room_bytes = retained_bytes_max;
+}
+
+void free_one(SizeClass& of) noexcept {
+  std::free(std::exchange(of.head, of.head->next));
+  ++of.room;
+  room_bytes += of.bytes;
+}
+
+// Frees blocks of other sizes, so that sizes that are no longer requested do not keep the room for ever. A few for each
+// block that comes back: the cost of a release has a bound.
+bool make_room(const SizeClass& wanted) noexcept {
+  constexpr int looks_max = 16;
+  for (int looks = 0; looks < looks_max && room_bytes < wanted.bytes; ++looks) {
+    next_victim = next_victim + 1 == class_count ? 0 : next_victim + 1;
+    SizeClass& other = classes[next_victim];
+    if (&other != &wanted && other.head != nullptr) free_one(other);
+  }
+  return room_bytes >= wanted.bytes;
+}
+
+void keep_what_a_few_handshakes_need() noexcept {
+  if (keeps != Keeps::Yes || retained_bytes_max - room_bytes <= quiet_bytes_max) return;
+  for (SizeClass& one : classes) {
+    const std::uint32_t least_room = room_of(one.bytes) - static_cast<std::uint32_t>(quiet_class_bytes_max / one.bytes);
+    while (one.room < least_room) free_one(one);
+  }
 }
 
 void end_of_thread(void*) noexcept {
@@ -105,9 +149,11 @@ void* allocate(std::size_t bytes, const char*, int) noexcept {
   const std::size_t wanted = class_of(bytes);
   // malloc sometimes adds the 16 B that follow; then the block is kept in the next larger class.
   for (std::size_t i = wanted; i < std::min(wanted + 2, class_count); ++i) {
-    if (classes[i].head == nullptr) continue;
-    ++classes[i].room;
-    return std::exchange(classes[i].head, classes[i].head->next);
+    SizeClass& from = classes[i];
+    if (from.head == nullptr) continue;
+    ++from.room;
+    room_bytes += from.bytes;
+    return std::exchange(from.head, from.head->next);
   }
   return std::malloc(size_of(wanted));
 }
@@ -119,9 +165,11 @@ void release(void* block, const char*, int) noexcept {
   std::size_t i = class_of(std::min(bytes, block_max));
   if (size_of(i) > bytes) --i;
   if (keeps != Keeps::Yes && (keeps == Keeps::NoLonger || !begin_to_keep())) return std::free(block);
-  if (classes[i].room == 0) return std::free(block);
-  --classes[i].room;
-  classes[i].head = ::new (block) FreeBlock{classes[i].head};
+  SizeClass& into = classes[i];
+  if (into.room == 0 || (room_bytes < into.bytes && !make_room(into))) return std::free(block);
+  --into.room;
+  room_bytes -= into.bytes;
+  into.head = ::new (block) FreeBlock{into.head};
 }
 
 void* reallocate(void* block, std::size_t bytes, const char* file, int line) noexcept {
@@ -147,6 +195,12 @@ bool uses_pools() noexcept { return is_set; }
 void trim_pools() noexcept {
   free_kept();
   if (keeps == Keeps::Yes) give_room_again();
+}
+
+PoolUse::PoolUse() noexcept : thread_(&connections) { ++connections; }
+
+PoolUse::~PoolUse() {
+  if (thread_ == &connections && --connections == 0) keep_what_a_few_handshakes_need();
 }
 
 }  // namespace keel::tls::internal

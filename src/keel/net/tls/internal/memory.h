@@ -1,6 +1,9 @@
-// OpenSSL's memory: from free lists of the thread, which keep at most 2 MiB of each size until the thread ends. They
-// take the size of a freed block from the allocator, so a block has no header beside malloc's own, and may be freed on
-// any thread.
+// OpenSSL's memory: from free lists of the thread. They take the size of a freed block from the allocator, so a block
+// has no header beside malloc's own, and may be freed on any thread.
+//
+// A thread keeps at most 2 MiB of each size, and 8 MiB altogether: beyond that, a block that comes back replaces kept
+// ones of other sizes. When the last connection of the thread is closed, it keeps 64 KiB of each size, which is enough
+// for some handshakes. All of it is freed when the thread ends.
 //
 // This is set up before main() begins. If OpenSSL was used before that, it keeps using malloc.
 
@@ -13,5 +16,18 @@ bool uses_pools() noexcept;
 
 // Returns all blocks that this thread keeps to the heap (tests).
 void trim_pools() noexcept;
+
+// One for each connection, declared before the connection's objects of OpenSSL, so that it is destroyed after them. A
+// connection that is destroyed on another thread than the one it was made on is counted on neither.
+class PoolUse {
+ public:
+  PoolUse() noexcept;
+  PoolUse(const PoolUse&) = delete;
+  PoolUse& operator=(const PoolUse&) = delete;
+  ~PoolUse();
+
+ private:
+  const void* const thread_;
+};
 
 }  // namespace keel::tls::internal

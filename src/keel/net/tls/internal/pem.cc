@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <openssl/crypto.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,8 +40,13 @@ Result<Text> read_text(const char* kind, const std::string& file, const std::str
   if (file.empty())
     return Error::text(Code::InvalidArgument, "there is neither a file nor a text of the " + std::string(kind));
   text.name = "the " + std::string(kind) + " '" + file + '\'';
-  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+  // Without O_NONBLOCK, opening a FIFO would wait for its writer.
+  const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0) return Error::from_errno("open", errno).because(text.name);
+  if (struct stat facts; ::fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    ::close(descriptor);
+    return wrong(text.name, "it is not a regular file");
+  }
   text.bytes.resize(file_bytes_max + 1);  // Allocated once, because a growing vector would leave copies.
   std::size_t size = 0;
   ssize_t got = 0;
@@ -106,6 +112,116 @@ bool is_before(const ASN1_TIME* time, std::int64_t now) {
   return X509_cmp_time(time, &at) < 0;
 }
 
+// Whether it has signed the other one, and may.
+bool has_issued(X509* issuer, X509* certificate) {
+  const bool has =
+      X509_check_issued(issuer, certificate) == X509_V_OK && X509_verify(certificate, X509_get0_pubkey(issuer)) == 1;
+  ERR_clear_error();
+  return has;
+}
+
+// `which`: "it", or "its certificate number 2, 'CN = …',".
+Result<> check_time(const X509* certificate, const std::string& name, const std::string& which, std::int64_t now) {
+  const ASN1_TIME* const ends = X509_get0_notAfter(certificate);
+  if (is_before(ends, now)) return wrong(name, which + " has expired, on " + date_text(ends));
+  const ASN1_TIME* const begins = X509_get0_notBefore(certificate);
+  if (!is_before(begins, now + 1)) return wrong(name, which + " is not valid before " + date_text(begins));
+  return {};
+}
+
+std::string which_of(const std::vector<CertificatePointer>& certificates, std::size_t i) {
+  return "its certificate number " + std::to_string(i + 1) + ", '" +
+         name_text(X509_get_subject_name(certificates[i].get())) + "',";
+}
+
+// The certificates of a file that follow the own one, as clients use them.
+class Chain {
+ public:
+  explicit Chain(const std::vector<CertificatePointer>& certificates)
+      : certificates_(certificates), is_issuer_(certificates.size()), is_repeated_(certificates.size()) {
+    for (std::size_t i = 1; i < size(); ++i) {
+      const auto is_same = [&](std::size_t j) { return X509_cmp(at(i), at(j)) == 0; };
+      for (std::size_t j = 0; j < i && !is_repeated_[i]; ++j) is_repeated_[i] = is_same(j);
+    }
+    std::vector<std::size_t> certified = {0};
+    while (!certified.empty()) {
+      X509* const below = at(certified.back());
+      certified.pop_back();
+      for (std::size_t i = 1; i < size(); ++i) {
+        if (is_issuer_[i] || is_repeated_[i] || !has_issued(at(i), below)) continue;
+        is_issuer_[i] = true;
+        certified.push_back(i);
+      }
+    }
+  }
+
+  // Whether clients may use it now.
+  bool is_used(std::size_t i, std::int64_t now) const { return is_issuer_[i] && is_valid(i, now); }
+
+  // Clients reject a chain whose second certificate did not issue the first (RFC 5246 §7.4.2), and many reject one of
+  // which a certificate has expired. RFC 8446 §4.4.2 has them accept another order of the others, and more certificates
+  // than they need.
+  Result<> check(const std::string& name, std::int64_t now) const {
+    std::size_t second = 1;
+    while (second < size() && is_repeated_[second]) ++second;
+    if (second < size() && !has_issued(at(second), at(0))) {
+      std::string why = which_of(certificates_, second) + " did not issue number 1, whose issuer is '" +
+                        name_text(X509_get_issuer_name(at(0))) +
+                        "': each certificate is followed by that of its issuer";
+      for (std::size_t other = second + 1; other < size(); ++other) {
+        if (!has_issued(at(other), at(0))) continue;
+        why += "; number " + std::to_string(other + 1) + " did";
+        break;
+      }
+      return wrong(name, why);
+    }
+    for (std::size_t i = 1; i < size(); ++i) {
+      if (is_issuer_[i] && !has_substitute(i, now)) {
+        KEEL_TRY_VOID(check_time(at(i), name, which_of(certificates_, i), now));
+      }
+    }
+    return {};
+  }
+
+  // The first thing that clients overlook; empty: nothing.
+  std::string first_flaw(std::int64_t now) const {
+    for (std::size_t i = 1; i < size(); ++i) {
+      const std::string which = which_of(certificates_, i);
+      if (is_repeated_[i]) return which + " is in the file twice";
+      if (!is_issuer_[i]) return which + " did not issue any other of them: clients do not use it";
+      if (!is_valid(i, now)) return which + " is not valid now: clients use another one with its key";
+      if (!has_issued_before(i)) return which + " stands before the certificate that it issued";
+    }
+    return {};
+  }
+
+ private:
+  std::size_t size() const { return certificates_.size(); }
+  X509* at(std::size_t i) const { return certificates_[i].get(); }
+  bool is_valid(std::size_t i, std::int64_t now) const { return check_time(at(i), {}, {}, now).is_ok(); }
+  bool has_issued_before(std::size_t i) const {
+    for (std::size_t j = 0; j < i; ++j) {
+      if ((j == 0 || is_issuer_[j]) && has_issued(at(i), at(j))) return true;
+    }
+    return false;
+  }
+  // Whether a valid certificate has the same name and the same key, from another issuer or for another time.
+  bool has_substitute(std::size_t i, std::int64_t now) const {
+    for (std::size_t j = 1; j < size(); ++j) {
+      if (j != i && is_issuer_[j] && is_valid(j, now) &&
+          X509_NAME_cmp(X509_get_subject_name(at(i)), X509_get_subject_name(at(j))) == 0 &&
+          EVP_PKEY_eq(X509_get0_pubkey(at(i)), X509_get0_pubkey(at(j))) == 1) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  const std::vector<CertificatePointer>& certificates_;
+  std::vector<bool> is_issuer_;    // Of the own certificate, or of another issuer.
+  std::vector<bool> is_repeated_;  // The same one is before it.
+};
+
 }  // namespace
 
 Result<std::string> read_whole(const char* kind, const std::string& file, const std::string& bytes) {
@@ -125,17 +241,21 @@ Result<Identity> load_identity(const KeyPair& pair, std::int64_t now) {
     std::string why = "it does not fit " + certificate_text.name;
     for (std::size_t i = 1; i < certificates.size(); ++i) {
       if (X509_check_private_key(certificates[i].get(), key.get()) != 1) continue;
-      why += ", but its certificate number " + std::to_string(i + 1) + ": the own certificate comes first";
+      why += ", but its certificate number " + std::to_string(i + 1) +
+             ": the file must begin with the service's own certificate";
     }
     ERR_clear_error();
     return wrong(key_text.name, why);
   }
-  const ASN1_TIME* const ends = X509_get0_notAfter(certificates[0].get());
-  if (is_before(ends, now)) return wrong(certificate_text.name, "it has expired, on " + date_text(ends));
-  const ASN1_TIME* const begins = X509_get0_notBefore(certificates[0].get());
-  if (!is_before(begins, now + 1)) return wrong(certificate_text.name, "it is not valid before " + date_text(begins));
+  KEEL_TRY_VOID(check_time(certificates[0].get(), certificate_text.name, "it", now));
+  const Chain chain(certificates);
+  KEEL_TRY_VOID(chain.check(certificate_text.name, now));
 
   Identity identity;
+  identity.chain_problem = chain.first_flaw(now);
+  for (std::size_t i = 1; i < certificates.size(); ++i) {
+    if (chain.is_used(i, now)) identity.issuers.push_back(certificates[i].get());
+  }
   identity.certificate = std::move(certificates[0]);
   for (std::size_t i = 1; i < certificates.size(); ++i) identity.chain.push_back(std::move(certificates[i]));
   identity.key = std::move(key);
@@ -148,6 +268,14 @@ Result<Identity> load_identity(const KeyPair& pair, std::int64_t now) {
   return identity;
 }
 
+Expiry expiry_of(Expiry::Kind kind, const std::string& file, const X509* certificate) {
+  return {.kind = kind,
+          .file = file,
+          .name = name_text(X509_get_subject_name(certificate)),
+          .from = seconds_of(X509_get0_notBefore(certificate)),
+          .until = seconds_of(X509_get0_notAfter(certificate))};
+}
+
 Result<Anchors> load_anchors(const Trust& trust) {
   Anchors anchors;
   for (const bool is_file : {true, false}) {
@@ -156,7 +284,10 @@ Result<Anchors> load_anchors(const Trust& trust) {
     if (file.empty() && pem.empty()) continue;
     KEEL_TRY(const Text text, read_text("root certificates", file, pem));
     KEEL_TRY(auto some, certificates_in(text));
-    for (CertificatePointer& one : some) anchors.roots.push_back(std::move(one));
+    for (CertificatePointer& one : some) {
+      anchors.expiries.push_back(expiry_of(Expiry::Kind::Root, file, one.get()));
+      anchors.roots.push_back(std::move(one));
+    }
   }
   for (const bool is_file : {true, false}) {
     const std::string& file = is_file ? trust.revoked_file : std::string();
@@ -167,9 +298,17 @@ Result<Anchors> load_anchors(const Trust& trust) {
     const std::size_t before = anchors.revoked.size();
     while (X509_CRL* const one = PEM_read_bio_X509_CRL(bio.get(), nullptr, nullptr, nullptr)) {
       anchors.revoked.emplace_back(one);
+      const ASN1_TIME* const until = X509_CRL_get0_nextUpdate(one);
+      if (until == nullptr) continue;
+      anchors.expiries.push_back({.kind = Expiry::Kind::RevocationList,
+                                  .file = file,
+                                  .name = name_text(X509_CRL_get_issuer(one)),
+                                  .from = seconds_of(X509_CRL_get0_lastUpdate(one)),
+                                  .until = seconds_of(until)});
     }
-    if (!is_at_end()) return wrong(text.name, "a list in it is damaged: " + last_words());
-    if (anchors.revoked.size() == before) return wrong(text.name, "there is no list in it (-----BEGIN X509 CRL-----)");
+    if (!is_at_end()) return wrong(text.name, "it has a damaged revocation list: " + last_words());
+    if (anchors.revoked.size() == before)
+      return wrong(text.name, "it has no revocation list (-----BEGIN X509 CRL-----)");
   }
   return anchors;
 }

@@ -13,10 +13,13 @@
 
 namespace keel::tls::internal {
 
-// A usable one: the key fits, and the certificate is valid at the given time.
+// A usable one: the key fits, the second certificate has issued the first, and the certificates that clients need are
+// valid at the given time.
 struct Identity {
   CertificatePointer certificate;
-  std::vector<CertificatePointer> chain;
+  std::vector<CertificatePointer> chain;  // The other certificates of the file, in its order: all of them are sent.
+  std::vector<const X509*> issuers;       // Those of the chain that clients may use.
+  std::string chain_problem;              // What clients overlook in the chain; empty: nothing.
   KeyPointer key;
   std::string name;  // The name of its file, for messages.
   Staple staple;
@@ -29,9 +32,12 @@ Result<std::string> read_whole(const char* kind, const std::string& file, const 
 // `now`: seconds since 1970. An unusable OCSP response is not an error.
 Result<Identity> load_identity(const KeyPair& pair, std::int64_t now);
 
+Expiry expiry_of(Expiry::Kind kind, const std::string& file, const X509* certificate);
+
 struct Anchors {
   std::vector<CertificatePointer> roots;
   std::vector<Owner<X509_CRL, X509_CRL_free>> revoked;
+  std::vector<Expiry> expiries;
 };
 Result<Anchors> load_anchors(const Trust& trust);
 

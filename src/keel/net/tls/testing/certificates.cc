@@ -106,19 +106,23 @@ Certificate make(const CertificateOptions& options, std::int64_t serial, EVP_PKE
 }  // namespace
 
 struct Authority::State {
+  explicit State(const std::string& n) : name(n) {}
+  const std::string name;
   Key key = make_key(KeyKind::P256);
   Certificate certificate;
   std::string above;  // Its own certificate, unless it is a root.
   std::int64_t serial = 1;
 };
 
-Authority::Authority(const std::string& name) : state_(new State) {
+Authority::Authority(const std::string& name) : state_(new State(name)) {
   state_->certificate = make({.common_name = name}, 1, state_->key.get(), nullptr, nullptr, true);
 }
 
-Authority::Authority(const std::string& name, const Authority& issuer) : state_(new State) {
-  state_->certificate = make({.common_name = name}, ++issuer.state_->serial, state_->key.get(),
-                             issuer.state_->certificate.get(), issuer.state_->key.get(), true);
+Authority::Authority(const std::string& name, const Authority& issuer, const CertificateOptions& options)
+    : state_(new State(name)) {
+  state_->certificate = make(
+      {.common_name = name, .valid_from = options.valid_from, .valid_until = options.valid_until},
+      ++issuer.state_->serial, state_->key.get(), issuer.state_->certificate.get(), issuer.state_->key.get(), true);
   state_->above = pem_of(state_->certificate.get()) + issuer.state_->above;
 }
 
@@ -181,6 +185,13 @@ std::string Authority::ocsp_response(const KeyPair& pair, const OcspOptions& opt
 }
 
 std::string Authority::pem() const { return pem_of(state_->certificate.get()); }
+
+std::string Authority::pem_from(const Authority& issuer, const CertificateOptions& options) const {
+  const Certificate certificate = make(
+      {.common_name = state_->name, .valid_from = options.valid_from, .valid_until = options.valid_until},
+      ++issuer.state_->serial, state_->key.get(), issuer.state_->certificate.get(), issuer.state_->key.get(), true);
+  return pem_of(certificate.get());
+}
 
 KeyPair self_signed(const CertificateOptions& options) {
   const Key key = make_key(options.key);

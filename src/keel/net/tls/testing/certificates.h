@@ -50,8 +50,8 @@ struct OcspOptions {
 class Authority {
  public:
   explicit Authority(const std::string& name);
-  // An authority below `issuer`, which must outlive it.
-  Authority(const std::string& name, const Authority& issuer);
+  // An authority below `issuer`, which must outlive it. Only the times of `options` are used for its certificate.
+  Authority(const std::string& name, const Authority& issuer, const CertificateOptions& options = {});
   Authority(Authority&&) noexcept;
   ~Authority();
 
@@ -59,10 +59,12 @@ class Authority {
   KeyPair issue(const CertificateOptions& options);
   // A certificate revocation list with the certificates of these KeyPairs.
   std::string revoke(const std::vector<KeyPair>& pairs, Duration valid_until = Duration::hours(24));
-  // Its responder's answer for the certificate of `pair`, in DER.
+  // Its OCSP responder's response for the certificate of `pair`, in DER.
   std::string ocsp_response(const KeyPair& pair, const OcspOptions& options = {});
   // Its own certificate.
   std::string pem() const;
+  // A certificate for its name and its key from another issuer (a cross-certificate). Of `options` it has the times.
+  std::string pem_from(const Authority& issuer, const CertificateOptions& options = {}) const;
 
  private:
   struct State;

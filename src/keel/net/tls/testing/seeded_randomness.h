@@ -7,7 +7,7 @@
 // depends on their sizes. One thing may differ: when a client resumes a session, the age that it states for the session
 // is one second larger if the system's clock reaches a new second during the client's hello.
 //
-// Threads: all; it must be made and destroyed while no other thread uses OpenSSL. At most one at a time.
+// Threads: all; it must be made and destroyed while no other thread uses OpenSSL. Only one may exist at a time.
 
 #pragma once
 

@@ -87,7 +87,7 @@ struct FakePortal {
   FakeStatement described;
   std::vector<FakeValue> arguments;
   std::vector<Format> formats;       // Of the columns.
-  std::optional<FakeResult> result;  // Set when it was executed.
+  std::optional<FakeResult> result;  // The result; empty until the statement was executed.
   std::size_t next_row = 0;
 };
 
@@ -179,7 +179,7 @@ struct FakeServer::State {
 
   char status = 'I';
   bool is_changed = false;   // Whether the implicit transaction has executed something.
-  bool is_skipping = false;  // Up to the Sync.
+  bool is_skipping = false;  // All messages up to the Sync are skipped.
   bool is_simple = false;    // Within a Query.
   std::map<std::string, FakePrepared> statements;
   std::map<std::string, FakePortal> portals;

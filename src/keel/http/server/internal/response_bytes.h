@@ -1,5 +1,5 @@
-// keel/http/server/internal/answer.h — the bytes of a response: status line, fields and framing of a Response, written
-// into the send buffer.
+// keel/http/server/internal/response_bytes.h — the bytes of a response: status line, fields and framing of a Response,
+// written into the send buffer.
 //
 // Internal to http: handlers make a Response, and a Connection decides how it is framed.
 //
@@ -35,7 +35,7 @@ inline constexpr std::string_view continue_head = "HTTP/1.1 100 Continue\r\n\r\n
 enum class BodyEnd : std::uint8_t { Length, Chunks, Close, Unsaid };
 
 struct Framing {
-  const OkAndDate& ok_and_date;  // For another status, its own status line replaces the first line.
+  const OkAndDate& ok_and_date;  // The status line of another status replaces the first line.
   int version_minor = 1;         // The minor version of the request.
   bool head_only = false;
   bool close = false;
@@ -44,7 +44,7 @@ struct Framing {
 };
 
 // Appends the head of `response`, and its body unless it is too large to copy or not to be sent.
-void write_answer(Buffer& out, const Response& response, const Framing& framing);
+void write_response(Buffer& out, const Response& response, const Framing& framing);
 // Appends a part of a streamed body; then its end, with the lines of its trailers, which only chunks have.
 void write_piece(Buffer& out, std::string_view piece, BodyEnd end);
 void write_body_end(Buffer& out, std::string_view trailers, BodyEnd end);

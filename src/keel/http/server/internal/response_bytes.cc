@@ -1,4 +1,4 @@
-#include "keel/http/server/internal/answer.h"
+#include "keel/http/server/internal/response_bytes.h"
 
 #include <charconv>
 #include <cstring>
@@ -30,7 +30,7 @@ namespace {
 
 }  // namespace
 
-void write_answer(Buffer& out, const Response& response, const Framing& framing) {
+void write_response(Buffer& out, const Response& response, const Framing& framing) {
   const std::string_view body = response.content();
   const std::string_view fields = response.fields();
   const std::string_view content_type = response.content_type_;

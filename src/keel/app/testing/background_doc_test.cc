@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "keel/app/app.h"
 #include "keel/app/background_work.h"
+#include "keel/app/testing/test_app.h"
 #include "keel/exec/call.h"
 #include "keel/io/testing/simulation.h"
 #include "keel/task/start.h"
@@ -11,24 +13,24 @@
 namespace keel::app::background_doc_test {
 namespace {
 
+bool is_loaded = false;
 struct Cache {
-  bool is_loaded = false;
   Task<> load() {
     is_loaded = true;
     co_return;
   }
 };
 struct Orders {
-  int expired = 0;
-  int reported = 0;
-  Task<> expire() {
-    ++expired;
-    co_return;
-  }
-  Task<> tidy() { co_return; }
-  Task<> close_day() { co_return; }
-  Task<> report() {
-    ++reported;
+  int runs_of_expire = 0;
+  int runs_of_report = 0;
+  int runs_of_tidy = 0;
+  int runs_of_close_day = 0;
+  Task<> expire() { co_await count(runs_of_expire); }
+  Task<> report() { co_await count(runs_of_report); }
+  Task<> tidy() { co_await count(runs_of_tidy); }
+  Task<> close_day() { co_await count(runs_of_close_day); }
+  static Task<> count(int& runs) {
+    ++runs;
     co_return;
   }
 };
@@ -45,34 +47,69 @@ Task<> handle(int message) {
   co_return;
 }
 
+class Shop {
+ public:
+  explicit Shop(app::App& app) {
+    app.at_start("warm", [this] { return cache_.load(); });
+    app.every(1_min, "expire", [this] { return orders_.expire(); });
+    app.background("consume", [this] { return consume(); });
+    app.daily("03:30", "tidy", [this] { return orders_.tidy(); });  // in UTC
+    app.serve(router_);
+  }
+  const Orders& orders() const { return orders_; }
+
+ private:
+  Task<> consume() {
+    while (true) co_await handle(co_await queue_.receive());
+  }
+
+  Cache cache_;
+  Orders orders_;
+  Queue queue_;
+  http::Router router_;
+};
+
+class Reports {
+ public:
+  explicit Reports(app::App& app) {
+    app.daily("23:59:30", "close the day", [this] { return orders_.close_day(); },
+              {.jitter = 10_min, .time_limit = 1_h});
+    app.every(1_h, "report", [this] { return orders_.report(); },
+              {.first_after = 10_min, .jitter = 5_min, .time_limit = 20_min});
+    app.serve(router_);
+  }
+  const Orders& orders() const { return orders_; }
+
+ private:
+  Orders orders_;
+  http::Router router_;
+};
+
+TEST(Expiry, runs_every_minute_in_the_service) {
+  app::TestApp<Shop> app;
+  app.advance(1_h);
+
+  EXPECT_GE(app.service().orders().runs_of_expire, 60);
+}
+
 TEST(BackgroundDoc, runs_what_the_page_says) {
-  sim::Simulation simulation;
-  io::Loop& loop = simulation.add_loop();
-  BackgroundWork app;
-  Cache cache;
-  Orders orders;
-  Queue queue;
+  is_loaded = false;
+  last_handled = 0;
+  app::TestApp<Shop> app;
+  app.advance(25_h);
 
-  app.at_start("warm", [&]() -> Task<> { co_await cache.load(); });
-  app.every(30_s, "expire", [&]() -> Task<> { co_await orders.expire(); });
-  app.background("consume", [&]() -> Task<> {
-    while (true) co_await handle(co_await queue.receive());
-  });
-  app.daily("03:30", "tidy", [&] { return orders.tidy(); });  // in UTC
-  app.daily("23:59:30", "close the day", [&] { return orders.close_day(); }, {.jitter = 10_min, .time_limit = 1_h});
-  app.every(1_h, "report", [&] { return orders.report(); },
-            {.first_after = 10_min, .jitter = 5_min, .time_limit = 20_min});
-
-  Start<void> starting, stopping;
-  ASSERT_TRUE(execute(loop, [&] { starting.begin(app.start(), [](StartCore&) noexcept {}); }));
-  simulation.run_until([&] { return orders.expired == 60; }, 2_h);
-  ASSERT_TRUE(execute(loop, [&] { stopping.begin(app.stop(), [](StartCore&) noexcept {}); }));
-  ASSERT_TRUE(simulation.run_until([&] { return stopping.has_ended(); }, 1_s));
-
-  EXPECT_TRUE(cache.is_loaded);
-  EXPECT_EQ(orders.expired, 60);
-  EXPECT_EQ(orders.reported, 1);
+  EXPECT_TRUE(is_loaded);
+  EXPECT_GE(app.service().orders().runs_of_expire, 1500);
+  EXPECT_EQ(app.service().orders().runs_of_tidy, 1);
   EXPECT_GT(last_handled, 1700);
+}
+
+TEST(BackgroundDoc, runs_the_jobs_with_options) {
+  app::TestApp<Reports> app;
+  app.advance(2_h);
+  EXPECT_EQ(app.service().orders().runs_of_report, 2);
+  app.advance(23_h);
+  EXPECT_EQ(app.service().orders().runs_of_close_day, 1);
 }
 
 int noted = 0;
@@ -108,7 +145,7 @@ TEST(BackgroundDoc, that_catches_errors_looks_whether_it_is_to_end) {
 TEST(Expiry, runs_every_half_minute) {
   sim::Simulation simulation;
   io::Loop& loop = simulation.add_loop();
-  BackgroundWork work;
+  app::BackgroundWork work;
   Start<void> starting, stopping;
   int runs = 0;
   work.every(30_s, "expire", [&]() -> Task<> {

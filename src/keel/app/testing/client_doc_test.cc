@@ -5,13 +5,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "keel/app/app.h"
+#include "keel/app/testing/test_app.h"
 #include "keel/exec/thread_pool.h"
+#include "keel/http.h"
 #include "keel/http/client/client.h"
-#include "keel/http/server/input.h"
-#include "keel/http/server/router.h"
 #include "keel/http/testing/test_server.h"
 #include "keel/net/listener.h"
 #include "keel/net/resolver.h"
@@ -28,12 +30,33 @@ struct User {
   std::string name;
   std::optional<std::string> email;
 };
+
 struct Charge {
   std::string order;
-  std::int64_t cents;
+  std::int64_t cents = 0;
 };
 struct Receipt {
   std::string id;
+};
+
+class Shop {
+ public:
+  explicit Shop(app::App& app)
+      : payments_(app.client({.name = "payments", .base_url = "http://payments.internal:8080/v2", .timeout = 2_s})) {
+    router_.post("/orders/{id}/pay", *this, &Shop::pay);
+    app.serve(router_);
+  }
+
+ private:
+  Task<http::Response> pay(http::Request& request) {
+    const auto order = co_await request.path_param<std::string_view>("id");
+    const Charge charge{.order = std::string(order), .cents = 350};
+    const Receipt receipt = co_await payments_.post("/charges", charge).json<Receipt>();
+    co_return http::Response::json(http::Status::Created, receipt);
+  }
+
+  http::SharedClient& payments_;
+  http::Router router_;
 };
 
 Task<Receipt> charge(http::Client& client, std::string user, std::int64_t cents) {
@@ -141,11 +164,22 @@ class ClientDoc : public ::testing::Test {
   http::TestServer server_{backend_.router};
 };
 
+TEST(Payment, is_asked_for_at_another_server) {
+  http::Router payments;  // outlives the TestApp
+  payments.post("/v2/charges", [](http::Request&) { return http::Response::json(Receipt{.id = "r-1"}); });
+  app::TestApp<Shop> app;
+  app.peer("payments.internal:8080", payments);
+  EXPECT_EQ(app.post("/orders/7/pay").body(), R"({"id":"r-1"})");
+
+  app.peer_down("payments.internal:8080");
+  EXPECT_EQ(app.post("/orders/7/pay").status(), 503);
+}
+
 TEST_F(ClientDoc, asks_as_it_says) {
   EXPECT_EQ(server_.run(ask(*this, 7)).value(), "Ada");
   EXPECT_TRUE(server_.run(ask(*this, 8)).value().contains("there is no such user"));
   EXPECT_EQ(server_.run(pay(*this, "7")).value(), "for Ada, 350");
-  EXPECT_EQ(server_.run(pay(*this, "8")).value(), "http://users.internal/users/8: answered 404 Not Found");
+  EXPECT_EQ(server_.run(pay(*this, "8")).value(), "http://users.internal/users/8: returned 404 Not Found");
 }
 
 TEST_F(ClientDoc, delivers_to_no_server_inside) {

@@ -1,7 +1,9 @@
-// keel/contract/answer.h — the responses that an operation of a contract may give: for generated code.
+// keel/contract/response.h — the responses that an operation of a contract may give: for generated code.
 //
 // Each operation has its own class, which has one function for each response that the contract declares, and no other
 // way to make one. The content is written as JSON immediately.
+//
+// Properties that are `writeOnly` are left out of the content, whatever they are set to: a response does not have them.
 //
 // Errors:   a status outside of a range that the contract declares, and a header that cannot stand in a field, are a
 //           Bug (base/bug.h), which is a 500.
@@ -22,11 +24,11 @@
 
 namespace keel::contract {
 
-class Answer {
+class Response {
  public:
   http::Status status() const noexcept { return response_.status(); }
   http::Response response() && noexcept { return std::move(response_); }
-  // For app/idempotency.h: a T from a response that a T gave before, or from a rejection of the request.
+  // Used by app/idempotency.h: makes a T from a response that a T gave before, or from a rejection of the request.
   template <class T>
   static T stored(http::Response&& response) {
     return T(std::move(response));
@@ -35,14 +37,14 @@ class Answer {
  protected:
   using Write = void (*)(json::Writer& out, const void* value);
 
-  explicit Answer(http::Response&& response) noexcept : response_(std::move(response)) {}
+  explicit Response(http::Response&& response) noexcept : response_(std::move(response)) {}
   // A response without content.
-  explicit Answer(http::Status status);
-  // A response with a value as JSON; the function that writes it is write_as<T, …> for a T. Not a template, because
-  // that would be instantiated for each response of each operation.
-  Answer(http::Status status, const void* value, Write write, std::string_view content_type = "application/json");
+  explicit Response(http::Status status);
+  // A response with a value as JSON; the function that writes it is write_as<T, …> for a T. It is not a template,
+  // because that would be instantiated for each response of each operation.
+  Response(http::Status status, const void* value, Write write, std::string_view content_type = "application/json");
   // A problem (RFC 9457) with only the status and this detail.
-  Answer(http::Status status, std::string_view detail);
+  Response(http::Status status, std::string_view detail);
 
   template <class T, void (*write)(json::Writer& out, const T& value)>
   static void write_as(json::Writer& out, const void* value) {
@@ -55,6 +57,15 @@ class Answer {
     return status;
   }
 
+  // Adds a header field whose content is JSON. An empty optional value is left out.
+  template <class T>
+  void set_json_header(std::string_view name, const T& value) {
+    if constexpr (requires { value.has_value(); }) {
+      if (value.has_value()) set_json_header(name, *value);
+    } else {
+      set_header_text(name, json::write(value));
+    }
+  }
   // Adds a header field to the response. An empty optional value is left out.
   template <class T>
   void set_header(std::string_view name, const T& value) {
@@ -71,8 +82,9 @@ class Answer {
 
  private:
   void set_header_text(std::string_view name, std::string_view text);
-  // In OpenAPI's style `simple`: the elements of a list with commas between them, a string as it is. An element that
-  // has a comma, or could otherwise be misread, is written as a quoted-string (RFC 9110 §5.6.4).
+  // Writes the value in OpenAPI's style `simple`: the elements of a list with commas between them, a string as it is.
+  // An element with a comma that would separate, or one that could otherwise be misread, is written as a quoted-string
+  // (RFC 9110 §5.6.4). Each element of Set-Cookie is a field of its own, because a cookie may have commas.
   void set_header_json(std::string_view name, std::string_view json);
 };
 

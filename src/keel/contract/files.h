@@ -1,0 +1,158 @@
+// keel/contract/files.h — the files of a form, read as they arrive: for the handlers of operations that take
+// multipart/form-data with files.
+//
+//   Task<api::AddPictureResponse> add_picture(http::Request&, const api::AddPictureRequest& request,
+//                                             api::AddPictureFiles files) override {
+//     while (true) {
+//       const auto file = co_await files.next();                    // nullopt after the last one
+//       if (!file) break;
+//       Blob blob = co_await store_.create(request.body.title, file->content_type);
+//       while (true) {
+//         const Chunk piece = co_await files.read();                // empty at the end of the file
+//         if (piece.empty()) break;
+//         co_await blob.append(piece);
+//       }
+//     }
+//     …
+//   }
+//
+// The fields of the form have to be sent before its files: they are read and checked before the handler is called, and
+// are its request.body. No more of the files is received than the handler reads, so that the memory for a request does
+// not depend on their size. A file that the handler does not read is skipped by the next call of next().
+//
+// Order:     next() gives the files in the order in which the client sends them, whatever their names are.
+// Errors:    422 (http::Rejection, with the name of the field) as soon as it is known: a field with an invalid value, a
+//            missing field or file, a file that is too large or too small (maxLength, minLength, in bytes), one that
+//            has another Content-Type than its `encoding` says, more than one file with a name, more or fewer than a
+//            list may have, a field after the first file, and a part that the schema excludes. 400: what is not
+//            multipart (http/server/multipart.h). 413: a body above the limit of the route, fields of more than
+//            fields_bytes_max, more than fields_max of them, more than parts_max parts, file names of more than
+//            names_bytes_max. Those of http::Request::read_body(). After an error every call fails. A handler that has
+//            stored a part of a file discards it when a call fails. What comes after a file is known only when the
+//            handler has read to the end: until next() has returned nullopt, a form may still turn out to be
+//            incomplete.
+// Lifetime:  that of the request. A piece is valid until the next call; the names and types of files are valid as long
+//            as the request.
+// Threads:   the worker of the request; one call at a time.
+// Cancel:    as http::Request::read_body().
+// Cost:      linear; a piece is a view into what was received. Fields are collected in memory, files never are.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "keel/base/buffer.h"
+#include "keel/contract/parameter.h"
+#include "keel/data/violations.h"
+#include "keel/http/server/multipart.h"
+#include "keel/http/server/request.h"
+#include "keel/task/task.h"
+
+namespace keel::contract {
+
+// What becomes of a part whose name the schema does not have.
+enum class Undeclared : std::uint8_t { Skipped, Rejected, Kept };
+
+// A form that is read as it arrives, as the contract describes it: for generated code.
+struct ReceivedForm {
+  std::span<const FileRule> files;
+  std::span<const Field> fields = {};
+  Form others = Form::Either;  // The form of fields that are kept, and not in `fields`.
+  Undeclared undeclared = Undeclared::Skipped;
+  bool is_required = true;
+  std::size_t offset = 0;                 // The offset of the struct of the fields.
+  internal::ReadField read = nullptr;     // field_reader<…>; null: it has no fields.
+  void* (*room)(void* member) = nullptr;  // room<…> where the body is optional (input.h).
+};
+// ReceivedForm::read for a function read_json().
+template <auto read>
+inline constexpr internal::ReadField field_reader = &internal::ReadBy<read>::field;
+
+// Reads such a form: for the code that calls handlers.
+class FormReader {
+ public:
+  static constexpr std::size_t fields_bytes_max = 256 << 10;  // All fields together, with their names.
+  static constexpr std::size_t fields_max = 256;
+  static constexpr std::uint32_t parts_max = 4096;
+  static constexpr std::size_t names_bytes_max = 256 << 10;  // The file names and types of all files together.
+
+  // Both outlive it.
+  FormReader(http::Request& http, const ReceivedForm& form) noexcept : http_(http), form_(form) {}
+  FormReader(const FormReader&) = delete;
+  FormReader& operator=(const FormReader&) = delete;
+
+  // Reads the fields into the struct that the operation takes; ends at the first file.
+  Task<> begin(void* to);
+  // Goes to the next file; false after the last one.
+  Task<bool> next();
+  Task<Chunk> read();
+  Task<std::string> read_whole(std::size_t bytes_max);
+
+  // The file that is being read: its place among the rules, its name and type.
+  std::size_t index() const noexcept { return index_; }
+  std::string_view filename() const noexcept { return filename_; }
+  std::string_view content_type() const noexcept { return content_type_; }
+
+ private:
+  enum class At : std::uint8_t { Between, Opened, File, End, Failed };
+
+  // The next step of the form that is not Need; Need at its end.
+  Task<http::MultipartStep> step();
+  // Makes the part that begins the current file; false for one that stands for no file.
+  Task<bool> open(std::size_t index);
+  std::size_t file_of(std::string_view name) const noexcept;
+  bool is_field(std::string_view name) const noexcept;
+  void check_opened(Violations& wrong);
+  void check_missing(Violations& wrong) const;
+  std::string name_of_file() const;
+  Error refuse(Violations wrong);
+
+  http::Request& http_;
+  const ReceivedForm& form_;
+  std::optional<http::MultipartReader> reader_;
+  std::string_view rest_;            // What was received and not used yet.
+  std::string_view pending_;         // The beginning of the current file.
+  std::span<std::uint64_t> counts_;  // How many files came for each rule.
+  std::size_t index_ = 0;
+  std::string_view filename_;
+  std::string_view content_type_;
+  std::uint64_t bytes_ = 0;  // Bytes of the current file so far.
+  std::size_t names_ = 0;    // Bytes of the names and types of files so far, which are kept as long as the request.
+  At at_ = At::Between;
+};
+
+// The file that arrives.
+template <class Name>
+struct File {
+  Name name;                      // The property of the schema.
+  std::string_view filename;      // Chosen by the client: never use it as a path. May be empty.
+  std::string_view content_type;  // Sent by the client; "text/plain" when it sent none.
+};
+
+// The files of one request. `Name` is the enum of their names. A value that views the request.
+template <class Name>
+class Files {
+ public:
+  explicit Files(FormReader& reader) noexcept : reader_(&reader) {}
+
+  // The next file; nullopt after the last one, when the form is complete.
+  Task<std::optional<File<Name>>> next() {
+    const bool has_file = co_await reader_->next();
+    if (!has_file) co_return std::nullopt;
+    co_return File<Name>{static_cast<Name>(reader_->index()), reader_->filename(), reader_->content_type()};
+  }
+  // The next piece of this file; empty at its end, and where there is no file.
+  Task<Chunk> read() { return reader_->read(); }
+  // The rest of this file, for one that is small: 413 above bytes_max.
+  Task<std::string> read_whole(std::size_t bytes_max) { return reader_->read_whole(bytes_max); }
+
+ private:
+  FormReader* reader_;
+};
+
+}  // namespace keel::contract
