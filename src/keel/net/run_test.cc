@@ -4,11 +4,13 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <fstream>
 #include <mutex>
 #include <set>
 #include <string>
@@ -411,14 +413,24 @@ struct Spread {
   std::mutex mutex;
   Address bound;
   std::atomic<int> listening = 0;
+  std::atomic<int> thread[2] = {0, 0};  // Of each worker.
   std::atomic<int> accepted[2] = {0, 0};
 };
+// Whether a thread waits: its state is the first letter after the name, which is in parentheses.
+bool is_waiting(int thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(") ");
+  return name_end != std::string::npos && text[name_end + 2] == 'S';
+}
 Task<> accepts(Worker& worker, Address at, io::ListenOptions options, Spread& spread) {
   Listener listener = co_await worker.listen(at, options);
   {
     const std::lock_guard lock(spread.mutex);
     spread.bound = listener.address();
   }
+  spread.thread[worker.index()] = static_cast<int>(::syscall(SYS_gettid));
   ++spread.listening;
   std::vector<Stream> peers;
   while (auto peer = co_await until(worker.stopping(), listener.accept())) {
@@ -432,12 +444,14 @@ bool within_limit(Reached reached) {
   while (!reached() && Host::system().now() < limit) Host::system().sleep(100_us);
   return reached();
 }
-// One after the other, each when the last one has been accepted; then ends the program.
+// One after the other, each when the last one has been accepted and both workers wait again, since otherwise a busy
+// machine decides who is first; then ends the program.
 void connect_all(Spread& spread) {
   std::vector<int> clients;
   EXPECT_TRUE(within_limit([&] { return spread.listening == 2; }));
   const Address address = spread.address();
   for (int i = 0; i < connection_count && !::testing::Test::HasFailure(); ++i) {
+    EXPECT_TRUE(within_limit([&] { return is_waiting(spread.thread[0]) && is_waiting(spread.thread[1]); }));
     clients.push_back(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
     EXPECT_EQ(::connect(clients.back(), address.system(), address.system_size()), 0);
     EXPECT_TRUE(within_limit([&] { return spread.accepted[0] + spread.accepted[1] == i + 1; }));

@@ -70,6 +70,7 @@ struct Options {
   std::string action;
   std::string database = "data/app.db";
   bool has_database = false;
+  std::string database_from = {};  // The variable that says where it is.
   bool is_postgres = false;  // As the environment says: then `database` may also be key=value pairs.
   std::string migrations = "db/migrations";
   std::string name;
@@ -103,14 +104,16 @@ Result<> take_environment(Options& options) {
     return wrong_use("KEEL_DATABASE__TYPE " + type + ": expected sqlite or postgres");
   }
   options.is_postgres = type == "postgres";
-  std::string place = variable(options.is_postgres ? "KEEL_DATABASE__URL" : "KEEL_DATABASE__PATH");
+  options.database_from = options.is_postgres ? "KEEL_DATABASE__URL" : "KEEL_DATABASE__PATH";
+  std::string place = variable(options.database_from.c_str());
   if (const std::string file = variable("KEEL_DATABASE__URL_FILE"); options.is_postgres && !file.empty()) {
     if (!place.empty()) return wrong_use("KEEL_DATABASE__URL and KEEL_DATABASE__URL_FILE: one of them says the URL");
     std::ostringstream text;
     text << std::ifstream(file, std::ios::binary).rdbuf();  // Throws nothing, of a folder either.
     place = std::move(text).str();
     if (place.ends_with('\n')) place.pop_back();
-    if (place.empty()) return wrong_use("KEEL_DATABASE__URL_FILE " + file + ": cannot be read, or is empty");
+    options.database_from = "KEEL_DATABASE__URL_FILE " + file;
+    if (place.empty()) return wrong_use(options.database_from + ": cannot be read, or is empty");
   }
   if (options.is_postgres && place.empty()) place = "postgres://";  // PG… variables say where it is.
   if (place.empty()) return {};
@@ -292,8 +295,10 @@ Result<Report> make_new(const Options& options) {
 
 Result<Report> run(const Options& options) {
   if (options.action == "new") return make_new(options);
-  KEEL_TRY(const auto target, make_target(options.database, options.is_postgres, Duration::seconds(options.timeout_sec),
-                                          options.has_pooler));
+  auto made =
+      make_target(options.database, options.is_postgres, Duration::seconds(options.timeout_sec), options.has_pooler);
+  if (!made && !options.database_from.empty()) return std::move(made).error().because(options.database_from);
+  KEEL_TRY(const auto target, std::move(made));
   if (options.action == "status") return status(options, *target);
   if (options.action == "up") return up(options, *target);
   if (options.action == "check") return check(options, *target);

@@ -158,6 +158,8 @@ TEST_F(MigrateCommand, makes_no_file_where_the_environment_says_postgres) {
   EXPECT_EQ(keel("up").code, 2) << "its server is away";
   setenv("KEEL_DATABASE__URL", "host=/nowhere user=app dbname=shop", 1);
   EXPECT_EQ(keel("up").code, 2);
+  setenv("KEEL_DATABASE__URL", "postgres://app@db:port/shop", 1);
+  EXPECT_NE(keel("up").out.find("keel migrate: KEEL_DATABASE__URL: connection to PostgreSQL: "), std::string::npos);
   unsetenv("KEEL_DATABASE__URL");
   setenv("KEEL_DATABASE__URL_FILE", "url", 1);
   expect("up", 2, "keel migrate: KEEL_DATABASE__URL_FILE url: cannot be read, or is empty\n");

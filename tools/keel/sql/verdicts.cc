@@ -1,6 +1,7 @@
 #include "sql/verdicts.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <utility>
 
@@ -172,6 +173,9 @@ std::vector<std::string> VerdictChecker::unused() const {
 
 Result<Verdicts> VerdictFile::read() const {
   const auto text = gen::read_file(path);
+  if (!text && std::filesystem::exists(std::filesystem::symlink_status(path))) {
+    return Error::text(Code::PermissionDenied, path + " cannot be read: it is no file, or may not be read");
+  }
   if (!text) {
     return Error::text(Code::FailedPrecondition,
                        path + " is missing; it would have what PostgreSQL says about " + subject + ": run " + command);

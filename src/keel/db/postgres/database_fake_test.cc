@@ -186,6 +186,7 @@ class FakeBeginTest : public FakeDatabaseTest {
     ASSERT_TRUE(run(insert_twice(*database_, 0)));
     table_.rows.clear();
   }
+  static FakeError out_of_memory() { return {"53200", "out of memory"}; }
   static FakeError hot_standby() { return {"25001", "cannot use serializable mode in a hot standby"}; }
 };
 INSTANTIATE_TEST_SUITE_P(, FakeBeginTest, io::testing::every_engine(), io::testing::name_of_engine);
@@ -245,6 +246,66 @@ TEST_P(FakeBeginTest, a_commit_commits_what_is_there) {
   EXPECT_EQ(table_.rows.size(), 2u);
 }
 
+Task<> copy_both(Database& database) {
+  Transaction transaction = co_await database.begin();
+  auto rows = [](CopyRows<Counted>& to) -> Task<> { co_await to.write(Counted{7}); };
+  co_await database.copy_in<Counted>(transaction, "t", rows);
+  co_await transaction.commit();
+}
+
+Task<> insert_second_alone(Session& session, bool& failed) {
+  Transaction transaction = co_await session.begin();
+  const auto first = co_await attempt(transaction.execute("insert into t values ($1)", 1));
+  failed = !first;
+  co_await transaction.execute("insert into t values ($1)", 2);
+  co_await transaction.commit();
+}
+
+// It was begun, but a failed statement cannot be undone alone.
+TEST_P(FakeBeginTest, a_transaction_without_its_first_savepoint_is_begun_again) {
+  for (const bool is_pooler : {false, true}) {
+    for (const bool is_own : {false, true}) {
+      SCOPED_TRACE(is_own);
+      open_one(is_pooler);
+      table_.savepoint_error = out_of_memory();
+      bool failed = false;
+
+      const auto done = run((is_own ? insert_second : insert_second_alone)(*database_, failed));
+
+      EXPECT_TRUE(done) << done.error().describe();
+      EXPECT_TRUE(failed);
+      EXPECT_EQ(table_.rows, (std::map<std::string, int>{{"2", 1}}));
+      table_.rows.clear();
+      table_.savepoint_error = out_of_memory();
+      EXPECT_TRUE(run(insert_none(*database_)));
+      EXPECT_TRUE(table_.rows.empty());
+      EXPECT_TRUE(run(copy_both(*database_)));
+      close();
+      end_server();
+    }
+  }
+}
+
+Task<> commit_without(Session& session, std::optional<FakeError>& savepoint_error) {
+  Transaction transaction = co_await session.begin();
+  co_await transaction.execute("insert into t values ($1)", 1);
+  savepoint_error = FakeError{"53200", "out of memory"};
+  Savepoint point = co_await transaction.savepoint();
+  co_await transaction.commit();
+}
+
+TEST_P(FakeBeginTest, a_commit_that_the_server_skips_leaves_no_transaction_open) {
+  open_one();
+
+  const auto done = run(commit_without(*database_, table_.savepoint_error));
+
+  ASSERT_FALSE(done);
+  EXPECT_NE(done.error().describe().find("out of memory"), std::string::npos) << done.error().describe();
+  EXPECT_TRUE(table_.rows.empty());
+  EXPECT_TRUE(run(insert_twice(*database_, 2))) << "the connection is as before";
+  EXPECT_EQ(table_.rows.size(), 2u);
+}
+
 // A CancelRequest for the statement before it that arrived late.
 TEST_P(FakeBeginTest, a_cancel_that_was_meant_for_another_statement_is_overcome) {
   for (const bool knows_statement : {true, false}) {
@@ -266,13 +327,6 @@ TEST_P(FakeBeginTest, a_cancel_that_was_meant_for_another_statement_is_overcome)
     close();
     end_server();
   }
-}
-
-Task<> copy_both(Database& database) {
-  Transaction transaction = co_await database.begin();
-  auto rows = [](CopyRows<Counted>& to) -> Task<> { co_await to.write(Counted{7}); };
-  co_await database.copy_in<Counted>(transaction, "t", rows);
-  co_await transaction.commit();
 }
 
 TEST_P(FakeBeginTest, a_copy_does_not_run_without_its_transaction) {

@@ -87,7 +87,7 @@ void Connection::advance() {
   }
   // A Query is not skipped after an error, so it waits until the transaction has begun.
   if (first != nullptr && first->is_simple() && transaction_.number != 0 && !transaction_.is_confirmed &&
-      !transaction_.has_begun && first->kind() != Call::Kind::Commit) {
+      first->kind() != Call::Kind::Commit) {
     asked_.clear();
     responded_ = pool_.loop().now();
     send_prologue(true);
@@ -318,7 +318,10 @@ inline Result<> Connection::receive_slot(const Message& message) {
       return {};
     }
     case MessageType::CommandComplete: {
-      if (std::exchange(is_setting_mark_, false)) return {};
+      if (std::exchange(is_setting_mark_, false)) {
+        transaction_.has_mark = true;
+        return {};
+      }
       KEEL_TRY(const CommandComplete complete, CommandComplete::read(message.body));
       if (copy_ != nullptr) copy_->count = complete.changes;
       if (call != nullptr) {
@@ -434,6 +437,7 @@ Result<> Connection::receive_sync(const Message& message) {
   if (transaction_.number != 0 && phase_ != Phase::Ending) note_status();
   if (is_in_prologue_) {
     is_in_prologue_ = false;
+    if (!group_error_ && !is_setting_mark_) transaction_.has_mark = true;
     if (syncs_ == 0) phase_over();
     return {};
   }
@@ -520,8 +524,14 @@ void Connection::finish_group() {
     pool_.call_over();
   }
   if (copy_ != nullptr) end_copy(failed ? Result<>(group_error_->clone()) : Result<>());
-  // A COMMIT ends the transaction, whether it succeeded or failed.
-  if (is_commit || is_committing_) transaction_over();
+  if (is_commit || is_committing_) {
+    // A COMMIT ends the transaction, whether it succeeded or failed. The server skips it if what precedes it fails.
+    if (status_ == TransactionStatus::Idle) {
+      transaction_over();
+    } else {
+      transaction_.wants_roll_back = true;
+    }
+  }
   group_over();
 }
 
@@ -540,6 +550,7 @@ void Connection::group_over() {
   phase_ = Phase::Idle;
   is_idle_.set();
   if (was_ending) transaction_over();
+  if (transaction_.mark == Mark::Failed && !transaction_.has_mark) begin_again();
   if (is_held_by_cancel()) return;  // cancel_all() continues.
   next();
 }

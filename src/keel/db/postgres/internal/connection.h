@@ -124,6 +124,7 @@ class Connection {
     Mark mark = Mark::None;
     bool has_begun = false;     // What begins it was sent to the server.
     bool is_confirmed = false;  // The server has begun it.
+    bool has_mark = false;      // The server has set the savepoint of a statement.
     bool is_expired = false;
     bool is_lost = false;
     bool wants_roll_back = false;
@@ -180,6 +181,7 @@ class Connection {
   // --- a transaction
   void leave_mark();
   void note_status();
+  void begin_again();
   void transaction_over() noexcept;
   void send_roll_back() noexcept;
   void next() noexcept;

@@ -184,6 +184,7 @@ Task<> Connection::cancel_all(Stream& stream) {
     }
     is_cancelling_ = false;
     cancels_ = 0;
+    if (!idle && idle.error().code() != Code::DeadlineExceeded) co_return;  // The connection has ended.
     if (!idle) {
       farewell_ = Error(Code::DeadlineExceeded, "the server has not responded to the cancellation of a statement");
       stream.shutdown();

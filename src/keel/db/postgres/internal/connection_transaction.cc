@@ -78,6 +78,13 @@ void Connection::note_status() {
   }
 }
 
+// It has failed before its first savepoint was set, so nothing of it has happened: the next statement begins it again.
+void Connection::begin_again() {
+  transaction_.mark = Mark::None;
+  transaction_.is_confirmed = false;
+  transaction_.pending.insert(0, "rollback;" + transaction_.beginning);
+}
+
 void Connection::submit(Call& call) noexcept {
   call.connection = this;
   own_.push_back(call);

@@ -60,8 +60,10 @@ struct Table : FakeDatabase {
     pending[session].clear();
     marks[session].clear();
   }
-  void savepoint(std::uint64_t session, std::string_view name) override {
+  std::optional<FakeError> savepoint(std::uint64_t session, std::string_view name) override {
+    if (savepoint_error) return std::exchange(savepoint_error, std::nullopt);
     marks[session].emplace_back(name, pending[session].size());
+    return std::nullopt;
   }
   void release(std::uint64_t session, std::string_view name) override { unwind(session, name, false); }
   void roll_back_to(std::uint64_t session, std::string_view name) override { unwind(session, name, true); }
@@ -83,7 +85,8 @@ struct Table : FakeDatabase {
   }
 
   static constexpr int few = 400;
-  std::optional<FakeError> begin_error = {};  // Of the next transaction.
+  std::optional<FakeError> begin_error = {};      // Of the next transaction.
+  std::optional<FakeError> savepoint_error = {};  // Of the next savepoint.
   std::map<std::uint64_t, std::vector<std::string>> pending;
   std::map<std::uint64_t, std::vector<std::pair<std::string, std::size_t>>> marks;
   std::map<std::string, int> rows;

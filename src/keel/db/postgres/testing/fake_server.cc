@@ -52,7 +52,7 @@ FakeResult FakeDatabase::copied(std::uint64_t, std::string_view, std::string_vie
 std::optional<FakeError> FakeDatabase::begin(std::uint64_t) { return std::nullopt; }
 void FakeDatabase::commit(std::uint64_t) {}
 void FakeDatabase::roll_back(std::uint64_t) {}
-void FakeDatabase::savepoint(std::uint64_t, std::string_view) {}
+std::optional<FakeError> FakeDatabase::savepoint(std::uint64_t, std::string_view) { return std::nullopt; }
 void FakeDatabase::release(std::uint64_t, std::string_view) {}
 void FakeDatabase::roll_back_to(std::uint64_t, std::string_view) {}
 
@@ -407,8 +407,11 @@ std::optional<FakeResult> FakeServer::State::own_statement(std::string_view sql)
       return FakeResult{
           .error = FakeError{.sqlstate = "25P01", .message = "SAVEPOINT can only be used in transaction blocks"}};
     }
-    savepoints.push_back(word_after(words, "savepoint"));
-    database.savepoint(session, savepoints.back());
+    std::string name = word_after(words, "savepoint");
+    if (std::optional<FakeError> error = database.savepoint(session, name)) {
+      return FakeResult{.error = *std::move(error)};
+    }
+    savepoints.push_back(std::move(name));
     return FakeResult{.tag = "SAVEPOINT"};
   }
   if (is("release")) {

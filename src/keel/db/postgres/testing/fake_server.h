@@ -101,7 +101,8 @@ class FakeDatabase {
   virtual std::optional<FakeError> begin(std::uint64_t session);
   virtual void commit(std::uint64_t session);
   virtual void roll_back(std::uint64_t session);
-  virtual void savepoint(std::uint64_t session, std::string_view name);
+  // An error: it is not set, and the transaction has failed.
+  virtual std::optional<FakeError> savepoint(std::uint64_t session, std::string_view name);
   virtual void release(std::uint64_t session, std::string_view name);
   virtual void roll_back_to(std::uint64_t session, std::string_view name);
 
