@@ -89,11 +89,11 @@ Result<std::size_t> decode(std::string_view text, std::span<std::byte> out, Form
   const std::array<std::uint8_t, 256>& values = is_url(form) ? url_values : standard_values;
   const std::string_view digits = is_padded(form) ? without_padding(text) : text;
   const std::size_t size = decoded_size(digits);
-  if (out.size() < size) return fail(Code::ResourceExhausted, "base64: the output has no room for all bytes");
+  if (out.size() < size) return fail(Code::ResourceExhausted, "base64: the output is too small for the decoded bytes");
   const auto value = [&](std::size_t at) { return std::uint32_t{values[static_cast<unsigned char>(digits[at])]}; };
   const auto first_wrong = [&](std::size_t from) {
     while (value(from) != none) ++from;
-    return wrong(from, digits[from] == '=' ? "is padding, which does not belong there" : "is not in the alphabet");
+    return wrong(from, digits[from] == '=' ? "is padding, which is not allowed there" : "is not in the alphabet");
   };
 
   std::byte* to = out.data();
@@ -114,12 +114,12 @@ Result<std::size_t> decode(std::string_view text, std::span<std::byte> out, Form
   for (std::size_t at = whole; at < digits.size(); ++at) {
     if (value(at) == none) return first_wrong(at);
   }
-  if (rest == 1) return wrong(digits.size(), "is missing: one character alone in the last four is less than a byte");
+  if (rest == 1) return wrong(digits.size(), "is missing: a single character in the last group of four is less than a byte");
   if (is_padded(form) && text.size() % 4 != 0) return wrong(text.size(), "is missing: this form ends with padding");
   if (rest == 0) return size;
   const std::uint32_t word = value(whole) << 18 | value(whole + 1) << 12 | (rest == 3 ? value(whole + 2) << 6 : 0);
   if ((word & (rest == 3 ? 0xff : 0xffff)) != 0) {
-    return wrong(digits.size() - 1, "has bits beyond the last byte, which have to be zero");
+    return wrong(digits.size() - 1, "has bits beyond the last byte, which must be zero");
   }
   to[0] = static_cast<std::byte>(word >> 16);
   if (rest == 3) to[1] = static_cast<std::byte>(word >> 8);

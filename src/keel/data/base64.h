@@ -3,13 +3,13 @@
 //   std::string text = base64::encode(bytes, base64::Form::Url);
 //   KEEL_TRY(std::string bytes, base64::decode(text, base64::Form::Url));
 //
-// Decoding is strict, so that each sequence of bytes has exactly one text: only characters of the form's alphabet, no
-// line breaks or blanks, padding exactly where the form has it, and the bits of the last character that go beyond the
-// last byte are zero (RFC 4648 §3.5).
+// Decoding is strict, so that each sequence of bytes has exactly one text: it accepts only characters of the form's
+// alphabet, no line breaks or blanks, and padding exactly where the form has it; and the bits of the last character
+// that go beyond the last byte must be zero (RFC 4648 §3.5).
 //
 // Result:  decode returns the number of bytes, or the bytes.
-// Errors:  InvalidArgument, "base64: byte 17 is not in the alphabet": offsets are in the text, from 0.
-//          ResourceExhausted: `out` is smaller than the bytes; nothing has been written.
+// Errors:  InvalidArgument, such as "base64: byte 17 is not in the alphabet"; offsets count the bytes of the text from
+//          0. ResourceExhausted: `out` is too small for the decoded bytes; nothing has been written.
 // Threads: functions.
 // Cost:    about 1 ns for three bytes; only functions that return a std::string allocate.
 
@@ -49,7 +49,7 @@ std::string encode(std::string_view bytes, Form form);
 // Returns the number of bytes written to `out`, which must not overlap `text`; after an error the content of `out` is
 // unspecified.
 Result<std::size_t> decode(std::string_view text, std::span<std::byte> out, Form form) noexcept;
-// Appends; after an error nothing has been appended.
+// Appends the result; after an error nothing has been appended.
 Result<std::size_t> decode(std::string_view text, Buffer& out, Form form);
 Result<std::string> decode(std::string_view text, Form form);
 

@@ -22,7 +22,7 @@ namespace {
 using internal::Head;
 using internal::Token;
 
-// Used for CBOR: whether a tag only says how to show or convert the value, without changing what it is.
+// Whether a CBOR tag only says how to show or convert the value, without changing what the value is.
 bool is_hint(std::uint64_t tag) noexcept {
   return (tag >= 21 && tag <= 23) || (tag >= 32 && tag <= 36) || tag == 1004 || tag == 55799;
 }
@@ -62,7 +62,7 @@ constexpr const char* too_long = "a length is larger than the bytes that follow"
 
 template <class Format>
 const char* why_no_head(const char* at, const char* end) noexcept {
-  // Finds out whether more bytes would have made it valid.
+  // Finds out whether more bytes would have made the head valid.
   char room[10] = {};
   const auto left = static_cast<std::size_t>(end - at);
   std::memcpy(room, at, left < sizeof room ? left : sizeof room);
@@ -124,7 +124,7 @@ bool Reader<Format>::is_due() {
   }
 }
 
-// The end of the next head; null when the input has none, which has been reported.
+// The end of the next head; null when the input has none, and then the problem has been reported.
 template <class Format>
 const char* Reader<Format>::take_head(Head& head) {
   const char* const behind = Format::take(at_, end_, head);
@@ -175,7 +175,7 @@ bool Reader<Format>::begin_array() {
   return begin(false);
 }
 
-// Moves to the next key or element; false at the end, after which the container is left, and after a problem.
+// Moves to the next key or element. False at the end of the container, which is then left, and after a problem.
 template <class Format>
 bool Reader<Format>::step(bool is_object) {
   if (failed()) [[unlikely]]
@@ -267,8 +267,8 @@ bool Reader<Format>::next_piece(bool is_text, std::uint64_t& size) {
   return true;
 }
 
-// Reads the content of a text or of bytes, whose head was read. `size` is unknown when it comes in pieces, which end
-// with a break.
+// Reads the content of a text or of bytes after its head was read. `size` is unknown when the string comes in pieces,
+// which end with a break.
 template <class Format>
 bool Reader<Format>::take_text(std::uint64_t size, bool is_text, std::string_view& to) {
   if (size != unknown) [[likely]] {
@@ -480,8 +480,8 @@ std::optional<std::uint64_t> Reader<Format>::try_tag() {
   return head.number;
 }
 
-// An item of a container has been skipped, and with it all containers whose last item it was. True when depth_ equals
-// `outer`.
+// Call it when an item of a container has been skipped: leaves all containers of which that was the last item. True
+// when depth_ equals `outer`.
 template <class Format>
 bool Reader<Format>::complete(int outer) noexcept {
   for (; depth_ != outer; --depth_) {
@@ -495,7 +495,7 @@ bool Reader<Format>::complete(int outer) noexcept {
   return true;
 }
 
-// Skips a value without its content. `is_open`: it is a container, and its items follow.
+// Skips a value without its content. `is_open`: the value is a container, and its items follow.
 template <class Format>
 bool Reader<Format>::skip_head(int outer, bool& is_open) {
   is_open = false;

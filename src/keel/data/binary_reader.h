@@ -7,7 +7,7 @@
 //     if (in.next_element()) in.fail("has more than two elements");
 //   }
 //
-// Structs need none of this: cbor.h and message_pack.h read them whole. The functions are those of json::Reader
+// Structs need none of this: cbor.h and message_pack.h read a whole struct. The functions are those of json::Reader
 // (json_reader.h), so that one function can read a type from all three formats.
 
 #pragma once
@@ -36,7 +36,7 @@ struct Head;
 struct Cbor;
 struct MessagePack;
 
-// Other: a tag or an extension without a meaning here, or a simple value of CBOR that is none of these.
+// Other: a tag or an extension that has no meaning here, or any other simple value of CBOR.
 enum class Kind : std::uint8_t { Object, Array, String, Bytes, Number, Boolean, Null, Other, None };
 
 // How a number is written.
@@ -45,9 +45,10 @@ enum class NumberKind : std::uint8_t { Unsigned, Negative, Real };
 // The first problem, and where it is.
 struct Problem {
   enum class Cause : std::uint8_t {
-    // The input is not in this format, or is nested too deeply: nothing can be said about its content (HTTP: 400).
+    // The input is not in this format, or is nested too deeply: its content is unknown (HTTP: 400).
     Syntax,
-    Value,  // Well-formed, but of another kind or range than requested, or against a rule of the caller (HTTP: 422).
+    // The value is well-formed, but not of the requested kind or range, or breaks a rule of the caller (HTTP: 422).
+    Value,
   };
   Cause cause;
   const char* message;  // A literal: "expected a string".
@@ -58,23 +59,24 @@ struct Problem {
 
 // Bounds of what a reader accepts.
 struct ReaderOptions {
-  int depth_max = 64;                              // Open objects and arrays, 1 to 64; deeper is a Syntax problem.
-  std::size_t bytes_max = std::size_t{256} << 20;  // More is a Syntax problem before any of it is read.
+  // The maximum of open objects and arrays, 1 to 64; deeper nesting is a Syntax problem.
+  int depth_max = 64;
+  std::size_t bytes_max = std::size_t{256} << 20;  // A longer input is a Syntax problem before any of it is read.
 };
 
-// Reads one value step by step. The caller asks for the kind that it expects. The first problem is kept: every later
-// call returns immediately with an empty value, so that a reader can be written without checks and ask finish() at the
-// end.
+// Reads one value step by step. The caller calls the function for the kind that it expects. The first problem is kept:
+// every later call returns immediately with an empty value, so that code can read without checks and call finish() at
+// the end.
 //
 // CBOR:        lengths may be indefinite. Bignums (tags 2 and 3) are integers as far as they fit. Tags that only say
 //              how to show or convert what follows (21 to 23, 32 to 36, 1004, 55799) are passed over; any other that
 //              the caller does not ask for is a Value problem. undefined is null.
 // MessagePack: a timestamp is the extension -1.
-// Both:        keys are texts; another key is a Value problem of its object. A number is an integer when it is whole,
-//              also as floating point. Texts are UTF-8. A member that occurs twice is shown twice.
+// Both:        keys are texts; another key is a Value problem of its object. A whole number is an integer, even when it
+//              is encoded as floating point. Texts are UTF-8. A member that occurs twice is shown twice.
 //
-// A value must be read or skipped before the next key or element is asked for: anything else is a Bug (base/bug.h).
-// Every length and count is compared with the number of bytes left before it is used.
+// A value must be read or skipped before the next key or element is requested: anything else is a Bug (base/bug.h).
+// Before a length or count is used, it is compared with the number of bytes left.
 //
 // Lifetime: strings are views into the bytes, or into the arena when they came in pieces. Bytes and arena must outlive
 //           the Reader.
@@ -91,34 +93,36 @@ class Reader {
 
   // Enters an object; then call next_key() until it returns nullopt.
   bool begin_object();
-  // The key of the next member, whose value must be read next; nullopt when the object has ended, and has been left.
+  // The key of the next member, whose value must be read next; nullopt at the end of the object, which the reader then
+  // leaves.
   std::optional<std::string_view> next_key();
   bool begin_array();
-  // True when an element follows; false when the array has ended, and has been left.
+  // True when an element follows; false at the end of the array, which the reader then leaves.
   bool next_element();
 
   std::string_view string();
   std::span<const std::byte> bytes();
-  // Exact; a number that does not fit, or is not whole, is a Value problem.
+  // The result is exact; a number that does not fit, or is not whole, is a Value problem.
   std::int64_t int64() { return int64(integer_range<std::int64_t>); }
   std::uint64_t uint64() { return uint64(integer_range<std::uint64_t>); }
   // Reads an integer of a narrower range, as in integer_range<std::int8_t>: a number outside of it is a Value problem
   // that names the bounds. The range of uint64() begins at 0.
   std::int64_t int64(const IntegerRange& range);
   std::uint64_t uint64(const IntegerRange& range);
-  // The nearest double, for an integer too. May be NaN or an infinity.
+  // The nearest double, also for an integer. May be NaN or an infinity.
   double number();
   // How the next number is written; consumes nothing.
   NumberKind number_kind();
   bool boolean();
   void null();
-  // Consumes a null if that is next; otherwise does nothing.
+  // Consumes a null if one is next; otherwise does nothing.
   bool try_null();
   // Consumes the CBOR tag that is next, if there is one, and returns its number.
   std::optional<std::uint64_t> try_tag();
-  // CBOR: tags 0 and 1; MessagePack: the extension -1. In both formats it may also be a text of RFC 3339.
+  // CBOR: tags 0 and 1; MessagePack: the extension -1. In both formats a timestamp may also be a text in the form of
+  // RFC 3339.
   Timestamp timestamp();
-  // CBOR: tag 37. In both formats it may also be 16 bytes, or the text of a UUID.
+  // CBOR: tag 37. In both formats a UUID may also be 16 bytes, or its text.
   Uuid uuid();
   // A string that is a T (base/text_value.h); any other string is a Value problem with T::expected as its message.
   template <TextValue T>
@@ -145,7 +149,7 @@ class Reader {
   bool failed() const noexcept { return message_ != nullptr; }
   // Meaningful only after failed().
   Problem problem() const;
-  // Appends the JSON Pointer (RFC 6901) of the value that has the problem: "/user/tags/2"; "" is the whole.
+  // Appends the JSON Pointer (RFC 6901) of the value that has the problem: "/user/tags/2"; "" is the whole value.
   void append_path(Buffer& out) const;
   // Code::InvalidArgument: "expected a string at byte 17 (/user/name)". One allocation.
   Error error() const;

@@ -21,7 +21,7 @@ void Stream<Format>::feed(std::string_view bytes) {
   end_ = bytes.data() + bytes.size();
 }
 
-// Returns false when the item is incomplete, whose bytes are then kept, and after a problem.
+// Returns false when the item is incomplete (its bytes are then kept), and after a problem.
 template <class Format>
 bool Stream<Format>::take_head(Head& head) {
   const auto room = static_cast<std::size_t>(end_ - at_);
@@ -48,7 +48,7 @@ bool Stream<Format>::take_head(Head& head) {
     held_ = 0;
     return true;
   }
-  // Finds out whether more bytes can complete it. Simple values and lengths that are too small or too large are
+  // Finds out whether more bytes can complete the head. Simple values and lengths that are too small or too large are
   // invalid.
   bool is_possible = false;
   for (const int filler : {0x00, 0xff}) {
@@ -172,7 +172,8 @@ auto Stream<Format>::take_value() -> const Event* {
   }
 }
 
-// Whether the text continues as UTF-8 and, with `is_last`, ends as UTF-8. An incomplete character is kept.
+// Whether the text is still valid UTF-8 after this piece; with `is_last`, it must also end with a complete character.
+// An incomplete character is kept.
 template <class Format>
 bool Stream<Format>::check_text(std::string_view piece, bool is_last) {
   while (held_ != 0 && !piece.empty()) {

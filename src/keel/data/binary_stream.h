@@ -1,5 +1,5 @@
-// keel/data/binary_stream.h — reads CBOR or MessagePack as events from pieces that arrive: for documents that are
-// larger than memory.
+// keel/data/binary_stream.h — reads CBOR or MessagePack piece by piece and reports events: for documents larger than
+// memory.
 //
 //   cbor::Stream in;
 //   while (const std::size_t size = read(file, piece)) {
@@ -12,15 +12,17 @@
 //   }
 //   KEEL_TRY_VOID(in.finish());
 //
-// For what fits into memory use cbor::parse or a Reader (cbor.h, binary_reader.h), which are faster and report more.
+// For documents that fit into memory use cbor::parse or a Reader (cbor.h, binary_reader.h), which are faster and report
+// more.
 //
 // Events:   begin and end of each object and list, each key, each value. A text or byte string that arrives, or was
-//           encoded, in several pieces is one event for each; `is_last` is true in the last one. A tag of CBOR is an
-//           event before its value; an extension of MessagePack is an event before its bytes.
+//           encoded, in several pieces gives one event for each piece; `is_last` is true in the last one. A CBOR tag is
+//           reported before its value, and a MessagePack extension before its bytes.
 // Errors:   after the first error, next() returns null, failed() is true, and error() says what is wrong and where.
-//           Texts are UTF-8 over all their pieces, keys are texts; nesting is at most 64, a key at most key_bytes_max
-//           long. finish() reports a count or a length that did not come true. A key that occurs twice is shown twice.
-//           If is_sequence is set, any number of values may follow one another (RFC 8742), else exactly one.
+//           Errors are: a text whose joined pieces are not UTF-8, a key that is not a text or is longer than
+//           key_bytes_max, and nesting deeper than 64. finish() reports a count or a length that the input ended
+//           before. A key that occurs twice is reported twice. If is_sequence is set, the input is any number of values
+//           one after the other (RFC 8742), else exactly one.
 // Lifetime: the fed bytes are borrowed until next() has returned null. An event and its text are valid until the next
 //           call.
 // Threads:  one at a time.
@@ -37,31 +39,31 @@
 
 namespace keel::binary {
 
-// Reads a document piece by piece, as its bytes arrive, and reports its parts as events.
+// Reads a document piece by piece as its bytes arrive, and reports its parts as events.
 template <class Format>
 class Stream {
  public:
   enum class Type : std::uint8_t {
-    BeginObject,  // `number` members follow; unknown_count: until the end.
+    BeginObject,  // `number` members follow; with unknown_count, members follow until EndObject.
     EndObject,
     BeginArray,
     EndArray,
     Key,
     String,
     Bytes,
-    Unsigned,  // Its value is `number`.
-    Negative,  // Its value is -1 - `number`.
+    Unsigned,  // The value is `number`.
+    Negative,  // The value is -1 - `number`.
     Real,
     Boolean,
     Null,
     Tag,        // The tag is `number`.
     Extension,  // An extension of MessagePack; its type is `number` as a signed integer.
-    Simple,     // A simple value of CBOR other than these.
+    Simple,     // Any other simple value of CBOR.
   };
   struct Event {
     Type type = Type::Null;
     bool is_last = true;       // For String and Bytes: this is the last piece.
-    std::uint64_t number = 0;  // 1 for true, too.
+    std::uint64_t number = 0;  // For Boolean: 1 for true, 0 for false.
     double real = 0;
     std::string_view text;  // The content of a Key, String or Bytes.
   };
@@ -74,7 +76,7 @@ class Stream {
   void feed(std::string_view bytes);
   // The next event; null when more bytes are needed, and after a problem.
   const Event* next();
-  // Call it when no more bytes come: tells whether the document is complete.
+  // Call it after the last bytes: reports whether the document is complete.
   Result<> finish();
 
   bool failed() const noexcept { return message_ != nullptr; }
@@ -112,16 +114,16 @@ class Stream {
   std::uint64_t left_[depth_max];
   std::uint64_t is_map_ = 0;   // A bit for each open container.
   std::uint64_t is_odd_ = 0;   // For containers of unknown length, whether a value must follow a key.
-  std::uint64_t in_text_ = 0;  // How many bytes of a text or of bytes are left.
+  std::uint64_t in_text_ = 0;  // The number of bytes left in the current text or byte string.
   int depth_ = 0;
   bool is_sequence_;
   bool has_value_ = false;     // Whether a whole value has been read.
   bool is_tagged_ = false;     // Whether a value must follow a tag.
-  bool is_in_text_ = false;    // True before the first piece, too.
-  bool is_in_pieces_ = false;  // Whether it comes in pieces that end with a break.
-  bool is_text_ = false;       // Whether it is a text, and not bytes.
+  bool is_in_text_ = false;    // Also true before the first piece.
+  bool is_in_pieces_ = false;  // Whether the string comes in pieces that end with a break.
+  bool is_text_ = false;       // Whether the string is a text and not bytes.
   bool is_key_ = false;
-  std::uint8_t held_ = 0;  // How many bytes are held of an incomplete head or character.
+  std::uint8_t held_ = 0;  // The number of bytes kept of an incomplete head or character.
   std::uint8_t key_size_ = 0;
   char hold_[head_bytes_max];
   char key_[key_bytes_max];

@@ -29,7 +29,7 @@ void transcribe_number(Reader<Format>& in, json::Writer& out) {
   }
 }
 
-// Converts the value to JSON text, from which a Value is made in linear time, whatever keys it has.
+// Converts the value to JSON text, because a Value is made from a text in linear time, whatever keys the text has.
 template <class Format>
 void transcribe(Reader<Format>& in, json::Writer& out) {
   Kind kind = in.peek();

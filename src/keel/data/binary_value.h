@@ -4,11 +4,12 @@
 //   std::string text = json::write(event);
 //   std::string packed = message_pack::write(event);
 //
-// Returns the document as JSON sees it (RFC 8949 §6.1): bytes become a string in base64url without padding, NaN and the
-// infinities become null, a decimal fraction its text; any other tag is dropped and its value kept. Numbers and texts
-// are the same in all three formats. Keys are written in the order that cbor.h describes.
+// Returns the document converted to JSON (RFC 8949 §6.1): bytes become a string in base64url without padding, NaN and
+// the infinities become null, and a decimal fraction becomes its text; any other tag is dropped and its value kept.
+// Numbers and texts are the same in all three formats. Keys are written in the order that cbor.h describes.
 //
-// Errors: a bignum beyond 64 bits, an extension of MessagePack and a simple value without a meaning are Value problems.
+// Errors: a bignum beyond 64 bits, an extension of MessagePack and a simple value that has no meaning here are Value
+//         problems.
 
 #pragma once
 

@@ -6,11 +6,11 @@
 //     out.string(money.currency);
 //   }
 //
-// Structs need none of this: cbor.h and message_pack.h write them whole. A container begins with the number of its
-// elements or members; each element is one value, each member a key and one value.
+// Structs need none of this: cbor.h and message_pack.h write a whole struct. To write a container, give the number of
+// its elements or members first; each element is one value, and each member is a key and one value.
 //
 // Result:  numbers, lengths and counts in their shortest form; in CBOR, doubles in the shortest form that has the same
-//          value. MessagePack keeps double and float apart.
+//          value. In MessagePack a double is written as a double, and a float as a float.
 // Errors:  a text or bytes of 4 GiB or more is a Bug in MessagePack (base/bug.h). Texts must be UTF-8, which is not
 //          checked.
 // Threads: one at a time.
@@ -54,7 +54,7 @@ class Writer {
   Writer& date(Date date);
   // CBOR: tag 37; MessagePack: 16 bytes.
   Writer& uuid(const Uuid& id);
-  // `value` is one complete, well-formed value; this is not checked. It is copied without a check.
+  // `value` is one complete, well-formed value; this is not checked. The value is copied without a check.
   Writer& raw(std::string_view value);
 
  private:

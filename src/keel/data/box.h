@@ -6,8 +6,8 @@
 //   };
 //   if (category.parent) use(category.parent->name);
 //
-// Like a std::optional: a copy copies the value, and two are equal when both are empty or their values are equal. The
-// type may be incomplete where a member is declared. A Box that was moved from is empty.
+// Works like a std::optional: a copy copies the value, and two boxes are equal when both are empty or their values are
+// equal. A Box of an incomplete type may be declared as a member. A Box that was moved from is empty.
 //
 // Errors: * and -> on an empty Box are a Bug (base/bug.h).
 // Cost:   a pointer; an allocation for a value. Destroying a chain of n takes a stack of depth n.
@@ -38,11 +38,11 @@ class Box {
   bool has_value() const noexcept { return value_ != nullptr; }
   explicit operator bool() const noexcept { return has_value(); }
   T& operator*() {
-    KEEL_EXPECT(has_value(), "an empty Box is asked for its value");
+    KEEL_EXPECT(has_value(), "the value of an empty Box is accessed");
     return *value_;
   }
   const T& operator*() const {
-    KEEL_EXPECT(has_value(), "an empty Box is asked for its value");
+    KEEL_EXPECT(has_value(), "the value of an empty Box is accessed");
     return *value_;
   }
   T* operator->() { return &**this; }

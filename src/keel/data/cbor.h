@@ -1,4 +1,4 @@
-// keel/data/cbor.h — converts structs to CBOR (RFC 8949) and back, without a line for each field.
+// keel/data/cbor.h — converts structs to CBOR (RFC 8949) and back, without code for each field.
 //
 //   struct Reading {
 //     Uuid device;
@@ -10,7 +10,7 @@
 //   KEEL_TRY(Reading reading, cbor::parse<Reading>(bytes));
 //
 // A struct is described once for JSON, CBOR and rows: json_parse.h lists the supported types, and fields.h says how a
-// struct is described. What differs in CBOR:
+// struct is described. These types differ in CBOR:
 //
 //   std::vector<std::byte>, std::array<std::byte, n>    a byte string
 //   Timestamp                       tag 1 where it is whole seconds, else tag 0; a text alone is read, too
@@ -25,10 +25,11 @@
 // The output is deterministic (RFC 8949 §4.2.1): equal values give equal bytes, and shorter keys stand before longer
 // ones. Reading accepts members in any order (fastest in this order or in that of the struct), and indefinite lengths.
 // Fields that the struct does not have are skipped, unless it is strict; a field or a map key that is repeated makes
-// the bytes malformed. rules() are called as for JSON (rules.h).
+// the bytes malformed. rules() is called as for JSON (rules.h).
 //
-// Errors:   all violations, not only the first one (violations.h); for malformed CBOR, the offset of the byte. Nesting
-//           is bounded by ReaderOptions, and a declared length or count allocates no memory before its bytes are there.
+// Errors:   all violations, not only the first one (violations.h); for malformed CBOR, the offset of the byte.
+//           ReaderOptions bounds the nesting, and no memory is allocated for a declared length or count before its
+//           bytes are there.
 // Lifetime: views live as long as the bytes and the arena do.
 // Threads:  functions.
 // Cost:     one pass; heap memory only for strings, lists and maps of the struct; writing a map sorts its keys.
@@ -51,8 +52,8 @@ using Reader = binary::Reader<binary::Cbor>;
 using Writer = binary::Writer<binary::Cbor>;
 using binary::ReaderOptions;
 
-// Reads the bytes into `value`, which must be T() before. False when `wrong` has violations; all valid values have been
-// read nevertheless. `wrong` is cleared first.
+// Reads the bytes into `value`, which must be T() before. Returns false when `wrong` has violations; all valid values
+// have been read even then. `wrong` is cleared first.
 template <class T>
 bool read(T& value, std::string_view bytes, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t seconds_of_day = 86'400;
 
-// -1: it is not `size` digits.
+// -1: the text is not `size` digits.
 int digits(const char* at, int size) noexcept {
   int value = 0;
   for (int i = 0; i < size; ++i) {

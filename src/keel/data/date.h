@@ -1,4 +1,4 @@
-// keel/data/date.h — a day of the calendar, without a time and a time zone (RFC 3339 §5.6, full-date).
+// keel/data/date.h — a calendar day without a time or a time zone (RFC 3339 §5.6, full-date).
 //
 //   const Date due = Date::today() + 14;                          // fourteen days later, in UTC
 //   KEEL_TRY(auto day, request.query_param<Date>("day"));         // 400 when it is none
@@ -7,16 +7,17 @@
 //   const Date due = row.get<Date>(0);
 //
 // A field of a struct may be a Date in JSON, CBOR, rows, queries and forms, configurations and logs; in a contract it
-// is a string of `format: date`. It is written as a text everywhere: into a `date` of PostgreSQL, or into a text of
-// SQLite, which sorts by day and which SQLite's date functions accept. In CBOR it has the tag 1004 (RFC 8943).
+// is a string of `format: date`. It is written as text everywhere: into a column of type `date` in PostgreSQL or of
+// text in SQLite, where the texts sort by day and SQLite's date functions accept them. In CBOR the text has the tag
+// 1004 (RFC 8943).
 //
-// parse() takes only YYYY-MM-DD, and only a day that the month has: no time, no blanks, no week, no shorter form.
+// parse() accepts only YYYY-MM-DD, and only a day that exists: no time, no blanks, no week, no shorter form.
 //
 // The calendar is the Gregorian one, also before 1582 (ISO 8601). Arithmetic saturates at first() and last().
-// Errors:  make() and parse() give InvalidArgument. A `date` of PostgreSQL before the year 0001 or after 9999, and
-//          infinity, are no Date: the query fails and names the column (db/row.h).
+// Errors:  make() and parse() give InvalidArgument. PostgreSQL dates before the year 0001 or after 9999, and infinity,
+//          do not fit into a Date: the query fails and names the column (db/row.h).
 // Threads: a value.
-// Cost:    4 bytes, no heap; the conversions between days, dates and texts some 5 ns each.
+// Cost:    4 bytes, no heap; each conversion between days, dates and texts takes about 5 ns.
 
 #pragma once
 
@@ -43,7 +44,7 @@ class Date {
 
   // 1970-01-01.
   constexpr Date() = default;
-  // For a day that there is not, such as February 30, an error.
+  // Fails for a day that does not exist, such as February 30.
   static Result<Date> make(int year, int month, int day) noexcept;
   static constexpr Date from_unix_days(std::int64_t days) noexcept {
     return Date(static_cast<std::int32_t>(days < first_day ? first_day : days > last_day ? last_day : days));
@@ -51,7 +52,7 @@ class Date {
   static constexpr Date first() noexcept { return Date(first_day); }  // 0000-01-01
   static constexpr Date last() noexcept { return Date(last_day); }    // 9999-12-31
 
-  // The day in UTC, of the current Host's calendar, which is virtual in a simulation.
+  // The current day in UTC, by the current Host's clock, which is virtual in a simulation.
   static Date today() noexcept;
   static Date today(Host& host) noexcept;
   // The day in UTC in which `time` lies.
@@ -73,8 +74,8 @@ class Date {
   // The time at which the day begins in UTC.
   Timestamp midnight() const noexcept;
 
-  // The same day of a later month, or of an earlier one; the last day of a month that is too short for it: a month
-  // after 2026-01-31 is 2026-02-28.
+  // The same day of a later or earlier month; the last day of that month when it is too short: a month after 2026-01-31
+  // is 2026-02-28.
   Date plus_months(std::int64_t months) const noexcept;
 
   constexpr auto operator<=>(const Date&) const noexcept = default;

@@ -1,4 +1,4 @@
-// keel/data/decimal.h — an exact decimal number, for money: 36 digits, of which up to 36 stand after the point.
+// keel/data/decimal.h — an exact decimal number, for money: up to 36 digits, any of them after the point.
 //
 //   const Decimal net = 19.90_dec;                                // exact: the compiler reads the digits, not a double
 //   const Decimal gross = (net * 1.19_dec).rounded(2);            // 23.68, a half goes to the even digit
@@ -19,20 +19,20 @@
 //               integer is read, too; a real makes the query fail.
 //
 // The scale is the number of digits after the point. It is part of the value's text, not of the value: 1.10 == 1.1, and
-// text() writes "1.10" and "1.1". A sum has the larger of the two scales, a product their sum, as far as the digits
-// fit; zeros at the end are dropped where they do not. There is no negative zero.
+// text() writes "1.10" and "1.1". A sum has the larger of the two scales, and a product has the sum of the scales;
+// where the digits then do not fit, trailing zeros are dropped. There is no negative zero.
 //
-// Text: an optional '-', digits without a needless zero in front, then optionally '.' with digits, and an exponent as
-// in 1.5e3: the numbers of JSON (RFC 8259 §6). text() writes no exponent.
+// Text: an optional '-', digits without a leading zero, then optionally '.' with digits, and optionally an exponent as
+//       in 1.5e3: the numbers of JSON (RFC 8259 §6). text() writes no exponent.
 //
-// Errors:   parse() gives InvalidArgument and the place. No operation loses a digit unless it says so: a result of `+`,
-//           `-`, `*` and rounded() that does not fit into 36 digits is a Bug (base/bug.h), which fails the request with
-//           500. For numbers that a client chooses, bound them by rules() (check(amount).range(0, 1'000'000)), or call
-//           add(), subtract() and multiply(), which return OutOfRange instead. A literal that does not fit does not
-//           compile, and neither does a double.
+// Errors:   parse() gives InvalidArgument and the offset of the problem. No operation loses a digit unless it says so:
+//           a result of `+`, `-`, `*` and rounded() that does not fit into 36 digits is a Bug (base/bug.h), which fails
+//           the request with 500. Bound numbers that a client chooses by rules() (check(amount).range(0, 1'000'000)),
+//           or call add(), subtract() and multiply(), which return OutOfRange instead. A literal that does not fit does
+//           not compile, nor does a double as an argument.
 // Threads:  a value.
-// Cost:     16 bytes, no heap; `+`, `-`, `*` and comparing take no loop over the digits; a quotient takes a division of
-//           128 bits for each digit that it gains, and a text a step for each digit.
+// Cost:     16 bytes, no heap; `+`, `-`, `*` and comparisons do not loop over the digits; a quotient takes a 128-bit
+//           division for each digit that it gains, and converting from or to text takes a step for each digit.
 
 #pragma once
 
@@ -64,17 +64,17 @@ struct MessagePack;
 
 // How the digits that do not fit are rounded.
 enum class Rounding : std::uint8_t {
-  HalfEven,  // The nearest number; a half goes to the even digit: 2.345 becomes 2.34, and 2.355 becomes 2.36.
-  HalfUp,    // The nearest number; a half goes away from zero: 2.345 becomes 2.35, and -2.345 becomes -2.35.
+  HalfEven,  // Rounds to the nearest number; a half to the even digit: 2.345 becomes 2.34, and 2.355 becomes 2.36.
+  HalfUp,    // Rounds to the nearest number; a half away from zero: 2.345 becomes 2.35, and -2.345 becomes -2.35.
   Up,        // Away from zero.
-  Down,      // Towards zero: the digits are cut off.
-  Ceiling,   // The next larger number.
-  Floor,     // The next smaller number.
+  Down,      // Rounds toward zero: the digits are dropped.
+  Ceiling,   // Rounds to the next larger number.
+  Floor,     // Rounds to the next smaller number.
 };
 
 class Decimal;
 inline namespace literals {
-// 19.90_dec and 1'000_dec, exactly; -19.90_dec is its negative.
+// The exact number that the literal writes, as 19.90_dec or 1'000_dec; -19.90_dec is the negative of 19.90_dec.
 consteval Decimal operator""_dec(const char* text);
 }  // namespace literals
 
@@ -87,7 +87,7 @@ class Decimal {
 
   // 0.
   constexpr Decimal() = default;
-  // Any integer but bool and characters, with scale 0.
+  // From any integer type except bool and character types; the scale is 0.
   template <std::integral T>
     requires(sizeof(T) <= 8 && !std::same_as<T, bool> && !std::same_as<T, char> && !std::same_as<T, wchar_t> &&
              !std::same_as<T, char8_t> && !std::same_as<T, char16_t> && !std::same_as<T, char32_t>)
@@ -97,8 +97,8 @@ class Decimal {
     static_assert(sizeof(T) == 0, "a double has no exact decimal digits: write 19.90_dec, or Decimal::parse(text)");
   }
 
-  // The number of the smallest units, such as cents: from_units(1990, 2) is 19.90. A scale that is not from 0 to 36 is
-  // a Bug.
+  // Makes a number from a count of its smallest units, such as cents: from_units(1990, 2) is 19.90. A scale that is not
+  // from 0 to 36 is a Bug.
   static constexpr Decimal from_units(std::int64_t units, int scale) {
     require_scale(scale);
     return Decimal(units < 0, magnitude_of(units), scale);
@@ -113,7 +113,7 @@ class Decimal {
   constexpr int scale() const noexcept { return static_cast<int>(scale_); }
   constexpr bool is_negative() const noexcept { return is_negative_ != 0; }
 
-  // Exact, or a Bug.
+  // The result is exact, or a Bug.
   friend Decimal operator+(Decimal a, Decimal b);
   friend Decimal operator-(Decimal a, Decimal b);
   friend Decimal operator*(Decimal a, Decimal b);
@@ -137,8 +137,8 @@ class Decimal {
   // The same number without zeros at the end of its fraction: 1.50 is 1.5, and 2.00 is 2.
   Decimal trimmed() const noexcept;
 
-  // How many units of that scale it is, exactly: 19.9 has 1990 units of scale 2. OutOfRange: it has digits beyond that
-  // scale (round it first), or does not fit.
+  // The exact number of units of that scale: 19.9 is 1990 units of scale 2. OutOfRange: the number has digits beyond
+  // that scale (round it first), or does not fit into 64 bits.
   Result<std::int64_t> units(int scale) const;
   // The nearest double, for charts and statistics.
   double to_double() const noexcept;
@@ -147,7 +147,7 @@ class Decimal {
   friend std::weak_ordering operator<=>(Decimal a, Decimal b) noexcept;
   friend bool operator==(Decimal a, Decimal b) noexcept { return (a <=> b) == 0; }
 
-  // Found by data/json.h and data/cbor.h, as the functions of any other type.
+  // data/json.h and data/cbor.h find these functions like those of any other type.
   friend void read_json(json::Reader& in, Decimal& value);
   friend void write_json(json::Writer& out, const Decimal& value);
   friend void read_binary(binary::Reader<binary::Cbor>& in, Decimal& value);
@@ -193,7 +193,7 @@ consteval Decimal literals::operator""_dec(const char* text) {
   }
   const internal::DecimalDigits read = internal::read_decimal({digits, size});
   // This call is not constant, so the compiler reports the mistake here.
-  if (read.problem != nullptr) throw "a literal such as 19.90_dec has at most 36 digits, and no other character";
+  if (read.problem != nullptr) throw "a literal such as 19.90_dec has at most 36 digits and no other characters";
   return Decimal(read.is_negative, read.coefficient, read.scale);
 }
 

@@ -6,10 +6,11 @@
 //   template <>
 //   inline constexpr auto keel::name_case<Status> = keel::Case::Snake;    // "in_transit" from here on (name_case.h)
 //
-// Only values from 0 to 127 are found, of an enum class or of an enum with a declared underlying type; of two names
-// with the same value only the first is found. For other enums write read_json() and write_json() (json_parse.h).
+// Only values from 0 to 127 are found, in an enum class or in an enum with a declared underlying type; if two names
+// have the same value, only the first is found. For other enums write read_json() and write_json() (json_parse.h).
 //
-// An enum whose values have different names outside lists them next to it, for the values 0, 1, … in this order:
+// If the external names differ from the names in the code, list them next to the enum, in the order of the values 0, 1,
+// …:
 //
 //   inline constexpr std::string_view unit_names[] = {"kg", "m/s", "°C"};
 //   constexpr const auto& enum_names(Unit) { return unit_names; }
@@ -38,7 +39,7 @@ inline constexpr std::size_t enum_values_max = 128;
 struct EnumNames {
   const char* text;
   const std::uint16_t* end;
-  std::size_t count;  // The number of values, up to the last that has a name.
+  std::size_t count;  // The number of values up to and including the last that has a name.
 
   constexpr std::string_view name(std::size_t value) const noexcept {
     if (value >= count) return {};
@@ -67,8 +68,8 @@ constexpr EnumNameScratch names_in(std::string_view text, Case to_case) {
   std::size_t size = 0;
   for (std::size_t value = 0; value < enum_values_max; ++value) {
     std::size_t last = at;  // The beginning of the text after the last ':'.
-    bool is_name = true;    // False for a cast number.
-    int depth = 0;          // Open brackets, of template arguments or of "(anonymous namespace)".
+    bool is_name = true;    // False for a number with a cast, as in "(Status)1".
+    int depth = 0;          // The number of open brackets, of template arguments or of "(anonymous namespace)".
     std::size_t i = at;
     for (; depth != 0 || (text[i] != ',' && text[i] != '}' && text[i] != '>' && text[i] != ']'); ++i) {
       const char c = text[i];
@@ -101,7 +102,7 @@ template <class E>
 concept SaysItsNames = requires { std::string_view(enum_names(E{})[0]); };
 template <class E>
 struct EnumTable {
-  static_assert(std::is_enum_v<E>, "only an enum has names of values");
+  static_assert(std::is_enum_v<E>, "only the values of an enum have names");
   static_assert(
       requires { E{0}; },
       "the names of this enum's values cannot be found: make it an enum class, or declare its underlying type");
@@ -144,7 +145,7 @@ std::optional<std::size_t> find_name(const EnumNames& names, std::string_view na
 
 }  // namespace internal
 
-// Empty when the value has no name that is found.
+// Empty when no name of the value is found.
 template <class E>
 std::string_view enum_name(E value) noexcept {
   const auto number = static_cast<std::underlying_type_t<E>>(value);

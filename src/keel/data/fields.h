@@ -19,7 +19,7 @@
 //   template <>                                                  // of a type that is not yours to change
 //   inline constexpr auto keel::fields_of<Point> = keel::fields("x", &Point::x, "y", &Point::y);
 //
-// A struct can override a default for its fields by one of these members:
+// A struct can change how its fields are treated with these members:
 //
 //   static constexpr auto name_case = keel::Case::Camel;         // created_at is "createdAt" (name_case.h)
 //   static constexpr bool strict_fields = true;                  // a field that it does not have is an error
@@ -28,8 +28,8 @@
 //   void rules(keel::Check& check) const { … }                   // rules.h
 //
 // A field is required unless it is a std::optional, a Patch (patch.h) or among optional_fields. An initialiser alone
-// does not make a field optional: the compiler does not reveal whether there is one, and its value reveals it only
-// where it is not 0 or empty, so that changing a default would change what clients have to send.
+// does not make a field optional: code cannot ask the compiler whether there is one, and could tell it from the value
+// only where that is not 0 or empty, so that changing a default would change the members that clients must send.
 //
 // Cost: everything happens at compile time.
 
@@ -48,7 +48,7 @@
 
 namespace keel {
 
-// The type that fields() returns; for Fields.
+// The type that fields() returns, which Fields reads.
 template <class... Pairs>
 struct FieldList {
   static_assert(sizeof...(Pairs) % 2 == 0, "fields() takes a name and a member for each field: fields(\"id\", &T::id)");

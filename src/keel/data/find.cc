@@ -1,4 +1,4 @@
-// Finds one value of a document by its JSON Pointer, in each format.
+// Finds one value of a document by its JSON Pointer, for each format.
 
 #include <charconv>
 #include <string>

@@ -1,15 +1,16 @@
-// keel/data/format.h — finds out which format some bytes have.
+// keel/data/format.h — finds out the format of some bytes.
 //
 //   switch (data::detect(bytes)) {
 //     case data::Format::Json: …
 //
-// Use it for a file, a queue or a cache that several kinds of writers have filled. Where the format is stated, as in a
-// Content-Type, use that instead.
+// Use it for a file, a queue or a cache that is filled by writers of different formats. Where the format is stated, as
+// in a Content-Type, use the stated format instead.
 //
 // Result:  the format in which the bytes are exactly one value. JSON is tried first, because no JSON text begins like
-//          an object or a list of the other formats. A few bytes may be one value both in CBOR and in MessagePack: the
-//          result is then the format in which they are an object or a list, and CBOR when both are.
-//          Unknown when the bytes are one value in no format: empty, truncated, nested more than 64 (JSON: 128) deep.
+//          an object or a list of the other formats. Some short inputs are one value both in CBOR and in MessagePack:
+//          the result is then the format in which they are an object or a list, and CBOR when they are in both. Unknown
+//          when the bytes are not exactly one value in any format: empty, truncated, nested more than 64 (JSON: 128)
+//          deep.
 // Threads: a function.
 // Cost:    one pass for each format that the first byte allows; no heap.
 

@@ -9,8 +9,8 @@
 //                                                      }
 //                                                      KEEL_TRY_VOID(in.finish());
 //
-// Plain structs need neither: json_parse.h and json_write.h read and write them whole. Use a Value (json_value.h) for a
-// document without a struct.
+// Plain structs need neither: json_parse.h and json_write.h read and write a whole struct. Use a Value (json_value.h)
+// for a document without a struct.
 //
 // Neither recurses nor touches the heap; there is no tree of values. Generated readers and writers have this shape.
 

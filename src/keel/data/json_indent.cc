@@ -25,7 +25,7 @@ void begin_line(Buffer& out, std::size_t depth) {
 
 void indent(Buffer& out, std::string_view text) {
   std::size_t depth = 0;
-  bool is_first = false;  // The next value would be the first of its object or array, which is empty if it ends now.
+  bool is_first = false;  // True right after an opening bracket: the object or array is empty if it ends now.
   for (std::size_t at = 0; at < text.size();) {
     const char c = text[at];
     const std::size_t token = at++;

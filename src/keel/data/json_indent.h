@@ -7,8 +7,8 @@
 //
 // Blanks between the tokens of the text are replaced; the tokens stay as they are.
 //
-// Errors: none. The text has to be JSON: for any other text the result is unspecified.
-// Cost:   each byte is seen once.
+// Errors: none. The text must be JSON: for any other text the result is unspecified.
+// Cost:   each byte is read once.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// keel/data/json_parse.h — reads JSON into structs, without a line for each field.
+// keel/data/json_parse.h — reads JSON into structs, without code for each field.
 //
 //   struct Line {
 //     std::string sku;
@@ -32,13 +32,13 @@
 //                                   read_json(in, money, wrong) has a keel::Violations& as well, for all that is wrong
 //
 // Fields that the struct does not have are skipped, unless it is strict. A field is required unless it is optional
-// (fields.h). A field or a map key that is repeated makes the text malformed. rules() of a struct is called once the
-// struct is read (rules.h). Strictness and the precision of numbers are those of json::Reader (json_reader.h).
+// (fields.h). A field or a map key that is repeated makes the text malformed. The rules() of a struct is called after
+// the struct was read (rules.h). Strictness and the precision of numbers are those of json::Reader (json_reader.h).
 //
 // Errors:   all violations, not only the first one (violations.h).
 // Lifetime: views live as long as the text and the arena.
 // Cost:     one pass; heap memory only for strings, lists and maps of the struct. Fields in the order of the struct are
-//           read without a search for their names; another order costs a look into a hash table for each.
+//           read without a search for their names; in another order, each costs a lookup in a hash table.
 
 #pragma once
 
@@ -51,8 +51,8 @@
 
 namespace keel::json {
 
-// Reads the text into `value`, which must be T() before. False when `wrong` has violations; all valid values have been
-// read nevertheless. `wrong` is cleared first.
+// Reads the text into `value`, which must be T() before. Returns false when `wrong` has violations; all valid values
+// have been read even then. `wrong` is cleared first.
 template <class T>
 bool read(T& value, std::string_view text, Arena& arena, Violations& wrong, ReaderOptions options = {}) {
   value = T();

@@ -106,7 +106,7 @@ void Reader::fail_malformed(const char* message) noexcept { refuse(Problem::Caus
     at_ = internal::behind_space(at_, end_);
 }
 
-// Inlined into each of its callers below, like the next two: they take most of the reading time.
+// Inlined into each of its callers below, like the next two functions: the three take most of the reading time.
 [[gnu::always_inline]] inline bool Reader::value_due() {
   if (state_ != State::Value) [[unlikely]] {
     KEEL_EXPECT(state_ == State::Failed,
@@ -138,7 +138,7 @@ Kind Reader::peek() {
   }
 }
 
-// The value is checked first: text that is not JSON is a Syntax problem, whatever was expected.
+// The syntax of the value is checked first: text that is not JSON is a Syntax problem, whatever was expected.
 void Reader::mismatch(const char* expected) {
   const char* const where = value_;
   skip();
@@ -259,7 +259,7 @@ bool Reader::rewind(const Mark& mark) {
   if (failed()) return false;
   const auto bytes = static_cast<std::size_t>(at_ - mark.at_);
   if (bytes > (std::size_t{1} << 20) + 8 * static_cast<std::size_t>(end_ - begin_) - again_) {
-    refuse(Problem::Cause::Syntax, "objects of several kinds are nested too deeply: the tag of each has to be first",
+    refuse(Problem::Cause::Syntax, "objects of several kinds are nested too deeply: the tag of each must be its first member",
            at_);
     return false;
   }
@@ -436,7 +436,7 @@ void Reader::refuse_beyond(const IntegerRange& range, bool is_below) noexcept {
   fail(range.expected, nullptr, internal::range_keyword(range, is_below));
 }
 
-// A number that has a fraction, an exponent, a minus sign or more digits than the common ones.
+// Reads a number with a fraction, an exponent, a minus sign or more digits than common numbers have.
 template <class T>
 T Reader::whole_number(const IntegerRange& range) {
   std::string_view raw;
@@ -556,7 +556,7 @@ std::string_view Reader::skip() {
           refuse(Problem::Cause::Syntax, depth_ == 0 ? "the text is empty" : "unexpected end of text", at_);
         }
     }
-    // Closes the containers that end here, until a value follows.
+    // Closes the containers that end here, until another value follows.
     while (depth_ > outside && !failed() && !((level_[depth_ - 1] & 1) != 0 ? next_element() : member(raw, flag))) {
     }
   } while (depth_ > outside && !failed());

@@ -24,67 +24,71 @@ enum class Kind : std::uint8_t { Object, Array, String, Number, Boolean, Null, N
 // The first problem, and where it is. `line` and `column` begin at 1; the column counts bytes.
 struct Problem {
   enum class Cause : std::uint8_t {
-    Syntax,  // The text is not JSON, or is nested too deeply: nothing can be said about its content (HTTP: 400).
-    Value,   // Valid JSON, but of another kind or range than requested, or against a rule of the caller (HTTP: 422).
+    Syntax,  // The text is not JSON, or is nested too deeply: its content is unknown (HTTP: 400).
+    // The value is valid JSON, but not of the requested kind or range, or breaks a rule of the caller (HTTP: 422).
+    Value,
   };
   Cause cause;
   const char* message;  // A literal: "expected a string".
   std::size_t offset;
   std::size_t line;
   std::size_t column;
-  const char* keyword = "";  // A keyword of JSON Schema, a literal, or "": violations.h.
+  const char* keyword = "";  // A keyword of JSON Schema (a string literal), or "": see violations.h.
 };
 
 // Bounds of what a reader accepts.
 struct ReaderOptions {
-  int depth_max = 128;  // Open objects and arrays, 1 to 128; deeper is a Syntax problem.
-  // A longer text is a Syntax problem before any of it is read. This also bounds what is made from the text: a Value
-  // (json_value.h) takes up to sixteen times as much memory.
+  int depth_max = 128;  // The maximum of open objects and arrays, 1 to 128; deeper nesting is a Syntax problem.
+  // A longer text is a Syntax problem before any of it is read. This also bounds the size of what the text is read
+  // into: a Value (json_value.h) takes up to sixteen times as much memory as the text.
   std::size_t bytes_max = std::size_t{256} << 20;
   // For the types that a contract generates (docs/from_contract.md): the text is a response, in which a required
   // member may be absent if it is `writeOnly`. Otherwise it is a request, in which a `readOnly` one may be.
   bool is_response = false;
 };
 
-// Reads one JSON text step by step. The caller asks for the kind that it expects. The first problem is kept: every
-// later call returns immediately with an empty value (nullopt, 0, "", false), so that a reader can be written without
-// checks and ask finish() at the end. Bytes after the value, an empty text, a byte-order mark, lone surrogates,
-// ill-formed UTF-8 and raw control characters are problems. A repeated member is shown twice: the caller decides (RFC
-// 8259 §4 leaves it open; a bit per member seen is enough). A value must be read or skipped (skip() for a member that
-// the caller does not know) before the next key or element is asked for; anything else is a Bug (base/bug.h).
+// Reads one JSON text step by step. The caller calls the function for the kind that it expects. The first problem is
+// kept: every later call returns immediately with an empty value (nullopt, 0, "", false), so that code can read without
+// checks and call finish() at the end. Bytes after the value, an empty text, a byte-order mark, lone surrogates,
+// ill-formed UTF-8 and raw control characters are problems. A repeated member is reported twice, and the caller decides
+// whether to accept it (RFC 8259 §4 leaves this open); one bit per member suffices to detect it. A value must be read
+// or skipped (skip() for a member that the caller does not know) before the next key or element is requested; anything
+// else is a Bug (base/bug.h).
 //
 // A Value problem is reported immediately, before the text after that value is examined.
 //
 // Lifetime: strings are views into the text, or into the arena if they had escapes; they may contain U+0000.
-//           Text and arena outlive the Reader.
-// Cost:     O(bytes), each byte seen once (escaped strings twice); about 1 KB on the stack.
+//           Text and arena must outlive the Reader.
+// Cost:     O(bytes), each byte is read once (escaped strings twice); about 1 KB on the stack.
 class Reader {
  public:
   Reader(std::string_view text, Arena& arena, ReaderOptions options = {});
 
-  // The kind that the next value begins like; None at the end of the text or after a problem. Consumes nothing.
+  // The kind of the next value, judged by its first character; None at the end of the text or after a problem. Consumes
+  // nothing.
   Kind peek();
 
   // Enters an object; then call next_key() until it returns nullopt.
   bool begin_object();
-  // The key of the next member, whose value must be read next; nullopt when the object has ended, and has been left.
+  // The key of the next member, whose value must be read next; nullopt at the end of the object, which the reader then
+  // leaves.
   std::optional<std::string_view> next_key();
   // The same, but faster when the text continues with `likely`, a key with its quotes and colon ("\"id\":"): the
   // returned key is then a view into `likely`, not into the text.
   std::optional<std::string_view> next_key(std::string_view likely);
   bool begin_array();
-  // True when an element follows; false when the array has ended, and has been left.
+  // True when an element follows; false at the end of the array, which the reader then leaves.
   bool next_element();
 
   std::string_view string();
-  // Exact: 16, and as in JSON Schema also 16.0 and 1.6e1; 16.5 is not an integer.
+  // The result is exact. Integers are, as in JSON Schema, not only 16 but also 16.0 and 1.6e1; 16.5 is not an integer.
   std::int64_t int64() { return int64(integer_range<std::int64_t>); }
   std::uint64_t uint64() { return uint64(integer_range<std::uint64_t>); }
   // Reads an integer of a narrower range, as in integer_range<std::int8_t>: a number outside of it is a Value problem
   // that names the bounds. The range of uint64() begins at 0.
   std::int64_t int64(const IntegerRange& range);
   std::uint64_t uint64(const IntegerRange& range);
-  // Correctly rounded. Numbers too large or too small for a finite double (1e999, 1e-999) are refused.
+  // Correctly rounded. Numbers too large or too small for a finite double (1e999, 1e-999) are Value problems.
   double number();
   // A number as it is written; only its grammar is checked.
   std::string_view number_text();
@@ -93,7 +97,7 @@ class Reader {
   // T::expected as its message, and returns T().
   template <TextValue T>
   T value() {
-    // Decimal is such a type: it may be a number.
+    // Decimal is a type that reads itself: it may be a number.
     if constexpr (requires(Reader& in, T& one) { read_json(in, one); }) {
       T one;
       read_json(*this, one);
@@ -107,14 +111,14 @@ class Reader {
     return T();
   }
   void null();
-  // Consumes a null if that is next; otherwise does nothing.
+  // Consumes a null if one is next; otherwise does nothing.
   bool try_null();
   // Skips one value of any kind, and checks its syntax; returns its text.
   std::string_view skip();
 
   // Reports a problem that the caller found in the value read last: fail("must not be negative"); with `member`, in a
-  // member of the object just left: fail("is required", "name", "required"). `keyword` is the keyword of JSON Schema,
-  // if there is one. All arguments are literals. Ignored after an earlier problem.
+  // member of the object just left: fail("is required", "name", "required"). `keyword` is the violated keyword of JSON
+  // Schema, if there is one. All arguments are string literals. Ignored after an earlier problem.
   void fail(const char* message, const char* member = nullptr, const char* keyword = "") noexcept;
 
   // Reports a problem that makes the text malformed, such as a repeated member: a Syntax problem.
@@ -128,17 +132,18 @@ class Reader {
     int depth_;
   };
   Mark mark();
-  // Goes back to the mark; the container around it must not have ended. False after a problem, and when more than 1 MiB
-  // plus eight times the text would be re-read, which is a Syntax problem: so no text takes more than linear time.
+  // Goes back to the mark; the container around it must not have ended. False after a problem, and when the bytes read
+  // again would exceed 1 MiB plus eight times the size of the text, which is a Syntax problem; this keeps the time
+  // linear for every text.
   bool rewind(const Mark& mark);
 
   // Used by callers that report every problem. Continues after a Value problem: drops the problem, and skips the rest
   // of the wrong value and of all containers nested deeper than `depth`. False after a Syntax problem, which is kept,
-  // or when one is met.
+  // or when skipping meets one.
   bool resume(int depth);
   // The number of open containers.
   int depth() const noexcept { return depth_; }
-  // The values are those of the options.
+  // The value of the option is_response.
   bool is_response() const noexcept { return is_response_; }
 
   // Succeeds when the text ends after the value and there was no problem; else returns error().
@@ -154,7 +159,7 @@ class Reader {
  private:
   friend class internal::Cursor;
   static constexpr int depth_limit = 128;
-  // First: a container has just begun. Value: a value must be read next. Done: a value has been read.
+  // First: a container has just begun. Value: a value must be read next. Next: a value has been read.
   enum class State : std::uint8_t { First, Value, Next, Failed };
 
   bool begin(char bracket, const char* expected);

@@ -50,7 +50,7 @@ void Schemas::Keywords::allow_null() {
   for (auto& [name, value] : all) {
     if (name == "type") {
       if (value[0] == '"') value = '[' + value + ",\"null\"]";
-      // A value that is one of these must be among them.
+      // With `enum`, null is allowed only if it is in the list.
       for (auto& [other, list] : all) {
         if (other == "enum") list.insert(list.size() - 1, ",null");
       }

@@ -6,15 +6,14 @@
 //   schemas.components().at("shop::Order")   // {"type":"object","required":["lines"],"properties":{"lines":…}}
 //
 // Structs and enums become components under their full names; other types are described where they are used. A field
-// that may be absent (fields.h) is not required, and has its initialiser as the `default` where that is a number, a
-// text, a boolean or an enum. A std::optional and a Patch may be null. A variant is a `oneOf` with its tag as
-// discriminator; an alternative has the tag as a property. For a type with its own read_json(), the schema allows any
-// value.
+// that may be absent (fields.h) is not required, and its initialiser becomes the `default` if it is a number, a text, a
+// boolean or an enum. A std::optional and a Patch may be null. A variant is a `oneOf` with its tag as discriminator; an
+// alternative has the tag as a property. For a type that has its own read_json(), the schema allows any value.
 //
-// Rules (rules.h): rules() is called with values that are too small, too large and too many, and its complaints become
-// minimum and maximum, minLength and maxLength, minItems and maxItems, `enum` and `pattern`; the author's own words
-// become the description. A bound above `probe_length` characters or `probe_count` elements is therefore not found, and
-// neither is a rule that all probed values satisfy.
+// Rules (rules.h): rules() is called with numbers that are too small or too large and with too few or too many
+// characters or elements, and its complaints become minimum and maximum, minLength and maxLength, minItems and
+// maxItems, `enum` and `pattern`; the author's own words become the description. A bound above `probe_length`
+// characters or `probe_count` elements is therefore not found, and neither is a rule that all probed values satisfy.
 //
 // Cost: for tools and tests: it uses strings, and one function for each type.
 
@@ -46,7 +45,7 @@ class Schemas {
   static constexpr std::size_t probe_length = 100'000;
   static constexpr std::size_t probe_count = 2'000;
 
-  // The schema of a T, as JSON. Whatever it refers to is then among the components.
+  // The schema of a T, as JSON. All components that it refers to are then among the components.
   template <class T>
   std::string add() {
     return schema_of<T>({}).text();
@@ -86,13 +85,13 @@ class Schemas {
 
   static std::string quoted(std::string_view text);
   static Keywords reference(std::string_view name);
-  // The type is found by its name, because the types with a format would bring too many names here.
+  // The type is given by its name, so that this header need not include the types that have a format.
   static Keywords text(std::string_view type);
   static Keywords integer(bool is_signed, int bits);
   static void apply(Keywords& schema, const std::vector<std::string>& words, std::string_view type);
   static void tell(void* context, std::string_view field, std::string_view words, std::string_view keyword);
   static void describe(Keywords& schema, const Rules& rules);
-  // False when it exists already, or is being made.
+  // False when the component exists already, or is being made.
   bool begin(const std::string& name) { return components_.emplace(name, "{}").second; }
 
   template <class T>
@@ -201,7 +200,7 @@ Schemas::Keywords Schemas::schema_of(const Rules& rules) {
     type = "object";
   } else {
     std::string name = plain_name(type_name<T>());
-    // As an alternative of a variant the same struct also has its tag.
+    // A struct that is an alternative of a variant also has a schema with its tag.
     if constexpr (has_tag<T>()) name += "WithoutTag";
     if (begin(name)) components_[name] = struct_of<T>({}).text();
     schema = reference(name);

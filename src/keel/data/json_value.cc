@@ -18,7 +18,7 @@ constexpr std::size_t short_max = 14;
 constexpr std::size_t linear_max = 16;  // Up to this number of members, a key is searched for linearly.
 constexpr int depth_limit = 128;
 
-// Any order is right for the binary search; this one seldom compares bytes.
+// The binary search works with any order; this one seldom compares bytes.
 bool is_before(std::string_view a, std::string_view b) noexcept {
   return a.size() != b.size() ? a.size() < b.size() : a.compare(b) < 0;
 }
@@ -87,7 +87,7 @@ struct Value::Block {
     const std::uint32_t* const at = lower_bound(name);
     return at != order() + size && key(*at) == name ? &values()[2 * std::size_t{*at} + 1] : nullptr;
   }
-  // The first member that repeats an earlier key; or size.
+  // The index of the first member that repeats an earlier key; or `size`.
   std::size_t second() noexcept {
     std::size_t found = size;
     if (has_order()) {
@@ -133,7 +133,7 @@ Value::Value(const Value& other) {
 }
 
 Value& Value::operator=(Value&& other) noexcept {
-  Value taken(std::move(other));  // It may be within this value, or be this value.
+  Value taken(std::move(other));  // `other` may be within this value, or be this value.
   std::swap(bytes_, taken.bytes_);
   return *this;
 }
@@ -182,7 +182,7 @@ void Value::release() noexcept {
   }
 }
 
-// Makes room for one more in a list or an object.
+// Makes room for one more element in a list, or member in an object.
 void Value::grow(Type type) {
   Block* const old = block();
   const bool is_object = type == Type::Object;
@@ -332,7 +332,7 @@ Value& Value::operator[](std::string_view key) {
 
 Value& Value::push_back(Value element) {
   KEEL_EXPECT(type() == Type::Array || type() == Type::Null,
-              "push_back() is only for a json::Value that is a list or null");
+              "push_back() is called on a json::Value that is neither a list nor null");
   if (type() == Type::Null) set(Type::Array, static_cast<Block*>(nullptr));
   grow(Type::Array);
   Value* const to = block()->values() + block()->size;
@@ -495,7 +495,7 @@ struct Value::Builder {
     to.set(type, block);
   }
 
-  // The member with that index repeats a name: a problem at its value.
+  // Reports, at the value of the member with that index, that the member repeats a name.
   void refuse(const Reader::Mark& mark, std::size_t index) {
     if (!in.rewind(mark)) return;
     in.begin_object();

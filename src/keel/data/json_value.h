@@ -11,19 +11,19 @@
 //
 // A field of a struct may be a Value: it is then read and written like any other field, whatever it contains.
 //
-// Numbers:  whole ones without fraction and exponent are exact from -2^63 to 2^64 - 1, others are the nearest double.
-//           Numbers are compared by value: Value(1) == Value(1.0).
+// Numbers:  a number without fraction and exponent is exact from -2^63 to 2^64 - 1, any other becomes the nearest
+//           double. Numbers are compared by value: Value(1) == Value(1.0).
 // Objects:  members keep their order, which equality ignores. A text that repeats a member is malformed.
 // Errors:   reading is as strict as json::Reader (json_reader.h), whose depth_max and bytes_max bound it. get() returns
 //           InvalidArgument with the pointer of a value that is missing or of another type; the other functions return
 //           null or std::nullopt. These are a Bug (base/bug.h): changing a value that is neither null nor of the kind
-//           that the function is for; a string of 2^32 bytes; a list or an object of 2^31 elements; copying, comparing
-//           or writing a value that is nested more than 128 deep. Destruction takes any depth.
+//           that the function requires; a string of 2^32 bytes; a list or an object of 2^31 elements; copying,
+//           comparing or writing a value that is nested more than 128 deep. Values of any depth can be destroyed.
 // Lifetime: a std::string_view, span or pointer is valid until the Value is changed, moved or destroyed.
 // Threads:  a value.
 // Cost:     16 bytes for a value, with a string of at most 14 bytes; a longer string, a list and an object take one
-//           allocation each. A member is looked for one by one among 16, else by binary search; adding one to an object
-//           of n moves up to 4 n bytes.
+//           allocation each. A member is found by a linear search among up to 16, else by binary search; adding one to
+//           an object of n moves up to 4 n bytes.
 
 #pragma once
 
@@ -94,7 +94,7 @@ class Value {
   Kind kind() const noexcept;
   bool is_null() const noexcept { return type() == Type::Null; }
 
-  // The value if it has that kind; an integer if the number is whole and fits.
+  // The value if it has that kind, else nullopt; for an integer, the number must be whole and fit.
   std::optional<bool> boolean() const noexcept;
   std::optional<std::int64_t> int64() const noexcept;
   std::optional<std::uint64_t> uint64() const noexcept;
@@ -104,10 +104,10 @@ class Value {
   // The number of elements of a list, or of members of an object; else 0.
   std::size_t size() const noexcept;
   bool empty() const noexcept { return size() == 0; }
-  // The elements of a list; empty when it is no list.
+  // The elements of a list; empty when this is not a list.
   std::span<const Value> elements() const noexcept;
   std::span<Value> elements() noexcept;
-  // The members of an object, as {key, value}; empty when it is no object: for (const auto& [key, value] :
+  // The members of an object, as {key, value}; empty when this is not an object: for (const auto& [key, value] :
   // document.members()).
   Members members() const noexcept;
 
@@ -142,7 +142,7 @@ class Value {
     }
   }
 
-  // The member of an object; a new member is null and the last one. A null becomes an object first.
+  // The member of an object; if there is none, appends one whose value is null. A null becomes an object first.
   Value& operator[](std::string_view key);
   // Appends to a list; returns the new element. A null becomes a list first.
   Value& push_back(Value element);

@@ -159,7 +159,7 @@ TEST(Tag, that_stands_last_is_not_looked_for_without_end) {
   list.pop_back();  // 540 KB: 1 MiB and eight times that may be read again.
   EXPECT_EQ(error_of<Term>(nested(8, list)), "");
   EXPECT_EQ(error_of<Term>(nested(20, list)).substr(0, 80),
-            "objects of several kinds are nested too deeply: the tag of each has to be first ");
+            "objects of several kinds are nested too deeply: the tag of each must be its first member ");
 }
 
 struct Throws {

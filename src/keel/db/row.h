@@ -349,7 +349,7 @@ template <class T, class List>
 struct FieldColumns;
 template <class T, class... Field>
 struct FieldColumns<T, keel::internal::TypeList<Field...>> {
-  static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: leave the const out");
+  static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: remove the const");
   static_assert(((is_column<Field> || Many<Field>) && ...),
                 "a field that is read from a column is a bool, a number, text, std::vector<std::byte>, an enum, a type "
                 "that is written as text (keel/base/text_value.h) or std::optional of these: read a nested struct by a "

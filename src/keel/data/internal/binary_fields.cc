@@ -17,7 +17,8 @@ namespace {
 
 using json::internal::word_at;
 
-// Whether the bytes at `at` begin with the key, of which at least all and eight must be readable.
+// Whether the bytes at `at` begin with the key. At least as many bytes as the key has, and at least eight, must be
+// readable.
 [[gnu::always_inline]] inline bool is_key(const char* at, const Step& step) noexcept {
   if (((word_at<std::uint64_t>(at) ^ step.first) & step.mask) != 0) return false;
   if (step.size <= 8) return true;
@@ -26,7 +27,7 @@ using json::internal::word_at;
   }
   return word_at<std::uint64_t>(at + step.size - 8) == word_at<std::uint64_t>(step.key + step.size - 8);
 }
-// The same for `room` readable bytes.
+// The same when only `room` bytes are readable.
 [[gnu::always_inline]] inline bool begins_with_key(const char* at, std::size_t room, const Step& step) noexcept {
   if (room < 8) [[unlikely]]
     return room >= step.size && std::memcmp(at, step.key, step.size) == 0;
@@ -42,7 +43,8 @@ using json::internal::word_at;
   }
 }
 
-// Reads the value at exactly this byte if it has the common form of `form`; else null, and the Reader takes over.
+// Reads the value that begins at exactly this byte if it has the common form of `form`; else returns null, and the
+// Reader takes over.
 template <class Format>
 [[gnu::noinline]] const char* take_long(const char* at, const char* end, Form form, void* to) {
   if (form == Form::Other || at == end) return nullptr;
@@ -83,7 +85,7 @@ template <class Format>
   return at;
 }
 
-// Reads a value inline, without a call, if it has a common form. At least take_room bytes after the position must be
+// Reads a value inline, without a call, if it has a common form. At least take_room bytes from the position on must be
 // readable.
 template <Form form, class Format>
 [[gnu::always_inline]] inline const char* take_far_text(const char* at, const char* end, void* to) {
@@ -130,7 +132,7 @@ template <class Format>
   }
   return take_long<Format>(at, end, form, to);
 }
-// The same for any number of readable bytes.
+// The same, for any number of readable bytes.
 template <class Format>
 [[gnu::always_inline]] inline const char* take(const char* at, const char* end, Form form, void* to) {
   if (static_cast<std::size_t>(end - at) < take_room) [[unlikely]]
@@ -152,7 +154,7 @@ Violation Access<Format>::violation_of(const In& in, std::string_view words) {
   return {path_of(in), std::string(words), 0, 0};
 }
 
-// Turns the Reader's problem into a violation. True when reading continues, in the `depth` outermost containers and
+// Turns the Reader's problem into a violation. True when reading continues, within the `depth` outermost containers,
 // after the value that begins at `begin`.
 template <class Format>
 bool Access<Format>::collect(In& in, const char* begin, int depth, Violations& wrong) {
@@ -223,8 +225,8 @@ template <class Format>
   return level;
 }
 
-// Whether another item follows in the container whose items have begun; false at its end, which is then passed, and
-// when the bytes end.
+// Whether another item follows in a container that has been entered; false at its end, which is then consumed, and when
+// the bytes end.
 template <class Format>
 [[gnu::always_inline]] inline bool Access<Format>::is_next(In& in, std::uint64_t& left) {
   if (left != In::unknown) return left != 0 && left-- != 0;
@@ -238,7 +240,7 @@ template <class Format>
 }
 
 // Reads the key of a member that is not the expected one. Returns the index of its field; the number of fields if the
-// member was skipped; or one more at the end of the object.
+// member was skipped; or the number of fields plus one at the end of the object.
 template <class Format>
 [[gnu::noinline]] std::size_t Access<Format>::take_other_key(In& in, const ReadTable<Format>& table,
                                                              std::string_view tag, bool& is_tagged, Violations& wrong) {
@@ -289,7 +291,8 @@ void Access<Format>::read_object(In& in, const ReadTable<Format>& table, void* c
   const std::uint64_t left = level->left;
   const std::size_t violations = table.rules != nullptr ? wrong.size() : 0;
   std::uint64_t wrong_ones = 0;
-  // Members in the order in which they are written, as long as their values are not near the end of the bytes.
+  // Reads members that come in the order in which a Writer writes them, as long as their values are not near the end of
+  // the bytes.
   const Step* step = table.steps;
   const Step* const last = step + (left < table.count ? left : table.count);
   const char* at = in.at_;
@@ -324,7 +327,7 @@ void Access<Format>::read_rest(In& in, const ReadTable<Format>& table, void* con
   bool is_tagged = false;
   const char* at = in.at_;
   const char* const end = in.end_;
-  // When the count is not known, it begins so high that only a break ends the loop.
+  // An unknown count is so high that only a break ends the loop.
   for (std::uint64_t left = level.left - progress.passed; left != 0; --left) {
     const char* const key_at = at;
     const auto room = static_cast<std::size_t>(end - at);
@@ -397,7 +400,7 @@ void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* f
   const Level* const level = begin(in, false);
   if (level == nullptr) return;
   const std::uint64_t left = level->left;
-  // Reads common values without the Reader. A break is none of them.
+  // Reads common values without the Reader. A break is not one of them.
   const std::size_t most = left < table.count ? left : table.count;
   std::size_t count = 0;
   auto* element = static_cast<std::byte*>(first);
@@ -415,7 +418,7 @@ void Access<Format>::read_array(In& in, const ArrayTable<Format>& table, void* f
   in.due_ = nullptr;
 }
 
-// Reads the elements after the first `count`, and judges how many there are.
+// Reads the elements after the first `count`, and checks the number of elements.
 template <class Format>
 [[gnu::noinline]] void Access<Format>::read_elements(In& in, const ArrayTable<Format>& table, std::byte* element,
                                                      std::size_t count, Violations& wrong) {
@@ -552,7 +555,7 @@ bool Access<Format>::read_whole(std::string_view bytes, Arena& arena, ReaderOpti
   return wrong.empty();
 }
 
-// Moves to a value that begins at `where`, within the next value: true when it is there.
+// Moves to the value that begins at `where`, within the next value; false when no value begins there.
 template <class Format>
 bool Access<Format>::find_place(In& in, const char* where) {
   do {

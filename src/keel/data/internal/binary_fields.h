@@ -1,6 +1,6 @@
 // How a type is read from and written as CBOR and MessagePack, based on its Fields. As for JSON (json_fields.h explains
-// each type), the code that is the same for all structs is compiled once (binary_fields.cc) and works from a table for
-// each struct.
+// each type), the code common to all structs is compiled once (binary_fields.cc) and works from a table for each
+// struct.
 
 #pragma once
 
@@ -54,7 +54,7 @@ consteval Form form_of() {
   return json::internal::form_of<T>();
 }
 
-// The last is of no field.
+// The last entry belongs to no field.
 template <class Format, class... Field>
 consteval auto forms_of(keel::internal::TypeList<Field...>) {
   return std::array<Form, sizeof...(Field) + 1>{form_of<std::remove_const_t<Field>, Format>()..., Form::Other};
@@ -66,16 +66,16 @@ consteval bool are_names_short(const std::string_view* names, std::size_t count,
   }
   return true;
 }
-// How many bytes can be read after each key.
+// The number of bytes that can be read after each key.
 inline constexpr std::size_t key_slack = 16;
-// The size of all keys with their heads, or slightly more.
+// The size of all keys with their heads and the slack, or slightly more.
 consteval std::size_t key_bytes(const std::string_view* names, std::size_t count) {
   std::size_t bytes = key_slack;
   for (std::size_t i = 0; i < count; ++i) bytes += names[i].size() + 2;
   return bytes;
 }
 
-// The word that word_at() would read there, with 0 for each byte after `size`.
+// The word that word_at() reads at `at`, but with 0 for each byte after the first `size`.
 constexpr std::uint64_t first_of(const char* at, std::size_t size) {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < size; ++i) {
@@ -91,15 +91,15 @@ constexpr std::size_t key_size(std::string_view name) {
   return Format::put_name(name.size(), head) + name.size();
 }
 
-// How many bytes a value that is read without a call may look at.
+// The maximum number of bytes that reading a value without a call examines.
 inline constexpr std::size_t take_room = 9;
 // A key with its head, after which key_slack more bytes can be read, and the field that it names.
 struct Step {
   const char* key = nullptr;
-  std::uint64_t first = 0;  // The first eight bytes from the key on.
+  std::uint64_t first = 0;  // The eight bytes from the beginning of the key on.
   std::uint64_t mask = 0;   // The bits of `first` that belong to the key.
   std::uint16_t size = 0;
-  std::uint16_t reach = 0;  // The size, and take_room for the value.
+  std::uint16_t reach = 0;  // `size` plus take_room for the value.
   std::uint8_t field = 0;
   Form form = Form::Other;
 };
@@ -222,7 +222,7 @@ class Access {
   using In = Reader<Format>;
   using Out = Writer<Format>;
 
-  // `fields` are the addresses of the fields of `object`. A member `tag` is already known.
+  // `fields` has the address of each field of `object`. The value of the member `tag` is already known.
   static void read_object(In& in, const ReadTable<Format>& table, void* const* fields, const void* object,
                           Violations& wrong, std::string_view tag = {});
   static void read_list(In& in, const ListTable<Format>& table, void* list, Violations& wrong);
@@ -241,9 +241,9 @@ class Access {
   static const char* end(const In& in) noexcept { return in.end_; }
   static int& depth(In& in) noexcept { return in.depth_; }
   static int depth_max(const In& in) noexcept { return in.depth_max_; }
-  // Whether there was no problem so far.
+  // Clears the Reader's problem.
   static void forget(In& in) noexcept { in.message_ = nullptr; }
-  // Call it after the value in [begin, behind) has been read.
+  // Call it after other code has read the value in [begin, behind).
   static void took(In& in, const char* begin, const char* behind) noexcept {
     in.value_ = begin;
     in.at_ = behind;
@@ -270,11 +270,11 @@ class Access {
   static std::size_t take_other_key(In& in, const ReadTable<Format>& table, std::string_view tag, bool& is_tagged,
                                     Violations& wrong);
   static bool find_place(In& in, const char* where);
-  // The state of an object while it is read; its members are a bit for each field.
+  // The state of an object while it is read.
   struct Progress {
-    std::size_t passed;      // The number of members at the beginning that came in the order of the table's steps.
-    std::size_t violations;  // How many there were before it.
-    std::uint64_t wrong;     // Members with a violation.
+    std::size_t passed;      // The number of leading members that came in the order of the table's steps.
+    std::size_t violations;  // The number of violations before this object.
+    std::uint64_t wrong;     // The members with a violation: a bit for each field.
   };
   static bool read_member(In& in, const ReadTable<Format>& table, const Step& step, void* const* fields,
                           const char* key_at, const char* at, Level& level, std::uint64_t& wrong_ones,
@@ -302,7 +302,7 @@ template <class Format, class T, class List>
 struct Readers;
 template <class Format, class T, class... Field>
 struct Readers<Format, T, keel::internal::TypeList<Field...>> {
-  static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: leave the const out");
+  static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: remove the const");
   static_assert(keel::internal::are_optional_fields_known<T>(),
                 "optional_fields names something that is not a field of its struct");
   static constexpr std::uint64_t may_be_absent = [] {
@@ -429,7 +429,7 @@ void read_value(Reader<Format>& in, T& value, Violations& wrong) {
                                                &read_field<Format, Element>};
     Core::read_map(in, table, &value, wrong);
   } else if constexpr (json::internal::BoolList<T>) {
-    std::vector<unsigned char> flags;  // Elements of std::vector<bool> have no addresses.
+    std::vector<unsigned char> flags;  // Used because elements of std::vector<bool> have no addresses.
     static constexpr ListTable<Format> table = {
         [](void* list) -> void* { return &static_cast<std::vector<unsigned char>*>(list)->emplace_back(); },
         [](Reader<Format>& reader, void* flag, Violations&) {

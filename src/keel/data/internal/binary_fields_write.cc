@@ -12,7 +12,7 @@
 namespace keel::binary::internal {
 namespace {
 
-// The most bytes of a head or of a number.
+// The maximum size of a head or of a number.
 constexpr std::size_t value_room = 9;
 
 [[gnu::always_inline]] inline void put_text(char* to, const char* from, std::size_t size) noexcept {
@@ -26,7 +26,7 @@ constexpr std::size_t value_room = 9;
     to[size - 1] = from[size - 1];
   }
 }
-// More bytes than the key has may be copied, because the buffer has room for them.
+// This may copy more bytes than the key has: the buffer has room for them.
 [[gnu::always_inline]] inline char* put_key(char* to, const Step& step) noexcept {
   char first[key_slack];
   std::memcpy(first, step.key, sizeof first);
@@ -36,7 +36,7 @@ constexpr std::size_t value_room = 9;
   return to + step.size;
 }
 
-// Writes the value if that needs no call, for which value_room is sufficient.
+// Writes the value if that needs no call; it then takes at most value_room bytes.
 template <class Format>
 [[gnu::always_inline]] inline bool put(char*& at, Form form, const void* field) noexcept {
   switch (form) {
@@ -68,7 +68,7 @@ template <class Format>
   return *static_cast<const std::string*>(field);
 }
 
-// Writes a text, for whose head and bytes there is space. Returns false when the value is too long for that.
+// Writes a text; the buffer must have space for its head and bytes. Returns false when the value is too long for that.
 template <class Format>
 [[gnu::always_inline]] inline bool put_any_text(char*& at, std::string_view text) noexcept {
   if (text.size() < Format::text_heads) [[likely]] {

@@ -15,8 +15,8 @@ namespace internal {
 
 enum class Token : std::uint8_t {
   Unsigned,
-  Negative,  // Its value is -1 - number.
-  Bytes,     // `number` bytes follow, as for Text and Extension.
+  Negative,  // The value is -1 - `number`.
+  Bytes,     // `number` bytes follow, as they do for Text and Extension.
   Text,
   Array,  // `number` elements follow.
   Map,    // `number` pairs follow.
@@ -71,8 +71,8 @@ inline double half(std::uint16_t bits) noexcept {
 
 }  // namespace internal
 
-// `take` returns where the head that begins at `at` ends; null when the bytes end within it or it has no valid form.
-// `at` must be before `end`. `put` writes a head in the shortest form, and returns its end; 9 bytes at most.
+// `take` returns the end of the head that begins at `at`; null when the bytes end within the head or its form is
+// invalid. `at` must be before `end`. `put` writes a head of at most 9 bytes in the shortest form, and returns its end.
 struct Cbor {
   static constexpr std::string_view name = "CBOR";
   static constexpr bool has_indefinite = true;
@@ -100,12 +100,13 @@ struct Cbor {
     return first < 0xF8 ? at + 1 : at + 1 + (1u << (first - 0xF8));
   }
 
-  // Reads an integer in the shortest form that an int64 can hold; else returns null. Nine bytes must be readable.
+  // Reads an integer that is in its shortest form and fits into an int64; else returns null. Nine bytes must be
+  // readable.
   [[gnu::always_inline]] static const char* take_count(const char* at, std::uint64_t& number) noexcept {
     const auto first = static_cast<std::uint8_t>(*at);
     const unsigned low = first & 31;
     if (first > 0x3A) return nullptr;
-    const std::uint64_t sign = -static_cast<std::uint64_t>(first >> 5);  // A mask: all bits set, or all clear.
+    const std::uint64_t sign = -static_cast<std::uint64_t>(first >> 5);  // A mask with all bits set, or all clear.
     if (low < 24) {
       number = low ^ sign;
       return at + 1;
@@ -142,8 +143,8 @@ struct Cbor {
   static constexpr char true_byte = '\xF5';
   static constexpr char null_byte = '\xF6';
   static constexpr char double_byte = '\xFB';
-  // For each kind of value: the first byte of an empty one, and the number of lengths or counts, from 0 up, whose head
-  // is a single byte.
+  // For each kind of value: the first byte of an empty value, and how many lengths or counts, from 0 up, have a head of
+  // a single byte.
   static constexpr unsigned text_byte = 0x60;
   static constexpr unsigned text_heads = 24;
   static constexpr unsigned array_byte = 0x80;
@@ -212,7 +213,7 @@ struct Cbor {
         return at;
     }
   }
-  // 28 to 30 are reserved; 31 is a break, or begins something that a break ends.
+  // 28 to 30 are reserved; 31 is a break, or begins a value that a break ends.
   static const char* take_open(std::uint8_t first, const char* at, internal::Head& head) noexcept {
     using internal::Token;
     if ((first & 31) != 31) return nullptr;

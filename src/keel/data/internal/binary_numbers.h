@@ -11,7 +11,7 @@ namespace keel::binary::internal {
 
 inline constexpr int no_half = -1;
 
-// The bits of the binary16 that equals `value`; no_half when there is none.
+// The bits of the binary16 number that equals `value`; no_half when there is none.
 inline int half_of(float value) noexcept {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<int>(bits >> 16 & 0x8000);
@@ -30,7 +30,7 @@ inline int half_of(float value) noexcept {
   return sign | static_cast<int>(whole >> shift);
 }
 
-// 9 bytes at most.
+// Writes at most 9 bytes.
 inline char* put_shortest(char* at, double value) noexcept {
   const auto single = static_cast<float>(value);
   if (static_cast<double>(single) != value && value == value) {

@@ -15,7 +15,7 @@ class Run {
   explicit Run(Buffer& out, std::size_t bytes)
       : out_(out), at_(out.reserve(bytes)), end_(out.data() + out.capacity()) {}
   void finish() noexcept { out_.resize(static_cast<std::size_t>(at_ - out_.data())); }
-  // Continues after other code has written to the Buffer.
+  // Call it to continue after other code has written to the Buffer.
   void go_on(std::size_t bytes) {
     at_ = out_.reserve(bytes);
     end_ = out_.data() + out_.capacity();

@@ -16,8 +16,7 @@ constexpr const char* too_large = "the result of a calculation has more than 36 
 
 Decimal or_bug(bool fits, Decimal value) {
   KEEL_EXPECT(fits,
-              "a Decimal has at most 36 digits, and the result of a calculation has more: bound the numbers by "
-              "rules(), or call Decimal::add(), subtract() and multiply(), which return an error");
+              "the result of a calculation has more than the 36 digits of a Decimal: bound the numbers by rules(), or call Decimal::add(), subtract() and multiply(), which return an error");
   return value;
 }
 Result<Decimal> or_error(bool fits, Decimal value) noexcept {
@@ -38,7 +37,7 @@ Result<Decimal> Decimal::parse(std::string_view text) {
 }
 
 Decimal::Text Decimal::text() const noexcept {
-  constexpr std::uint64_t part = 1'000'000'000'000'000'000;  // 10^18: two of them are all digits.
+  constexpr std::uint64_t part = 1'000'000'000'000'000'000;  // 10^18: a coefficient is two parts of 18 digits.
   char digits[digits_max + 1];
   char* const end = digits + sizeof digits;
   char* first = end;
@@ -47,7 +46,7 @@ Decimal::Text Decimal::text() const noexcept {
     for (int i = 0; i < 18; ++i, half /= 10) *--first = static_cast<char>('0' + half % 10);
   }
   *--first = '0';
-  // One digit stands before the point, at least.
+  // At least one digit stands before the point.
   while (end - first > scale() + 1 && *first == '0') ++first;
   Text text;
   char* to = text.data();

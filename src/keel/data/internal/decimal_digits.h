@@ -31,7 +31,7 @@ struct DecimalDigits {
   Wide coefficient = 0;
   int scale = 0;
   bool is_negative = false;
-  const char* problem = nullptr;  // A literal; null when there is none.
+  const char* problem = nullptr;  // A string literal; null when there is no problem.
   std::size_t at = 0;             // The offset of the problem.
 };
 
@@ -42,9 +42,9 @@ constexpr DecimalDigits refused_decimal(const char* problem, std::size_t at) noe
   return refused;
 }
 
-// The grammar of numbers in JSON (RFC 8259 §6). Zeros at the end of a fraction are dropped only where they do not fit.
+// The grammar of numbers in JSON (RFC 8259 §6). Trailing zeros of a fraction are dropped only where they do not fit.
 constexpr DecimalDigits read_decimal(std::string_view text) noexcept {
-  constexpr std::int64_t far = 1'000'000'000;  // An exponent beyond that of every number that fits.
+  constexpr std::int64_t far = 1'000'000'000;  // An exponent larger than that of any number that fits.
   const auto is_digit = [&](std::size_t i) { return i < text.size() && ascii::is_digit(text[i]); };
   DecimalDigits read;
   std::size_t i = 0;
@@ -53,11 +53,11 @@ constexpr DecimalDigits read_decimal(std::string_view text) noexcept {
     ++i;
   }
   if (!is_digit(i)) return refused_decimal("a digit is missing", i);
-  if (text[i] == '0' && is_digit(i + 1)) return refused_decimal("there is a needless leading zero", i);
+  if (text[i] == '0' && is_digit(i + 1)) return refused_decimal("there is an unnecessary leading zero", i);
 
   int digits = 0;             // Of the coefficient.
-  std::int64_t zeros = 0;     // The number of zeros after the digits of the coefficient, which are not part of it.
-  std::int64_t fraction = 0;  // How many digits stand after the point.
+  std::int64_t zeros = 0;     // The number of zeros read after the digits of the coefficient and not part of it yet.
+  std::int64_t fraction = 0;  // The number of digits after the point.
   bool is_behind_point = false;
   for (;; ++i) {
     if (!is_behind_point && i < text.size() && text[i] == '.') {
@@ -70,7 +70,7 @@ constexpr DecimalDigits read_decimal(std::string_view text) noexcept {
       zeros += digits != 0 ? 1 : 0;
       continue;
     }
-    if (digits + zeros + 1 > decimal_digits_max) return refused_decimal("a digit is one too many", i);
+    if (digits + zeros + 1 > decimal_digits_max) return refused_decimal("there is one digit too many", i);
     for (; zeros > 0; --zeros, ++digits) read.coefficient *= 10;
     read.coefficient = read.coefficient * 10 + static_cast<unsigned>(text[i] - '0');
     ++digits;
@@ -84,7 +84,7 @@ constexpr DecimalDigits read_decimal(std::string_view text) noexcept {
     for (; is_digit(i); ++i) exponent = exponent < far ? exponent * 10 + (text[i] - '0') : exponent;
     if (is_below) exponent = -exponent;
   }
-  if (i != text.size()) return refused_decimal("a character does not belong to a number", i);
+  if (i != text.size()) return refused_decimal("there is a character that is not part of a number", i);
 
   std::int64_t scale = fraction - exponent;
   if (read.coefficient == 0) {

@@ -36,7 +36,7 @@ void take_text(Reader& in, std::string_view text, Decimal& value) {
   }
 }
 
-// Reads an integer of any size. False: it is none, or has more than 120 bits.
+// Reads an integer of any size. False: the value is not an integer, or has more than 120 bits.
 template <class Format>
 bool take_integer(binary::Reader<Format>& in, bool& is_negative, Wide& magnitude) {
   if (in.peek() != Kind::Number || in.number_kind() == NumberKind::Real) {
@@ -57,7 +57,7 @@ bool take_integer(binary::Reader<Format>& in, bool& is_negative, Wide& magnitude
     fits = !in.failed() && Format::take(bytes.data(), bytes.data() + bytes.size(), head) != nullptr;
     magnitude = head.number;
   }
-  if (is_negative) ++magnitude;  // Its value is -1 minus the number that is written.
+  if (is_negative) ++magnitude;  // The value is -1 minus the encoded number.
   return fits;
 }
 
@@ -107,7 +107,7 @@ void binary::internal::read_decimal_fraction(Reader<Format>& in, Decimal& value)
   }
   const Part& exponent = parts[0];
   const Part& number = parts[1];
-  // Any larger exponent is as wrong as this one.
+  // Larger exponents need not be distinguished: this one is out of range already.
   const auto size = static_cast<std::int64_t>(exponent.magnitude < 1'000'000 ? exponent.magnitude : 1'000'000);
   const bool is_right =
       count == 2 && exponent.is_right && number.is_right &&

@@ -13,7 +13,7 @@ namespace internal {
 // The digits that rounding cuts off, compared with one unit of the last digit that stays.
 enum class CutOff : std::uint8_t { Nothing, LessThanHalf, Half, MoreThanHalf };
 
-// Functions that give false do so for a result that has more than 36 digits.
+// Functions that return bool return false when the result has more than 36 digits.
 struct DecimalMath {
   static bool fit(bool is_negative, Wide coefficient, int scale, Decimal& to) noexcept {
     while (coefficient >= decimal_limit || scale > Decimal::scale_max) {
@@ -90,14 +90,14 @@ struct DecimalMath {
     }
     return false;
   }
-  // Compares `rest` with half of `whole`; `has_more`: something smaller than one unit of `rest` is cut off, too.
+  // Compares `rest` with half of `whole`; `has_more`: digits below one unit of `rest` are cut off as well.
   static CutOff cut_off(Wide rest, Wide whole, bool has_more) noexcept {
     if (rest == 0 && !has_more) return CutOff::Nothing;
     if (2 * rest < whole) return CutOff::LessThanHalf;
     return 2 * rest > whole || has_more ? CutOff::MoreThanHalf : CutOff::Half;
   }
 
-  // The quotient of two coefficients, times ten to the power of `shift`, from -36 to 72.
+  // The quotient of two coefficients, times ten to the power of `shift`, which is from -36 to 72.
   static bool divide(bool is_negative, Wide dividend, Wide divisor, int shift, int scale, Rounding rounding,
                      Decimal& to) noexcept {
     Wide quotient = dividend / divisor;
@@ -128,7 +128,7 @@ struct DecimalMath {
     const Wide power = decimal_powers[static_cast<std::size_t>(a.scale() - b.scale())];
     const Wide fine = a.coefficient();
     const Wide coarse = b.coefficient();
-    if (coarse > decimal_limit / power) return -1;  // It is then larger than any other coefficient of this scale.
+    if (coarse > decimal_limit / power) return -1;  // The scaled number is then larger than any coefficient.
     return fine < coarse * power ? -1 : fine > coarse * power ? 1 : 0;
   }
 
@@ -155,7 +155,7 @@ struct DecimalMath {
 namespace binary::internal {
 
 inline constexpr std::uint64_t tag_decimal_fraction = 4;
-// Reads what follows that tag.
+// Reads the array that follows that tag.
 template <class Format>
 void read_decimal_fraction(Reader<Format>& in, Decimal& value);
 extern template void read_decimal_fraction(Reader<Cbor>& in, Decimal& value);

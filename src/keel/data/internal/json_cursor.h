@@ -1,6 +1,6 @@
 // Keeps a Reader's position in registers: reads objects and lists where the text has the common form, which is nearly
-// always. It leaves anything else to the Reader, starting at the byte where that begins, so that only the Reader
-// judges: call give_back(), let the Reader work, then call go_on().
+// always. It leaves any other text to the Reader, from the first byte of that text on, so that only the Reader reports
+// errors: call give_back(), let the Reader work, then call go_on().
 
 #pragma once
 
@@ -34,8 +34,8 @@ class Cursor {
     return true;
   }
 
-  // The field with the next key, whose value must be read next: `i`, which is the expected field before the call. False
-  // when the object has ended, which is then left, or when the Reader has to take over.
+  // Reads the next key and sets `i`, the expected field, to the field with that key; the value of the field must be
+  // read next. False at the end of the object, which is then left, and when the Reader has to take over.
   [[gnu::always_inline]] bool member(const ReadTable& table, std::size_t& i) {
     const char* at = at_;
     if (!separate(at, '}')) return false;
@@ -51,7 +51,8 @@ class Cursor {
     return true;
   }
 
-  // True when an element follows; else the list has ended, and was left, or the Reader has to take over.
+  // True when an element follows; false at the end of the list, which is then left, and when the Reader has to take
+  // over.
   [[gnu::always_inline]] bool element() {
     const char* at = at_;
     if (!separate(at, ']')) return false;
@@ -74,7 +75,8 @@ class Cursor {
   }
 
   bool has_left() const noexcept { return has_left_; }
-  // Gives back before a key or an element, which next_key() and next_element() then look for.
+  // Gives the position back to the Reader before a key or an element, which its next_key() or next_element() then
+  // reads.
   void give_back() noexcept { give_back(is_first_ ? Reader::State::First : Reader::State::Next); }
   // Gives the position back to the Reader before a value.
   void give_back_value() noexcept { give_back(Reader::State::Value); }
@@ -84,10 +86,10 @@ class Cursor {
       in_.value_is_left();
     at_ = in_.at_;
   }
-  // Continues after a key, or where an element begins.
+  // Continues after a key that the Reader has read, or where an element begins.
   void go_on_at_value() noexcept {
     at_ = in_.at_;
-    key_ = nullptr;  // The Reader has already read the key.
+    key_ = nullptr;  // The Reader has read the key, and knows its place.
     is_first_ = false;
   }
   // Enters the container that the Reader has begun.
@@ -146,13 +148,14 @@ class Cursor {
     at_ = at;
     return true;
   }
-  // Works on a copy of the cursor, so that the original stays in registers; null: only the Reader can read this value.
+  // Works on a copy of the cursor, so that the original stays in registers. Returns null when only the Reader can read
+  // this value.
   [[gnu::noinline]] static const char* take_apart(Cursor at, Form form, void* to) {
     return at.take(form, to) ? at.at_ : nullptr;
   }
 
-  // Skips the comma before the next value, if there has to be one; false at the end of the container, and when neither
-  // a comma nor the end follows.
+  // Skips the comma before the next value, if one is required; false at the end of the container, and when neither a
+  // comma nor the end follows.
   [[gnu::always_inline]] bool separate(const char*& at, char closing) {
     if (at == end_) return false;
     if (*at == ',' && !is_first_) {

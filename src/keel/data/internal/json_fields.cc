@@ -25,8 +25,8 @@ Violation violation_of(const Reader& in, std::string_view words, std::string_vie
   return {std::string(path.view()), std::string(words), problem.line, problem.column, keyword};
 }
 
-// Reports a violation of `field` of the object just left, or of an element of it; of the object or list itself when it
-// is empty.
+// Reports a violation of `field` of the object just left, or of an element of that field; of the object or list itself
+// when `field` is empty.
 void add_violation(Reader& in, std::string_view field, std::string_view words, std::string_view keyword,
                    Violations& wrong, const Check::Element& element = {}) {
   in.fail("", "");  // The reader fails at the end of the text; the path then ends in a '/'.
@@ -174,7 +174,7 @@ void read_object(Reader& in, const ReadTable& table, void* const* fields, const 
   const Form* const forms = table.forms != nullptr ? table.forms : others;
   KeyOrder order(&table, table.count);
   for (;;) {
-    std::size_t i = order.expected();  // The key after the last name is empty, and never matches.
+    std::size_t i = order.expected();  // The key after the last one is empty, and never matches.
     if (!at.member(table, i)) [[unlikely]] {
       if (at.has_left()) break;
       at.give_back();
@@ -320,13 +320,13 @@ void write_float(Writer& out, float value) {
 }
 
 void throw_valueless() {
-  throw_bug("a std::variant without a value is written: an assignment to it has thrown",
+  throw_bug("a std::variant is written that has no value: an assignment to it has thrown",
             std::source_location::current());
 }
 
 void throw_nameless(std::int64_t value) {
   throw_bug("the value " + std::to_string(value) +
-                " of an enum is written, which has no name: only values from 0 to 127 have one (enum_names.h)",
+                " of an enum has no name and cannot be written: only values from 0 to 127 have names (enum_names.h)",
             std::source_location::current());
 }
 

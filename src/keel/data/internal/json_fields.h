@@ -1,5 +1,6 @@
-// How a type is read from and written as JSON, based on its Fields: what is the same for all structs is compiled once
-// (json_fields.cc) and works from a table for each struct; what differs is one small function for each type of a field.
+// How a type is read from and written as JSON, based on its Fields: the code common to all structs is compiled once
+// (json_fields.cc) and works from a table for each struct; in addition there is one small function for each type of a
+// field.
 
 #pragma once
 
@@ -33,7 +34,7 @@ namespace keel::json::internal {
 
 template <class T>
 concept ReadsAndCollects = requires(Reader& in, T& value, Violations& wrong) { read_json(in, value, wrong); };
-// `keel gen api` writes member functions, so that they are looked up only in one type.
+// `keel gen api` writes member functions, so that the compiler looks them up in one type only.
 template <class T>
 concept ReadsByMember = requires(Reader& in, T& value, Violations& wrong) { value.read_json(in, wrong); };
 template <class T>
@@ -70,7 +71,7 @@ concept List = requires(T& list) {
   list.clear();
 } && !std::convertible_to<const T&, std::string_view>;
 template <class T>
-// Elements of std::vector<bool> have no addresses.
+// std::vector<bool> is separate because its elements have no addresses.
 concept BoolList = List<T> && std::same_as<typename T::value_type, bool>;
 template <class T>
 concept Contiguous = (List<T> || is_std_array<T>) && requires(const T& list) {
@@ -114,8 +115,8 @@ struct AlternativesOf<V<T...>> {
 template <class T>
 using Alternatives = typename AlternativesOf<T>::List;
 
-// The same message wherever a type has no form in JSON. A class is not judged here, because Fields reports what is
-// wrong with it.
+// Gives the same message wherever a type has no form in JSON. A class is not judged here, because Fields reports what
+// is wrong with it.
 template <class T>
 consteval void require_form() {
   static_assert(!std::is_pointer_v<T> && !std::is_array_v<T> && !CharacterType<T> && !std::is_null_pointer_v<T>,
@@ -197,7 +198,7 @@ struct ReadTable {
   const Form* forms = nullptr;  // The form of each field; null: all are Other.
 };
 
-// `fields` are the addresses of the fields of `object`. A member `tag` has already been read.
+// `fields` has the address of each field of `object`. The member named `tag` has already been read.
 void read_object(Reader& in, const ReadTable& table, void* const* fields, const void* object, Violations& wrong,
                  std::string_view tag = {});
 
@@ -220,7 +221,7 @@ void read_array(Reader& in, const ArrayTable& table, void* first, Violations& wr
 
 struct VariantTable {
   std::string_view key;                  // The key of the tag, with quotes and colon.
-  std::string_view name;                 // Each name without quotes.
+  std::string_view name;                 // The name of the tag.
   const std::string_view* alternatives;  // The values of the tag.
   const ReadField* read;                 // Reads an alternative into the variant.
   std::size_t count;
@@ -229,20 +230,20 @@ void read_variant(Reader& in, const VariantTable& table, void* variant, Violatio
 
 // The number of bytes that `text` decodes to in base64; an upper bound if it is malformed.
 std::size_t decoded_size(std::string_view text) noexcept;
-// Decodes `text` from base64 to `to`, and returns the number of bytes. For text that is malformed, or has more than
-// `size` bytes, it adds a violation and returns 0.
+// Decodes `text` from base64 to `to`, and returns the number of bytes. If the text is malformed, or decodes to more
+// than `size` bytes, adds a violation and returns 0.
 std::size_t decode_bytes(Reader& in, std::string_view text, std::byte* to, std::size_t size, Violations& wrong);
 void read_byte_array(Reader& in, std::byte* to, std::size_t size, Violations& wrong);
 // Turns the Reader's problem into a violation. True when reading can continue, within the `depth` outermost containers.
 [[gnu::cold]] bool collect(Reader& in, int depth, Violations& wrong);
-// Refuses a repeated key whose value is about to be read.
+// Reports a repeated key whose value is about to be read.
 [[gnu::cold]] void refuse_second(Reader& in, Violations& wrong);
 // Reports a problem of a member of the object just left; of the object itself, or of an array, when `member` is empty.
 [[gnu::cold]] void refuse_left(Reader& in, std::string_view member, Complaint why, Violations& wrong);
 [[gnu::cold]] void wrong_element_count(Reader& in, std::size_t given, std::size_t count, Violations& wrong);
 [[gnu::cold]] void wrong_enum_name(Reader& in, const keel::internal::EnumNames& names, Violations& wrong);
 [[gnu::cold]] void wrong_name(Reader& in, std::span<const std::string_view> names, Violations& wrong);
-// Reads the whole text: calls `read` for `value`, and requires that nothing follows the value. True when nothing is
+// Reads the whole text: calls `read` for `value`, and then requires that nothing follows it. True when nothing is
 // wrong.
 bool read_text(std::string_view text, Arena& arena, ReaderOptions options, ReadField read, void* value,
                Violations& wrong);
@@ -261,7 +262,7 @@ template <class T, class List>
 struct Readers;
 template <class T, class... Field>
 struct Readers<T, keel::internal::TypeList<Field...>> {
-  static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: leave the const out");
+  static_assert((!std::is_const_v<Field> && ...), "a const field cannot be read: remove the const");
   static_assert(keel::internal::are_optional_fields_known<T>(),
                 "optional_fields names something that is not a field of its struct");
   static constexpr std::uint64_t may_be_absent = [] {
@@ -292,7 +293,7 @@ struct Readers<T, keel::internal::TypeList<Field...>> {
                                       forms};
 };
 
-// Checks the tags of the alternatives of a variant, once for reading and writing.
+// Checks the tags of a variant's alternatives, in one place for both reading and writing.
 template <class T>
 consteval bool has_tag() {
   return !tag_of<T>.name.empty() && !tag_of<T>.value.empty();
@@ -323,7 +324,7 @@ consteval void require_tags() {
                 "each struct static "
                 "constexpr keel::Tag tag = {\"type\", \"card\"};");
   if constexpr ((has_tag<T>() && ...)) {
-    static_assert(are_tags_of_one_name<T...>(), "the tags of the alternatives of a std::variant have the same name");
+    static_assert(are_tags_of_one_name<T...>(), "the tags of the alternatives of a std::variant must have the same name");
     static_assert(are_tags_different<T...>(), "two alternatives of a std::variant have the same tag");
     static_assert(!(is_tag_a_field<T>() || ...), "the tag of an alternative has the name of one of its fields");
   }
@@ -428,7 +429,7 @@ void read_value(Reader& in, T& value, Violations& wrong) {
     if (!in.begin_object()) return;
     const int depth = in.depth();
     while (const auto key = in.next_key()) {
-      if constexpr (is_map_key_text<T>()) {  // Another key is reported by require_form() alone.
+      if constexpr (is_map_key_text<T>()) {  // For other key types, only require_form() reports an error.
         const auto [at, is_new] = value.try_emplace(typename T::key_type(*key));
         if (!is_new) return refuse_second(in, wrong);
         read_value(in, at->second, wrong);
@@ -450,7 +451,7 @@ void read_value(Reader& in, T& value, Violations& wrong) {
         [](void* list) -> void* { return __builtin_addressof(static_cast<T*>(list)->emplace_back()); },
         &read_field<Element>, form_of<Element>()};
     read_list(in, table, &value, wrong);
-  } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {  // Others are reported by require_form() alone.
+  } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {  // Else require_form() alone reports an error.
     void* fields[Fields<T>::count + 1];
     fields[Fields<T>::count] = nullptr;
     Fields<T>::visit(value, TakeAddresses{fields});

@@ -31,7 +31,8 @@ constexpr std::uint64_t name_bytes(const char* at, std::size_t size) noexcept {
   for (std::size_t i = size; i-- > 0;) bytes = bytes << 8 | static_cast<unsigned char>(at[i]);
   return bytes;
 }
-// Made of the first eight bytes of a name (all of a shorter one), and of the last eight of a longer one, else 0.
+// The key of the hash: the first eight bytes of the name (all of a shorter one), combined with the last eight bytes of
+// a longer name or with 0.
 constexpr std::size_t name_slot(std::uint64_t front, std::uint64_t back, int bits) noexcept {
   return static_cast<std::size_t>(((front ^ back * 3) * 0x9E3779B97F4A7C15u) >> (64 - bits));
 }

@@ -69,21 +69,21 @@ class Pen {
     return true;
   }
 
-  // Gives back in a container that has just begun.
+  // Gives the position back to the Writer in a container that has just begun.
   void give_back_first() noexcept {
     give_back(Writer::Place::First);
     is_first_ = false;
   }
-  // Gives back where a member begins, which the Writer writes or leaves out.
+  // Gives the position back before a member, which the Writer then writes or leaves out.
   void give_back_member() noexcept { give_back(is_first_ ? Writer::Place::First : Writer::Place::Next); }
   void go_on_at_member() noexcept {
     is_first_ = out_.place_ == Writer::Place::First;
     take();
   }
-  // Gives back after a key, or where an element begins.
+  // Gives the position back after a key, or where an element begins.
   void give_back_value() noexcept { give_back(Writer::Place::Value); }
   void go_on() {
-    KEEL_DEXPECT(out_.place_ == Writer::Place::Next, "a JSON value is due, and nothing is written for it");
+    KEEL_DEXPECT(out_.place_ == Writer::Place::Next, "a JSON value is expected, but none is written");
     take();
   }
 

@@ -1,6 +1,6 @@
 // Reads the common forms of a JSON value from the text alone. Each function reads its form, or nothing at all where the
-// text is anything else, such as an escape, a number of many digits, or an error: the Reader then looks at it again
-// from its first byte, and only the Reader reports errors.
+// text has any other form, such as a string with an escape, a number of many digits, or an error: the Reader then reads
+// the value again from its first byte, and only the Reader reports errors.
 
 #pragma once
 
@@ -28,8 +28,7 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
   return at;
 }
 
-// Whether the text begins with `key` and continues after it; false when `key` is empty. memcmp would be a call, and
-// most keys are short.
+// Whether the text begins with `key`; false when `key` is empty. memcmp would be a call, and most keys are short.
 [[gnu::always_inline]] inline bool begins_with(const char* at, const char* end, std::string_view key) noexcept {
   const std::size_t size = key.size();
   if (size - 1 >= static_cast<std::size_t>(end - at)) return false;
@@ -90,7 +89,7 @@ inline const char* behind_space(const char* at, const char* end) noexcept {
 
 // Copies a short text without a call; the bytes up to `end` are readable.
 [[gnu::always_inline]] inline void put_string(std::string_view text, const char* end, std::string& to) {
-  constexpr std::size_t room = 15;  // Fits any std::string without the heap.
+  constexpr std::size_t room = 15;  // A std::string of this size needs no heap.
   if (text.size() > room || end - text.data() < static_cast<std::ptrdiff_t>(room)) {
     to = text;
   } else {
@@ -133,7 +132,7 @@ inline const char* copy_to_slash(const char* at, const char* end, char*& to) noe
   return false;
 }
 
-// How many of the eight bytes, from the first on, are digits.
+// The number of digits at the beginning of the eight bytes.
 inline unsigned digits_in_front(std::uint64_t bytes) noexcept {
   constexpr std::uint64_t high_halves = 0xF0F0F0F0F0F0F0F0;
   // A carry out of a byte can mark only bytes above one that is itself not a digit.
@@ -142,7 +141,7 @@ inline unsigned digits_in_front(std::uint64_t bytes) noexcept {
   return wrong == 0 ? 8 : static_cast<unsigned>(std::countr_zero(wrong)) >> 3;
 }
 
-// The number that the first `count` of eight bytes form, 1 to 8 digits.
+// The number that the first `count` of the eight bytes form; `count` is from 1 to 8.
 inline std::uint64_t value_of_digits(std::uint64_t bytes, unsigned count) noexcept {
   bytes <<= 64 - 8 * count;
   bytes = (bytes & 0x0F0F0F0F0F0F0F0F) * 2561 >> 8;
@@ -177,7 +176,7 @@ inline constexpr auto powers_of_ten = [] {
   return count;
 }
 
-// Whether a number ends at this character; any other one might continue the number.
+// Whether a number ends before this character; any other character might continue the number.
 [[gnu::always_inline]] inline bool ends_value(const char* at, const char* end) noexcept {
   return at == end || *at == ',' || *at == '}' || *at == ']' || is_space(*at);
 }

@@ -1,6 +1,6 @@
-// Predicts the order of an object's members. Each client writes members in its own order, which is seldom that of the
-// table, but always the same: so the search begins with the member that followed the previous one last time. This is
-// only a guess, which the reader compares with the text.
+// Predicts the order of an object's members. Each client writes members in its own order, which is seldom the order of
+// the table, but is always the same: the search therefore begins with the member that followed the previous one last
+// time. The prediction is only a guess, which the reader compares with the text.
 
 #pragma once
 
@@ -21,9 +21,9 @@ class KeyOrder {
     guess();
   }
 
-  // The number of the member that is likely to be next; `count` when the end of the object is.
+  // The index of the member that is likely to be next; `count` when the end of the object is likely.
   std::size_t expected() const noexcept { return expected_; }
-  // Records that member `i` has come.
+  // Records that member `i` was read.
   [[gnu::always_inline]] void came(std::size_t i) noexcept {
     if (i != expected_) known_[before_] = static_cast<std::uint8_t>(i ^ before_);
     before_ = i + 1;
@@ -38,9 +38,9 @@ class KeyOrder {
     if (expected_ > count_) expected_ = before_;
   }
 
-  // The member that last followed each member (at its index + 1), and that came first (at 0). The value is XORed with
-  // the successor in the table, so that zeros stand for the table's own order. Tables share this array: some overlap,
-  // and then guess wrongly.
+  // For each member, the member that followed it last time (at its index + 1); at 0, the member that came first. The
+  // value is XORed with the successor in the table, so that zeros stand for the table's own order. All tables share
+  // this array; where two overlap, guesses are wrong.
   static constinit inline thread_local std::uint8_t known[(std::size_t{1} << room_bits) + members_max + 1] = {};
 
   std::uint8_t* known_;

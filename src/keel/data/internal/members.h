@@ -13,7 +13,7 @@
 
 namespace keel::internal {
 
-// Converts to every member that a T can have; not to a base class.
+// Converts to any type of a member that a T can have, but not to a base class.
 template <class T>
 struct Anything {
   template <class U>
@@ -36,7 +36,7 @@ consteval std::size_t count_members() {
 template <class T>
 inline constexpr std::size_t member_count = count_members<T>();
 
-// In parentheses each initialiser initialises exactly one member, so that an array or a base class is noticed.
+// In parentheses each initialiser initialises exactly one member, so that this detects an array or a base class.
 template <class T, std::size_t... I>
 consteval bool is_one_for_each(std::index_sequence<I...>) {
   return requires { T(((void)I, Anything<T>{})...); };
@@ -205,7 +205,7 @@ constexpr decltype(auto) with_members(T& value, F&& f) {
   }
 }
 
-// Never defined: only the compiler takes addresses within it.
+// Never defined: addresses within it are taken only at compile time.
 template <class T>
 struct Specimen {
   ~Specimen();

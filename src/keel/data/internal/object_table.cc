@@ -123,8 +123,8 @@ void set_null(Held held, Presence presence, void* member) {
   });
 }
 struct Found {
-  const void* value;  // Null: the member has no value.
-  bool is_absent;     // The member is left out.
+  const void* value;  // Null when the member has no value.
+  bool is_absent;     // Whether the member is left out.
 };
 Found value_in(Held held, Presence presence, const void* member) {
   if (held == Held::Name) {
@@ -165,7 +165,7 @@ void write_name(Writer& out, const of::Rule& rule, const void* value) {
   out.string(rule.names[number]);
 }
 
-// The keyword of JSON Schema for a value below, or above, its limits.
+// The keyword of JSON Schema for a value below or above its limits.
 const char* keyword_of(Held held, bool is_below) noexcept {
   if (held == Held::String) return is_below ? "minLength" : "maxLength";
   if (held == Held::Strings || held == Held::Bytes) return is_below ? "minItems" : "maxItems";
@@ -238,7 +238,7 @@ Complaint complaint_of(const of::Limits& limits, Held held, const void* value) n
   }
 }
 
-// Uses the Reader, for values that a Cursor does not know.
+// Reads values that a Cursor does not know with the Reader.
 void read_slowly(Reader& in, const ObjectMember& member, void* at, Violations& wrong) {
   if (member.held == Held::Other) return member.read(in, at, wrong);
   const Presence presence = member.presence & how;
@@ -295,7 +295,7 @@ void read_object(Reader& in, const ObjectTable& table, void* object, Violations&
   std::uint64_t seen = 0;
   KeyOrder order(&table, names.count);
   for (;;) {
-    std::size_t i = order.expected();  // The key after the last name is empty, and never matches.
+    std::size_t i = order.expected();  // The key after the last one is empty, and never matches.
     if (!at.member(names, i)) [[unlikely]] {
       if (at.has_left()) break;
       at.give_back();
@@ -412,7 +412,7 @@ void read_empty_object(Reader& in, bool is_strict, Violations& wrong) {
 }
 
 bool has_length(std::string_view text, std::size_t least, std::size_t most) noexcept {
-  // A character has one to four bytes of UTF-8: so for most lengths no character needs to be counted.
+  // A character has one to four bytes of UTF-8, so for most lengths no character needs to be counted.
   if (text.size() <= most && (text.size() + 3) / 4 >= least) return true;
   std::size_t characters = 0;
   for (const char c : text) characters += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;

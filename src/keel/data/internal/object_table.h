@@ -26,8 +26,8 @@ namespace keel::json::internal {
 // Writes a member whose type is Other: key and value, or nothing when it is absent.
 using WriteMember = void (*)(Writer& out, std::string_view key, const void* member);
 
-// The type of a member, or of the value in an optional one. Types of members that are read and written by shared code,
-// which is compiled once.
+// The type of a member, or of the value in an optional one. Shared code, which is compiled once, reads and writes
+// members of all these types except Other.
 enum class Held : std::uint8_t {
   Other,  // The member is read and written by its ReadField and WriteMember.
   Boolean,
@@ -44,7 +44,7 @@ enum class Held : std::uint8_t {
   Bytes,
   Strings,
   Value,
-  Name  // An enum stored in a byte, whose values 0, 1, … are in the order of its names.
+  Name  // An enum that is stored in a byte and whose values 0, 1, … are in the order of its names.
 };
 using Presence = std::uint8_t;
 
@@ -73,8 +73,8 @@ inline constexpr Presence present = 0;   // A T.
 inline constexpr Presence optional = 1;  // A std::optional<T>, which is left out while it is empty.
 inline constexpr Presence nullable = 2;  // A std::optional<T>, which is null while it is empty.
 inline constexpr Presence patch = 3;     // A Patch<T>.
-// Combined with one of these. A member that is both required and read-only is required of responses alone, and one that
-// is required and write-only of requests alone.
+// These bits are combined with one of the four above. A member that is required and read-only is required only in
+// responses, and one that is required and write-only only in requests.
 inline constexpr Presence required = 4;
 inline constexpr Presence read_only = 8;    // The member is not written into requests.
 inline constexpr Presence write_only = 16;  // The member is not written into responses.
@@ -118,7 +118,7 @@ struct ObjectMember {
   std::size_t offset;
   Held held;
   Presence presence = of::present;
-  of::Rule rule = nullptr;  // It is set unless the type of the member is Other.
+  of::Rule rule = nullptr;  // Used unless the type of the member is Other.
   ReadField read = nullptr;
   WriteMember write = nullptr;
   std::string_view name = {};  // The name without escapes, if the key has any.
@@ -226,7 +226,7 @@ template <class T>
   constexpr std::size_t first_room = sizeof(T) <= 96 ? 4 : 1;
   auto& elements = *static_cast<std::vector<T>*>(list);
   if (elements.size() == elements.capacity()) elements.reserve(elements.empty() ? first_room : 2 * elements.size());
-  // Otherwise the compiler would generate the growth twice.
+  // Without this the compiler would generate the growth twice.
   if (elements.size() == elements.capacity()) __builtin_unreachable();
   return __builtin_addressof(elements.emplace_back());
 }
@@ -411,9 +411,9 @@ inline void judge_container(Reader& in, Complaint why, Violations& wrong) {
 }
 // Counted in characters.
 bool has_length(std::string_view text, std::size_t least, std::size_t most) noexcept;
-// Returns the violated keyword for a text without the right length: "maxLength" when it is too long, else "minLength".
+// Returns the violated keyword for a text of the wrong length: "maxLength" when it is too long, else "minLength".
 [[gnu::cold]] const char* length_keyword(std::string_view text, std::size_t most) noexcept;
-// Computed in decimal: 0.3 is a multiple of 0.1.
+// Computed as in decimal: 0.3 is a multiple of 0.1.
 bool is_multiple(double number, double of) noexcept;
 // Whether no two elements are equal.
 bool are_different(const std::vector<std::string>& list);
@@ -433,9 +433,9 @@ bool are_different(const std::vector<E>& list) noexcept {
   return true;
 }
 
-// Determines the alternative that the next object is. It returns the index in `values` of the value of its member
-// `name`; or, without `name`, the index in `names` of the first name that the object has as a member. The object stays
-// unread. -1: it matches no alternative, and a violation was added.
+// Determines which alternative the next object is. It returns the index in `values` of the value of its member `name`;
+// or, without `name`, the index in `names` of the first name that the object has as a member. The object stays unread.
+// -1: it matches no alternative, and a violation was added.
 int choose_by_value(Reader& in, std::string_view name, std::span<const std::string_view> values, const char* expected,
                     Violations& wrong);
 // If `otherwise` is not -1, it is returned when the object has none of the names.

@@ -1,4 +1,4 @@
-// The parts of a JSON Pointer (RFC 6901), by which violations say where they are.
+// Writes the parts of a JSON Pointer (RFC 6901), with which violations say where they are.
 
 #pragma once
 
@@ -21,7 +21,7 @@ void append_name(Out& pointer, std::string_view name) {
   }
 }
 
-// Appends an element of a list or a map, with the '/' before it; nothing when there is none.
+// Appends the index or key of an element of a list or a map, with the '/' before it; nothing when there is no element.
 inline void append_element(std::string& pointer, const Check::Element& element) {
   switch (element.kind) {
     case Check::Element::Kind::None:

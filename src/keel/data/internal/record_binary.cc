@@ -29,7 +29,7 @@ using binary::internal::unknown_count;
 template <class Format>
 struct Record::Forms::BinarySink {
   static constexpr bool is_ordered = true;
-  // Space for a short text with its head, which is copied as a whole, or for any scalar.
+  // Space for a short text with its head, which are copied together, or for any scalar.
   static constexpr std::size_t short_room = 32;
   static_assert(Value::short_max < Format::text_heads);
   binary::Writer<Format>& writer;
@@ -144,10 +144,10 @@ struct Record::Forms::BinaryBuilder {
         continue;
       }
       const std::string_view key = name(at);
-      // A key that was encoded in pieces has been joined in another place of the memory.
+      // A key that was encoded in pieces has been joined elsewhere in memory.
       const char* const key_end = at != nullptr && key.data() + key.size() == at ? end : key.data() + key.size();
       if (at == nullptr) {
-        wrong = end;  // `end` cannot be the place of a value: it tells the caller to report a repeated key.
+        wrong = end;  // No value begins at `end`: tell_at() then reads on until the Reader itself reports the key.
         return false;
       }
       Value* const to = block->values() + block->value_count();
@@ -315,7 +315,7 @@ struct Record::Forms::BinaryBuilder {
   }
 
   // Reads a record of few fields with short names in one pass. Containers and long texts are skipped at first, and are
-  // made when everything is known to be well-formed. False for any other record and for malformed bytes, without any
+  // made once everything is known to be well-formed. False for any other record and for malformed bytes, without any
   // effect: the caller then reads in two passes, which report errors.
   bool take_flat(const char*& at, std::uint64_t count, Block*& block) {
     if (count == 0 || count > Block::linear_max || Access::depth(in) == Access::depth_max(in)) return false;
@@ -499,7 +499,7 @@ void Record::Forms::read(binary::Reader<Format>& in, Record& record) {
   using Access = binary::internal::Access<Format>;
   record.clear();
   if (in.peek() != binary::Kind::Object) {
-    in.begin_object();  // Reports the kind that it has instead.
+    in.begin_object();  // Reports the kind that the value has instead.
     return;
   }
   const char* const begin = Access::position(in);

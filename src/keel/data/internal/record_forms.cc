@@ -219,7 +219,7 @@ struct Record::Forms::JsonBuilder {
         break;
       }
       case json::Kind::None:
-        in.skip();  // Reports the kind that it has instead.
+        in.skip();  // Reports the kind that the value has instead.
     }
   }
 

@@ -1,4 +1,4 @@
-// Visits the values of a Record; for code that writes and reads its forms.
+// Visits the values of a Record, for code that writes and reads its forms.
 
 #pragma once
 

@@ -17,8 +17,8 @@
 
 namespace keel {
 
-// Stands before the values of an array, or before alternating names and values; with more than linear_max of these, the
-// sorted order of the names follows.
+// Stands before the values of an array, or before the alternating names and values of a record. If the block has room
+// for more than linear_max fields, the sorted order of the names follows them.
 struct alignas(8) Record::Block {                // Aligned like its values.
   static constexpr std::size_t linear_max = 16;  // Up to this number of fields, a name is searched for linearly.
 
@@ -39,7 +39,7 @@ struct alignas(8) Record::Block {                // Aligned like its values.
   static bool is_before(std::string_view a, std::string_view b) noexcept {
     return a.size() != b.size() ? a.size() < b.size() : std::memcmp(a.data(), b.data(), a.size()) < 0;
   }
-  // The same order, for two Values that are names.
+  // The same order for two Values that are names.
   static bool is_before(const Value& a, const Value& b) noexcept {
     if (a.bytes_[1] != b.bytes_[1]) return a.bytes_[1] < b.bytes_[1];
     if (a.bytes_[1] == Value::is_long) [[unlikely]]
@@ -104,7 +104,7 @@ struct alignas(8) Record::Block {                // Aligned like its values.
   }
 };
 
-// For code that needs the memory of a Record; `arena` is the Record's own, null for the heap.
+// For code that works on the memory of a Record; `arena` is the Record's arena, or null for the heap.
 struct Record::Storage {
   static Block* make(Arena* arena, bool is_record, std::size_t capacity) {
     KEEL_EXPECT(capacity < std::size_t{1} << 31, "an array or a record has too many values for a Record");
@@ -137,7 +137,7 @@ struct Record::Storage {
     std::memcpy(value.bytes_ + 4, &size, sizeof size);
     std::memcpy(value.bytes_ + 8, &copied, sizeof copied);
   }
-  // Sets a text after which the bytes up to `end` may be read as well, which makes copying it faster.
+  // Sets a text. The bytes between it and `end` must be readable too, which makes copying faster.
   static void set_text(Value& value, Kind kind, const char* at, std::size_t size, const char* end, Arena* arena) {
     if (size > Value::short_max || static_cast<std::size_t>(end - at) < Value::short_max) [[unlikely]] {
       return set_text(value, kind, {at, size}, arena);
@@ -152,7 +152,7 @@ struct Record::Storage {
 
   static void release(Value& value, Arena* arena) noexcept;
   static void release(Block* block, Arena* arena) noexcept;
-  // Copies, at most `left` levels deep: false when the value is deeper, and then `to` is unchanged.
+  // Copies a value of at most `left` levels; false when the value is deeper, and then `to` is unchanged.
   static bool copy(Value& to, const Value& from, Arena* arena, int left);
   static Block* copy(const Block* from, Arena* arena, int left);
   static bool make_value(Value& to, const Input& from, Arena* arena, int left);

@@ -1,5 +1,5 @@
-// Gives the numbers of a Record the types that they have in the struct that it was made from; CBOR, by which it was
-// made, has no widths.
+// Gives the numbers of a Record the types that they have in the struct from which it was made: it was made through
+// CBOR, which does not keep the widths of numbers.
 
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace keel {
 
-// `to` was made from `from`, by its fields, in the same order of elements.
+// `to` was made from the fields of `from`; the elements of lists are in the same order.
 struct Record::Widths {
   template <class T>
   static void keep_fields(const T& from, const Record& to) {
@@ -39,7 +39,7 @@ struct Record::Widths {
   static constexpr bool is_number() {
     return std::is_arithmetic_v<T> && !std::same_as<T, bool> && !std::same_as<T, double>;
   }
-  // Whether values of that type, in a list, are those of a Record already.
+  // Whether the elements of a list of this type already have the right type in a Record.
   template <class T>
   static constexpr bool has_no_width() {
     return std::is_arithmetic_v<T> ? !is_number<T>() : std::is_enum_v<T> || is_text<T>();
@@ -59,7 +59,7 @@ struct Record::Widths {
     });
   }
 
-  // Returns nothing when it is null.
+  // Nothing to do when the Record has no such value.
   template <class T>
   static void keep(const T& from, const Value* to) {
     if constexpr (is_number<T>()) {
@@ -90,7 +90,7 @@ struct Record::Widths {
   }
   template <class Variant, class... T>
   static void keep_alternative(const Variant& from, const Value* to, keel::internal::TypeList<T...>) {
-    using std::get;  // Record has a get() as well, which is not meant here.
+    using std::get;  // Without this, the name would mean Record::get().
     std::size_t i = 0;
     ((i++ == from.index() ? keep(get<T>(from), to) : void()), ...);
   }

@@ -1,4 +1,4 @@
-// Recognises a JSON number that is an integer, in whichever form it is written. Tested by json_numbers_test.cc.
+// Recognises a JSON number that is an integer, whatever its notation. Tested by json_numbers_test.cc.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace keel::json::internal {
 
-// Returns the keyword of JSON Schema that is violated by a number below the range (is_below) or above it. It is the
-// keyword by which json_schema.h describes the type: int32 and int64 are formats.
+// Returns the keyword of JSON Schema that a number below the range (is_below), or above it, violates. The keyword is
+// the one with which json_schema.h describes the type: int32 and int64 are formats.
 constexpr const char* range_keyword(const IntegerRange& range, bool is_below) noexcept {
   if (range.least <= -0x8000'0000LL || (!is_below && range.most == ~std::uint64_t{0})) return "format";
   return is_below ? "minimum" : "maximum";
@@ -19,15 +19,16 @@ constexpr const char* range_keyword(const IntegerRange& range, bool is_below) no
 inline constexpr std::size_t whole_room = 32;
 
 // Writes a number with a fraction or an exponent to `room` as the integer that it is: 16.0 becomes "16", 1e3 becomes
-// "1000". False: it is not an integer. If it has more digits than any integer type can hold, only some are kept, which
-// are still too many.
+// "1000". False: the number is not an integer. If the number has more digits than any integer type can hold, only some
+// are kept, but still too many for any type.
 inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
   constexpr long digits_max = 24;
   char* to = room;
   const char* at = raw.data();
   const char* const end = at + raw.size();
   if (*at == '-') *to++ = *at++;
-  long before = 0;  // Significant digits before the point; negative: zeros that follow it.
+  // The number of significant digits before the point; if negative, the number of zeros right after it.
+  long before = 0;
   long digits = 0;
   long significant = 0;  // The number of digits up to the last one that is not 0.
   bool is_behind = false;
@@ -38,7 +39,7 @@ inline bool to_whole(std::string_view& raw, char (&room)[whole_room]) noexcept {
       continue;
     }
     if (!is_behind) ++before;
-    // A leading zero is no digit of the number; after the point it only moves the point.
+    // A leading zero is not a significant digit; after the point it only moves the point.
     if (digits == 0 && *at == '0') {
       --before;
       continue;
