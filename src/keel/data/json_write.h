@@ -1,16 +1,16 @@
-// keel/data/json_write.h — writes structs as JSON, without a line for each field.
+// keel/data/json_write.h — writes structs as JSON, without code for each field.
 //
 //   json::write(order)                // {"id":"0192f7a8-…","lines":[…],"note":null}
 //   json::write_indented(order)       // for people
 //   json::write(buffer, order)        // appends it
 //
-// json_parse.h lists the supported types, and fields.h says how a struct is described. Fields come in the order of the
-// struct; an empty std::optional is null, an absent Patch is left out. Reading the output gives an equal value, except
-// for NaN and infinity, which JSON does not have (they become null), and for strings that are not UTF-8
-// (json_writer.h).
+// json_parse.h lists the supported types, and fields.h says how a struct is described. Fields are written in the order
+// of the struct; an empty std::optional is written as null, and an absent Patch is left out. Reading the output gives
+// an equal value, except for NaN and infinity, which JSON does not have (they become null), and for strings that are
+// not UTF-8 (json_writer.h).
 //
 // Errors: an enum's value that has no name is a Bug (base/bug.h).
-// Cost:   write(buffer, …) touches no heap but to grow the buffer.
+// Cost:   write(buffer, …) uses the heap only to grow the buffer.
 
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace keel::json {
 namespace internal {
-// json_writer.h declares write() for code that includes only that.
+// json_writer.h declares write() for code that includes only that header.
 template <class T>
 struct CanWrite {};
 }  // namespace internal

@@ -18,8 +18,8 @@ using internal::put;
 namespace {
 
 // A number with up to four decimals, as people usually write them: 36, 97.25, -1200.5. Returns null, and writes
-// nothing, when the number has another form. The written text is the shortest one, the same as std::to_chars writes:
-// with so few digits no other text is the same double, and no text with an exponent is shorter.
+// nothing, when the number has another form. The result is the shortest text, the same that std::to_chars writes: with
+// only a few digits, no other text of that length reads as the same double, and no text with an exponent is shorter.
 char* put_short_number(char* to, double value) noexcept {
   const double size = std::fabs(value);
   if (!(size >= 0.01 && size < 1e9)) return nullptr;
@@ -27,7 +27,8 @@ char* put_short_number(char* to, double value) noexcept {
   if (static_cast<double>(scaled) / 1e4 != size) return nullptr;
   const std::int64_t whole = scaled / 10'000;
   auto fraction = static_cast<unsigned>(scaled % 10'000);
-  if (fraction == 0 && whole >= 100'000) return nullptr;  // Trailing zeros may be shorter as an exponent.
+  // With trailing zeros, a text with an exponent may be shorter.
+  if (fraction == 0 && whole >= 100'000) return nullptr;
   *to = '-';
   to += value < 0 ? 1 : 0;
   to = std::to_chars(to, to + 20, whole).ptr;

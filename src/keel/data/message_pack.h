@@ -1,11 +1,12 @@
-// keel/data/message_pack.h — converts structs to MessagePack and back, without a line for each field.
+// keel/data/message_pack.h — converts structs to MessagePack and back, without code for each field.
 //
 //   std::string bytes = message_pack::write(reading);         // or message_pack::write(buffer, reading)
 //   KEEL_TRY(Reading reading, message_pack::parse<Reading>(bytes));
 //
-// Everything that cbor.h says of CBOR also holds here, with the forms of MessagePack: std::vector<std::byte> is bin,
-// Timestamp the extension -1, Uuid a bin of 16 bytes; a double keeps its 8 bytes and a float its 4. Other extensions
-// have no meaning here: in a field of the struct they are a violation, in any other field they are skipped.
+// Everything that cbor.h says about CBOR also holds here, in the forms of MessagePack: a std::vector<std::byte> is a
+// bin, a Timestamp is the extension -1, and a Uuid is a bin of 16 bytes; a double takes 8 bytes and a float 4, whatever
+// their values. Other extensions have no meaning here: in a field of the struct they are a violation, in any other
+// field they are skipped.
 //
 // Source: the MessagePack specification (github.com/msgpack/msgpack/blob/master/spec.md).
 

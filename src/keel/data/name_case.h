@@ -1,4 +1,5 @@
-// keel/data/name_case.h — names that are written in another case outside than inside: createdAt for created_at.
+// keel/data/name_case.h — converts names whose external case differs from the case in the code: createdAt for
+// created_at.
 //
 //   struct Order {
 //     static constexpr auto name_case = keel::Case::Camel;
@@ -7,7 +8,7 @@
 //   template <>                                              // of an enum, or of a type that is not yours to change
 //   inline constexpr auto keel::name_case<Status> = keel::Case::Snake;
 //
-// A new word begins after '_' and at a capital letter that follows a small one or a digit: created_at, CreatedAt and
+// A new word begins after '_' and at a capital letter that follows a small letter or a digit: created_at, CreatedAt and
 // createdAt are two words, HTTPServer is one. Letters beyond ASCII stay as they are.
 
 #pragma once

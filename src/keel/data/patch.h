@@ -7,8 +7,8 @@
 //   change.name.apply_to(user.name);           // absent: it stays; a value: it is that
 //   change.nickname.apply_to(user.nickname);   // a std::optional; null: it is empty from here on
 //
-// An absent field is left out when its struct is written. For a field that cannot be null, the rules of the struct say
-// check(name).not_null() (rules.h).
+// An absent field is left out when its struct is written. If a field cannot be null, call check(name).not_null() in the
+// rules() of its struct (rules.h).
 //
 // Errors: * and -> without a value are a Bug (base/bug.h).
 // Cost:   a T and a byte.
@@ -45,7 +45,7 @@ class Patch {
   constexpr bool has_value() const noexcept { return value_.has_value(); }
 
   const T& operator*() const {
-    KEEL_EXPECT(has_value(), "a Patch that is absent or null is asked for its value");
+    KEEL_EXPECT(has_value(), "the value of a Patch is accessed that is absent or null");
     return *value_;
   }
   const T* operator->() const { return &**this; }

@@ -4,14 +4,15 @@
 //   constexpr Pattern sku_pattern = "[A-Z]{3}-[0-9]+";   // one name for it where several need it
 //   if (!sku_pattern.matches(text)) …
 //
-// The syntax is RE2's (https://github.com/google/re2/wiki/Syntax), without back references and look-around. `.` and
-// character classes stand for characters of UTF-8, not bytes. Time is linear in the text, for every pattern and every
-// text: a client cannot slow matching down by its choice of text.
+// The syntax is RE2's (https://github.com/google/re2/wiki/Syntax), without backreferences and lookaround. `.` and
+// character classes match UTF-8 characters, not bytes. Matching takes time linear in the length of the text, for every
+// pattern and every text, so that no client can slow it down by its choice of text.
 //
-// Errors:  an invalid pattern is a Bug (base/bug.h) at its first use; the message has its text and its place.
+// Errors:  an invalid pattern is a Bug (base/bug.h) at its first use; the message contains the pattern and its place in
+//          the source.
 // Threads: any. A pattern is compiled once in the process, at its first use, and kept until the process ends.
-// Cost:    either takes some 100 ns and the time for the text, without the heap. A compiled pattern takes some
-//          kilobytes, at most 8 MB. A program without patterns does not load RE2's library.
+// Cost:    matches() and is_in() each take about 100 ns and the time for the text, without the heap. A compiled pattern
+//          takes some kilobytes, at most 8 MB. A program without patterns does not load RE2's library.
 
 #pragma once
 
@@ -27,13 +28,13 @@ class Pattern {
   consteval Pattern(const char (&text)[size], const char* file = __builtin_FILE(), unsigned line = __builtin_LINE())
       : text_(text, size - 1), file_(file), line_(line) {}
 
-  // Made from a text that, like the compiled pattern, lives until the process ends: for tools that read schemas, and
-  // never for a client's text. The caller has checked that it is a regular expression.
+  // Makes a Pattern from a text that, like the compiled pattern, lives until the process ends: for tools that read
+  // schemas, and never for a client's text. The caller must have checked that the text is a regular expression.
   static Pattern of_lasting(std::string_view text) noexcept { return Pattern(text); }
 
   // Matches the whole text.
   bool matches(std::string_view text) const;
-  // Matches some part of it, as `pattern` of JSON Schema does.
+  // Matches any part of the text, as `pattern` in JSON Schema does.
   bool is_in(std::string_view text) const;
 
   constexpr std::string_view text() const noexcept { return text_; }

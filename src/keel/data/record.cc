@@ -146,7 +146,8 @@ bool Record::Storage::copy(Value& to, const Value& from, Arena* arena, int left)
   to.set(from.kind(), block);
   return true;
 }
-// Returns null when the value is nested too deeply; `left` counts the container and the value itself.
+// Returns null when the value is nested too deeply; `left` is the number of levels allowed, including the container and
+// the value itself.
 Record::Block* Record::Storage::copy(const Block* from, Arena* arena, int left) {
   Block* const made = make(arena, from->is_record, from->size);
   for (std::size_t i = 0; i < from->value_count(); ++i) {
@@ -237,7 +238,7 @@ void Record::Storage::erase(Block* block, std::size_t index, Arena* arena) noexc
   --block->size;
 }
 
-// The result is not nested more deeply than the deeper one of the two.
+// The result is nested no deeper than the deeper of the two.
 void Record::Storage::merge(Block*& to, const Block* from, Arena* arena) {
   for (std::size_t i = 0; from != nullptr && i < from->size; ++i) {
     const Value& value = from->values()[2 * i + 1];
@@ -316,7 +317,7 @@ const Record::Value* Record::Value::at(std::string_view path) const {
   return path.empty() ? this : resolve(nullptr, this, path);
 }
 
-// The value comes from `fields`, or else from `whole`.
+// The value comes from `fields` if it is set, else from `whole`.
 const Record::Value* Record::Value::resolve(const Block* fields, const Value* whole, std::string_view path) {
   if (is_plain(path)) {
     if (whole == nullptr) return fields != nullptr ? fields->find(path) : nullptr;
@@ -480,9 +481,9 @@ Result<> Record::set(std::string_view path, const Input& value) {
     place = made;
     return {};
   }
-  // First checks whether it is possible, so that a failure changes nothing.
+  // First checks whether the call can succeed, so that a failure changes nothing.
   const Value* there = nullptr;
-  bool is_there = true;  // Whether the path exists so far.
+  bool is_there = true;  // Whether the path exists up to this step.
   int depth = 0;
   std::string_view before;
   for (; !steps.has_ended(); ++depth) {
@@ -577,7 +578,7 @@ bool Record::Value::are_equal(const Value& a, const Value& b) {
   }
   if (is_real(a.kind()) && is_real(b.kind())) return a.payload<double>() == b.payload<double>();
   if (is_real(a.kind())) return are_equal(b, a);
-  if (is_real(b.kind())) {  // `a` is an integer, so `real` has to be one as well.
+  if (is_real(b.kind())) {  // `a` is an integer, so `real` must be whole as well.
     const auto real = b.payload<double>();
     if (real != std::trunc(real) || !(real >= -0x1p63 && real < 0x1p64)) return false;
     if (is_signed(a.kind())) return real < 0x1p63 && static_cast<std::int64_t>(real) == a.payload<std::int64_t>();

@@ -15,26 +15,27 @@
 // Use a struct where the fields are known. Use a Record for messages whose fields only the application's users know,
 // with bytes, times and integers of a fixed width. Use a json::Value (json_value.h) for a document of JSON: it has the
 // types of JSON, can be changed in place, and is written as it was read.
-// Paths:    "device.samples[2]". In a path, each '.', '[' or '\' that belongs to a name is preceded by '\'. find()
-//           takes a name as it is.
-// Types:    set() keeps the type of its argument: a std::uint16_t is a Uint16. get<T>() gives a number of any type as
-//           any other that holds it exactly, a string also as a Timestamp, a Uuid, 16 bytes also as a Uuid. The formats
-//           do not store the width of a number: a number that is read is an Int64, Uint64 or Double, or from
-//           MessagePack a Float. Numbers are compared by value: 1 == 1.0.
-// Formats:  CBOR and MessagePack as cbor.h describes for structs: deterministic, and a repeated field is malformed. A
-//           tag without a meaning here is passed over. JSON: bytes are base64url, times and UUIDs their text, NaN and
-//           the infinities null; they are read as strings.
+// Paths:    "device.samples[2]". In a path, put a '\' before each '.', '[' or '\' that belongs to a name. find() takes
+//           a name without escapes.
+// Types:    set() keeps the type of its argument: a std::uint16_t is a Uint16. get<T>() converts a number to any
+//           numeric type that holds it exactly, a string also to a Timestamp or a Uuid, and 16 bytes also to a Uuid.
+//           The formats do not store the width of a number: a number that was read is an Int64, Uint64 or Double, or a
+//           Float if it came from MessagePack. Numbers are compared by value: 1 == 1.0.
+// Formats:  CBOR and MessagePack as cbor.h describes for structs: the output is deterministic, and a repeated field
+//           makes the bytes malformed. A tag that has no meaning here is ignored. In JSON, bytes become base64url,
+//           times and UUIDs become their text, and NaN and the infinities become null; such texts are read as strings.
 // Errors:   InvalidArgument with the path and both types: "samples[2]: is a string, not a double". A Record is nested
-//           at most 64 deep, more is InvalidArgument. A string of 4 GiB or an array of 2^31 elements is a Bug (bug.h).
-// Lifetime: with an arena all of the Record is in the arena and ends with it; a Record that is made or copied without
-//           one owns its memory. Views and references are valid until the Record is changed, moved or destroyed. Moving
-//           into a Record of another arena copies.
+//           at most 64 deep; deeper nesting is InvalidArgument. A string of 4 GiB or an array of 2^31 elements is a Bug
+//           (bug.h).
+// Lifetime: a Record that is made with an arena lies in the arena as a whole and must not be used after it ends; a
+//           Record that is made or copied without one owns its memory. Views and references are valid until the Record
+//           is changed, moved or destroyed. Moving to a Record with another arena copies.
 // Threads:  a value.
 // Cost:     24 bytes for a value or a name with a text of at most 22 bytes; a longer text, an array and a record take
-//           one allocation each. A field is looked for one by one among 16, else by binary search in an index that is
-//           kept. Malformed bytes of CBOR and MessagePack leave no memory taken, and take 800 bytes at most while they
-//           are read; others take up to 24 times their size (an array of small numbers), which bytes_max of
-//           ReaderOptions bounds.
+//           one allocation each. A field is found by a linear search among up to 16, else by binary search in an index
+//           that the Record maintains. Malformed CBOR and MessagePack takes at most 800 bytes while it is read, and
+//           none afterwards; well-formed bytes take up to 24 times their size (an array of small numbers), which
+//           bytes_max of ReaderOptions bounds.
 
 #pragma once
 
@@ -115,26 +116,28 @@ class Record {
 
   std::size_t size() const noexcept;
   bool empty() const noexcept { return size() == 0; }
-  // The fields in the order in which they came.
+  // The fields in the order in which they were added.
   Iterator begin() const noexcept;
   Iterator end() const noexcept;
-  // Null when there is none. find() looks for a name among the fields, at() follows a path.
+  // Null when there is no such value. find() looks for a name among the fields, at() follows a path.
   const Value* find(std::string_view name) const noexcept;
   const Value* at(std::string_view path) const;
   bool contains(std::string_view path) const { return at(path) != nullptr; }
-  // The value there, converted to T: bool, an integer, float, double, std::string_view, std::string, std::span<const
-  // std::byte>, Timestamp, Uuid. A number that T cannot hold exactly is an error: "age: 300 does not fit a uint8".
+  // The value at `path`, converted to T: bool, an integer, float, double, std::string_view, std::string,
+  // std::span<const std::byte>, Timestamp, Uuid. A number that T cannot hold exactly is an error: "age: 300 does not
+  // fit a uint8".
   template <class T>
   Result<T> get(std::string_view path) const;
 
-  // Sets the value there, replacing any other. Missing records on the path are made; an element must exist, or be the
-  // next one.
+  // Sets the value at `path`, replacing any previous value. Missing records on the path are created; an element of an
+  // array must exist, or be the one after the last.
   Result<> set(std::string_view path, const Input& value);
-  // Appends to an array, which is made when there is none.
+  // Appends to the array at `path`, which is created if it does not exist.
   Result<> append(std::string_view path, const Input& value);
-  // Returns false when there was no value at `path`. Elements after it move forward.
+  // Removes the value at `path`; returns false when there is none. Elements after a removed element move forward.
   bool remove(std::string_view path);
-  // Takes all fields of `other`, replacing those with the same name; where both are records, their fields are merged.
+  // Copies all fields of `other` into this Record, replacing those with the same name; where both values are records,
+  // their fields are merged.
   void merge(const Record& other);
   void clear() noexcept;
 
@@ -173,16 +176,16 @@ class Record {
   Arena* arena_ = nullptr;   // Null: the heap.
 };
 
-// One value of a Record; it owns its content. It can be changed only through its Record.
+// One value of a Record; it owns its content. A Value can be changed only through its Record.
 class Record::Value {
  public:
   Kind kind() const noexcept { return static_cast<Kind>(bytes_[0]); }
   bool is_null() const noexcept { return kind() == Kind::Null; }
   // The number of elements of an array, or of fields of a record; else 0.
   std::size_t size() const noexcept;
-  // The elements of an array; else empty.
+  // The elements of an array; empty for any other value.
   std::span<const Value> elements() const noexcept;
-  // The fields of a record; else none.
+  // The fields of a record; empty for any other value.
   Iterator begin() const noexcept;
   Iterator end() const noexcept;
   const Value* find(std::string_view name) const noexcept;
@@ -237,8 +240,8 @@ class Record::Value {
   static constexpr std::size_t short_max = 22;
   static constexpr unsigned char is_long = 0xFF;
 
-  // Layout: kind; size of a short text, or is_long and at 4 the size of a long one; at 2 a short text, or at 8 the
-  // rest.
+  // Byte 0 is the kind. Byte 1 is the size of a short text, which is from byte 2 on, or is_long; the size of a long
+  //         text is from byte 4 on. Any other payload is from byte 8 on.
   alignas(8) unsigned char bytes_[24];
 };
 
@@ -262,7 +265,7 @@ class Record::Iterator {
   const Value* at_;  // Names and values alternate.
 };
 
-// A value for set(); used only as an argument. A view of its argument.
+// A value for set(); used only as an argument. It is a view of its argument.
 class Record::Input {
  public:
   Input(std::nullptr_t) noexcept {}

@@ -6,15 +6,15 @@
 //   if (!from_record(reading, record, arena, wrong)) return wrong.error();    // "/celsius must be from -90 to 60"
 //   KEEL_TRY(Reading reading, from_record<Reading>(record));
 //
-// The struct is described once (fields.h), with the names, optional fields and rules() that hold for JSON and CBOR: a
-// Record is accepted exactly if the same bytes would be. Everything that is wrong is reported, with its JSON Pointer
-// (violations.h).
+// The struct is described once (fields.h); its names, optional fields and rules() apply as for JSON and CBOR: a Record
+// is accepted exactly when the same values encoded as CBOR would be. All violations are reported, each with its JSON
+// Pointer (violations.h).
 //
-// Errors:   as cbor::read and cbor::parse.
+// Errors:   those of cbor::read and cbor::parse.
 // Lifetime: a struct with a std::string_view needs an arena that lives as long as the struct.
 // Threads:  functions.
-// Cost:     one pass of CBOR for each direction (cbor.h), in memory of the thread's pool, and one search for each field
-//           of a Record that is made.
+// Cost:     each direction writes and reads CBOR once (cbor.h), in memory of the thread's pool; making a Record also
+//           takes one search for each field.
 
 #pragma once
 
@@ -41,8 +41,8 @@ inline void read_own_cbor(Record& record, std::string_view bytes) {
 
 }  // namespace internal
 
-// The Record is on the arena, or on the heap. Numbers keep their types: a std::uint8_t is a Uint8, a float is a Float.
-// An integer that a type of yours writes (write_binary) is an Int64 or a Uint64.
+// The Record is in the arena, or on the heap. Numbers keep their types: a std::uint8_t is a Uint8, a float is a Float.
+// An integer that your own write_binary() writes is an Int64 or a Uint64.
 template <class T>
 Record to_record(const T& value, Arena& arena) {
   Buffer bytes;

@@ -57,7 +57,7 @@ void Check::out_of_range(const void* field, const std::string_view* least, const
   violated(field, words, is_above ? "maximum" : "minimum");
 }
 
-// A character has one to four bytes of UTF-8: so for most lengths no character needs to be counted.
+// A character has one to four bytes of UTF-8, so for most lengths no character needs to be counted.
 void Check::judge_length(const void* field, std::string_view text, std::size_t least, std::size_t most) {
   if (text.size() <= most && (text.size() + 3) / 4 >= least) return;
   std::size_t characters = 0;

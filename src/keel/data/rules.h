@@ -18,13 +18,14 @@
 //     }
 //   };
 //
-// json::parse and json::read (json_parse.h) call rules() of a struct once the whole struct is read, nested structs
-// first. A broken rule is a Violation with the pointer of the field or of the element. A field that is absent, empty
-// (std::optional, Patch) or already wrong is not judged; neither is the struct as a whole when one of its fields is
-// wrong or missing.
+// json::parse and json::read (json_parse.h) call rules() of a struct after the whole struct was read, for nested
+// structs first. A broken rule is a Violation with the pointer of the field or of the element. Rules are not applied to
+// a field that is absent, empty (std::optional, Patch) or already wrong; that() is not applied when any field of the
+// struct is wrong or missing.
 //
 // Errors: checking something that is not a field of the struct is a Bug (base/bug.h), detected when the rule is broken.
-// Cost:   the comparisons; a length is counted in characters (code points) where the bytes do not decide.
+// Cost:   the comparisons; the characters (code points) of a text are counted only if its number of bytes does not
+//         decide.
 
 #pragma once
 
@@ -65,7 +66,7 @@ struct Bound {
   }
 };
 
-// Gives access to the value within an optional or a Patch; null when there is none.
+// The address of the value within an optional or a Patch; null when there is none.
 template <class T>
 const T* judged(const T& field) noexcept {
   return &field;
@@ -105,20 +106,20 @@ class Check {
     std::string_view key;
   };
 
-  // A field of the struct; the rules for it follow.
+  // Begins the rules for a field of the struct: check(field).length(1, 40).
   template <class T>
   auto operator()(const T& field) noexcept {
     bool is_null = false;
     if constexpr (requires { field.is_null(); }) is_null = field.is_null();
     return CheckedField(*this, &field, internal::judged(field), is_null);
   }
-  // A field that is a list or a map of scalars; the rules for each element follow. For lists of structs, use the
+  // Begins the rules for each element of a field that is a list or a map of scalars. For lists of structs, use the
   // structs' own rules().
   template <class T>
   auto each(const T& field) noexcept {
     return CheckedElements(*this, &field, internal::judged(field));
   }
-  // `words` continue the pointer of the struct, or of the whole text: "from must not be after to".
+  // `words` follow the pointer of the struct, or describe the whole text: "from must not be after to".
   void that(bool holds, std::string_view words) {
     if (!holds && is_whole_) [[unlikely]]
       tell_(context_, {}, words, {});
@@ -141,7 +142,7 @@ class Check {
   template <class List>
   friend class CheckedElements;
 
-  // `keyword` is a keyword of JSON Schema; both are literals.
+  // `keyword` is a keyword of JSON Schema; both arguments are string literals.
   [[gnu::cold]] void violated(const void* field, std::string_view words, std::string_view keyword = {});
   [[gnu::cold]] void out_of_range(const void* field, const internal::Bound* least, const internal::Bound* most,
                                   bool is_above);
@@ -163,9 +164,9 @@ class Check {
   Element element_;
 };
 
-// The result of Check for a field; rules can be chained.
+// The result of check(field); rules can be chained.
 template <class T>
-class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)")]] CheckedField {
+class [[nodiscard("add a rule for the field: check(field).length(1, 40)")]] CheckedField {
   static constexpr bool is_text = std::convertible_to<const T&, std::string_view>;
   static constexpr bool is_number = std::is_arithmetic_v<T> && !std::same_as<T, bool>;
   static constexpr bool is_ordered = is_number || internal::OrderedText<T>;
@@ -218,7 +219,7 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
     return *this;
   }
 
-  // Words or numbers: one_of("open", "closed").
+  // The field is a text or a number: one_of("open", "closed").
   template <class... Choices>
   const CheckedField& one_of(const Choices&... choices) const {
     static_assert(is_text || is_number, "one_of() is for text and numbers; an enum has its names already");
@@ -234,7 +235,7 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
     return *this;
   }
 
-  // Matches the whole text (pattern.h): matches("[A-Z]{2}-[0-9]+"). `words` continue the field's name: "must be a SKU
+  // Matches the whole text (pattern.h): matches("[A-Z]{2}-[0-9]+"). `words` follow the field's name: "must be a SKU
   // such as AB-1234"; without them the message is "must match" and the pattern.
   const CheckedField& matches(Pattern pattern, std::string_view words = {}) const {
     static_assert(is_text, "matches() is for text; for other types write the condition: check(field).satisfies(…)");
@@ -247,14 +248,14 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
     return *this;
   }
 
-  // A Patch must be absent, or have a value.
+  // The Patch must be absent or have a value.
   const CheckedField& not_null() const {
     if (is_null_) check_.violated(field_, "must not be null", "type");
     return *this;
   }
 
-  // The rule is violated unless `holds(value)`; the message is the field's name and `words`: "must be a SKU such as
-  // AB-1234".
+  // The rule is violated unless `holds(value)` is true; the message is the field's name and `words`: "must be a SKU
+  // such as AB-1234".
   template <class F>
   const CheckedField& satisfies(F&& holds, std::string_view words) const {
     if (value_ != nullptr && !holds(*value_)) check_.violated(field_, words);
@@ -282,9 +283,9 @@ class [[nodiscard("add what the field has to satisfy: check(field).length(1, 40)
   bool is_null_;
 };
 
-// The result of Check::each(): the same rules for each element.
+// The result of Check::each(); it applies the same rules to each element.
 template <class List>
-class [[nodiscard("add what each element has to satisfy: check.each(field).length(1, 40)")]] CheckedElements {
+class [[nodiscard("add a rule for the elements: check.each(field).length(1, 40)")]] CheckedElements {
   static constexpr bool is_text = std::convertible_to<const List&, std::string_view>;
   static constexpr bool is_map = requires { typename List::mapped_type; };
   static_assert(

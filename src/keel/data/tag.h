@@ -1,4 +1,4 @@
-// keel/data/tag.h — names the member whose value says which alternative of a std::variant a text has.
+// keel/data/tag.h — names the member whose value says which alternative of a std::variant the text contains.
 //
 //   struct Card {
 //     std::string number;
@@ -20,8 +20,8 @@
 //
 // Errors: a missing tag, a tag that is not a string, and a value that no alternative has, are violations
 //         (violations.h).
-// Cost:   a tag that comes first costs as much as another field. Members before the tag are read twice. A text of which
-//         more than 1 MiB and eight times its size would be read again is malformed.
+// Cost:   a tag that comes first costs as much as another field. Members before the tag are read twice. A text is
+//         malformed if more than 1 MiB plus eight times its size would be read again.
 
 #pragma once
 

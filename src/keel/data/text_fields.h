@@ -1,4 +1,5 @@
-// keel/data/text_fields.h — reads named texts, as of a query or a form, into structs, without a line for each field.
+// keel/data/text_fields.h — reads named texts, such as those of a query or a form, into structs, without code for each
+// field.
 //
 //   struct Filter {
 //     std::optional<std::string> state;
@@ -26,9 +27,9 @@
 // every input, filled in or not. A repeated name where one value is expected is a violation. Names that the struct does
 // not have are skipped, unless it is strict.
 //
-// Errors:   all that is wrong (violations.h); never is_malformed().
+// Errors:   all violations, not only the first one (violations.h); is_malformed() is always false.
 // Lifetime: views live as long as the texts.
-// Cost:     one pass; the heap for strings and lists of the struct alone.
+// Cost:     one pass; heap memory only for strings and lists of the struct.
 
 #pragma once
 
@@ -51,8 +52,8 @@ namespace keel {
 struct NamedText {
   std::string_view name;
   std::string_view text;
-  const void* source = nullptr;  // Set for a read_text() that needs to know where the text comes from.
-  bool is_file = false;          // Whether it is a file that was sent; types that expect a text refuse it.
+  const void* source = nullptr;  // For a read_text() that needs to know where the text comes from.
+  bool is_file = false;          // Whether the text is an uploaded file; types that expect a text reject it.
 };
 
 namespace internal {
@@ -62,7 +63,7 @@ concept ReadsText = requires(const NamedText& in, T& value) {
   { read_text(in, value) } -> std::same_as<const char*>;
 };
 
-// The reason why a text does not have the form of its type.
+// Why a text does not have the form of its type.
 struct TextFault {
   std::string words;
   std::string_view keyword = {};
@@ -72,7 +73,7 @@ struct TextFault {
     return false;
   }
 };
-// Reads the text into the field. False when it does not have the form of the type.
+// Reads the text into the field. Returns false when the text does not have the form of the type.
 using ReadText = bool (*)(const NamedText& in, void* field, TextFault& fault);
 
 struct TextTable {
@@ -204,8 +205,8 @@ struct TextReaders<T, TypeList<Field...>> {
 
 }  // namespace internal
 
-// Reads the texts into `value`, which must be T() before. False when `wrong` has violations; all valid values have been
-// read nevertheless. `wrong` is cleared first.
+// Reads the texts into `value`, which must be T() before. Returns false when `wrong` has violations; all valid values
+// have been read even then. `wrong` is cleared first.
 template <class T>
 bool read_texts(T& value, std::span<const NamedText> texts, Violations& wrong) {
   value = T();

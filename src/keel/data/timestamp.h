@@ -1,4 +1,4 @@
-// keel/data/timestamp.h — a point in time of the calendar, for people and for other programs (RFC 3339).
+// keel/data/timestamp.h — a point in calendar time, for people and for other programs (RFC 3339).
 //
 //   const Timestamp created = Timestamp::now();
 //   out.key("created").string(created.text());                    // "2026-11-24T12:00:37.250Z"
@@ -9,23 +9,24 @@
 // A count of nanoseconds from year 0000 to the end of year 9999, in UTC, as POSIX counts them: without leap seconds. To
 // measure durations, use Instant (base/time.h), which is never set back.
 //
-// parse() takes date-time of RFC 3339 §5.6 and nothing else:
-// - four digits of the year, 'T' between date and time, and an offset are needed; 't' and 'z' stand for 'T' and 'Z'.
-//   A blank instead of the 'T' is not taken, nor is a comma before a fraction.
+// parse() accepts a date-time of RFC 3339 §5.6 and nothing else:
+// - a year of four digits, a 'T' between date and time, and an offset are required; 't' and 'z' are accepted for 'T'
+//   and 'Z'. A blank instead of the 'T' is not accepted, nor is a comma before a fraction.
 // - an offset up to ±23:59 is applied and not kept: the result is in UTC. "-00:00" is UTC.
 // - a fraction has any number of digits; digits beyond nanoseconds are cut off.
 // - second 60 is accepted where a leap second can be: 23:59:60 UTC on the last day of a month. It becomes the first
 //   second of the next day, as POSIX has it.
-// - a day that the month does not have is invalid; so is a time that is outside of the years 0000 to 9999 in UTC.
+// - a day that the month does not have is invalid, as is a time outside of the years 0000 to 9999 in UTC.
 //
-// text() has a fraction of as many digits as are needed, none, 3, 6 or 9. Texts of the same length sort like the times;
-// texts of different lengths do not. SQL statements therefore get ordered_text(), with nine digits: `order by`, `<` and
-// an index of the database compare it correctly, and SQLite's date functions can read it.
+// text() has a fraction of 3, 6 or 9 digits, or none: the fewest that suffice. Texts of the same length sort like their
+// times; texts of different lengths do not. A Timestamp is therefore passed to SQL statements as ordered_text(), with
+// nine digits: `order by`, `<` and indexes in the database compare such texts correctly, and SQLite's date functions
+// can read them.
 //
 // Arithmetic saturates at first() and last(), a difference at Duration's bounds (±292 years).
 // Errors:  parse gives InvalidArgument.
 // Threads: a value.
-// Cost:    16 bytes, no heap; reading or writing a text some 20 ns.
+// Cost:    16 bytes, no heap; reading or writing a text takes about 20 ns.
 
 #pragma once
 
@@ -56,8 +57,8 @@ class Timestamp {
     return Timestamp(253'402'300'799, 999'999'999);
   }  // 9999-12-31T23:59:59…
 
-  // Reads the current Host's calendar, which is virtual in a simulation; on a worker, it is the time at which the
-  // current event-loop iteration began.
+  // The current Host's calendar time, which is virtual in a simulation; on a worker, the time at which the current
+  // event-loop iteration began.
   static Timestamp now() noexcept;
   static Timestamp now(Host& host) noexcept;
 
@@ -68,7 +69,8 @@ class Timestamp {
   // With nine digits of fraction: always 30 characters.
   Text ordered_text() const noexcept;
 
-  // Rounded down: for 1969-12-31T23:59:59.9Z the seconds are -1, and the nanoseconds within 900'000'000.
+  // The seconds are rounded down: for 1969-12-31T23:59:59.9Z they are -1, and the nanoseconds within the second are
+  // 900'000'000.
   constexpr std::int64_t unix_seconds() const noexcept { return seconds_; }
   constexpr std::uint32_t nanosecond() const noexcept { return ns_; }
 

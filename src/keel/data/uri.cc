@@ -17,7 +17,7 @@ bool has_encoding(std::string_view text, Plus plus) noexcept {
   return text.find('%') != std::string_view::npos || (plus == Plus::Space && text.find('+') != std::string_view::npos);
 }
 
-// The end of `from` decoded to `to` (they may be the same bytes), or null.
+// Decodes `from` to `to`, which may be the same memory; returns the end of the decoded text, or null.
 char* decode(std::string_view from, char* to, Plus plus, Nul nul = Nul::Refused) noexcept {
   for (std::size_t i = 0; i < from.size(); ++i) {
     char c = from[i];

@@ -7,7 +7,7 @@
 //   KEEL_TRY_VOID(pairs.finish());
 //
 // Decoded text may be any bytes, not only UTF-8 (utf8::is_valid checks). A '%' without two hexadecimal digits and "%00"
-// are refused with Code::InvalidArgument, because other programs may read such text differently.
+// are rejected with Code::InvalidArgument, because other programs may read such text differently.
 //
 // Lifetime: text without escapes is returned as a view into the argument, other text as a view into the arena; both
 //           must outlive the result.
@@ -25,14 +25,14 @@
 
 namespace keel::uri {
 
-enum class Plus : bool { Literal, Space };  // In a path '+' is itself; in a query it is a space.
-// Whether "%00" is decoded: only for callers that pass the string on with its length.
+enum class Plus : bool { Literal, Space };  // In a path '+' stands for itself; in a query it stands for a space.
+// Whether "%00" is decoded (Taken): only for callers that pass the decoded text on with its length.
 enum class Nul : bool { Refused, Taken };
 
 // Decodes once. "a%2Fb" becomes "a/b": split a path into segments first.
 Result<std::string_view> percent_decode(std::string_view text, Arena& arena, Plus plus = Plus::Literal,
                                         Nul nul = Nul::Refused);
-// Decodes in place; returns the new size, which is never larger. After an error the bytes are unspecified.
+// Decodes in place; returns the new size, which is never larger. After an error the content of `text` is unspecified.
 Result<std::size_t> percent_decode_in_place(char* text, std::size_t size, Plus plus = Plus::Literal);
 // Appends `text` with every character escaped except the unreserved ones: letters, digits, '-', '.', '_', '~'.
 void percent_encode(Buffer& out, std::string_view text);
@@ -45,13 +45,13 @@ class QueryPairs {
     std::string_view value;  // "" for "flag" and for "flag=".
   };
 
-  // More than `pairs_max` pairs are refused, which bounds the work that a request can ask for.
+  // More than `pairs_max` pairs are rejected, which bounds the work that a request can cause.
   QueryPairs(std::string_view query, Arena& arena, int pairs_max = 256, Nul nul = Nul::Refused) noexcept
       : rest_(query), arena_(arena), left_(pairs_max), nul_(nul) {}
 
-  // The next pair; nullopt at the end and from the first error on.
+  // The next pair; nullopt at the end and after the first error.
   std::optional<Pair> next();
-  // Code::InvalidArgument when a pair was refused.
+  // Code::InvalidArgument when a pair was rejected.
   Result<> finish() const;
 
  private:

@@ -1,7 +1,7 @@
 // keel/data/utf8.h — checks UTF-8 by Unicode's definition of well-formed (Table 3-7; RFC 3629).
 //
-// Overlong forms, surrogates (U+D800..U+DFFF) and code points above U+10FFFF are not well-formed; U+0000 and
-// noncharacters are.
+// Overlong forms, surrogates (U+D800..U+DFFF) and code points above U+10FFFF are ill-formed; U+0000 and noncharacters
+// are well-formed.
 //
 // Cost: ASCII is checked 16 bytes at a time; no allocation.
 
@@ -15,7 +15,7 @@ namespace keel::utf8 {
 
 inline constexpr std::string_view replacement = "\xEF\xBF\xBD";  // U+FFFD
 
-// The number of bytes before the first ill-formed or cut-off sequence; text.size() when there is none.
+// The number of bytes before the first ill-formed or truncated sequence; text.size() when there is none.
 std::size_t valid_prefix(std::string_view text) noexcept;
 inline bool is_valid(std::string_view text) noexcept { return valid_prefix(text) == text.size(); }
 
@@ -40,7 +40,8 @@ inline int sequence_length(const char* at, const char* end) noexcept {
   return 4;
 }
 
-// Writes `point` (a Unicode scalar value) to `to`, which must have room for 4 bytes; returns how many were written.
+// Writes `point` (a Unicode scalar value) to `to`, which must have room for 4 bytes; returns the number of bytes
+// written.
 int encode(char32_t point, char* to) noexcept;
 
 }  // namespace keel::utf8

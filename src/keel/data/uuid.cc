@@ -36,7 +36,7 @@ Uuid Uuid::v4(Host& host) {
   return made(bytes, 4);
 }
 
-// RFC 9562 §6.2, method 3, with more of the clock than the 12 bits of rand_a.
+// RFC 9562 §6.2, method 3, but with more bits of the clock than the 12 of rand_a.
 Uuid Uuid::v7(Host& host) {
   std::array<std::byte, 16> bytes;
   host.secret(std::span(bytes).subspan(8));

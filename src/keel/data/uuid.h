@@ -12,10 +12,10 @@
 //      as bytes and as text, also within one nanosecond and while the calendar is set back: new rows go to the end of
 //      an index. It tells when it was made; for tokens use v4, or data/token.h.
 //
-// In a simulation both come from its clock and seed, so that a run repeats exactly.
+// In a simulation both versions come from its clock and seed, so that a run repeats exactly.
 //
 // Text:    8-4-4-4-12 hexadecimal digits, lower case when written, either case when read; no braces, no "urn:uuid:".
-//          Every version is read, also nil and max, and bits of variant and version are not looked at.
+//          Every version can be read, also nil and max: the bits of variant and version are not checked.
 // Errors:  parse gives InvalidArgument.
 // Threads: a value.
 // Cost:    16 bytes; a system call for v4 and v7 (Host::secret), no heap.
@@ -61,10 +61,10 @@ class Uuid {
 
   constexpr const std::array<std::byte, 16>& bytes() const noexcept { return bytes_; }
   constexpr bool is_nil() const noexcept { return *this == Uuid(); }
-  // 1 to 8 for a UUID made by RFC 9562; for others whatever the bits say.
+  // 1 to 8 for a UUID that follows RFC 9562; for any other UUID whatever its bits contain.
   constexpr int version() const noexcept { return static_cast<int>(bytes_[6] >> 4); }
 
-  // Ordered like their texts.
+  // UUIDs are ordered like their texts.
   constexpr auto operator<=>(const Uuid&) const noexcept = default;
 
  private:
@@ -73,7 +73,7 @@ class Uuid {
 
 }  // namespace keel
 
-// Not keyed: for a table whose ids strangers choose, use siphash() of bytes() (base/siphash.h).
+// This hash has no key: for a table whose ids untrusted clients choose, use siphash() of bytes() (base/siphash.h).
 template <>
 struct std::hash<keel::Uuid> {
   std::size_t operator()(const keel::Uuid& id) const noexcept {

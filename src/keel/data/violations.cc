@@ -49,7 +49,7 @@ void Violations::clear() noexcept {
 }
 
 Error Violations::error() const {
-  KEEL_EXPECT(!empty(), "Violations that are empty are asked for their error");
+  KEEL_EXPECT(!empty(), "error() is called on Violations that are empty");
   std::string text;
   if (is_malformed_) {
     const Violation& one = list_.front();

@@ -6,12 +6,12 @@
 //   }
 //
 // When the text is not JSON, or repeats a field, is_malformed() is true (HTTP: 400), and there is only this violation.
-// If the input is JSON, each value that does not have its type or breaks a rule is a violation (HTTP: 422). They are in
-// the order of the text; after count_max of them reading stops, and has_more() is true.
+// If the input is JSON, each value that does not have its type or breaks a rule is a violation (HTTP: 422). Violations
+// are in the order of the text; if there are more than count_max, reading stops, and has_more() is true.
 //
 // Threads: a value.
-// Cost:    nothing while it is empty; one or more allocations for each violation, and a scan of the text before the
-//          violation to find its line.
+// Cost:    nothing while there are no violations; for each violation one or more allocations, and a scan of the text
+//          before it to find its line.
 
 #pragma once
 
@@ -24,23 +24,23 @@
 
 namespace keel {
 
-// One thing that is wrong with a value: its place and a sentence.
+// One thing that is wrong with a value: its place, and a message that describes it.
 struct Violation {
-  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. In a query or a form (text_fields.h) it is the
-  // name of the field.
+  // JSON Pointer (RFC 6901): "/lines/0/quantity"; "" is the whole text. For a query or a form (text_fields.h), the name
+  // of the field.
   std::string pointer;
   std::string message;  // "must be from 1 to 100", "is required", "expected a string".
   // Counted from 1; 0 if the input was not JSON text (the message for malformed CBOR names the byte). The column counts
-  // bytes. It is the place of the value; for a field that is missing or breaks rules(), the end of its object; for an
-  // array with the wrong number of elements, its end.
+  // bytes. They give the place of the value; for a field that is missing or breaks rules(), the end of its object; for
+  // an array with the wrong number of elements, the end of the array.
   std::size_t line = 0;
   std::size_t column = 0;
-  // The keyword of JSON Schema that the value breaks, a literal: "required", "minimum", "type", "additionalProperties".
-  // Empty for Check::that() and satisfies(), and for input that is not a value at all.
+  // The keyword of JSON Schema that the value violates, a string literal: "required", "minimum", "type",
+  // "additionalProperties". Empty for Check::that() and satisfies(), and for malformed input.
   std::string_view keyword = {};
 };
 
-// The result of one check of a value: nothing (false), or why the value is wrong. Both members are literals.
+// The result of one check of a value: nothing (false), or why the value is wrong. Both members are string literals.
 struct Complaint {
   const char* message = nullptr;
   const char* keyword = "";  // As in Violation.
@@ -62,7 +62,7 @@ class Violations {
   bool is_malformed() const noexcept { return is_malformed_; }
   bool has_more() const noexcept { return has_more_; }
 
-  // False when there is no room for it, which has_more() then reports.
+  // False when there is no room for the violation; has_more() is then true.
   bool add(Violation violation);
   bool add(std::string_view pointer, std::string_view message, std::string_view keyword = {});
   // Replaces all other violations.
@@ -70,8 +70,8 @@ class Violations {
   void clear() noexcept;
 
   // InvalidArgument, with all violations in one line: "/sku is required; /quantity must be from 1 to 100"; for a
-  // malformed text "expected ',' or '}' at line 1 column 17 (/user/name)". A message about the value itself follows a
-  // colon: "/sku: expected a string". It must not be called when there are no violations.
+  // malformed text "expected ',' or '}' at line 1 column 17 (/user/name)". A message that does not continue the pointer
+  // follows a colon: "/sku: expected a string". Must not be called when there are no violations.
   Error error() const;
 
  private:

@@ -1,7 +1,7 @@
 // keel/db/matches.h — checks at compile time whether a struct matches a statement.
 //
-// For the code that `keel gen sql` writes: a struct that the program declares, such as one of a contract, is compared
-// with the columns and parameters that the database reported when the code was generated.
+// The code that `keel gen sql` writes uses it: a struct that the program declares, such as one of a contract, is
+// compared with the columns and parameters that the database reported when the code was generated.
 //
 //   static_assert(db::has_columns<User>("id, name"), "a field of User is not a column of the statement");
 //   static_assert(db::reads_column<User, std::string, true>("name"), "User::name is no std::optional<std::string>");
@@ -73,13 +73,13 @@ template <class Field, class Column, bool may_be_null>
 consteval bool reads() {
   using Own = Inside<std::remove_const_t<Field>>;
   if (may_be_null && !Own::may_be_null) return false;
-  // An integer column may be read into a real number too.
+  // An integer column may also be read into a floating-point field.
   if constexpr (std::integral<Column> && std::floating_point<typename Own::Type>) return true;
   return is_column<std::remove_const_t<Field>> && are_alike<typename Own::Type, Column>();
 }
 
-// `may_be_null`: the statement accepts NULL, or has a block for the value; then the field says whether there is a
-// value.
+// `may_be_null`: the statement accepts NULL, or has an optional block for the value; the field may then say that there
+// is no value.
 template <class Field, class Parameter, bool may_be_null, bool is_optional>
 consteval bool gives() {
   using Own = Inside<std::remove_const_t<Field>>;
@@ -110,8 +110,8 @@ using MatchesOf = Matches<T, keel::internal::FieldTypes<T>>;
 
 }  // namespace internal
 
-// Checks that each field of T that is read from a column is one of `columns`, "id, name". A T that is read in another
-// way than field by field (row.h) always matches.
+// Checks that each field of T that is read from a column is one of `columns`, "id, name". A T that is not read field by
+// field (row.h) always matches.
 template <class T>
 consteval bool has_columns(std::string_view columns) {
   if constexpr (internal::ReadByFields<T>) {
@@ -128,8 +128,9 @@ consteval bool has_columns(std::string_view columns) {
   return true;
 }
 
-// Checks that a column called `name`, whose values are a Column or, when `may_be_null`, NULL, can be read into the
-// field of that name; a column without such a field matches. A T that is not a struct is the column itself.
+// Checks that the column `name` can be read into the field of that name; a column without such a field matches. The
+// values of the column are of type Column or, if `may_be_null`, NULL. A T that is not a struct stands for the column
+// itself.
 template <class T, class Column, bool may_be_null>
 consteval bool reads_column(std::string_view name) {
   if constexpr (internal::is_column<T>) {

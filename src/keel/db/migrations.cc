@@ -27,7 +27,7 @@ std::string checksum_of(std::string_view text) {
   return digits;
 }
 
-// FNV-1a: a table that an earlier version has written may still contain it.
+// FNV-1a: a table that was written by an earlier version may still contain such checksums.
 std::string former_checksum_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
@@ -39,7 +39,7 @@ Error refuse(Code code, fmt::format_string<A...> text, A&&... arguments) {
   return Error::text(code, fmt::format(text, std::forward<A>(arguments)...));
 }
 
-// The NNNN of NNNN_name.sql; 0 when the name has another form.
+// The number NNNN in NNNN_name.sql; 0 when the name does not have this form.
 int version_of(std::string_view name) {
   if (name.size() < 10 || name[4] != '_' || !name.ends_with(".sql")) return 0;
   int version = 0;
@@ -60,7 +60,7 @@ bool has_no_transaction(std::string_view text) {
   return line == no_transaction;
 }
 
-// Another file has the same name and another number.
+// Whether another file has the same name and a different number.
 std::string renumbered(std::string_view name, int version) { return fmt::format("{:04}{}", version, name.substr(4)); }
 
 Result<std::string> read_file(const std::string& path) {
@@ -90,7 +90,7 @@ Result<> write_new_file(const std::string& path, std::string_view text) {
 // "0001_users" of 0001_users.sql, 0001_users.postgres.sql, 0001_users.down.sql and 0001_users.sqlite.down.sql.
 struct FileName {
   std::string_view stem;
-  std::string_view database;  // The only database that it is for; "": any.
+  std::string_view database;  // The only database that the file is for; "": any database.
   bool is_down = false;
 };
 FileName file_name(std::string_view name) {
@@ -114,7 +114,7 @@ FileName file_name(std::string_view name) {
   return parts;
 }
 
-// The files with one number and name: those for any database, and the one for this database.
+// The files with one number and name: the file for any database, and the file for this database.
 struct Versions {
   std::optional<Migration> common;
   std::optional<Migration> own;
@@ -156,8 +156,7 @@ Result<> check_numbers(const std::vector<Migration>& found, const std::string& f
     if (found[i].version == expected) continue;
     if (i > 0 && found[i].version == found[i - 1].version) {
       return refuse(Code::InvalidArgument,
-                    "migrations: {} and {} have the same number: give the later one the next free number, as with mv "
-                    "{}/{} {}/{}",
+                    "migrations: {} and {} have the same number: give the later one the next free number: mv {}/{} {}/{}",
                     found[i - 1].name, found[i].name, folder, found[i].name, folder,
                     renumbered(found[i].name, found.back().version + 1));
     }
@@ -176,8 +175,7 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
       found.push_back(versions.own ? *std::move(versions.own) : *std::move(versions.common));
     } else if (!database.empty()) {
       return refuse(Code::InvalidArgument,
-                    "migrations: {} is for another database, and there is no {}.{}.sql: write it; it may be a comment "
-                    "alone",
+                    "migrations: {} is for another database, and there is no {}.{}.sql: write it; it may contain only a comment",
                     versions.other, stem, database);
     } else {
       found.push_back({});
@@ -201,7 +199,7 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
     Migration down = versions.own ? *std::move(versions.own) : *std::move(versions.common);
     if (!down.has_transaction) {
       return refuse(Code::InvalidArgument,
-                    "migrations: {}: a file that undoes another one is one transaction: remove \"{}\"", down.name,
+                    "migrations: {}: a file that undoes another one always runs in one transaction: remove \"{}\"", down.name,
                     no_transaction);
     }
     of->down_name = std::move(down.name);
@@ -210,27 +208,25 @@ Result<std::vector<Migration>> read_folder(const std::string& folder, std::strin
   return found;
 }
 
-// The error for a row of the table that does not match its file.
+// Makes the error for a row of the table that does not match its file.
 Error missing_file(std::string_view name, int version, const std::vector<Migration>& migrations) {
   if (version < 1 || static_cast<std::size_t>(version) > migrations.size()) {
     return refuse(Code::FailedPrecondition,
-                  "migrations: {} was applied to this database and its file is missing: run a program that has it, or "
-                  "restore it, as with git checkout",
+                  "migrations: {} was applied to this database, but its file is missing: run a program that has it, or restore it, for example with git checkout",
                   name);
   }
   const std::string& other = migrations[static_cast<std::size_t>(version) - 1].name;
   return refuse(Code::FailedPrecondition,
-                "migrations: {} was applied to this database and its file is missing: {} has its number. If that one "
-                "is new, restore the missing file and give the new one the next number: mv {} {}",
+                "migrations: {} was applied to this database, but its file is missing, and {} has its number. If that file is new, restore the missing one and give the new one the next number: mv {} {}",
                 name, other, other, renumbered(other, migrations.back().version + 1));
 }
 
 // Checks that the applied rows agree with the files; returns the version reached. Rows with an old kind of checksum get
-// a new one. `may_differ`: the last one may have changed.
+// the new kind. `may_differ`: the last applied file may have changed.
 Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>& migrations, bool may_differ = false) {
   int reached = 0;
   Result<> agrees;
-  Result<> changed;  // The error for the previous row, unless it was the last one and may differ.
+  Result<> changed;  // The error for the previous row; it is dropped if that was the last row and may differ.
   std::vector<const Migration*> former;
   auto check = [&](int version, std::string_view name, std::string_view checksum) {
     reached = version;
@@ -248,10 +244,9 @@ Result<int> check_applied(MigrationTarget& target, const std::vector<Migration>&
     if (expected != checksum) {
       changed =
           refuse(Code::FailedPrecondition,
-                 "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file with "
-                 "keel migrate new, and restore this one, as with git checkout{}",
+                 "migrations: {} has changed since it was applied (checksum {}, applied {}): write a new file with keel migrate new, and restore this one, for example with git checkout{}",
                  file.name, expected, checksum,
-                 file.down_name.empty() ? "" : "; or apply it again with keel migrate redo, if it is the last");
+                 file.down_name.empty() ? "" : "; or apply it again with keel migrate redo, if it is the last one one");
     }
   };
   KEEL_TRY_VOID(target.for_each_applied(check));
@@ -286,7 +281,7 @@ Result<> run_steps(MigrationTarget& target, const Migration& migration) {
   return target.begin();
 }
 
-// Runs `work` in a transaction, which is committed if it says so.
+// Runs `work` in a transaction, which is committed if `work` says so.
 template <class F>
 Result<bool> in_transaction(MigrationTarget& target, F work) {
   Result<bool> done = [&]() -> Result<bool> {
@@ -300,8 +295,8 @@ Result<bool> in_transaction(MigrationTarget& target, F work) {
   return done;
 }
 
-// Takes the lock in one transaction, checks what other processes have done, and applies the next file. False: there are
-// no more.
+// In one transaction, takes the lock, checks what other processes have applied, and applies the next file. False: there
+// are no more files to apply.
 Result<bool> apply_next(MigrationTarget& target, const std::vector<Migration>& migrations, int last, int& version) {
   return in_transaction(target, [&]() -> Result<bool> {
     KEEL_TRY(version, check_applied(target, migrations));
@@ -381,7 +376,7 @@ Result<Migrated> migrate(MigrationTarget& target, const std::string& folder, int
   KEEL_TRY(const std::vector<Migration> migrations, read_folder(folder, target.database()));
   const int count = static_cast<int>(migrations.size());
   if (last < 0 || last > count) {
-    return refuse(Code::InvalidArgument, "migrations: {} has no file number {:04}: its last is {:04}", folder, last,
+    return refuse(Code::InvalidArgument, "migrations: {} has no file number {:04}: its last file is number {:04}", folder, last,
                   count);
   }
   return prepared(target, [&]() -> Result<Migrated> {
@@ -416,7 +411,7 @@ Result<Migrated> migrate_redo(MigrationTarget& target, const std::string& folder
     int version = 0;
     KEEL_TRY(const bool is_undone, undo_last(target, migrations, true, version));
     if (!is_undone)
-      return refuse(Code::FailedPrecondition, "migrations: no file is applied that could be applied again");
+      return refuse(Code::FailedPrecondition, "migrations: there is no applied file that could be applied again");
     const int last = version + 1;
     KEEL_TRY_VOID(apply_next(target, migrations, last, version));
     return Migrated{1, version};
@@ -467,7 +462,7 @@ Result<std::string> new_migration(const std::string& folder, std::string_view na
   if (error) return refuse(Code::Unavailable, "migrations: {}: {}", folder, error.message());
   KEEL_TRY(const int count, count_migrations(folder));
   if (count >= 9999)
-    return refuse(Code::ResourceExhausted, "migrations: {} has 9999 files, and no number is left", folder);
+    return refuse(Code::ResourceExhausted, "migrations: {} has 9999 files, so no number is left", folder);
   const std::string stem = fmt::format("{}/{:04}_{}", folder, count + 1, name);
   KEEL_TRY_VOID(write_new_file(stem + ".sql", "-- What this changes, and why.\n"));
   if (has_down) {

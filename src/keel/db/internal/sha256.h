@@ -1,8 +1,8 @@
-// keel/db/internal/sha256.h — SHA-256 (FIPS 180-4): a digest that identifies a text, because another text with the same
-// digest cannot be found.
+// keel/db/internal/sha256.h — SHA-256 (FIPS 180-4): a digest that identifies a text, because it is infeasible to find
+// another text with the same digest.
 //
-// Use it for checksums that must withstand an attacker who chooses the texts. It has no key: to protect a hash table
-// use siphash.h, and for passwords a function that is slow on purpose.
+// Use it for checksums that must withstand an attacker who chooses the texts. SHA-256 has no key: to protect a hash
+// table use siphash.h, and for passwords use a function that is slow on purpose.
 //
 // Threads: a function.
 // Cost:    one pass over the text; no allocation.

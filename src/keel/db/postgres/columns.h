@@ -1,4 +1,5 @@
-// keel/db/postgres/columns.h — the columns of a statement's result, and its rows as the rows of every database (row.h).
+// keel/db/postgres/columns.h — the columns of a statement's result, and its rows in the form common to all databases
+// (row.h).
 //
 //   KEEL_TRY(Columns columns, Columns::of(description));          // once for a prepared statement
 //   encoder.bind("", name, values, types, columns.formats());     // requests binary where types.h reads binary
@@ -7,9 +8,9 @@
 //   columns.name(rows);                                           // after the last: Rows::set_names
 //
 // Errors:    of(): ResourceExhausted for more than columns_max. append(): Protocol, from_environment(), for a row with
-//            another number of columns, and for bytes that are not a value of their type (types.h), with the column's
-//            name; the caller then discards the rows.
-// Ownership: keeps the names and types; nothing of the message.
+//            a different number of columns, and for bytes that are not a value of their type (types.h), with the
+//            column's name; the caller then discards the rows.
+// Ownership: copies the names and types, and keeps no reference to the message.
 // Threads:   one at a time.
 // Cost:      a row is one pass and one copy; no allocation in steady state. Making one allocates.
 
@@ -34,27 +35,28 @@ class Columns {
  public:
   static constexpr int columns_max = 1'664;  // The server's own bound (MaxTupleAttributeNumber).
 
-  // No columns: a statement without rows.
+  // Makes no columns, as for a statement without rows.
   Columns() = default;
   // Makes the columns of a described statement. The format of a column is the one that types.h names for its type; the
   // format in `description` is ignored.
   static Result<Columns> of(const RowDescription& description);
-  // Makes the columns of a result in the formats of its description. It is used with the simple protocol, in which all
+  // Makes the columns of a result in the formats of its description. Use it with the simple protocol, in which all
   // values are text.
   static Result<Columns> as_sent(const RowDescription& description);
 
   int count() const noexcept { return static_cast<int>(types_.size()); }
   Oid type(int column) const noexcept { return types_[static_cast<std::size_t>(column)]; }
   std::string_view name(int column) const noexcept;
-  // The formats of the columns, for Encoder::bind(), one for each.
+  // The format of each column, for Encoder::bind().
   std::span<const Format> formats() const noexcept { return formats_; }
 
-  // Adds the row that the body of a DataRow is.
+  // Appends the row in the body of a DataRow message.
   Result<> append(std::string_view body, Rows& rows);
   // Gives the rows the columns' names.
   void name(Rows& rows) const { rows.set_names(names_); }
 
-  // Whether a new description of the same statement is the same. If not, a table was changed since the last one.
+  // Whether a new description of the same statement gives the same columns. If not, a table was changed since the last
+  // description.
   bool operator==(const Columns& other) const noexcept;
 
  private:
@@ -67,7 +69,7 @@ class Columns {
   std::vector<Oid> types_;
   std::vector<Way> ways_;
   std::vector<Format> formats_;
-  std::string names_;  // The names, each ended by a zero byte.
+  std::string names_;  // The names, each followed by a zero byte.
   Buffer scratch_;
 };
 

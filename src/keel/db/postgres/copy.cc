@@ -25,7 +25,7 @@ struct Leave {
   }
 };
 
-// The error of a COPY that ended before all rows were sent.
+// Makes the error of a COPY that ended before all rows were sent.
 Error why_over(const Copy& copy) {
   if (!copy.result) return copy.result.error().clone();
   return Error(Code::Protocol, "the server ended a COPY before all rows were sent").from_environment();

@@ -5,11 +5,11 @@
 //   }
 //   const std::size_t count = co_await database.copy_in<Line>("lines", fill);
 //
-// Result:    write() completes when the row is in a buffer that is sent 64 KiB at a time, no faster than the server
-//            reads it, so that memory is bounded.
-// Errors:    of write(): the server's error if the server has ended the COPY; it names the line of the row, from 1
-//            ("COPY lines, line 3, column quantity"). InvalidArgument, which names the line as well: a text contains a
-//            zero byte. After an error no row is stored, whatever the body does then.
+// Result:    write() completes when the row is in a buffer, which is sent in parts of 64 KiB, no faster than the server
+//            reads them, so that memory is bounded.
+// Errors:    write() returns the server's error if the server has ended the COPY; the error names the line of the row,
+//            counted from 1 ("COPY lines, line 3, column quantity"). InvalidArgument, which also names the line: a text
+//            contains a zero byte. After an error no row is stored, whatever the body does afterwards.
 // Threads:   the loop of the COPY; one write at a time.
 // Lifetime:  valid while the body of copy_in() runs.
 // Cost:      no heap in steady state.
@@ -35,13 +35,13 @@ namespace internal {
 struct Copy;
 }
 
-// Takes rows of values that have no struct; CopyRows is built on it.
+// Takes rows of values without a struct; CopyRows is built on it.
 class CopySink {
  public:
   CopySink(const CopySink&) = delete;
   CopySink& operator=(const CopySink&) = delete;
 
-  // Encodes one row. The returned task is awaited before the next row.
+  // Encodes one row. The returned task must be awaited before the next row is written.
   Task<> write(std::span<const Value> values) {
     append(values);
     return settle();
@@ -79,7 +79,7 @@ class CopyRows {
       co_await sink_.settle();
     }
   }
-  // Exists for the compiler's message about a struct that is made in the call.
+  // Exists only to give a clear compiler message for a struct that is made in the call.
   template <db::internal::MadeInCall A>
   Task<> write(A&&) {
     db::internal::refuse_made_in_call<A>();
@@ -97,7 +97,7 @@ class CopyRows {
 };
 
 namespace internal {
-// "copy "lines" ("sku", "quantity") from stdin". A dot in `table` separates the schema from the table.
+// "copy "lines" ("sku", "quantity") from stdin". A dot in `table` separates the schema from the name of the table.
 std::string copy_text(std::string_view table, std::span<const std::string_view> columns);
 }  // namespace internal
 

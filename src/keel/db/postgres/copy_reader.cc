@@ -8,7 +8,7 @@ namespace keel::db::postgres {
 namespace {
 
 constexpr std::string_view signature("PGCOPY\n\377\r\n\0", 11);
-constexpr std::size_t header_size = 11 + 4 + 4;  // The signature, flags, and the size of the extension.
+constexpr std::size_t header_size = 11 + 4 + 4;  // The signature, the flags, and the size of the extension.
 constexpr std::uint32_t critical_flags = 0xffff'0000;
 
 }  // namespace
@@ -25,7 +25,7 @@ Result<std::size_t> CopyReader::size_of_part(std::string_view bytes) const {
     case Phase::Extension:
       return bytes.size() < extension_ ? 0 : extension_;
     case Phase::Ended:
-      return wire::broken("the server sent more after the end of a COPY");
+      return wire::broken("the server sent more data after the end of a COPY");
     case Phase::Tuples:
       break;
   }
@@ -51,7 +51,7 @@ Result<> CopyReader::take_part(std::string_view part, Columns& columns, Rows& ro
       const auto flags = wire::load<std::uint32_t>(part.data() + signature.size());
       if ((flags & critical_flags) != 0) return wire::broken("a COPY has unknown flags");
       extension_ = wire::load<std::uint32_t>(part.data() + signature.size() + 4);
-      if (extension_ > tuple_bytes_max_) return wire::broken("the header of a COPY is larger than a row may be");
+      if (extension_ > tuple_bytes_max_) return wire::broken("the header of a COPY is larger than the limit for a row");
       phase_ = extension_ == 0 ? Phase::Tuples : Phase::Extension;
       return {};
     }

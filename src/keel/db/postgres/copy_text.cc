@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t value_bytes_max = 0x3fff'ffff;  // 1 GiB less one byte, the server's limit.
 
-// The character that stands for `c` after a backslash; 0: `c` needs no backslash.
+// The character that stands for `c` after a backslash; 0 when `c` needs no backslash.
 constexpr char escape_of(char c) noexcept {
   switch (c) {
     case '\\':

@@ -2,12 +2,12 @@
 //
 //   KEEL_TRY_VOID(append_copy_row(buffer, values));          // "1\tada\t\\N\n"
 //
-// The server reads each text as it reads a literal of the column's type. A boolean is therefore written as 0 or 1, and
-// a blob as bytea in hex.
+// The server reads each text like a literal of the column's type. A boolean is therefore written as 0 or 1, and a blob
+// as bytea in hex.
 //
-// Errors:   InvalidArgument: a text with a zero byte, which PostgreSQL does not store; the message has the column's
+// Errors:   InvalidArgument: a text contains a zero byte, which PostgreSQL cannot store; the message has the column's
 //           number. ResourceExhausted: a value is larger than the server accepts. After an error `to` is unchanged.
-// Cost:     a pass over each text; no allocation but that of `to`.
+// Cost:     a pass over each text; no allocation except to grow `to`.
 
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace keel::db::postgres {
 
-// Appends one row as COPY's text format has it.
+// Appends one row in the text format of COPY.
 Result<> append_copy_row(Buffer& to, std::span<const Value> values);
 
 }  // namespace keel::db::postgres

@@ -44,7 +44,7 @@ Result<> check_options(const DatabaseOptions& options) {
                                                           bound.value, bound.least, bound.most));
   }
   if (options.reconnect_min <= Duration() || options.reconnect_max < options.reconnect_min) {
-    return fail(Code::InvalidArgument, "DatabaseOptions::reconnect_min is above 0 and not above reconnect_max");
+    return fail(Code::InvalidArgument, "DatabaseOptions::reconnect_min must be above 0 and not above reconnect_max");
   }
   return {};
 }
@@ -200,7 +200,7 @@ Task<std::size_t> Database::stream_rows(Sql sql, Arguments arguments, FunctionRe
   const Transaction transaction = co_await begin_unbounded("begin read only");
   Rows rows;
   std::size_t count = 0;
-  std::size_t rows_max = 16;  // Rows may be large: after the first ones, about 64 KiB of rows.
+  std::size_t rows_max = 16;  // Rows may be large: after the first rows, fetch about 64 KiB at a time.
   bool has_more = true;
   for (bool is_first = true; has_more; is_first = false) {
     Call call(*pool, Call::Kind::Fetch, number_of(transaction));
@@ -260,7 +260,7 @@ Task<> Database::commit(std::uint64_t transaction) {
 }
 
 void Database::roll_back(std::uint64_t transaction) noexcept {
-  // On another loop this has no effect: hold_max ends the transaction.
+  // On another loop this has no effect, and hold_max ends the transaction.
   Pool* const pool = state_->known(io::Loop::current());
   internal::Connection* const connection = pool != nullptr ? pool->find(transaction) : nullptr;
   if (connection != nullptr) connection->roll_back();
@@ -307,7 +307,7 @@ Task<Notifications> Database::listen(std::string channel) {
   if (options().pooler) {
     co_return fail(
         Code::Unsupported,
-        "a pooler that changes sessions loses notifications: listen with a Database whose URL names the server itself");
+        "notifications are lost behind a pooler that changes sessions: listen with a Database whose URL names the server itself");
   }
   Notifications notifications(std::make_unique<internal::Listening>(*pool));
   co_await notifications.add(std::move(channel));
@@ -331,8 +331,7 @@ Task<> Database::check_writes() {
   if (!written && written.error().code() == Code::PermissionDenied) {
     state_->settings.cannot_write = false;
     co_await fail(Code::ResourceExhausted,
-                  "a write failed since the last check because the server cannot write; whether it still cannot is "
-                  "unknown, because the user may not create temporary tables");
+                  "a write failed since the last check because the server could not write; whether it can write again is unknown, because the user may not create temporary tables");
   }
   if (!written) co_await written.error().clone();
   state_->settings.cannot_write = false;
@@ -353,7 +352,7 @@ PoolStats Database::pool() const {
 
 void Database::watch(Function<void()> on_change) {
   std::lock_guard lock(state_->mutex);
-  KEEL_CHECK(state_->pools.empty(), "a database must be watched before a loop is attached");
+  KEEL_CHECK(state_->pools.empty(), "watch() must be called before a loop is attached");
   state_->settings.on_outage = std::move(on_change);
 }
 

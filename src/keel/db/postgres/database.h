@@ -11,43 +11,47 @@
 //     co_return written.last_insert_id;                   // the first column of what is returned; committed
 //   }
 //
-// Each loop has `connections` sessions of its own, and reconnects a session that ends. The reads that start within one
-// iteration of a loop are sent as one group with one Sync; each still sees what was committed when it began. A
+// Each loop has its own `connections` sessions, and reconnects a session that ends. The reads that start within one
+// iteration of a loop are sent as one group with one Sync; each still sees all data committed before it began. A
 // statement is a read if it begins with select, values, table, show or with, and contains no word that changes data.
-// Write `-- volatile` into a read that calls a function which changes data. A write has a connection to itself and is
+// Write `-- volatile` into a read that calls a function which changes data. A write uses a connection alone and is
 // committed when it completes. Writes with `-- group` in their text share one transaction with other waiting writes of
 // this kind: all of them complete after its commit, and if one fails, each is run separately.
 //
 // A statement is prepared when a connection first runs it, and stays prepared; a connection keeps `statements_max` of
-// them. An interactive transaction has a connection to itself for at most `hold_max`; then it is rolled back, and its
-// statements fail with DeadlineExceeded. A savepoint is set before each of its statements, in the same packet, so that
-// the transaction continues after a statement that fails.
+// them. An interactive transaction uses a connection alone for at most `hold_max`; then it is rolled back, and its
+// statements fail with DeadlineExceeded. A savepoint is sent together with each of its statements and set before it, so
+// that the transaction can continue after a statement that fails.
 //
-// stream(), copy_in() and copy_out() keep a connection, and the reading ones the snapshot of a read-only transaction,
-// until they end; hold_max does not apply to them. A connection that is `max_age` old is replaced once it is unused.
+// stream(), copy_in() and copy_out() keep a connection until they end; stream() and copy_out() also keep the snapshot
+// of a read-only transaction. hold_max does not apply to them. A connection older than `max_age` is replaced once it is
+// unused.
 //
-// Values:    types.h has the types. Named parameters ($sku) are sent as $1, $2, ….
+// Values:    types.h lists the types. Named parameters ($sku) are sent as $1, $2, ….
 // Result:    as in db/session.h. Written::last_insert_id is the first column of the first row that an insert with
 //            `returning` returns, if that column is an integer; else 0.
 // Ownership: as in db/session.h.
-// Errors:    those of db/session.h, by SQLSTATE as in error.h; ServerError (error.h) has the constraint and the detail.
-//            ResourceExhausted: no connection was free for `wait_max`, or `waiting_max` calls wait. Unavailable: no
-//            server can be reached now (the message says which, and why), or the connection was lost during a write:
-//            then it is unknown whether the write took effect, and the message says so. FailedPrecondition: the calling
-//            task does not run on a loop. Internal: the statement begins or ends a transaction, or sets a savepoint.
-// Repeats:   a statement is sent again only if it had no effect: the server skipped it after one that failed, or no
-//            longer has it prepared (26000). A read whose response was lost with its connection is sent again once.
+// Errors:    those of db/session.h; error.h lists the code for each SQLSTATE, and its ServerError has the constraint
+//            and the detail. ResourceExhausted: no connection was free for `wait_max`, or `waiting_max` calls wait.
+//            Unavailable: no server can be reached now (the message says which server, and why), or the connection was
+//            lost during a write: it is then unknown whether the write took effect, and the message says so.
+//            FailedPrecondition: the calling task does not run on a loop. Internal: the statement begins or ends a
+//            transaction, or sets a savepoint.
+// Repeats:   a statement is sent again only if it had no effect: the server skipped it after another statement failed,
+//            or no longer has it prepared (26000). A read whose response was lost with its connection is sent again
+//            once.
 // Cancel:    a waiting statement is removed from the queue. A statement that was sent is cancelled at the server, whose
 //            response decides: a write either took effect, or fails with Cancelled and had no effect. A connection
 //            whose server does not respond within `cancel_grace` is closed. A transaction whose connection is lost
 //            between two statements ends with Unavailable and has no effect.
-// Idle:      an idle connection is not probed. A server that ends closes it; a server that vanishes is detected by TCP
-//            keep-alive (four probes 5 s apart after 30 s of silence), and at the latest by `max_age`.
-// Lifetime:  outlives its tasks. Its connections live on loops: before the loops end, detach() each of them, or
-//            close(), and run the loops until is_detached() (an App does this).
+// Idle:      no statements are sent to test an idle connection. A server that shuts down closes it; a server that
+//            vanishes is detected by TCP keep-alive (four probes 5 s apart after 30 s of silence), and at the latest by
+//            `max_age`.
+// Lifetime:  must outlive its tasks. Its connections live on loops: before the loops end, call detach() for each of
+//            them, or close(), and run the loops until is_detached() (an App does this).
 // Threads:   any that runs a loop; a transaction stays on its loop.
-// Cost:      a statement: two messages written and its share of one send and one receive; no heap in steady state while
-//            a result has less than 64 KiB.
+// Cost:      for each statement, writing two messages and a share of one send and one receive; no heap in steady state
+//            while results are smaller than 64 KiB.
 
 #pragma once
 
@@ -69,47 +73,48 @@ class Executor;
 
 namespace keel::db::postgres {
 
-// The place of the server, and the bounds of connections, waiting and time.
+// The address of the server, and the limits for connections, waiting calls and times.
 struct DatabaseOptions {
-  // Where the server is and as which user to log in: a URI or key=value pairs (options.h).
+  // The address of the server and the user to log in as: a URI or key=value pairs (options.h).
   std::string url = {};
-  // Whether PG… variables of the environment and the file of passwords give what the URL leaves out.
+  // Whether the PG… environment variables and the password file supply the settings that the URL leaves out.
   bool uses_environment = true;
-  std::string migrations = {};  // A folder of NNNN_name.sql, applied by open(); empty: none (db/migrations.h).
-  // Connections of each loop, 1 to 256. With more of them, more statements run at the same time; the server has a
-  // process for each.
+  std::string migrations = {};  // The folder of NNNN_name.sql files that open() applies; empty: none (db/migrations.h).
+  // The number of connections of each loop, 1 to 256. With more connections, more statements run at the same time; the
+  // server has a process for each connection.
   int connections = 2;
-  Duration wait_max = 5_s;                    // How long a call waits for a connection that is free.
-  std::size_t waiting_max = 4096;             // Calls that may wait, on each loop.
-  std::size_t group_max = 256;                // Statements that share one Sync, 1 to 500; 1: none do.
-  std::size_t statements_max = 256;           // Prepared statements of each connection, 1 or more.
-  std::size_t rows_bytes_max = 64u << 20;     // A larger result is an error.
-  std::size_t message_bytes_max = 64u << 20;  // A larger row ends the connection.
-  Duration hold_max = 10_s;                   // The longest time that a transaction has its connection.
-  // The server ends a statement that takes longer (statement_timeout). A server that sends nothing for cancel_grace
-  // longer counts as lost. Zero: the server's own setting; a server that vanishes is then detected by TCP alone.
+  Duration wait_max = 5_s;                    // How long a call waits for a free connection.
+  std::size_t waiting_max = 4096;             // Maximum number of waiting calls on each loop.
+  std::size_t group_max = 256;                // Maximum number of statements that share one Sync, 1 to 500; 1: none do.
+  std::size_t statements_max = 256;           // Maximum number of prepared statements of each connection, 1 or more.
+  std::size_t rows_bytes_max = 64u << 20;     // A result of more bytes is an error.
+  std::size_t message_bytes_max = 64u << 20;  // A row of more bytes ends the connection.
+  Duration hold_max = 10_s;                   // The longest time that a transaction may keep its connection.
+  // The server ends a statement that takes longer (statement_timeout). A server that sends nothing for this time plus
+  // cancel_grace counts as lost. Zero: the server's own setting; a server that vanishes is then detected by TCP alone.
   Duration statement_timeout = 60_s;
-  // A connection of this age is closed and replaced once it is unused; a random part of at most a fifth is subtracted
-  // from the age, so that not all are replaced at the same time. Zero: never.
+  // A connection of this age is closed and replaced once it is unused; for each connection a random part of at most a
+  // fifth is subtracted from the age, so that they are not all replaced at the same time. Zero: never.
   Duration max_age = 30_min;
-  // A transaction that is open for longer is logged at level warn, with the call that began it. Zero: none is.
+  // A transaction that is open for longer than this is logged at level warn, with the call that began it. Zero: none
+  // is.
 #ifdef NDEBUG
   Duration held_warning = {};
 #else
   Duration held_warning = 1_s;
 #endif
-  Duration cancel_grace = 5_s;  // Longest wait for the response to a cancelled statement.
-  // Whether a pooler in front of the server gives each transaction another session (pgbouncer in transaction mode).
-  // Statements are then sent unnamed, and parsed each time.
+  Duration cancel_grace = 5_s;  // The longest wait for the response to a cancelled statement.
+  // Whether a pooler in front of the server may run each transaction in a different session (pgbouncer in transaction
+  // mode). Statements are then sent unnamed, and parsed each time.
   bool pooler = false;
-  // After a failed attempt to connect, the wait before the next one is random: at least reconnect_min, and at most
-  // reconnect_max and three times the previous wait.
+  // After a failed attempt to connect, the wait before the next one is random: at least reconnect_min, and at most the
+  // smaller of reconnect_max and three times the previous wait.
   Duration reconnect_min = 20_ms;
   Duration reconnect_max = 500_ms;
-  // Runs look-ups of host names and other blocking calls; null: a thread of the database's own. A simulation passes its
-  // pool.
+  // Runs lookups of host names and other blocking calls; null: the database uses its own thread. A simulation passes
+  // its own pool.
   Executor* executor = nullptr;
-  // Host names to addresses; empty: the system's.
+  // Resolves host names to addresses; empty: uses the system's resolver.
   Function<Result<std::vector<Address>>(const std::string& host)> look_up = {};
 };
 
@@ -120,8 +125,9 @@ struct DatabaseStats {
   std::uint64_t waiting = 0;      // Calls that wait for a connection now.
   std::uint64_t waits = 0;        // Calls that found no free connection.
   Duration wait_time;             // The sum of the times that they waited.
-  std::uint64_t timeouts = 0;     // Calls that waited for wait_max.
-  std::uint64_t refused = 0;      // Calls rejected: waiting_max waited, or no server was reachable.
+  std::uint64_t timeouts = 0;     // Calls that failed after waiting for wait_max.
+  // Calls rejected because waiting_max calls waited already, or no server was reachable.
+  std::uint64_t refused = 0;
   std::uint64_t connects = 0;     // Sessions begun.
   std::uint64_t connect_failures = 0;
   std::uint64_t lost = 0;      // Sessions that ended while they were in use.
@@ -131,7 +137,7 @@ struct DatabaseStats {
   std::uint64_t groups = 0;    // Syncs sent for these reads and writes.
   std::uint64_t repeated = 0;  // Statements that were sent again.
   std::uint64_t failures = 0;  // Statements that the server rejected, except those of check_writes().
-  // The number of those that were rejected because the server's disk was full or failed.
+  // The number of these failures whose reason was that the server's disk was full or failed.
   std::uint64_t disk_errors = 0;
   std::uint64_t checks_failed = 0;    // Calls of check_writes() that the server rejected.
   std::uint64_t cancels = 0;          // Statements cancelled at the server.
@@ -144,38 +150,38 @@ struct DatabaseStats {
 
 class Database final : public db::Database {
  public:
-  // Connects once, which shows whether the server is reachable and accepts the login, and applies the migrations.
+  // Connects once, to check that the server is reachable and accepts the login, and applies the migrations.
   // Blocks: call it on a thread that runs no loop. The error names the server and the reason.
   static Result<std::unique_ptr<Database>> open(DatabaseOptions options);
-  // Makes a database without connecting: checks the options, and loops connect later. InvalidArgument: the URL is
-  // malformed; the message says where.
+  // Makes a database without connecting: only the options are checked, and loops connect later. InvalidArgument: the
+  // URL is malformed; the message says where.
   static Result<std::unique_ptr<Database>> make(DatabaseOptions options);
   ~Database() override;  // Requires is_detached().
 
-  // Begins to connect now; without this call the first statement does.
+  // Begins to connect now; without this call, the loop connects at its first statement.
   Result<> attach(io::Loop& loop) override;
   // Call on the loop's thread. Fails the waiting calls and ends the loop's connections; run the loop until
   // is_detached().
   void detach(io::Loop& loop) noexcept override;
-  // Detaches all loops. On a thread without a loop it waits until the loops are detached, for at most 10 s.
+  // Detaches all loops. On a thread without a loop it blocks until the loops are detached, for at most 10 s.
   void close() noexcept override;
   // Whether no loop has a connection left.
   bool is_detached() const override;
   bool is_idle() const override;
 
-  // Runs several statements in one text, without parameters; their rows are dropped. They are one transaction, unless
-  // the text contains a statement that cannot be in one, such as "create database". InvalidArgument: the text begins or
-  // ends a transaction, and is run within one.
+  // Runs several statements in one text, without parameters; their rows are dropped. They run in one transaction,
+  // unless the text contains a statement that cannot be in one, such as "create database". InvalidArgument: the text is
+  // run within a transaction, and begins or ends one.
   Task<> run_script(std::string script);
   Task<> run_script(Transaction& transaction, std::string script);
 
-  // Receives the notifications on `channel` that are committed after this completes (notifications.h).
+  // Receives the notifications on `channel` that are committed after this call completes (notifications.h).
   Task<Notifications> listen(std::string channel);
 
-  // Writes rows of T into the columns of `table` ("lines", "sales.lines") that the fields of T name, by COPY: all rows,
-  // or none. Calls `body`, a Task<>(CopyRows<T>&) that writes the rows (copy.h), and completes with their number when
-  // the server has stored them. An error of the body abandons the COPY. It is a transaction of its own, to which
-  // hold_max and statement_timeout do not apply, or a part of the given one.
+  // Writes rows of T by COPY into the columns of `table` ("lines", "sales.lines") that the fields of T name: all rows,
+  // or none. Calls `body`, a Task<>(CopyRows<T>&) that writes the rows (copy.h), and completes with the number of rows
+  // when the server has stored them. If the body fails, the COPY is abandoned. The COPY runs in its own transaction, to
+  // which hold_max and statement_timeout do not apply, or within the given transaction.
   template <class T, class F>
     requires std::is_invocable_v<F&, CopyRows<T>&>
   Task<std::size_t> copy_in(std::string_view table, F&& body) {
@@ -186,8 +192,9 @@ class Database final : public db::Database {
   Task<std::size_t> copy_in(Transaction& transaction, std::string_view table, F&& body) {
     return copy_in_as<T>(internal::copy_text(table, Fields<T>::names), body, number_of(transaction));
   }
-  // Does what stream() does, by COPY: faster for many rows, but without parameters. The server sends no faster than
-  // `on_rows` completes. Unsupported: a column of a type that types.h reads as text; the message names it.
+  // Does the same as stream(), by COPY: faster for many rows, but without parameters. Rows are received no faster than
+  // `on_rows` completes. Unsupported: the type of a column is one that types.h reads as text; the message names the
+  // column.
   template <class T, class F>
   Task<std::size_t> copy_out(SqlFor<0> sql, F&& on_rows) {
     return copy_out_as<T>(sql, on_rows, 0);
@@ -199,8 +206,8 @@ class Database final : public db::Database {
 
   Task<> check_reads() override;
   // If a statement has failed because the server's disk is full or failed, or because the server is read-only: inserts
-  // a row into a temporary table, and returns the error of that. The user needs the privilege TEMPORARY; without it the
-  // check fails once after such a statement. Sends nothing otherwise.
+  // a row into a temporary table, and returns the error if that fails. The user needs the privilege TEMPORARY; without
+  // this privilege the check fails once after such a statement. Sends nothing otherwise.
   Task<> check_writes() override;
 
   PoolStats pool() const override;

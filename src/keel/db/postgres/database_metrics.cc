@@ -19,7 +19,7 @@ using Stats = DatabaseStats;
 double number(std::uint64_t value) { return static_cast<double>(value); }
 
 constexpr PostgresMeasure postgres_measures[] = {
-    {"db_refused_total", "Statements that failed immediately: too many waited, or no server could be reached",
+    {"db_refused_total", "Statements that failed immediately because too many were waiting or no server could be reached",
      [](const Stats& s) { return number(s.refused); }},
     {"db_connects_total", "Connections begun", [](const Stats& s) { return number(s.connects); }},
     {"db_connect_failures_total", "Attempts to connect that failed",
@@ -28,15 +28,15 @@ constexpr PostgresMeasure postgres_measures[] = {
      [](const Stats& s) { return number(s.lost); }},
     {"db_connections_retired_total", "Connections replaced because of their age",
      [](const Stats& s) { return number(s.retired); }},
-    {"db_reads_total", "Statements completed that only read", [](const Stats& s) { return number(s.reads); }},
-    {"db_writes_total", "Statements completed that may write", [](const Stats& s) { return number(s.writes); }},
+    {"db_reads_total", "Completed statements that only read", [](const Stats& s) { return number(s.reads); }},
+    {"db_writes_total", "Completed statements that may write", [](const Stats& s) { return number(s.writes); }},
     {"db_groups_total", "Groups of statements sent with one Sync", [](const Stats& s) { return number(s.groups); }},
     {"db_repeated_total", "Statements sent again because the server had not executed them",
      [](const Stats& s) { return number(s.repeated); }},
     {"db_failures_total", "Statements that the server rejected", [](const Stats& s) { return number(s.failures); }},
     {"db_disk_errors_total", "Statements that failed because the server's disk was full or failed",
      [](const Stats& s) { return number(s.disk_errors); }},
-    {"db_write_checks_failed_total", "Health checks of writes that failed after such an error",
+    {"db_write_checks_failed_total", "Health checks of writes that failed after a statement had failed because the server could not write",
      [](const Stats& s) { return number(s.checks_failed); }},
     {"db_cancels_total", "Statements cancelled at the server", [](const Stats& s) { return number(s.cancels); }},
     {"db_prepared_total", "Statements prepared", [](const Stats& s) { return number(s.prepared); }},

@@ -13,7 +13,7 @@ namespace keel::db::postgres {
 
 class Database;
 
-// Registers db_…: as Database::expose().
+// Registers the db_… metrics; Database::expose() calls it.
 std::vector<metrics::GaugeFunction> expose(const Database& database, metrics::Registry& registry);
 
 }  // namespace keel::db::postgres

@@ -51,7 +51,7 @@ Error too_large(std::size_t bytes_max) {
       .from_environment();
 }
 
-// Bytes that are written in parts, and removed unless all of the parts were written.
+// Bytes that are written in parts, and removed again unless all parts were written.
 class Unfinished {
  public:
   explicit Unfinished(Buffer& out) noexcept : out_(out), start_(out.size()) {}
@@ -158,7 +158,7 @@ Result<> Encoder::parse(std::string_view statement, std::string_view sql, std::s
 Result<> Encoder::bind(std::string_view portal, std::string_view statement, std::span<const Value> values,
                        std::span<const Oid> types, std::span<const Format> results) {
   KEEL_EXPECT(values.size() == types.size() && values.size() <= list_max && results.size() <= list_max,
-              "each value needs a type, and a statement has at most 65535 values");
+              "each value needs a type, and a statement takes at most 65535 values");
   std::size_t body = portal.size() + 1 + statement.size() + 1 + 6 + 6 * values.size() + 2 * results.size();
   for (const Value& value : values) body += value.kind >= ValueKind::Text ? value.size : 0;
   if (body > message_bytes_max_ - length_size) [[unlikely]]
@@ -216,7 +216,7 @@ Result<> Encoder::execute(std::string_view portal, std::uint32_t rows_max) {
   const std::size_t body = portal.size() + 1 + 4;
   KEEL_TRY_VOID(check(body, portal));
   char* at = wire::store_text(begin_message(out_, 'E', body), portal);
-  // The field is signed, and a number that is not above zero means no limit.
+  // The field is signed, and zero or a negative number means no limit.
   end_message(out_, wire::store(at, rows_max < 0x7fff'ffff ? rows_max : 0x7fff'ffff));
   return {};
 }

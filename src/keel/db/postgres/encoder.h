@@ -12,12 +12,12 @@
 // Result:    the whole message is appended to `out`; or an error, and `out` is unchanged.
 // Errors:    InvalidArgument: a name, SQL or a password contains a zero byte, which would end it on the wire; an
 //            argument is not of its parameter's type (the message has the parameter's number; see types.h).
-//            ResourceExhausted: the message would be longer than message_bytes_max. This is checked before a length is
-//            written: no length is ever truncated to its 32 bits. All are from_environment().
-// Bugs:      more values than types, or than 65,535.
-// Ownership: `out` outlives the encoder; the arguments are used during the call only.
+//            ResourceExhausted: the message would be longer than message_bytes_max. The size is checked before a length
+//            is written, so that no length is ever truncated to 32 bits. All are from_environment().
+// Bugs:      more values than types, or more than 65,535.
+// Ownership: `out` must outlive the encoder; arguments are used only during the call.
 // Threads:   one.
-// Cost:      a copy of the arguments; no allocation but the growth of `out`.
+// Cost:      a copy of the arguments; no allocation except to grow `out`.
 // Source:    PostgreSQL, "Message Formats".
 
 #pragma once
@@ -34,7 +34,7 @@
 
 namespace keel::db::postgres {
 
-// A setting of the session that a startup message asks for: "application_name", "search_path".
+// A setting of the session in a startup message: "application_name", "search_path".
 struct StartupParameter {
   std::string_view name;
   std::string_view value;
@@ -53,7 +53,7 @@ class Encoder {
   // connection.
   void ssl_request();
   void cancel_request(std::uint32_t process, std::uint32_t secret);
-  // `parameters` have "user", and usually "database"; at most 10,000 bytes (the server's bound).
+  // `parameters` must contain "user", and usually "database"; they have at most 10,000 bytes (the server's limit).
   Result<> startup(std::span<const StartupParameter> parameters);
 
   // The responses to authentication requests (login.h sends them).
@@ -62,15 +62,17 @@ class Encoder {
   Result<> sasl_response(std::string_view response);
 
   // The extended protocol. An empty name is the unnamed statement, or the unnamed portal. `types`: the type of each
-  // parameter. The server infers a type that is 0 or left out at the end.
+  // parameter. The server infers the type of a parameter for which it is 0, and of those at the end for which `types`
+  // has no entry.
   Result<> parse(std::string_view statement, std::string_view sql, std::span<const Oid> types = {});
-  // `types` are those of the statement's ParameterDescription, one for each value; a value that its parameter's type
-  // cannot hold is an error. `results` has a Format for each column, or one Format for all columns; empty means text.
+  // `types` come from the statement's ParameterDescription, one for each value; it is an error if the type of a
+  // parameter cannot hold its value. `results` has a Format for each column, or one Format for all columns; empty means
+  // text.
   Result<> bind(std::string_view portal, std::string_view statement, std::span<const Value> values,
                 std::span<const Oid> types, std::span<const Format> results);
   Result<> describe_statement(std::string_view statement);
   Result<> describe_portal(std::string_view portal);
-  // `rows_max` 0: all rows. Otherwise the portal is suspended after this many (PortalSuspended).
+  // With `rows_max` 0, returns all rows. Otherwise the portal is suspended after `rows_max` rows (PortalSuspended).
   Result<> execute(std::string_view portal, std::uint32_t rows_max = 0);
   Result<> close_statement(std::string_view statement);
   Result<> close_portal(std::string_view portal);
@@ -83,7 +85,7 @@ class Encoder {
   // A piece of the data for COPY ... FROM STDIN; it need not consist of whole rows.
   Result<> copy_data(std::string_view bytes);
   void copy_done();
-  // The server's error for the COPY then names `reason`.
+  // The server's error for the COPY will contain `reason`.
   Result<> copy_fail(std::string_view reason);
 
   void terminate();

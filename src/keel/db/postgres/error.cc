@@ -16,7 +16,7 @@ struct CodeOfState {
 constexpr CodeOfState codes[] = {
     {"23505", Code::AlreadyExists},      {"23503", Code::Conflict},           {"23001", Code::Conflict},
     {"23P01", Code::Conflict},           {"25P02", Code::Conflict},           {"25P03", Code::DeadlineExceeded},
-    {"25P04", Code::DeadlineExceeded},  // transaction_timeout, from version 17 on.
+    {"25P04", Code::DeadlineExceeded},  // transaction_timeout, in version 17 and later.
     {"25006", Code::FailedPrecondition}, {"3D000", Code::FailedPrecondition}, {"40003", Code::Unavailable},
     {"42501", Code::PermissionDenied},   {"55P03", Code::Conflict},           {"57014", Code::Cancelled},
     {"P0001", Code::InvalidArgument},    {"XX001", Code::DataLoss},           {"XX002", Code::DataLoss},
@@ -61,7 +61,7 @@ Error error_of(const ErrorResponse& response) {
   add(", constraint ", response.constraint);
   add(", table ", response.table);
   add(", column ", response.column);
-  // The line of a COPY, without the value.
+  // The part of the context that names the line of a COPY, without the value.
   if (response.where.starts_with("COPY ")) {
     text.append(", ").append(response.where.substr(0, response.where.find_first_of(":\n")));
   }

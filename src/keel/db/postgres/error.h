@@ -21,9 +21,9 @@
 // | XX001, XX002                        | DataLoss                                                                    |
 // | 26000, 42xxx and all others         | Internal                                                                    |
 //
-// Result:    an Error, from_environment(), whose message is the server's, followed by the objects it names and the
-//            SQLSTATE: `duplicate key value violates unique constraint "users_email_key" (23505)`. The detail contains
-//            values of rows and is therefore not in the message; ServerError has it.
+// Result:    an Error, from_environment(), whose message is the server's message, followed by the objects that the
+//            error names and the SQLSTATE: `duplicate key value violates unique constraint "users_email_key" (23505)`.
+//            The detail contains values of rows and is therefore not in the message; it is in ServerError.
 // Threads:   functions.
 
 #pragma once
@@ -37,7 +37,7 @@
 
 namespace keel::db::postgres {
 
-// The Code that stands for an SQLSTATE.
+// The Code for an SQLSTATE.
 Code code_of(std::string_view sqlstate) noexcept;
 
 // The Error for an error response of the server.
@@ -62,12 +62,12 @@ class ServerError : public Error::Details {
 // Null if the error did not come from a PostgreSQL server.
 const ServerError* server_error(const Error& error) noexcept;
 
-// Whether the transaction may succeed if all of it is repeated: after a serialisation failure or a deadlock.
+// Whether the transaction may succeed if it is repeated as a whole, as after a serialisation failure or a deadlock.
 bool is_retryable(const Error& error) noexcept;
-// Whether the prepared statement does not exist (any more): it was deallocated, or a pooler switched to another server.
+// Whether the server does not have the prepared statement: it was deallocated, or a pooler switched to another server.
 bool is_unknown_statement(const Error& error) noexcept;
-// Whether the statement has to be prepared again, because a table that it reads was changed (0A000 "cached plan must
-// not change result type").
+// Whether the statement must be prepared again because a table that it reads was changed (0A000 "cached plan must not
+// change result type").
 bool is_stale_statement(const Error& error) noexcept;
 // Whether the server's disk is full (53100) or failed (58030).
 bool is_disk_error(const Error& error) noexcept;

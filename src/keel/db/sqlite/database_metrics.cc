@@ -32,7 +32,7 @@ constexpr Measure measures[] = {
      [](const S& s, const O&) { return s.writer.expired; }},
     {total, "db_disk_errors_total", "I/O errors and full disks",
      [](const S& s, const O&) { return s.writer.disk_errors; }},
-    {total, "db_write_checks_failed_total", "Health checks of writes that failed after such an error",
+    {total, "db_write_checks_failed_total", "Health checks of writes that failed after a statement had failed because the server could not write",
      [](const S& s, const O&) { return s.writer.checks_failed; }},
     {total, "db_checkpoints_total", "Times that all of the write-ahead log was moved into the file",
      [](const S& s, const O&) { return s.writer.checkpoints; }},

@@ -29,7 +29,7 @@ void append_number(Buffer& to, std::int64_t value) {
   to.append({text, static_cast<std::size_t>(std::to_chars(text, text + sizeof text, value).ptr - text)});
 }
 
-// Quotes the bytes that were appended after `start`, if an array's text requires it.
+// Quotes the bytes that were appended after `start` if the text of an array requires quotes.
 void quote_from(std::size_t start, Buffer& to) {
   const std::string_view text = to.view().substr(start);
   if (!text.empty() && !is_null_word(text) && text.find_first_of(quoted_characters) == std::string_view::npos) return;
@@ -62,7 +62,7 @@ class ArrayText {
 
   bool read() {
     if (!read_bounds()) return false;
-    // The number of opening braces; ragged arrays are detected below.
+    // Counts the opening braces; ragged arrays are detected below.
     std::size_t at = 0;
     while (at < rest_.size() && rest_[at] == '{') ++at;
     if (at == 0 || at > dimensions_max || (bounds_ != 0 && static_cast<int>(at) != bounds_)) return false;
@@ -127,7 +127,7 @@ class ArrayText {
     }
   }
 
-  // Arrays are nested at most six deep.
+  // The server's arrays have at most six dimensions.
   bool read_level(int level) {
     if (!take('{')) return false;
     std::int32_t count = 0;
@@ -237,7 +237,7 @@ bool append_array_text(Oid element, std::string_view bytes, std::size_t bytes_ma
     Dimension& dimension = dimensions[static_cast<std::size_t>(i)];
     dimension.size = cursor.take<std::int32_t>();
     dimension.lower = cursor.take<std::int32_t>();
-    // Each element has at least a length field, which bounds their number.
+    // Each element has at least a length field, so that the size of the bytes bounds the number of elements.
     if (cursor.is_broken() || dimension.size < 1 ||
         __builtin_mul_overflow(elements, static_cast<std::size_t>(dimension.size), &elements) ||
         elements > bytes.size() / 4) {

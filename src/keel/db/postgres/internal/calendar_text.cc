@@ -98,7 +98,7 @@ class Text {
     }
     return count >= least;
   }
-  // Reads microseconds after a point, rounded from at most 9 digits. True also if there is no point.
+  // Reads microseconds after a point, rounded from at most 9 digits. Also true if there is no point.
   bool fraction(std::int64_t& us) {
     us = 0;
     if (!take('.')) return true;
@@ -138,7 +138,7 @@ class Text {
   std::string_view rest_;
 };
 
-// The days since 2000 of a date that may be before Christ. False: there is no such day.
+// The days from 2000-01-01 to a date, which may be BC. False when there is no such day.
 bool days_since_2000(CalendarDate date, bool is_bc, std::int64_t& days) {
   if (is_bc) date.year = 1 - date.year;
   if (date.day > days_in(date.month, date.year)) return false;
@@ -199,7 +199,7 @@ bool append_interval_text(std::string_view bytes, Buffer& to) {
   const auto days = wire::load<std::int32_t>(bytes.data() + 8);
   const auto months = wire::load<std::int32_t>(bytes.data() + 12);
   if (us == timestamp_infinity && days == date_infinity && months == date_infinity) {
-    to.append(infinity_text);  // Servers from version 17 on send this.
+    to.append(infinity_text);  // Servers send this from version 17 on.
     return true;
   }
   if (us == timestamp_minus_infinity && days == date_minus_infinity && months == date_minus_infinity) {

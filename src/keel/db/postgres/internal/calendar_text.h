@@ -1,7 +1,7 @@
 // keel/db/postgres/internal/calendar_text.h — dates, times and intervals as types.h writes them, and back.
 //
-// The append_* functions append. False: the bytes, or the text, are not of the type, and the bytes after the end of
-// `to` are unspecified.
+// The append_* functions append the text or the bytes to `to`. They return false when the bytes, or the text, are not
+// of the type; the bytes after the end of `to` are then unspecified.
 //
 // Source: datetime.c, timestamp.c and date.c of the server: counts of days and microseconds from 2000-01-01.
 

@@ -36,7 +36,7 @@ Task<Stream> put_tls_over(Pool& pool, Stream plain, std::string host) {
   const bool is_encrypted = co_await Reader::encryption_response(said);
   if (!is_encrypted) {
     if (pool.settings().server.ssl_mode == SslMode::Prefer) co_return std::move(plain);
-    co_return fail(Code::Unavailable, "the server has no TLS, and sslmode demands it");
+    co_return fail(Code::Unavailable, "the server does not support TLS, which sslmode requires");
   }
   // Cleartext after the response would be mistaken for encrypted data (CVE-2021-23222).
   co_await plain.end_reading();
@@ -84,13 +84,13 @@ Task<BackendKeyData> log_in(Pool& pool, Reader& reader, Stream& stream, ServerAd
       if (!message) break;
       is_ready = co_await login.receive(*message, out);
     }
-    if (is_ready && !chunk.empty()) co_return fail(Code::Protocol, "the server sent more than was asked for");
+    if (is_ready && !chunk.empty()) co_return fail(Code::Protocol, "the server sent more data than was requested");
     if (!out.empty()) co_await stream.write(out.view());
   }
   co_return login.key();
 }
 
-// The only value of a statement, as the server writes it.
+// Runs a statement and returns its only value, as the server writes it.
 Task<std::string> ask(Reader& reader, Stream& stream, std::string_view sql) {
   Buffer out;
   co_await Encoder(out).query(sql);
@@ -120,8 +120,8 @@ Task<std::string> ask(Reader& reader, Stream& stream, std::string_view sql) {
   co_return std::move(value);
 }
 
-// Fails where the session is not what target_session_attrs asks for. libpq asks the same of servers before version 14,
-// which do not say it in the login; a pooler does not say it either.
+// Fails if the session is not of the kind that target_session_attrs requires. libpq sends the same queries to servers
+// before version 14, which do not report this during the login; nor does a pooler.
 Task<> check_target(Reader& reader, Stream& stream, TargetSession target) {
   if (target == TargetSession::Any) co_return;
   const bool is_of_role = target == TargetSession::Primary || target == TargetSession::Standby;
@@ -132,7 +132,7 @@ Task<> check_target(Reader& reader, Stream& stream, TargetSession target) {
   const std::string_view what =
       is_of_role ? (is_yes ? "a standby" : "no standby") : (is_yes ? "read-only" : "not read-only");
   Result<> other =
-      Error::text(Code::Unavailable, fmt::format("the server is {}, and target_session_attrs asks for another", what))
+      Error::text(Code::Unavailable, fmt::format("the server is {}, but target_session_attrs requires another kind", what))
           .from_environment();
   co_await std::move(other);
 }
@@ -176,7 +176,7 @@ Task<Stream> dial(Pool& pool, ServerAddress server) {
   io::SocketOptions socket;
   socket.no_delay = true;
   socket.keep_alive = io::KeepAlive{.idle = 30_s, .interval = 5_s, .count = 4};
-  // If the system rejects an option, the connection works without it.
+  // If the system rejects an option, the connection still works.
   static_cast<void>(plain.set_options(socket));
   if (!pool.settings().tls) co_return std::move(plain);
   co_return co_await put_tls_over(pool, std::move(plain), server.host);

@@ -22,8 +22,9 @@ struct Connected {
   ServerAddress server;
 };
 
-// Connects to the first server that accepts the login and is what target_session_attrs asks for, with the
-// connect_timeout for each. `reader` is reset, and reads the messages that follow.
+// Connects to the first server that accepts the login and is of the kind that target_session_attrs requires. The
+// connect_timeout applies to each server. `reader` is reset first; afterwards it reads the messages that follow the
+// login.
 Task<Connected> connect(Pool& pool, Reader& reader);
 
 // Connects, with TLS, but does not log in: used for a CancelRequest.

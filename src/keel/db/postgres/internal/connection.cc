@@ -21,8 +21,7 @@ constexpr std::size_t kept_bytes = 256 * 1024;
 Error lost_write(const Error& why) {
   return Error::text(
              Code::Unavailable,
-             fmt::format("the connection to the database was lost while the statement was under way, so whether "
-                         "it happened is unknown: {}",
+             fmt::format("the connection to the database was lost while the statement was running, so whether it took effect is unknown: {}",
                          why.describe()))
       .from_environment();
 }
@@ -205,7 +204,7 @@ void Connection::execute_slots() {
   }();
   const bool is_simple = call != nullptr && call->is_simple();
   const bool binds = call == nullptr || call->binds();
-  // The savepoint before the first part of a portal covers its later parts too.
+  // The savepoint before the first part of a portal also covers its later parts.
   if (transaction_.number != 0 && (call == nullptr || call->kind() != Call::Kind::Commit) && binds) {
     send_prologue(false);
   }
@@ -261,7 +260,7 @@ Result<> Connection::receive(const Message& message) {
   if (message.type == MessageType::ErrorResponse) {
     KEEL_TRY(const ErrorResponse response, ErrorResponse::read(message.body));
     Error error = error_of(response);
-    if (response.is_fatal()) {  // The session has ended, and its transaction is rolled back.
+    if (response.is_fatal()) {  // The session has ended, so its transaction is rolled back.
       farewell_ = std::move(error);
       return {};
     }
@@ -305,7 +304,8 @@ inline Result<> Connection::receive_slot(const Message& message) {
   Call* const call = slot->call;
   switch (message.type) {
     case MessageType::DataRow: {
-      // Rows of a cancelled call are kept too: if the server completes the call nevertheless, they are its result.
+      // Rows of a cancelled call are also kept: if the server completes the call despite the cancellation, they are its
+      // result.
       if (call == nullptr || call->is_too_large || slot->statement == nullptr) return {};
       if (call->kind() == Call::Kind::Execute && call->rows.count() != 0) return {};
       KEEL_TRY_VOID(slot->statement->columns.append(message.body, call->rows));
@@ -354,7 +354,8 @@ inline Result<> Connection::receive_slot(const Message& message) {
   }
 }
 
-// Whether the server took long for the statement that it has responded to now: longer than the round trip may vary.
+// Whether the server took longer for the statement to which it has just responded than variations of the round trip
+// explain.
 bool Connection::was_slow() noexcept {
   const Instant now = pool_.loop().now();
   Duration took = now - std::exchange(responded_, now);
@@ -365,7 +366,7 @@ bool Connection::was_slow() noexcept {
   return took >= Pool::slow_read && took >= round_trip_ * 2;
 }
 
-// The statement was executed. A read is complete now; a write is complete when the Sync has committed it.
+// The statement was executed. A read is now complete; a write is complete when the Sync has committed it.
 void Connection::finish_slot(Slot& slot) {
   slot.is_done = true;
   do {
@@ -431,7 +432,7 @@ Result<> Connection::receive_sync(const Message& message) {
   status_ = ready.status;
   --syncs_;
   if (transaction_.number == 0 && status_ != TransactionStatus::Idle) [[unlikely]] {
-    // Such as a script that begins a transaction. The server rolls it back when the connection is closed.
+    // For example, a script has begun a transaction. The server rolls it back when the connection is closed.
     return Error(Code::FailedPrecondition, "a statement left a transaction open on a connection of the pool");
   }
   if (transaction_.number != 0 && phase_ != Phase::Ending) note_status();
@@ -455,7 +456,8 @@ Result<> Connection::receive_sync(const Message& message) {
 void Connection::phase_over() {
   if (phase_ == Phase::Ending) return group_over();
   if (phase_ == Phase::Executing) return finish_group();
-  round_trip_ = std::min(round_trip_, pool_.loop().now() - responded_);  // It has executed nothing.
+  // The server has executed nothing in this phase.
+  round_trip_ = std::min(round_trip_, pool_.loop().now() - responded_);
   // Calls whose statement could not be prepared fail.
   for (Asked& asked : asked_) {
     if (!asked.error) continue;
@@ -478,14 +480,14 @@ void Connection::phase_over() {
     for (Slot& slot : slots_) {
       if (slot.call == nullptr || slot.call->is_cancelled || slot.call->was_lost) continue;
       if (group_error_->code() == Code::Cancelled)
-        slot.call->was_lost = slot.repeats = true;  // It was for another call.
+        slot.call->was_lost = slot.repeats = true;  // The cancellation was for another call.
     }
     return finish_group();
   }
   advance();
 }
 
-// Runs a call again that the server skipped, or undid together with a failed one.
+// Runs a call again that the server skipped, or rolled back together with a failed call.
 void Connection::repeat(Call& call) {
   call.is_alone = true;
   call.connection = nullptr;
@@ -525,7 +527,8 @@ void Connection::finish_group() {
   }
   if (copy_ != nullptr) end_copy(failed ? Result<>(group_error_->clone()) : Result<>());
   if (is_commit || is_committing_) {
-    // A COMMIT ends the transaction, whether it succeeded or failed. The server skips it if what precedes it fails.
+    // A COMMIT ends the transaction, whether it succeeded or failed. The server skips the COMMIT if a message before it
+    // fails.
     if (status_ == TransactionStatus::Idle) {
       transaction_over();
     } else {
@@ -600,7 +603,7 @@ void Connection::lose(const Error& reason) noexcept {
       continue;
     }
     if (call->is_cancelled) {
-      call->finish(slot.is_read ? Error(Code::Cancelled, "the statement was cancelled, and its connection is lost")
+      call->finish(slot.is_read ? Error(Code::Cancelled, "the statement was cancelled, and its connection was lost")
                                 : lost_write(reason));
     } else if (slot.is_read && call->kind() != Call::Kind::Commit) {
       call->finish(Error::text(Code::Unavailable, "the connection to the database was lost: " + reason.describe())
@@ -624,8 +627,8 @@ void Connection::cancel(Call& call) noexcept {
     if (slot.call != &call) continue;
     cancels_ = groups_;
     wants_cancel_.set();
-    // The call ends immediately if nothing of it has begun, or if its group only reads and can continue without it.
-    // Otherwise the response of the server decides.
+    // The call ends immediately if the server has not begun to execute it, or if it is a read outside of a transaction,
+    // whose group can continue without it. Otherwise the response of the server decides.
     if (phase_ != Phase::Preparing && !(slot.is_read && transaction_.number == 0)) return;
     slot.call = nullptr;
     call.finish(fail(Code::Cancelled, "the statement was cancelled"));

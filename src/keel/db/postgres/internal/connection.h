@@ -1,4 +1,5 @@
-// keel/db/postgres/internal/connection.h — one session of a server, on one loop: one group of statements at a time.
+// keel/db/postgres/internal/connection.h — one session with a server, on one loop, which runs one group of statements
+// at a time.
 //
 // It connects, logs in, and serves until the connection ends; then it reconnects. It accepts these kinds of work:
 //
@@ -11,9 +12,9 @@
 //                    With the first statement, the savepoint is under the Sync of the statement: if the transaction
 //                    has not begun, it fails, and the server skips the statement, which would be committed alone.
 //
-// Cancel: a CancelRequest is sent on a connection of its own, and again after pauses that double, because a server
-//         ignores one that arrives before it has read the statement. The session is not used for anything else until
-//         the statement has ended; if that takes `cancel_grace`, the session's connection is closed.
+// Cancel: a CancelRequest is sent on a separate connection, and again after pauses that double, because a server
+//         ignores a CancelRequest that arrives before it has read the statement. The session is not used for anything
+//         else until the statement has ended; if that takes `cancel_grace`, the session's connection is closed.
 
 #pragma once
 
@@ -61,19 +62,19 @@ class Connection {
   bool has_ended() const noexcept { return !keeping_.is_running(); }
 
   bool is_connected() const noexcept { return phase_ != Phase::Down; }
-  Instant since() const noexcept { return since_; }  // The time at which it was connected.
-  // Whether it is connected and runs neither a group nor a transaction.
+  Instant since() const noexcept { return since_; }  // The time at which the session was connected.
+  // Whether the session is connected and runs neither a group nor a transaction.
   bool is_free() const noexcept {
     return phase_ == Phase::Idle && transaction_.number == 0 && !is_ending_ && !is_old_ && !is_held_by_cancel();
   }
   bool is_in_use() const noexcept { return is_connected() && !is_free(); }
 
-  // Sends reads, or writes of a group, or one call. Requires a free connection.
+  // Sends several reads, several writes that share a transaction, or a single call. Requires a free connection.
   void send(std::span<Call* const> calls);
 
   // --- a transaction
 
-  // `begin` has the SQL that begins it, which is sent with the first statement.
+  // `begin` has the SQL that begins the transaction, which is sent with the first statement.
   void begin_transaction(std::uint64_t number, const Call& begin);
   std::uint64_t transaction() const noexcept { return transaction_.number; }
   void submit(Call& call) noexcept;
@@ -82,7 +83,7 @@ class Connection {
   bool release(std::uint64_t savepoint);
   void roll_back_to(std::uint64_t savepoint) noexcept;
 
-  // The task of `call`, which was sent, is being destroyed or cancelled.
+  // Call it when the task of a sent `call` is destroyed or cancelled.
   void cancel(Call& call) noexcept;
 
   // --- a COPY that has begun (connection_copy.cc)
@@ -91,20 +92,20 @@ class Connection {
   bool has_copy_room() const noexcept;
   void send_copy(std::string_view bytes);
   void finish_copying_in();
-  // The task has taken the received rows.
+  // Call it when the task has taken the received rows.
   void resume_reading() noexcept;
-  // The task no longer waits for the COPY: the server is made to end it.
+  // Call it when the task no longer waits for the COPY: makes the server end it.
   void leave_copy() noexcept;
 
  private:
   enum class Phase : std::uint8_t { Down, Idle, Preparing, Executing, Ending };
   enum class Mark : std::uint8_t { None, Set, Failed };
   struct Slot {
-    Call* call;  // Null: the call is complete, or no task waits for it any more.
+    Call* call;  // Null when the call is complete, or no task waits for it any more.
     Statement* statement;
-    bool is_done = false;  // The server has responded to it, or it was not sent.
-    bool is_read = false;  // The slot was copied from the call, which may be destroyed.
-    bool repeats = false;  // It had no effect, and is sent again.
+    bool is_done = false;  // The server has responded to the call, or the call was not sent.
+    bool is_read = false;  // Copied from the call, which may be destroyed before the slot.
+    bool repeats = false;  // The call had no effect, and is sent again.
   };
   struct Asked {
     Statement* statement;
@@ -120,17 +121,17 @@ class Connection {
   struct Open {
     std::uint64_t number = 0;  // 0: none.
     std::string pending;
-    std::string beginning = {};  // What was sent to begin it.
+    std::string beginning = {};  // The SQL that was sent to begin the transaction.
     Mark mark = Mark::None;
-    bool has_begun = false;     // What begins it was sent to the server.
-    bool is_confirmed = false;  // The server has begun it.
+    bool has_begun = false;     // The SQL that begins the transaction was sent.
+    bool is_confirmed = false;  // The server has begun the transaction.
     bool has_mark = false;      // The server has set the savepoint of a statement.
     bool is_expired = false;
     bool is_lost = false;
     bool wants_roll_back = false;
     std::vector<std::uint64_t> savepoints;
     std::uint64_t next_savepoint = 1;
-    std::source_location place;  // The call that began it; line 0: a stream or a COPY.
+    std::source_location place;  // The call that began the transaction; line 0: a stream or a COPY began it.
   };
 
   // --- tasks
@@ -200,18 +201,18 @@ class Connection {
   Reader reader_;
   std::unique_ptr<Pipeline> pipeline_;
   BackendKeyData key_;
-  ServerAddress server_;           // The server that it is connected to.
+  ServerAddress server_;           // The server that this session is connected to.
   std::optional<Error> farewell_;  // The server's last error before it closed the connection.
 
   std::vector<Slot> slots_;
   std::vector<Asked> asked_;
-  std::size_t at_ = 0;  // The slot, or the requested description, whose responses arrive now.
-  int syncs_ = 0;       // The number of Syncs without a response so far.
+  std::size_t at_ = 0;  // The index of the slot, or of the requested description, whose responses arrive now.
+  int syncs_ = 0;       // The number of Syncs that have no response yet.
   bool is_committing_ = false;
   bool is_marked_ = false;            // The savepoint of the statement was sent.
   bool is_in_prologue_ = false;       // The first response belongs to a Query before the group.
   bool is_setting_mark_ = false;      // The next CommandComplete belongs to the savepoint of the first statement.
-  std::optional<Error> group_error_;  // The error of a part without a call: the prologue, a roll-back, a Sync.
+  std::optional<Error> group_error_;  // The error of a part that belongs to no call: the prologue, a rollback, a Sync.
   Buffer scratch_;
   std::string commit_;  // The text that a commit sends.
 
@@ -238,15 +239,15 @@ class Connection {
   bool is_copy_ = false;       // The group is a COPY.
   bool is_copy_sent_ = false;  // All data, or the end of the data, was sent.
 
-  Stream* stream_ = nullptr;  // Null while it is not connected.
+  Stream* stream_ = nullptr;  // Null while the session is not connected.
   Buffer out_;
   Buffer sending_;
   Event has_output_;
   Event wants_cancel_;
-  Event is_idle_;  // This event is set while no request waits for a response.
+  Event is_idle_;  // Set while no request waits for a response.
   bool is_cancelling_ = false;
   std::uint64_t groups_ = 0;   // The number of groups begun.
-  std::uint64_t cancels_ = 0;  // The number of the group that has to be cancelled.
+  std::uint64_t cancels_ = 0;  // The number of the group to be cancelled.
   Keeping keeping_{*this};
 };
 
